@@ -1,0 +1,56 @@
+"""fewbit: neural networks as mixed-precision programs, 1 to 8 bits a layer.
+
+Names are imported when first used (PEP 562), so `import fewbit` costs milliseconds and loads
+no library: a script pays for torch, IREE or xDSL only when it calls something that needs them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fewbit import errors, numerics
+    from fewbit.interpreter import interpret
+    from fewbit.ir.parse import parse_module as parse
+    from fewbit.ir.verify import verify
+    from fewbit.program import Program
+    from fewbit.store import WeightStore
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Program",
+    "WeightStore",
+    "__version__",
+    "errors",
+    "interpret",
+    "numerics",
+    "parse",
+    "verify",
+]
+
+_HOMES = {
+    "Program": ("fewbit.program", "Program"),
+    "WeightStore": ("fewbit.store", "WeightStore"),
+    "errors": ("fewbit.errors", None),
+    "interpret": ("fewbit.interpreter", "interpret"),
+    "numerics": ("fewbit.numerics", None),
+    "parse": ("fewbit.ir.parse", "parse_module"),
+    "verify": ("fewbit.ir.verify", "verify"),
+}
+"""Where each public name lives: its module, and its name there (None: the module itself)."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fewbit' has no attribute {name!r}")
+    home, inner = _HOMES[name]
+    module = import_module(home)
+    value: object = module if inner is None else getattr(module, inner)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

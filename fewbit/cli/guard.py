@@ -1,0 +1,79 @@
+"""The one place where a command's failure becomes a message and an exit status.
+
+| status | meaning |
+|---|---|
+| 0 | done |
+| 1 | an error in the input or on this machine, printed as what, where and what to do |
+| 2 | the command itself is wrong |
+| 70 | a fault in fewbit |
+| 130, 141 | interrupted by the user; the reader of our output went away |
+
+`--debug` anywhere on the command line adds the traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from fewbit.errors import Error, Place, UsageError
+
+FAILED, MISUSED, FAULTY, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
+
+
+def guarded(main: Callable[[list[str]], int | None], argv: Sequence[str]) -> int:
+    """Run `main(argv)` and return its exit status; no exception leaves."""
+    try:
+        status = main(list(argv)) or 0
+        sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _let_go_of_stdout()
+        return UNREAD
+    except Exception as e:
+        if "--debug" in argv:
+            traceback.print_exc()
+        return report(e)
+
+
+def report(exception: Exception) -> int:
+    """Print an exception for its reader, and return the exit status that goes with it."""
+    error = _as_error(exception)
+    from rich.console import Console
+    from rich.text import Text
+
+    kind = Text(f"{error.kind}: ", style="bold red")
+    Console(stderr=True, soft_wrap=True).print(kind, str(error), sep="", markup=False, highlight=False)
+    if isinstance(error, InternalError):
+        return FAULTY
+    return MISUSED if isinstance(error, UsageError) else FAILED
+
+
+class InternalError(Error):
+    """An exception that no user should ever see."""
+
+    kind = "internal error"
+
+
+def _as_error(exception: Exception) -> Error:
+    if isinstance(exception, Error):
+        return exception
+    if isinstance(exception, OSError) and exception.filename is not None:
+        return Error(
+            exception.strerror or str(exception), place=Place(file=str(exception.filename))
+        )
+    return InternalError(
+        f"{type(exception).__name__}: {exception}",
+        hint="this is a fault in fewbit; please report it with the output of the same command"
+        " and --debug, and of 'fewbit doctor'",
+    )
+
+
+def _let_go_of_stdout() -> None:
+    """Python flushes stdout at exit; a pipe that nobody reads would make it complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

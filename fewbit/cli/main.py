@@ -1,0 +1,108 @@
+"""`fewbit VERB ...`: the table of verbs, and the options that all of them share.
+
+Each verb is a function in a file of its own, listed in `VERBS`. Its file imports nothing heavy
+at the top (a test checks), so that `fewbit --help` answers at once. `-v`, `-q` and `--debug` are
+understood before and after the verb: the same option objects are attached to both.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+import typer.core
+import typer.main
+from typer.exceptions import TyperException
+
+import fewbit
+from fewbit import progress
+from fewbit.cli import doctor
+from fewbit.cli.guard import guarded
+from fewbit.errors import UsageError
+
+VERBS: dict[str, Callable[..., object]] = {
+    "doctor": doctor.doctor,
+}
+
+
+def main() -> None:
+    sys.exit(guarded(run, sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int | None:
+    progress.set_verbosity(progress.NORMAL)
+    try:
+        status = build_app()(argv, prog_name="fewbit", standalone_mode=False)
+    except TyperException as e:
+        raise _usage_error(e) from e
+    return status if isinstance(status, int) else None
+
+
+def build_app() -> typer.core.TyperGroup:
+    app = typer.Typer(
+        help="Neural networks as mixed-precision programs, 1 to 8 bits a layer.",
+        no_args_is_help=True,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    for name, verb in VERBS.items():
+        app.command(name)(verb)
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    shared = [option for option in group.params if option.name in ("verbose", "quiet", "debug")]
+    for command in group.commands.values():
+        command.params.extend(shared)
+    return group
+
+
+def _louder(count: int) -> None:
+    progress.set_verbosity(progress.verbosity() + count)
+
+
+def _quieter(quiet: bool) -> None:
+    if quiet:
+        progress.set_verbosity(progress.QUIET)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"fewbit {fewbit.__version__}")
+        raise typer.Exit
+
+
+def _options(
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose", "-v", count=True, expose_value=False, callback=_louder,
+            show_default=False, help="Say more; repeat for still more.",
+        ),
+    ] = 0,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", expose_value=False, callback=_quieter,
+            help="Say nothing but results and errors.",
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", expose_value=False, help="Show the traceback of an error.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", expose_value=False, callback=_show_version, is_eager=True,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """The options of the program itself; their callbacks do the work (see `guard` for --debug)."""
+
+
+def _usage_error(e: TyperException) -> UsageError:
+    context = getattr(e, "ctx", None)
+    command: str = context.command_path if context is not None else "fewbit"
+    return UsageError(e.format_message().rstrip("."), hint=f"see '{command} --help'")

@@ -1,0 +1,156 @@
+"""Text to IR, with every op knowing its line.
+
+`SourceParser` is xDSL's parser with three additions. Ops without a `loc(...)` get the position
+where they stand, so that a verifier error points at a line. An op's own parser may ask for
+helper ops in front of it (`emit_before`): that is how a spelling with symbols in place of SSA
+values becomes the one canonical form. And constants that were declared are remembered, because
+that spelling does not repeat their types. Whatever goes wrong leaves as one `ParseError`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from pathlib import Path
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, TypeAttribute
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError as SpanError
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.lexer import Span
+
+from fewbit.errors import Error, ParseError, Place
+from fewbit.ir.context import make_context
+from fewbit.ir.locations import file_location, is_known
+
+MAX_NESTING = 200
+"""Regions inside regions; deeper text is refused rather than left to exhaust the stack."""
+
+
+class SourceParser(Parser):
+    def __init__(self, ctx: Context, text: str, name: str = "<text>", first_line: int = 1) -> None:
+        super().__init__(ctx, text, name)
+        self.constant_types: dict[str, TypeAttribute] = {}
+        self.constant_scales: dict[str, str] = {}
+        self.first_line = first_line
+        self._name = name
+        self._line_starts = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
+        self._pending: list[Operation] = []
+        self._ready: deque[Operation] = deque()
+        self._depth = 0
+
+    def emit_before(self, op: Operation) -> None:
+        """Put `op` in front of the op that is being parsed."""
+        self._pending.append(op)
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of an offset in the text."""
+        line = bisect_right(self._line_starts, offset)
+        return line + self.first_line - 1, offset - self._line_starts[line - 1] + 1
+
+    def parse_optional_operation(self) -> Operation | None:
+        if self._ready:
+            return self._ready.popleft()
+        op = super().parse_optional_operation()
+        if op is None or not self._pending:
+            return op
+        for helper in self._pending:
+            helper.location = op.location
+        self._ready.extend([*self._pending[1:], op])
+        first = self._pending[0]
+        self._pending = []
+        return first
+
+    def parse_operation(self) -> Operation:
+        if self._depth >= MAX_NESTING:
+            self.raise_error(f"regions are nested more than {MAX_NESTING} deep")
+        line, column = self.position(self.pos)
+        self._depth += 1
+        op = super().parse_operation()
+        self._depth -= 1
+        if not is_known(op.location):
+            op.location = file_location(self._name, line, column)
+        return op
+
+
+def parse_module(
+    text: str, name: str = "<text>", ctx: Context | None = None, first_line: int = 1
+) -> ModuleOp:
+    """Parse a module (its `module { }` may be left out). Not verified: see `fewbit.ir.verify`."""
+    if "\0" in text:
+        raise ParseError("the text contains a NUL character", place=Place(file=name))
+    parser = SourceParser(ctx or make_context(), text, name, first_line)
+    line, column = 1, 1
+    try:
+        return parser.parse_module()
+    except SpanError as e:
+        line, column = parser.position(e.span.start)
+        raise ParseError(
+            e.msg.strip() or "unexpected text",
+            place=Place(file=name, line=line, column=column),
+            excerpt=_excerpt(e.span),
+        ) from e
+    except Error as e:
+        line, column = parser.position(parser.pos)
+        raise e.at(file=name, line=line, column=column) from None
+    except RecursionError as e:
+        raise ParseError(
+            "the text nests too deeply",
+            place=Place(file=name),
+            hint="split types, attributes or regions that contain each other many times over",
+        ) from e
+    except _PARSER_FAULTS as e:
+        # xDSL raises plain Python exceptions from constructors and some attribute parsers.
+        line, column = parser.position(parser.pos)
+        raise ParseError(
+            _first_line(e), place=Place(file=name, line=line, column=column)
+        ) from e
+
+
+def parse_file(path: str | Path, ctx: Context | None = None) -> ModuleOp:
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as e:
+        raise ParseError(
+            f"cannot read the file: {e.strerror or e}", place=Place(file=str(path))
+        ) from e
+    except UnicodeDecodeError as e:
+        raise ParseError(
+            "the file is not text in UTF-8",
+            place=Place(file=str(path)),
+            hint="MLIR bytecode is not read; print the module as text first",
+        ) from e
+    return parse_module(text, str(path), ctx)
+
+
+_PARSER_FAULTS = (
+    VerifyException,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    NotImplementedError,
+    OverflowError,
+    ArithmeticError,
+)
+
+
+def _first_line(e: Exception) -> str:
+    return next((line for line in str(e).splitlines() if line.strip()), type(e).__name__)
+
+
+def _excerpt(span: Span[str] | Span[bytes]) -> str:
+    """The source line with carets under the span."""
+    text = span.input.content
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    start = text.rfind("\n", 0, span.start) + 1
+    end = text.find("\n", span.start)
+    line = text[start : end if end >= 0 else len(text)]
+    width = max(1, min(span.end, start + len(line)) - span.start)
+    return f"  {line}\n  {' ' * (span.start - start)}{'^' * width}"
