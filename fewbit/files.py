@@ -11,7 +11,7 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
@@ -53,7 +53,7 @@ def _follow(path: Path) -> Path:
 
 
 @contextmanager
-def replacing_file(path: PathLike) -> Iterator[BinaryIO]:
+def replacing_file(path: PathLike) -> Generator[BinaryIO]:
     """A file to write into; it becomes `path` when the block ends well, and vanishes otherwise."""
     target = Path(path)
     with _reporting("write", target):
@@ -74,7 +74,7 @@ def replacing_file(path: PathLike) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def replacing_folder(path: PathLike) -> Iterator[Path]:
+def replacing_folder(path: PathLike) -> Generator[Path]:
     """A folder to write into; it takes the place of `path` when the block ends well.
 
     What was at `path` is removed, so the caller asks first whether it may go. It is moved aside
@@ -130,7 +130,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def _reporting(verb: str, path: Path) -> Iterator[None]:
+def _reporting(verb: str, path: Path) -> Generator[None]:
     """Turn what the operating system refuses into an error of ours."""
     try:
         yield

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
 from typing import Protocol, TextIO
@@ -92,7 +92,7 @@ def progress(
     stream: TextIO | None = None,
     show_after: float = SHOW_AFTER_SECONDS,
     line_every: float = LINE_EVERY_SECONDS,
-) -> Iterator[Step]:
+) -> Generator[Step]:
     """Show how far the block is: `with progress("Packing", total=n) as step: ...; step(1)`."""
     meter = Meter(title, total)
     if _verbosity < NORMAL or not _shown.acquire(blocking=False):
@@ -113,9 +113,7 @@ def progress(
         _shown.release()
 
 
-def _show(
-    meter: Meter, ended: Event, stream: TextIO, show_after: float, line_every: float
-) -> None:
+def _show(meter: Meter, ended: Event, stream: TextIO, show_after: float, line_every: float) -> None:
     if ended.wait(show_after):
         return
     if stream.isatty() and os.environ.get("TERM") != "dumb":
@@ -134,8 +132,14 @@ def _show_lines(meter: Meter, ended: Event, stream: TextIO, every: float) -> Non
 
 def _show_bar(meter: Meter, ended: Event, stream: TextIO) -> None:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TaskProgressColumn, TimeRemainingColumn  # fmt: skip
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),

@@ -92,7 +92,7 @@ class TensorFile:
         span = self.spans[key]
         if self.data.size() < span.end:
             raise StoreError(
-                f"the file became shorter while it was open; '{key}' is lost",
+                f"the file became shorter while it was open; {key!r} is lost",
                 place=Place(file=str(self.path)),
                 hint="write a changed store to a temporary file and rename it, as save() does",
             )
@@ -139,7 +139,7 @@ def write(path: PathLike, tensors: Mapping[str, Array], metadata: Mapping[str, s
 
 def raw_bytes(array: Array) -> memoryview:
     """The bytes of a contiguous array, without a copy."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _pieces(header: bytes, arrays: Iterator[Array]) -> Iterator[bytes | memoryview]:
@@ -199,11 +199,12 @@ class _Reader:
         return TensorFile(self.path, spans, metadata, hashlib.sha256(raw).hexdigest(), self.data)
 
     def _refuse(self, what: str, hint: str = DAMAGED) -> NoReturn:
+        what = what if len(what) <= 300 else f"{what[:297]}..."
         raise StoreError(what, place=Place(file=str(self.path)), hint=hint)
 
     def _header_bytes(self) -> bytes:
         length, room = int.from_bytes(self.data[:8], "little"), len(self.data) - 8
-        if length > MAX_HEADER or (length <= room and self.data[8:9] != b"{"):
+        if not 2 <= length <= MAX_HEADER or self.data[8:9] not in (b"", b"{"):
             self._refuse("this is not a safetensors file", "give a .safetensors file")
         if length > room:
             self._refuse(f"the header should take {length} bytes but only {room} are there")
@@ -239,22 +240,22 @@ class _Reader:
         if reason := bad_key(key):
             self._refuse(f"the tensor name {key!r} {reason}")
         if not isinstance(entry, dict):
-            self._refuse(f"the header's entry of '{key}' is not an object")
+            self._refuse(f"the header's entry of {key!r} is not an object")
         fields = cast(dict[str, object], entry)
         if set(fields) != {"dtype", "shape", "data_offsets"}:
-            self._refuse(f"'{key}' needs dtype, shape and data_offsets, and has {sorted(fields)}")
+            self._refuse(f"{key!r} needs dtype, shape and data_offsets, and has {sorted(fields)}")
         dtype = self._dtype(key, fields["dtype"])
         shape = self._naturals(key, "shape", fields["shape"])
         offsets = self._naturals(key, "data_offsets", fields["data_offsets"])
         if len(offsets) != 2 or offsets[0] > offsets[1]:
-            self._refuse(f"'{key}' has data_offsets {list(offsets)}, not a begin and an end")
+            self._refuse(f"{key!r} has data_offsets {list(offsets)}, not a begin and an end")
         if len(shape) > MAX_RANK or math.prod(d or 1 for d in shape) * dtype.itemsize > sys.maxsize:
-            self._refuse(f"'{key}' has a shape too large for memory: {_short(shape)}")
+            self._refuse(f"{key!r} has a shape too large for memory: {_by(shape)}")
         begin, end = offsets
         needed = math.prod(shape) * dtype.itemsize
         if end - begin != needed:
             self._refuse(
-                f"'{key}' is {_short(shape)} of {dtype}, {needed} bytes, but its data_offsets "
+                f"{key!r} is {_by(shape)} of {dtype}, {needed} bytes, but its data_offsets "
                 f"span {end - begin}"
             )
         return Span(dtype, shape, base + begin, base + end)
@@ -263,7 +264,7 @@ class _Reader:
         dtype = DTYPES.get(code) if isinstance(code, str) else None
         if dtype is None:
             self._refuse(
-                f"'{key}' has the dtype {code!r}, which fewbit does not know",
+                f"{key!r} has the dtype {code!r}, which fewbit does not know",
                 f"known dtypes: {', '.join(DTYPES)}; sub-byte values are stored packed in U8",
             )
         return dtype
@@ -271,7 +272,7 @@ class _Reader:
     def _naturals(self, key: str, field: str, value: object) -> tuple[int, ...]:
         numbers = cast(list[object], value) if isinstance(value, list) else None
         if numbers is None or not all(type(n) is int and 0 <= n < 1 << 63 for n in numbers):
-            self._refuse(f"'{key}' has a {field} that is not a list of natural numbers")
+            self._refuse(f"{key!r} has a {field} that is not a list of natural numbers")
         return tuple(cast(list[int], numbers))
 
     def _check_layout(self, spans: Mapping[str, Span], base: int) -> None:
@@ -280,11 +281,11 @@ class _Reader:
         for key, span in sorted(spans.items(), key=lambda item: (item[1].begin, item[1].end)):
             if span.end > len(self.data):
                 short = span.end - len(self.data)
-                self._refuse(f"the file is cut short: '{key}' ends {short} bytes after its end")
+                self._refuse(f"the file is cut short: {key!r} ends {short} bytes after its end")
             if span.begin < position:
-                self._refuse(f"'{key}' overlaps '{before}'")
+                self._refuse(f"{key!r} overlaps {before!r}")
             if span.begin > position:
-                self._refuse(f"no tensor owns the {span.begin - position} bytes before '{key}'")
+                self._refuse(f"no tensor owns the {span.begin - position} bytes before {key!r}")
             position, before = span.end, key
         if position < len(self.data):
             self._refuse(f"no tensor owns the last {len(self.data) - position} bytes")
@@ -303,6 +304,5 @@ def bad_key(key: str) -> str | None:
     return None
 
 
-def _short(shape: tuple[int, ...]) -> str:
-    text = "x".join(map(str, shape)) or "a scalar"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+def _by(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "a scalar"

@@ -36,19 +36,21 @@ def guarded(main: Callable[[list[str]], int | None], argv: Sequence[str]) -> int
         _let_go_of_stdout()
         return UNREAD
     except Exception as e:
-        if "--debug" in argv:
-            traceback.print_exc()
-        return report(e)
+        return report(e, debug="--debug" in argv)
 
 
-def report(exception: Exception) -> int:
+def report(exception: Exception, *, debug: bool) -> int:
     """Print an exception for its reader, and return the exit status that goes with it."""
     error = _as_error(exception)
+    if debug:
+        traceback.print_exception(exception)
     from rich.console import Console
     from rich.text import Text
 
     kind = Text(f"{error.kind}: ", style="bold red")
-    Console(stderr=True, soft_wrap=True).print(kind, str(error), sep="", markup=False, highlight=False)
+    Console(stderr=True, soft_wrap=True).print(
+        kind, str(error), sep="", markup=False, highlight=False
+    )
     if isinstance(error, InternalError):
         return FAULTY
     return MISUSED if isinstance(error, UsageError) else FAILED

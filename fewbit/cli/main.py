@@ -34,7 +34,7 @@ def main() -> None:
 def run(argv: list[str]) -> int | None:
     progress.set_verbosity(progress.NORMAL)
     try:
-        status = build_app()(argv, prog_name="fewbit", standalone_mode=False)
+        status = build_app()(argv or ["--help"], prog_name="fewbit", standalone_mode=False)
     except TyperException as e:
         raise _usage_error(e) from e
     return status if isinstance(status, int) else None
@@ -43,7 +43,6 @@ def run(argv: list[str]) -> int | None:
 def build_app() -> typer.core.TyperGroup:
     app = typer.Typer(
         help="Neural networks as mixed-precision programs, 1 to 8 bits a layer.",
-        no_args_is_help=True,
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -77,14 +76,22 @@ def _options(
     verbose: Annotated[
         int,
         typer.Option(
-            "--verbose", "-v", count=True, expose_value=False, callback=_louder,
-            show_default=False, help="Say more; repeat for still more.",
+            "--verbose",
+            "-v",
+            count=True,
+            expose_value=False,
+            callback=_louder,
+            show_default=False,
+            help="Say more; repeat for still more.",
         ),
     ] = 0,
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", expose_value=False, callback=_quieter,
+            "--quiet",
+            "-q",
+            expose_value=False,
+            callback=_quieter,
             help="Say nothing but results and errors.",
         ),
     ] = False,
@@ -94,7 +101,10 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", expose_value=False, callback=_show_version, is_eager=True,
+            "--version",
+            expose_value=False,
+            callback=_show_version,
+            is_eager=True,
             help="Show the version and exit.",
         ),
     ] = False,

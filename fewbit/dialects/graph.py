@@ -277,9 +277,7 @@ class TransferOp(IRDLOperation):
         if self.from_device == self.to_device:
             raise VerifyException(f"transfers from <{self.from_device.data}> to itself")
         if self.source.type != self.result.type:
-            raise VerifyException(
-                f"changes the type from {self.source.type} to {self.result.type}"
-            )
+            raise VerifyException(f"changes the type from {self.source.type} to {self.result.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> TransferOp:

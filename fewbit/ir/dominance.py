@@ -30,9 +30,7 @@ def immediate_dominators(region: Region) -> dict[Block, Block]:
     blocks = list(PostOrderIterator(entry))
     blocks.reverse()
     number = {block: i for i, block in enumerate(blocks)}
-    predecessors = [
-        [number[p] for p in block.predecessors() if p in number] for block in blocks
-    ]
+    predecessors = [[number[p] for p in block.predecessors() if p in number] for block in blocks]
     unknown = len(blocks)
     idom = [0] + [unknown] * (len(blocks) - 1)
 

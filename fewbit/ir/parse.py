@@ -34,6 +34,7 @@ class SourceParser(Parser):
         super().__init__(ctx, text, name)
         self.constant_types: dict[str, TypeAttribute] = {}
         self.constant_scales: dict[str, str] = {}
+        self.constant_zero_points: dict[str, str] = {}
         self.first_line = first_line
         self._name = name
         self._line_starts = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
@@ -49,6 +50,12 @@ class SourceParser(Parser):
         """Line and column, both from 1, of an offset in the text."""
         line = bisect_right(self._line_starts, offset)
         return line + self.first_line - 1, offset - self._line_starts[line - 1] + 1
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        module = super().parse_module(allow_implicit_module)
+        # The last op of a text without `module { }` may still wait behind its helpers.
+        module.body.block.add_ops(self._ready)
+        return module
 
     def parse_optional_operation(self) -> Operation | None:
         if self._ready:
@@ -104,9 +111,7 @@ def parse_module(
     except _PARSER_FAULTS as e:
         # xDSL raises plain Python exceptions from constructors and some attribute parsers.
         line, column = parser.position(parser.pos)
-        raise ParseError(
-            _first_line(e), place=Place(file=name, line=line, column=column)
-        ) from e
+        raise ParseError(_first_line(e), place=Place(file=name, line=line, column=column)) from e
 
 
 def parse_file(path: str | Path, ctx: Context | None = None) -> ModuleOp:

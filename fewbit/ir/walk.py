@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from typing import overload
+from typing import Any, overload
 
 from typing_extensions import TypeVar
 from xdsl.ir import Operation
@@ -96,22 +96,23 @@ def walk(
 
 def walk(
     root: Operation,
-    visit: Callable[[OpT], Walk | None],
+    visit: Callable[[Any], Walk | None],
     *,
     order: Order = Order.PRE,
-    of: type[OpT] | None = None,
+    of: type[Operation] | None = None,
 ) -> Walk:
     """Call `visit` on the root and on every op below it, or on those of class `of`.
 
     Returns `STOP` when the callback did, else `ADVANCE`.
     """
-    wanted = Operation if of is None else of
     ops = list(nested_ops(root)) if order is Order.PRE else _post_order(root)
     skipped: set[Operation] = set()
     for op in ops:
-        if not isinstance(op, wanted) or not _is_visible(op, root, skipped):
+        if of is not None and not isinstance(op, of):
             continue
-        result = visit(op)  # pyright: ignore[reportArgumentType]
+        if not _is_visible(op, root, skipped):
+            continue
+        result = visit(op)
         if result is Walk.STOP:
             return Walk.STOP
         if result is Walk.SKIP and order is Order.PRE:

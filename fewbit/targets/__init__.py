@@ -1,0 +1,1 @@
+"""Where programs run, and whether they can run there on this machine."""

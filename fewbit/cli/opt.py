@@ -1,0 +1,245 @@
+"""`fewbit-opt`: read a module, run passes on it by name, print it, in the manner of mlir-opt.
+
+The module is verified before the first pass and after every one. A file of several modules
+(`--split-input-file`) is worked through to the end even where one of them fails, and an output
+file is written only when all went well. With `--diff` the diffs are the output, and the module
+itself is written only where `-o` says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import fewbit
+from fewbit.cli.guard import guarded, report
+from fewbit.errors import Error, ParseError, Place, UsageError
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+    from fewbit.cli.stages import Watcher
+
+SEPARATOR = "// -----"
+
+
+def main() -> None:
+    sys.exit(guarded(run, sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    options, others = _argument_parser().parse_known_args(argv)
+    if options.list_passes:
+        from fewbit.cli.passes import describe_passes
+
+        print(describe_passes(), end="")
+        return 0
+    return Session(options, others).run()
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint="see 'fewbit-opt --help'")
+
+
+def _argument_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="fewbit-opt",
+        description="Run passes on an MLIR module and print the result.",
+        epilog="A pass may also be given as a flag: --cse, or --place-devices='option=value'.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", nargs="?", default="-", help="MLIR text; - or nothing is stdin")
+    parser.add_argument(
+        "-p",
+        "--passes",
+        action="append",
+        default=[],
+        metavar="LIST",
+        help="passes in order: 'canonicalize,some-pass{option=1}'",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write here, whole or not at all")
+    flags = {
+        "--split-input-file": f"treat parts between lines '{SEPARATOR}' as separate modules",
+        "--verify-diagnostics": "check the errors against // expected-error {{...}} comments",
+        "--diff": "show what each pass changed, in place of the result",
+        "--generic": "print the generic form, which every MLIR tool reads",
+        "--print-locations": "print loc(...) on every op",
+        "--allow-unregistered-dialect": "accept ops of dialects that are not known",
+        "--no-verify": "do not verify before and between passes",
+        "--time-passes": "print how long each pass took, on stderr",
+        "--list-passes": "list all passes with their options, and exit",
+        "--debug": "show the traceback of an error",
+    }
+    for flag, text in flags.items():
+        parser.add_argument(flag, action="store_true", help=text)
+    parser.add_argument(
+        "--dump-ir", metavar="DIR", type=Path, help="write a numbered file after every pass"
+    )
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"fewbit-opt {fewbit.__version__} (xDSL {version('xdsl')})",
+    )
+    return parser
+
+
+@dataclass(frozen=True)
+class Part:
+    """One module's text, with the line of the file on which it begins."""
+
+    text: str
+    first_line: int
+    name: str
+
+
+class Session:
+    """One call of `fewbit-opt`: its options, and what is made from them once."""
+
+    def __init__(self, options: argparse.Namespace, others: list[str]) -> None:
+        from fewbit.cli.stages import Timing
+        from fewbit.ir.context import make_context
+        from fewbit.ir.text import print_module
+
+        self.options = options
+        self.file = "<stdin>" if options.file == "-" else str(options.file)
+        self.passes = _requested_passes(options.passes, others)
+        self.context = make_context(allow_unregistered=options.allow_unregistered_dialect)
+        self.timing = Timing()
+        self.to_text = partial(
+            print_module, generic=options.generic, locations=options.print_locations
+        )
+
+    def run(self) -> int:
+        text = _read(self.options.file)
+        parts = split_input(text) if self.options.split_input_file else [Part(text, 1, "")]
+        printed: list[str] = []
+        complaints: list[Error] = []
+        for part in parts:
+            errors: list[Error] = []
+            try:
+                printed.append(self._process(part))
+            except Error as e:
+                errors.append(e)
+            complaints.extend(self._judge(part, errors))
+        self._write(f"{SEPARATOR}\n".join(printed), complete=not complaints)
+        if self.options.time_passes:
+            print("\n".join(self.timing.lines()), file=sys.stderr)
+        return max((report(e, debug=self.options.debug) for e in complaints), default=0)
+
+    def _process(self, part: Part) -> str:
+        """The text of a module after all passes."""
+        from fewbit.cli.stages import run_passes
+        from fewbit.ir.parse import parse_module
+
+        module = parse_module(part.text, self.file, self.context, part.first_line)
+        watchers = self._watchers(part)
+        verified = not self.options.no_verify
+        run_passes(self.context, module, self.passes, watchers, verified=verified)
+        return self.to_text(module)
+
+    def _watchers(self, part: Part) -> list[Watcher]:
+        from fewbit.cli.stages import Diff, Dump
+
+        watchers: list[Watcher] = [self.timing]
+        if self.options.dump_ir:
+            watchers.append(Dump(self.options.dump_ir / part.name, self.to_text))
+        if self.options.diff:
+            watchers.append(Diff(_coloured_printer(), self.to_text))
+        return watchers
+
+    def _judge(self, part: Part, errors: list[Error]) -> list[Error]:
+        if not self.options.verify_diagnostics:
+            return errors
+        from fewbit.cli.expected import read_expectations, unmet
+
+        expectations = read_expectations(part.text, self.file, part.first_line)
+        return unmet(expectations, errors, self.file)
+
+    def _write(self, text: str, *, complete: bool) -> None:
+        if self.options.output is None:
+            if not self.options.diff:
+                sys.stdout.write(text)
+            return
+        if complete:
+            _write_file(Path(self.options.output), text)
+
+
+def split_input(text: str) -> list[Part]:
+    """The parts between separator lines, numbered from 1."""
+    parts: list[list[str]] = [[]]
+    starts = [1]
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        if line.strip() == SEPARATOR:
+            parts.append([])
+            starts.append(number + 1)
+        else:
+            parts[-1].append(line)
+    return [
+        Part("".join(lines), start, f"{number:02}")
+        for number, (lines, start) in enumerate(zip(parts, starts, strict=True), 1)
+    ]
+
+
+def _requested_passes(lists: list[str], flags: list[str]) -> list[ModulePass]:
+    from fewbit.cli.passes import available_passes, parse_passes, suggest_pass
+
+    available = available_passes()
+    for flag in flags:
+        name = flag.lstrip("-").partition("=")[0]
+        if not flag.startswith("--") or name not in available:
+            raise UsageError(
+                f"there is no option or pass '{flag}'", hint=suggest_pass(name, available)
+            )
+    if lists and flags:
+        raise UsageError(
+            "passes are given both with -p and as flags",
+            hint="use one of the two, so that their order is clear",
+        )
+    return parse_passes(",".join(lists or map(_flag_to_spec, flags)), available)
+
+
+def _flag_to_spec(flag: str) -> str:
+    """`--some-pass=option=1` as `some-pass{option=1}`."""
+    name, _, options = flag.removeprefix("--").partition("=")
+    return f"{name}{{{options}}}" if options else name
+
+
+def _read(file: str) -> str:
+    try:
+        if file != "-":
+            return Path(file).read_text(encoding="utf-8")
+        if sys.stdin.isatty():
+            print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as e:
+        raise ParseError(
+            "the input is not text in UTF-8",
+            place=Place(file=file),
+            hint="MLIR bytecode is not read; print the module as text first",
+        ) from e
+
+
+def _write_file(path: Path, text: str) -> None:
+    from fewbit.files import replacing_file
+
+    if path.exists() and not path.is_file():
+        # a device such as /dev/null is written to, not replaced
+        path.write_text(text, encoding="utf-8")
+        return
+    with replacing_file(path) as file:
+        file.write(text.encode())
+
+
+def _coloured_printer() -> Callable[[str], object]:
+    from rich.console import Console
+
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    return lambda line: console.print(line, style=styles.get(line[:1]))

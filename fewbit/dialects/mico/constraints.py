@@ -1,0 +1,74 @@
+"""What operands, results and attributes of the dialect may be."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    AnyFloatConstr,
+    ArrayAttr,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import base, eq
+from xdsl.utils.exceptions import VerifyException
+
+from fewbit.dialects.mico.types import FewBit, TernaryType, width_of
+from fewbit.numerics.widths import Width
+
+AnyTensor = base(TensorType[Attribute])
+FloatTensor = TensorType.constr(AnyFloatConstr)
+IntTensor = TensorType.constr(base(IntegerType))
+FewBitTensor = TensorType.constr(FewBit)
+AccumulatorTensor = TensorType.constr(eq(i32))
+FloatOrFewBitTensor = TensorType.constr(AnyFloatConstr | FewBit)
+FloatOrAccumulatorTensor = TensorType.constr(AnyFloatConstr | eq(i32))
+
+Scale = base(Float32Type) | TensorType.constr(base(Float32Type))
+ZeroPoint = base(IntegerType) | TensorType.constr(base(IntegerType))
+
+I32 = IntegerAttr.constr(eq(i32))
+F64 = FloatAttr.constr(base(Float64Type))
+I64Array = ArrayAttr.constr(IntegerAttr.constr(eq(i64)))
+Name = base(StringAttr)
+Flag = IntegerAttr.constr(eq(i1))
+WidthAttr = I32 | base(TernaryType)
+"""A width: an i32 of 1 to 8, or the ternary type."""
+
+
+def integer(value: int) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(value, i32)
+
+
+def number(value: float) -> FloatAttr[Float64Type]:
+    return FloatAttr(value, f64)
+
+
+def width_attr(width: Width | float | str) -> IntegerAttr[IntegerType] | TernaryType:
+    """A width as the attribute that ops carry."""
+    width = Width.of(width)
+    return TernaryType() if width.is_ternary else integer(width.bits)
+
+
+def read_width(attr: IntegerAttr[IntegerType] | TernaryType) -> Width:
+    """The width in an attribute that `check_width` has passed."""
+    return width_of(attr) if isinstance(attr, TernaryType) else Width.of(attr.value.data)
+
+
+def check_width(name: str, attr: Attribute | None) -> None:
+    if isinstance(attr, IntegerAttr) and not 1 <= attr.value.data <= 8:
+        raise VerifyException(f"{name} = {attr.value.data}: a width is 1 to 8 bits")
+
+
+def check_choice(name: str, attr: StringAttr | None, choices: tuple[str, ...]) -> None:
+    if attr is not None and attr.data not in choices:
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        raise VerifyException(f'{name} is one of {listed}, not "{attr.data}"')

@@ -1,0 +1,109 @@
+"""Pooling over N x C x H x W; padding is given for each side, as for convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import BoolAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from fewbit.dialects.mico.constraints import AnyTensor, Flag, FloatTensor, I64Array
+from fewbit.dialects.mico.shapes import Shape, require, show, windows
+from fewbit.dialects.mico.syntax import (
+    LayerOp,
+    OperandValues,
+    Properties,
+    both_sides,
+    int_array,
+    ints,
+)
+from fewbit.dialects.mico.types import shape_of
+
+
+class PoolOp(LayerOp):
+    """What the poolings share."""
+
+    kernel_size = prop_def(I64Array)
+    stride = prop_def(I64Array)
+    padding = prop_def(I64Array)
+    ceil_mode = prop_def(Flag)
+
+    traits = traits_def(Pure())
+
+    def pooled_shape(self, shape: Shape, dilation: Sequence[int]) -> Shape:
+        if len(shape) != 4:
+            raise VerifyException(f"pools N x C x H x W, not {show(shape)}")
+        kernel, stride, padding = ints(self.kernel_size), ints(self.stride), ints(self.padding)
+        for i, extent in enumerate(kernel):
+            if i < len(padding) // 2 and max(padding[2 * i : 2 * i + 2]) * 2 > extent:
+                raise VerifyException(f"padding is at most half of the kernel, {extent}")
+        spatial = windows(
+            shape[2:], kernel, stride, padding, dilation, ceil=bool(self.ceil_mode.value.data)
+        )
+        return (*shape[:2], *spatial)
+
+    @property
+    def padding_pairs(self) -> tuple[tuple[int, int], ...]:
+        flat = ints(self.padding)
+        return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+    @classmethod
+    def complete(
+        cls,
+        parser: Parser,
+        operands: OperandValues,
+        properties: Properties,
+        results: Sequence[Attribute],
+    ) -> None:
+        properties["padding"] = both_sides(properties["padding"], 2)
+        if "kernel_size" in properties:
+            properties.setdefault("stride", properties["kernel_size"])
+
+
+@irdl_op_definition
+class MaxPool2dOp(PoolOp):
+    """The largest value of each window; padding never wins."""
+
+    name = "mico.maxpool2d"
+
+    input = operand_def(AnyTensor)
+    dilation = prop_def(I64Array)
+    result = result_def(AnyTensor)
+
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {
+        "padding": int_array(0, 0),
+        "dilation": int_array(1, 1),
+        "ceil_mode": BoolAttr.from_bool(False),
+    }
+
+    def verify_(self) -> None:
+        if self.input.type.element_type != self.result.type.element_type:
+            raise VerifyException(f"pools {self.input.type} into {self.result.type}")
+        shape = self.pooled_shape(shape_of(self.input.type), ints(self.dilation))
+        require(shape, shape_of(self.result.type), "the result")
+
+
+@irdl_op_definition
+class AvgPool2dOp(PoolOp):
+    """The mean of each window; padding counts as zeros, or not at all."""
+
+    name = "mico.avgpool2d"
+
+    input = operand_def(FloatTensor)
+    count_include_pad = prop_def(Flag)
+    result = result_def(FloatTensor)
+
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {
+        "padding": int_array(0, 0),
+        "ceil_mode": BoolAttr.from_bool(False),
+        "count_include_pad": BoolAttr.from_bool(True),
+    }
+
+    def verify_(self) -> None:
+        shape = self.pooled_shape(shape_of(self.input.type), (1, 1))
+        require(shape, shape_of(self.result.type), "the result")

@@ -1,0 +1,155 @@
+"""Shape rules of the dialect's ops: pure functions on tuples of dimensions, -1 where unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from math import prod
+
+from xdsl.utils.exceptions import VerifyException
+
+Shape = tuple[int, ...]
+DYNAMIC = -1
+
+
+def compatible(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes may be the same at run time."""
+    return len(a) == len(b) and all(x == y or DYNAMIC in (x, y) for x, y in zip(a, b, strict=True))
+
+
+def require(expected: Sequence[int], given: Sequence[int], what: str) -> None:
+    if not compatible(expected, given):
+        raise VerifyException(f"{what} has the shape {show(given)}, expected {show(expected)}")
+
+
+def show(shape: Sequence[int]) -> str:
+    return "x".join("?" if d == DYNAMIC else str(d) for d in shape) or "scalar"
+
+
+def size(shape: Sequence[int]) -> int:
+    """The number of elements; DYNAMIC where it is unknown."""
+    total = 1
+    for d in shape:
+        if d == DYNAMIC:
+            return DYNAMIC
+        total *= d
+    return total
+
+
+def window(
+    extent: int,
+    kernel: int,
+    stride: int,
+    before: int,
+    after: int,
+    dilation: int,
+    ceil: bool = False,
+) -> int:
+    """How many windows fit along one dimension of a convolution or pooling."""
+    if extent == DYNAMIC:
+        return DYNAMIC
+    span = extent + before + after - dilation * (kernel - 1) - 1
+    if span < 0:
+        raise VerifyException(
+            f"a window of {dilation * (kernel - 1) + 1} does not fit into {extent} padded by "
+            f"{before} and {after}"
+        )
+    if not ceil:
+        return span // stride + 1
+    count = -(-span // stride) + 1
+    # As everywhere: a last window that would begin in the padding behind is left out.
+    return count - 1 if (count - 1) * stride >= extent + before else count
+
+
+def windows(
+    extents: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    *,
+    ceil: bool = False,
+) -> Shape:
+    """`window` for each spatial dimension; `padding` lists before and after in turn."""
+    rank = len(extents)
+    for what, values, count in (
+        ("kernel_size", kernel, rank),
+        ("stride", stride, rank),
+        ("padding", padding, 2 * rank),
+        ("dilation", dilation, rank),
+    ):
+        if len(values) != count:
+            raise VerifyException(f"{what} has {len(values)} entries, expected {count}")
+    if min(*kernel, *stride, *dilation, 1) < 1 or min(padding, default=0) < 0:
+        raise VerifyException("kernel_size, stride and dilation are at least 1, padding at least 0")
+    return tuple(
+        window(
+            extents[i], kernel[i], stride[i], padding[2 * i], padding[2 * i + 1], dilation[i], ceil
+        )
+        for i in range(rank)
+    )
+
+
+def granularity(weight: tuple[int, ...], scale: tuple[int, ...]) -> tuple[str, int | None]:
+    """What a scale of this shape covers of a weight: tensor, channel, or group and its size."""
+    if scale == ():
+        return "tensor", None
+    if not weight:
+        raise VerifyException(f"a scalar has one scale, not {show(scale)}")
+    channels, reduction = weight[0], prod(weight[1:])
+    if scale[0] != channels and DYNAMIC not in (scale[0], channels):
+        raise VerifyException(f"{show(scale)} scales for {channels} output channels")
+    if len(scale) == 1:
+        return "channel", None
+    if len(scale) != 2 or scale[1] < 1 or reduction % scale[1] != 0:
+        raise VerifyException(
+            f"scales of shape {show(scale)} do not divide {reduction} elements a channel into "
+            "groups of one size"
+        )
+    return "group", reduction // scale[1]
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """numpy's rule."""
+    result: list[int] = []
+    for x, y in zip_longest(reversed(a), reversed(b), fillvalue=1):
+        if x != y and 1 not in (x, y) and DYNAMIC not in (x, y):
+            raise VerifyException(f"shapes {show(a)} and {show(b)} do not broadcast")
+        if 1 in (x, y):
+            result.append(y if x == 1 else x)
+        else:
+            result.append(y if x == DYNAMIC else x)
+    return tuple(reversed(result))
+
+
+def flatten(shape: Shape, start: int, end: int) -> Shape:
+    rank = len(shape)
+    first, last = axis(start, rank, "start_dim"), axis(end, rank, "end_dim")
+    if first > last:
+        raise VerifyException(f"start_dim {start} lies behind end_dim {end}")
+    return (*shape[:first], size(shape[first : last + 1]), *shape[last + 1 :])
+
+
+def concat(shapes: Sequence[Shape], dim: int) -> Shape:
+    first = shapes[0]
+    along = axis(dim, len(first), "dim")
+    total = 0
+    for shape in shapes:
+        require((*first[:along], DYNAMIC, *first[along + 1 :]), shape, "a concatenated tensor")
+        total = DYNAMIC if DYNAMIC in (total, shape[along]) else total + shape[along]
+    return (*first[:along], total, *first[along + 1 :])
+
+
+def transpose(shape: Shape, permutation: Sequence[int]) -> Shape:
+    if sorted(permutation) != list(range(len(shape))):
+        raise VerifyException(
+            f"permutation {list(permutation)} does not order the dimensions of {show(shape)}"
+        )
+    return tuple(shape[d] for d in permutation)
+
+
+def axis(dim: int, rank: int, what: str) -> int:
+    """A dimension counted from the end where negative."""
+    if not -rank <= dim < rank:
+        raise VerifyException(f"{what} {dim} is outside of a tensor of rank {rank}")
+    return dim % rank

@@ -1,0 +1,272 @@
+"""The one textual form of the dialect's ops, and the older spellings that it accepts.
+
+    %y = mico.bitlinear(%x, %w, %b) weight_scale(%s) {weight_bits = 4 : i32} : (T, T, T, T) -> T
+
+Operands stand in the parentheses, but those in `CLAUSES` follow by name; an op defines the latter
+last, so that types are in operand order. Also accepted, and printed back in the form above:
+constants as symbols (`@fc1_weight`) in place of operands, whose types are then left out; integers
+without their type (`weight_bits = 4`); a single type without parentheses (`: T -> T`); attributes
+that have a default left out. An unknown attribute is an error: a misspelt one would otherwise be
+ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, SymbolRefAttr, i32, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    OptOperandDef,
+    OptResultDef,
+    VarOperandDef,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.utils.hints import isa
+
+from fewbit.dialects.mico.constants import GetConstantOp
+from fewbit.ir.parse import SourceParser
+
+WrittenOperand = UnresolvedOperand | SymbolRefAttr
+OperandValues = dict[str, list[SSAValue]]
+Properties = dict[str, Attribute]
+SEGMENTS = AttrSizedOperandSegments.attribute_name
+
+
+class LayerOp(IRDLOperation):
+    """Base of the dialect's ops: the shared syntax."""
+
+    CLAUSES: ClassVar[tuple[str, ...]] = ()
+    """Operands written as `name(%value)` after the parentheses, in the order of definition."""
+
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {}
+    """Attributes that may be left out in the text; the IR always has them."""
+
+    @classmethod
+    def attribute_names(cls) -> list[str]:
+        """The op's own attributes, those of its base classes first."""
+        known = cls.get_irdl_definition().properties
+        depth = {name: i for i, base in enumerate(cls.__mro__) for name in vars(base)}
+        names = [name for name in known if name != SEGMENTS]
+        return sorted(names, key=lambda name: -depth[name])
+
+    @classmethod
+    def complete(
+        cls,
+        parser: Parser,
+        operands: OperandValues,
+        properties: Properties,
+        results: Sequence[Attribute],
+    ) -> None:
+        """Add what an older spelling leaves out; overridden where there is any."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        positional = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: _parse_operand(parser), " in operand list"
+        )
+        written = _assign(parser, cls, positional, start)
+        for name in cls.CLAUSES:
+            if parser.parse_optional_keyword(name):
+                with parser.in_parens():
+                    written[name] = [_parse_operand(parser)]
+        properties, attributes = _parse_attributes(parser, cls)
+        parser.parse_punctuation(":", " before the types")
+        position = parser.pos
+        input_types, result_types = _parse_types(parser)
+        operands = _resolve(parser, written, input_types, position)
+        cls.complete(parser, operands, properties, result_types)
+        return cls.build(
+            operands=[operands.get(name, []) for name, _ in cls.get_irdl_definition().operands],
+            result_types=_split_results(parser, cls, result_types, position),
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        named = [
+            (name, value) for name in self.CLAUSES if (value := getattr(self, name)) is not None
+        ]
+        positional = self.operands[: len(self.operands) - len(named)]
+        with printer.in_parens():
+            printer.print_list(positional, printer.print_ssa_value)
+        for name, value in named:
+            printer.print_string(f" {name}(")
+            printer.print_ssa_value(value)
+            printer.print_string(")")
+        self._print_attributes(printer)
+        printer.print_string(" : ")
+        with printer.in_parens():
+            printer.print_list(self.operand_types, printer.print_attribute)
+        printer.print_string(" -> ")
+        if len(self.results) == 1:
+            printer.print_attribute(self.results[0].type)
+            return
+        with printer.in_parens():
+            printer.print_list(self.result_types, printer.print_attribute)
+
+    def _print_attributes(self, printer: Printer) -> None:
+        names = self.attribute_names()
+        entries = {name: self.properties[name] for name in names if name in self.properties}
+        entries |= self.attributes
+        if not entries:
+            return
+        printer.print_string(" ")
+        with printer.in_braces():
+            printer.print_list(entries.items(), lambda entry: _print_entry(printer, *entry))
+
+
+def int_array(*values: int) -> ArrayAttr[IntegerAttr[IntegerType]]:
+    return ArrayAttr([IntegerAttr(value, i64) for value in values])
+
+
+def ints(array: ArrayAttr[IntegerAttr[IntegerType]]) -> tuple[int, ...]:
+    return tuple(entry.value.data for entry in array)
+
+
+def both_sides(padding: Attribute, rank: int) -> Attribute:
+    """One number a dimension, meant for both sides, written out for each side."""
+    if not isa(padding, ArrayAttr[IntegerAttr[IntegerType]]) or len(padding) != rank:
+        return padding
+    return int_array(*(value for value in ints(padding) for _ in range(2)))
+
+
+def read_constant(parser: Parser, name: str, position: int | None = None) -> SSAValue:
+    """Emit a read of a constant in front of the op being parsed."""
+    if not isinstance(parser, SourceParser):
+        parser.raise_error(
+            f"constants as operands are read by fewbit-opt only; write mico.get_constant @{name}"
+        )
+    type = parser.constant_types.get(name)
+    if type is None:
+        close = get_close_matches(name, parser.constant_types, 1)
+        hint = f"; did you mean @{close[0]}?" if close else ""
+        parser.raise_error(
+            f"no mico.constant @{name} is declared above{hint}",
+            *(() if position is None else (position, position + len(name) + 1)),
+        )
+    read = GetConstantOp(name, type)
+    read.result.name_hint = re.sub(r"\W", "_", name)
+    parser.emit_before(read)
+    return read.result
+
+
+def _parse_operand(parser: Parser) -> tuple[int, WrittenOperand]:
+    position = parser.pos
+    operand = parser.parse_optional_unresolved_operand()
+    if operand is not None:
+        return position, operand
+    symbol = parser.parse_optional_symbol_name()
+    if symbol is None:
+        parser.raise_error("expected an operand (%value) or a constant (@symbol)")
+    return position, SymbolRefAttr(symbol)
+
+
+def _assign(
+    parser: Parser,
+    op: type[LayerOp],
+    positional: list[tuple[int, WrittenOperand]],
+    start: int,
+) -> dict[str, list[tuple[int, WrittenOperand]]]:
+    """Give the operands in the parentheses to the op's fields, in order."""
+    rest = list(positional)
+    written: dict[str, list[tuple[int, WrittenOperand]]] = {}
+    for name, kind in op.get_irdl_definition().operands:
+        if name in op.CLAUSES:
+            continue
+        if isinstance(kind, OptOperandDef):
+            written[name], rest = rest[:1], rest[1:]
+        elif isinstance(kind, VarOperandDef):
+            written[name], rest = rest, []
+        elif not rest:
+            parser.raise_error(f"{op.name} needs an operand '{name}'", start)
+        else:
+            written[name], rest = rest[:1], rest[1:]
+    if rest:
+        parser.raise_error(f"{op.name} takes {len(positional) - len(rest)} operands", rest[0][0])
+    return written
+
+
+def _parse_attributes(
+    parser: Parser, op: type[LayerOp]
+) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    position = parser.pos
+    properties: dict[str, Attribute] = dict(op.DEFAULTS)
+    attributes: dict[str, Attribute] = {}
+    known = op.attribute_names()
+    for name, value in parser.parse_optional_attr_dict().items():
+        if name in known:
+            properties[name] = _normalize(value)
+        elif "." in name:
+            attributes[name] = value
+        else:
+            close = get_close_matches(name, known, 1)
+            hint = f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(known)}"
+            hint = hint if known else ""
+            parser.raise_error(f"{op.name} has no attribute '{name}'{hint}", position)
+    return properties, attributes
+
+
+def _normalize(value: Attribute) -> Attribute:
+    """Integers as i32, lists of integers as i64."""
+    if isa(value, IntegerAttr[IntegerType]) and value.type == i64:
+        return IntegerAttr(value.value.data, i32)
+    if isa(value, ArrayAttr[IntegerAttr[IntegerType]]):
+        return int_array(*ints(value))
+    return value
+
+
+def _parse_types(parser: Parser) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
+    inputs = _parse_type_or_list(parser)
+    parser.parse_punctuation("->", " before the result types")
+    return inputs, _parse_type_or_list(parser)
+
+
+def _parse_type_or_list(parser: Parser) -> Sequence[Attribute]:
+    several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if several is None else several
+
+
+def _resolve(
+    parser: Parser,
+    written: dict[str, list[tuple[int, WrittenOperand]]],
+    types: Sequence[Attribute],
+    position: int,
+) -> OperandValues:
+    flat = [operand for operands in written.values() for _, operand in operands]
+    needed = sum(isinstance(operand, UnresolvedOperand) for operand in flat)
+    if needed != len(types):
+        parser.raise_error(f"expected {needed} operand types but got {len(types)}", position)
+    remaining = iter(types)
+
+    def value(place: int, operand: WrittenOperand) -> SSAValue:
+        if isinstance(operand, SymbolRefAttr):
+            return read_constant(parser, operand.root_reference.data, place)
+        return parser.resolve_operand(operand, next(remaining))
+
+    return {name: [value(*operand) for operand in operands] for name, operands in written.items()}
+
+
+def _split_results(
+    parser: Parser, op: type[LayerOp], types: Sequence[Attribute], position: int
+) -> list[Sequence[Attribute]]:
+    fields = op.get_irdl_definition().results
+    least = sum(not isinstance(kind, OptResultDef) for _, kind in fields)
+    if not least <= len(types) <= len(fields):
+        parser.raise_error(f"{op.name} cannot have {len(types)} results", position)
+    return [types[i : i + 1] for i in range(len(fields))]
+
+
+def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
+    printer.print_string(f"{name} = ")
+    if isa(value, ArrayAttr[IntegerAttr[IntegerType]]):
+        printer.print_string(str(list(ints(value))))
+        return
+    printer.print_attribute(value)

@@ -1,0 +1,127 @@
+"""The math dialect.
+
+Float functions are computed in float64 and rounded once to the type of the operand; see `floats`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import math
+from xdsl.ir import Operation
+
+from fewbit.dialects.upstream import math as upstream
+from fewbit.errors import InterpretError
+from fewbit.interpreter import floats
+from fewbit.interpreter.integers import signed, unsigned, wrap
+from fewbit.interpreter.interpreter import Frame
+from fewbit.interpreter.registry import register
+from fewbit.interpreter.values import Value, bit_width
+
+
+def _rounded(op_class: type[Operation], compute: Callable[..., Any]) -> None:
+    """Register a float function: computed in float64, rounded to the operand's type."""
+
+    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        wide = [floats.widen(operand) for operand in operands]
+        return (floats.narrow(compute(*wide), operands[0].dtype),)
+
+    register(op_class, elementwise=True)(meaning)
+
+
+def _exact(op_class: type[Operation], compute: Callable[..., Any]) -> None:
+    """Register a float function whose result needs no rounding, or which rounds by itself."""
+
+    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        return (compute(*operands),)
+
+    register(op_class, elementwise=True)(meaning)
+
+
+_rounded(math.AcosOp, np.arccos)
+_rounded(math.AcoshOp, np.arccosh)
+_rounded(math.AsinOp, np.arcsin)
+_rounded(math.AsinhOp, np.arcsinh)
+_rounded(math.AtanOp, np.arctan)
+_rounded(math.Atan2Op, np.arctan2)
+_rounded(math.AtanhOp, np.arctanh)
+_rounded(math.CbrtOp, np.cbrt)
+_rounded(math.CosOp, np.cos)
+_rounded(math.CoshOp, np.cosh)
+_rounded(math.ErfOp, floats.erf)
+_rounded(upstream.ErfcOp, floats.erfc)
+_rounded(math.ExpOp, np.exp)
+_rounded(math.Exp2Op, np.exp2)
+_rounded(math.ExpM1Op, np.expm1)
+_rounded(math.FPowIOp, np.power)
+_rounded(math.LogOp, np.log)
+_rounded(math.Log10Op, np.log10)
+_rounded(math.Log1pOp, np.log1p)
+_rounded(math.Log2Op, np.log2)
+_rounded(math.PowFOp, np.power)
+_rounded(math.RsqrtOp, floats.rsqrt)
+_rounded(math.SinOp, np.sin)
+_rounded(math.SinhOp, np.sinh)
+_rounded(math.SqrtOp, np.sqrt)
+_rounded(math.TanOp, np.tan)
+_rounded(math.TanhOp, np.tanh)
+_exact(math.AbsFOp, np.abs)
+_exact(math.CeilOp, np.ceil)
+_exact(math.CopySignOp, np.copysign)
+_exact(math.FloorOp, np.floor)
+_exact(math.FmaOp, floats.fma)
+_exact(math.RoundEvenOp, np.rint)
+_exact(math.RoundOp, floats.round_half_away)
+_exact(math.TruncOp, np.trunc)
+_exact(upstream.IsNaNOp, np.isnan)
+_exact(upstream.IsInfOp, np.isinf)
+_exact(upstream.IsFiniteOp, np.isfinite)
+
+
+@register(math.AbsIOp, elementwise=True)
+def absi(frame: Frame, op: math.AbsIOp, operands: Sequence[Value]) -> Sequence[Value]:
+    width = bit_width(op.result.type)
+    return (wrap(np.abs(signed(operands[0], width)), width),)
+
+
+@register(math.IPowIOp, elementwise=True)
+def ipowi(frame: Frame, op: math.IPowIOp, operands: Sequence[Value]) -> Sequence[Value]:
+    """Powers of integers; a negative power truncates to 0 unless the base is 1 or -1."""
+    width = bit_width(op.result.type)
+    base, power = (signed(operand, width).astype(np.int64) for operand in operands)
+    if np.any((base == 0) & (power < 0)):
+        raise InterpretError("takes a negative power of zero")
+    odd = (power & 1).astype(bool)
+    inverse = np.where(base == 1, 1, np.where(base == -1, np.where(odd, -1, 1), 0))
+    result = np.ones(np.broadcast_shapes(base.shape, power.shape), np.int64)
+    left = np.where(power < 0, 0, power)
+    while np.any(left):
+        result = np.where(left & 1, result * base, result)
+        base, left = base * base, left >> 1
+    return (wrap(np.where(power < 0, inverse, result), width),)
+
+
+@register(
+    math.CtPopOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp, elementwise=True
+)
+def count_bits(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    width = bit_width(op.results[0].type)
+    bits = unsigned(operands[0], width).astype(np.uint64)
+    if isinstance(op, math.CountLeadingZerosOp):
+        for shift in (1, 2, 4, 8, 16, 32):
+            bits = bits | (bits >> np.uint64(shift))
+        count = width - np.bitwise_count(bits).astype(np.int64)
+    elif isinstance(op, math.CountTrailingZerosOp):
+        below = ~bits & (bits - np.uint64(1))
+        count = np.minimum(np.bitwise_count(below), width)
+    else:
+        count = np.bitwise_count(bits)
+    return (wrap(count.astype(np.int64), width),)
+
+
+@register(upstream.ClampFOp, elementwise=True)
+def clampf(frame: Frame, op: upstream.ClampFOp, operands: Sequence[Value]) -> Sequence[Value]:
+    value, low, high = operands
+    return (floats.minimum(floats.maximum(value, low), high),)

@@ -1,0 +1,100 @@
+"""The meaning of ops: one function per op class.
+
+`@register(AddOp)` on a function `(frame, op, operands) -> results` gives an op its meaning, for
+fewbit's dialects and for dialects outside the tree alike; those name the module that registers
+in the entry point group `fewbit.interpreter`. A class inherits the meaning of its base class. An
+`elementwise` meaning also works on arrays in place of scalars, which lets bodies of linalg ops
+run once on whole tensors instead of once per element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+from xdsl.ir import Block, Operation
+
+from fewbit.errors import InterpretError
+from fewbit.interpreter.values import Value
+
+if TYPE_CHECKING:
+    from fewbit.interpreter.interpreter import Frame
+
+ENTRY_POINTS = "fewbit.interpreter"
+
+OWN = (
+    "affine", "arith", "builtin", "cf", "func", "graph", "linalg", "math",
+    "mico", "ml_program", "scf", "tensor", "tm_tensor",
+)  # fmt: skip
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+@dataclass(frozen=True)
+class Leave:
+    """A terminator's outcome: the region ends and hands these values to its op."""
+
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A terminator's outcome: go on at a block."""
+
+    block: Block
+    arguments: tuple[Value, ...]
+
+
+Outcome: TypeAlias = Sequence[Value] | Leave | Jump
+Meaning: TypeAlias = Callable[["Frame", OpT, Sequence[Value]], Outcome]
+
+
+class _AnyMeaning(Protocol):
+    def __call__(self, frame: Frame, op: Any, operands: Sequence[Value], /) -> Outcome: ...
+
+
+@dataclass(frozen=True)
+class Entry:
+    meaning: _AnyMeaning
+    elementwise: bool
+
+
+_ENTRIES: dict[type[Operation], Entry] = {}
+
+
+def register(
+    *ops: type[OpT], elementwise: bool = False
+) -> Callable[[Meaning[OpT]], Meaning[OpT]]:
+    """Give these op classes, and classes derived from them, their meaning."""
+
+    def add(meaning: Meaning[OpT]) -> Meaning[OpT]:
+        for op in ops:
+            _ENTRIES[op] = Entry(meaning, elementwise)
+        return meaning
+
+    return add
+
+
+def find(op: Operation) -> Entry | None:
+    """The meaning of `op`, its own or of the nearest base class; None where there is none."""
+    load_all()
+    return next((_ENTRIES[base] for base in type(op).__mro__ if base in _ENTRIES), None)
+
+
+@cache
+def load_all() -> None:
+    """Import fewbit's own meanings and those of installed plug-ins."""
+    for name in OWN:
+        import_module(f"fewbit.interpreter.{name}")
+    for point in entry_points(group=ENTRY_POINTS):
+        try:
+            point.load()
+        except Exception as e:
+            raise InterpretError(
+                f"the plug-in '{point.name}' does not load: {type(e).__name__}: {e}",
+                hint=f"the entry point group {ENTRY_POINTS} must name a module to import",
+            ) from e

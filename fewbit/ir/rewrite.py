@@ -1,0 +1,153 @@
+"""The pattern driver: rewrites a module to a fixpoint, and says so when there is none.
+
+Ops wait on a worklist; what a rewrite inserts or changes goes back on it, and when it is empty
+the whole module is swept once more, so that at the end no pattern matches anywhere. Each op
+carries its *round*: one more than the round of the op whose rewrite made or changed it. Honest
+pattern sets need a few rounds however large the module is; patterns that undo each other need
+one more each time. So a round past `max_rounds` means that there is no fixpoint, and the error
+names the patterns that were still at work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, RewritePattern
+from xdsl.rewriter import InsertPoint
+from xdsl.utils.worklist import Worklist
+
+from fewbit.errors import Error, PassError
+from fewbit.ir.locations import is_known, place_of
+from fewbit.ir.walk import nested_ops
+
+RECENT = 32
+"""How many of the last rewrites are blamed when there is no fixpoint."""
+
+
+@dataclass(frozen=True)
+class RewriteReport:
+    rounds: int
+    """The longest chain of rewrites of which each rewrites what the one before it made."""
+    rewrites: int
+    by_pattern: Mapping[str, int]
+
+
+def rewrite(
+    module: ModuleOp, patterns: Sequence[RewritePattern], *, max_rounds: int = 64
+) -> RewriteReport:
+    """Apply `patterns`, the first that matches first, until none matches any op of `module`.
+
+    Ops that a pattern inserts without a location get that of the op which it rewrote.
+    """
+    return _Driver(module, patterns, max_rounds).run()
+
+
+class _Driver:
+    def __init__(
+        self, module: ModuleOp, patterns: Sequence[RewritePattern], max_rounds: int
+    ) -> None:
+        self._module = module
+        self._patterns = patterns
+        self._max_rounds = max_rounds
+        self._worklist: Worklist[Operation] = Worklist()
+        self._rounds: dict[Operation, int] = {}
+        self._fired: Counter[str] = Counter()
+        self._recent: deque[str] = deque(maxlen=RECENT)
+        self._root: Operation = module
+        """The op that is being rewritten."""
+        self._listener = PatternRewriterListener(
+            operation_insertion_handler=[self._inserted],
+            operation_removal_handler=[self._removed],
+            operation_modification_handler=[self._modified],
+            operation_replacement_handler=[self._replaced],
+        )
+
+    def run(self) -> RewriteReport:
+        ops = [op for op in nested_ops(self._module) if op is not self._module]
+        budget = self._max_rounds * max(len(ops), RECENT)
+        while self._sweep(ops, budget):
+            ops = [op for op in nested_ops(self._module) if op is not self._module]
+        return RewriteReport(
+            rounds=max(self._rounds.values(), default=0),
+            rewrites=self._fired.total(),
+            by_pattern=dict(self._fired),
+        )
+
+    def _sweep(self, ops: Sequence[Operation], budget: int) -> bool:
+        """Process `ops` and all that follows from them; whether anything was rewritten."""
+        before = self._fired.total()
+        for op in reversed(ops):
+            self._worklist.push(op)
+        while self._worklist:
+            op = self._worklist.pop()
+            if op.parent is None or not self._rewrite_once(op):
+                continue
+            if self._rounds.get(op, 0) > self._max_rounds or self._fired.total() > budget:
+                raise self._no_fixpoint(op)
+        return self._fired.total() > before
+
+    def _rewrite_once(self, op: Operation) -> bool:
+        self._root = op
+        rewriter = PatternRewriter(op)
+        rewriter.extend_from_listener(self._listener)
+        for pattern in self._patterns:
+            name = type(pattern).__name__
+            rewriter.insertion_point = InsertPoint.before(op)
+            try:
+                pattern.match_and_rewrite(op, rewriter)
+            except Error as e:
+                raise e.at(**vars(place_of(op))) from e.__cause__
+            except Exception as e:
+                raise PassError(f"the pattern {name} failed: {e}", place=place_of(op)) from e
+            if not rewriter.has_done_action:
+                continue
+            self._fired[name] += 1
+            self._recent.append(name)
+            self._rounds[op] = self._rounds.get(op, 0) + 1
+            if op.parent is not None:
+                self._worklist.push(op)
+            return True
+        return False
+
+    def _no_fixpoint(self, op: Operation) -> PassError:
+        names = ", ".join(sorted(set(self._recent)))
+        return PassError(
+            f"no fixpoint after {self._fired.total()} rewrites; still rewriting: {names}",
+            place=place_of(op),
+            hint="these patterns undo or re-create each other's work; "
+            "give each form only one pattern that leaves it",
+        )
+
+    def _inserted(self, op: Operation) -> None:
+        round_of_root = self._rounds.get(self._root, 0)
+        for new in nested_ops(op):
+            if not is_known(new.location):
+                new.location = self._root.location
+            self._rounds[new] = max(self._rounds.get(new, 0), round_of_root + 1)
+            self._worklist.push(new)
+
+    def _removed(self, op: Operation) -> None:
+        self._push_definitions(op.operands)
+        for gone in nested_ops(op):
+            self._worklist.remove(gone)
+
+    def _modified(self, op: Operation) -> None:
+        self._worklist.push(op)
+        self._push_users(op.results)
+
+    def _replaced(self, op: Operation, _: Sequence[SSAValue | None]) -> None:
+        self._push_users(op.results)
+
+    def _push_definitions(self, values: Iterable[SSAValue]) -> None:
+        for value in values:
+            if isinstance(owner := value.owner, Operation) and owner.parent is not None:
+                self._worklist.push(owner)
+
+    def _push_users(self, values: Iterable[SSAValue]) -> None:
+        for value in values:
+            for use in value.uses:
+                self._worklist.push(use.operation)

@@ -1,0 +1,109 @@
+"""The quantization formulas, for a matrix of runs: one scale per row.
+
+Weights and activations share them; they differ only in how a tensor is cut into runs. Everything
+is computed in float32, one IEEE operation for each one written, so that any target can repeat it:
+`w·S` with `S = qmax / max|w|` divides once and multiplies once. Sums are the exception: float32
+summation order differs between libraries, so mean|w| is accumulated in float64 and rounded to
+float32 once, which makes it the nearest float32 whatever the order. Rounding is half-to-even.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fewbit.errors import Error, ShapeError, UsageError, WidthError
+from fewbit.numerics.arrays import Float32Array, Int8Array, Int32Array
+from fewbit.numerics.widths import Mode, Width
+
+EPS = np.float32(1e-5)
+"""Bounds max|x|, mean|x| and max - min from below, so that no scale is zero."""
+
+_SUM_BLOCK = 1 << 16
+
+
+def symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, Float32Array]:
+    """Values and one scale per run, by the table of symmetric formulas."""
+    _check_not_empty(runs)
+    if mode not in ("max", "mean"):
+        raise UsageError(f"there is no mode '{mode}'", hint="modes are 'max' and 'mean'")
+    uses_mean = mode == "mean" or width.bits <= 2
+    found = mean_magnitude(runs) if uses_mean else max_magnitude(runs)
+    magnitude: Float32Array = np.maximum(found, EPS)
+    if width.bits <= 2:
+        return with_scale(runs, width, magnitude), magnitude
+    multiplier: Float32Array = np.float32(width.qmax) / magnitude
+    return _rounded(runs * multiplier[:, None], width), np.float32(1) / multiplier
+
+
+def asymmetric(runs: Float32Array, width: Width) -> tuple[Int8Array, Float32Array, Int32Array]:
+    """Values, scale and zero point per run; the range always includes 0, which is exact."""
+    _check_not_empty(runs)
+    check_asymmetric(width)
+    low = np.minimum(runs.min(axis=1), np.float32(0))
+    high = np.maximum(runs.max(axis=1), np.float32(0))
+    with np.errstate(over="ignore"):
+        span = np.maximum(high - low, EPS)
+    if not np.isfinite(span).all():
+        raise Error("the range max - min does not fit float32", hint="scale the values down")
+    scale = span / np.float32((1 << width.bits) - 1)
+    zero_point = _clamped(np.rint(np.float32(width.qmin) - low / scale), width).astype(np.int32)
+    return with_scale(runs, width, scale, zero_point), scale, zero_point
+
+
+def with_scale(
+    runs: Float32Array,
+    width: Width,
+    scale: Float32Array,
+    zero_point: Int32Array | None = None,
+) -> Int8Array:
+    """Values under given scales (one per run, or one for all): clamp(round(x / s) + z)."""
+    if width.is_binary:
+        return np.where(runs >= 0, np.int8(1), np.int8(-1))
+    with np.errstate(over="ignore"):
+        quotient = runs / scale.reshape(-1, 1)
+    return _rounded(quotient, width, zero_point)
+
+
+def max_magnitude(runs: Float32Array) -> Float32Array:
+    """max|x| of each run."""
+    return np.maximum(runs.max(axis=1), -runs.min(axis=1))
+
+
+def mean_magnitude(runs: Float32Array) -> Float32Array:
+    """mean|x| of each run: |x| summed in float64, divided by the count, rounded to float32.
+
+    Each run is summed in blocks of 65536 in order, each block by numpy's pairwise summation. The
+    result does not depend on the other runs or on the memory layout of the original array.
+    """
+    count, length = runs.shape
+    total = np.zeros(count, np.float64)
+    rows = max(1, _SUM_BLOCK // length)
+    for top in range(0, count, rows):
+        for left in range(0, length, _SUM_BLOCK):
+            block = runs[top : top + rows, left : left + _SUM_BLOCK]
+            total[top : top + rows] += np.abs(block).astype(np.float64).sum(axis=1)
+    return (total / length).astype(np.float32)
+
+
+def check_asymmetric(width: Width) -> None:
+    if width.is_binary or width.is_ternary:
+        raise WidthError(
+            f"{width} bits cannot be asymmetric", hint="zero points need a width of 2 to 8"
+        )
+
+
+def _check_not_empty(runs: Float32Array) -> None:
+    if runs.shape[1] == 0:
+        raise ShapeError("no scale can be taken from an empty tensor", hint="give static scales")
+
+
+def _rounded(x: Float32Array, width: Width, zero_point: Int32Array | None = None) -> Int8Array:
+    np.rint(x, out=x)
+    if zero_point is not None:
+        x += zero_point.reshape(-1, 1).astype(np.float32)
+    return _clamped(x, width).astype(np.int8)
+
+
+def _clamped(x: Float32Array, width: Width) -> npt.NDArray[np.float32]:
+    return np.clip(x, np.float32(width.qmin), np.float32(width.qmax), out=x)

@@ -1,0 +1,98 @@
+"""A quantized tensor: integers, their scales, and maybe zero points.
+
+All granularities are one rule: the values, in row-major order, fall into equal runs, and each run
+has one scale. A tensor is one run, a channel or a sample is a run, a row is a run, and a group is
+a run because K is contiguous. So the scale's shape only has to say how many runs there are: `()`
+for the whole tensor, a leading part of the values' shape (channel, sample, row), or `(N, K/g)` for
+groups of a weight seen as [N, K].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fewbit.errors import ShapeError, WidthError
+from fewbit.numerics.arrays import Float32Array, Int8Array, Int32Array, IntArray
+from fewbit.numerics.widths import Width
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """Integers `values` whose meaning is `(values - zero_point) * scale`, run by run."""
+
+    values: Int8Array
+    scale: Float32Array
+    zero_point: Int32Array | None
+    width: Width
+
+    def __post_init__(self) -> None:
+        _check_dtypes(self)
+        if not covers(self.scale.shape, self.values.shape):
+            raise ShapeError(
+                f"scales of shape {self.scale.shape} do not fit values of shape "
+                f"{self.values.shape}",
+                hint="a scale is per tensor (), per leading index, or per group (N, K/g)",
+            )
+        if self.zero_point is not None and self.zero_point.shape != self.scale.shape:
+            raise ShapeError(
+                f"zero points of shape {self.zero_point.shape} do not fit scales of shape "
+                f"{self.scale.shape}"
+            )
+        if not self.width.holds(self.values):
+            raise WidthError(f"some values do not fit {self.width} bits")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.values.ndim
+
+    def centered(self) -> IntArray:
+        """The integers less their zero points: what is multiplied and accumulated."""
+        return centered(self.values, self.zero_point)
+
+    def dequantize(self) -> Float32Array:
+        """The float32 values `(values - zero_point) * scale`."""
+        runs = _runs(self.centered(), self.scale.size).astype(np.float32)
+        runs *= self.scale.reshape(-1, 1)
+        return runs.reshape(self.shape)
+
+
+def covers(scale: tuple[int, ...], values: tuple[int, ...]) -> bool:
+    """Whether a scale of this shape cuts values of that shape into runs."""
+    if scale == values[: len(scale)]:
+        return True
+    if len(scale) != 2 or len(values) < 2 or scale[0] != values[0] or scale[1] == 0:
+        return False
+    return math.prod(values[1:]) % scale[1] == 0
+
+
+def centered(values: IntArray, zero_point: Int32Array | None) -> IntArray:
+    """`values` less the zero point of each run, without overflow."""
+    if zero_point is None:
+        return values
+    if not covers(zero_point.shape, values.shape):
+        raise ShapeError(
+            f"zero points of shape {zero_point.shape} do not fit values of shape {values.shape}"
+        )
+    wide = np.int32 if values.dtype.itemsize <= 2 else np.int64
+    runs = _runs(values, zero_point.size)
+    return np.subtract(runs, zero_point.reshape(-1, 1), dtype=wide).reshape(values.shape)
+
+
+def _runs(values: IntArray, count: int) -> IntArray:
+    return values.reshape(count, values.size // count if count else 0)
+
+
+def _check_dtypes(tensor: Quantized) -> None:
+    expected = (("values", tensor.values, np.int8), ("scales", tensor.scale, np.float32))
+    for what, array, dtype in expected:
+        if array.dtype != dtype:
+            raise WidthError(f"quantized {what} are {np.dtype(dtype)}, not {array.dtype}")
+    if tensor.zero_point is not None and tensor.zero_point.dtype != np.int32:
+        raise WidthError(f"zero points are int32, not {tensor.zero_point.dtype}")

@@ -1,0 +1,80 @@
+"""Weight quantization: how a weight is cut into runs, each with one scale.
+
+A weight of any rank is seen as [N, K]: N output channels, K the product of the other dimensions,
+over which a layer reduces. The formulas are in `formulas.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy.typing as npt
+
+from fewbit.errors import ShapeError, UsageError
+from fewbit.numerics import formulas
+from fewbit.numerics.arrays import finite_float32
+from fewbit.numerics.quantized import Quantized
+from fewbit.numerics.widths import Granularity, Mode, Width
+
+
+def quantize_weight(
+    w: npt.ArrayLike,
+    width: Width | float | str,
+    *,
+    mode: Mode = "max",
+    granularity: Granularity = "channel",
+    group: int | None = None,
+    symmetric: bool = True,
+) -> Quantized:
+    """Quantize a weight; scales have shape (), (N,) or (N, K/group) by granularity.
+
+    `mode` matters for 3 to 8 bits; narrower widths always use mean|w|. Asymmetric weights (2 to 8
+    bits) take their scale from max - min.
+    """
+    array = finite_float32(w, "weight")
+    width = Width.of(width)
+    scale_shape = weight_scale_shape(array.shape, granularity, group)
+    runs = array.reshape(math.prod(scale_shape), -1)
+    if symmetric:
+        values, scale = formulas.symmetric(runs, width, mode)
+        return Quantized(values.reshape(array.shape), scale.reshape(scale_shape), None, width)
+    if mode != "max":
+        raise UsageError(
+            "an asymmetric weight has no mode 'mean'", hint="its scale comes from max - min"
+        )
+    values, scale, zero_point = formulas.asymmetric(runs, width)
+    return Quantized(
+        values.reshape(array.shape),
+        scale.reshape(scale_shape),
+        zero_point.reshape(scale_shape),
+        width,
+    )
+
+
+def weight_scale_shape(
+    shape: tuple[int, ...], granularity: Granularity, group: int | None = None
+) -> tuple[int, ...]:
+    """The scales' shape for a weight of this shape; groups must divide K."""
+    if math.prod(shape) == 0 or not shape:
+        raise ShapeError(f"a weight of shape {shape} has no output channels to quantize")
+    if (group is not None) != (granularity == "group"):
+        raise UsageError(
+            f"granularity '{granularity}' with group {group}",
+            hint="a group size goes with granularity 'group', and only with it",
+        )
+    if granularity == "tensor":
+        return ()
+    if granularity == "channel":
+        return (shape[0],)
+    if group is None:
+        raise UsageError(
+            f"there is no granularity '{granularity}'",
+            hint="weights have 'tensor', 'channel' and 'group'",
+        )
+    k = math.prod(shape[1:])
+    if group < 1 or k % group != 0:
+        raise ShapeError(
+            f"groups of {group} do not divide the reduction dimension K = {k}",
+            hint=f"choose a group size that divides {k}, or granularity 'channel'",
+        )
+    return (shape[0], k // group)

@@ -1,0 +1,164 @@
+"""A program: a module, the weights that it refers to, and what it takes and gives.
+
+On disk it is a folder of three files: the text, the weights, and a manifest with their hashes. It
+is written beside its place and renamed, so a reader finds a whole program or none. Loading hashes
+the text and the header of the weights; that header holds the hash of each tensor, which is checked
+when the tensor is first used. So a large program opens at once and still cannot be run with other
+weights than its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from xdsl.dialects.builtin import ModuleOp
+
+from fewbit.errors import Error, Place, StoreError
+from fewbit.files import PathLike, inside, replacing_folder
+from fewbit.ir.parse import parse_file, parse_module
+from fewbit.ir.text import print_module
+from fewbit.ir.verify import verify
+from fewbit.references import check_references
+from fewbit.signature import Signature, signature_of
+from fewbit.store import WeightStore
+from fewbit.tensor_file import Array
+
+TEXT = "program.mlir"
+WEIGHTS = "weights.safetensors"
+MANIFEST = "program.json"
+
+_REMAKE = "the folder was changed or not fully copied: make or copy it again"
+
+
+class FileStamp(BaseModel):
+    """What identifies a file's content."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    size: int
+    sha256: str
+
+
+class WeightsStamp(FileStamp):
+    header_sha256: str
+
+
+class Manifest(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal["fewbit-program"] = "fewbit-program"
+    version: Literal[1] = 1
+    text: FileStamp
+    weights: WeightsStamp
+
+
+@dataclass
+class Program:
+    module: ModuleOp
+    store: WeightStore = field(default_factory=WeightStore)
+
+    @staticmethod
+    def parse(text: str, store: WeightStore | None = None, name: str = "<text>") -> Program:
+        return Program(parse_module(text, name), store or WeightStore())
+
+    @staticmethod
+    def load(path: PathLike, store: WeightStore | None = None) -> Program:
+        """A folder written by `save`, or a text file of MLIR with a store of its own, if any."""
+        path = Path(path)
+        if path.is_dir():
+            return _load_folder(path)
+        return Program(parse_file(path), store or WeightStore())
+
+    def save(self, folder: PathLike) -> None:
+        """Write the program as a folder, whole or not at all; it replaces an older program."""
+        folder = Path(folder)
+        _refuse_foreign(folder)
+        text = self.text().encode()
+        with replacing_folder(folder) as target:
+            (target / TEXT).write_bytes(text)
+            weights = self.store.save(target / WEIGHTS)
+            manifest = Manifest(
+                text=FileStamp(size=len(text), sha256=hashlib.sha256(text).hexdigest()),
+                weights=WeightsStamp(**vars(weights)),
+            )
+            (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+
+    @property
+    def signature(self) -> Signature:
+        return signature_of(self.module)
+
+    def text(self, *, generic: bool = False) -> str:
+        return print_module(self.module, generic=generic)
+
+    def verify(self, stage: str | None = None) -> None:
+        """Check the module, then every weight that it refers to: presence, type and content."""
+        verify(self.module, stage)
+        check_references(self.module, self.store)
+
+    def run(self, *inputs: Array, function: str | None = None) -> tuple[Array, ...]:
+        """Interpret a function: the one named, else the entry."""
+        from fewbit.interpreter.interpreter import interpret
+
+        return interpret(self.module, *inputs, function=function, store=self.store)
+
+
+def _load_folder(folder: Path) -> Program:
+    manifest = _read_manifest(folder)
+    text_path = inside(folder, TEXT)
+    text = _read(text_path)
+    _compare(text_path, manifest.text.sha256, hashlib.sha256(text).hexdigest())
+    store = WeightStore.open(inside(folder, WEIGHTS))
+    _compare(folder / WEIGHTS, manifest.weights.header_sha256, store.header_sha256)
+    return Program(parse_module(text.decode(), str(text_path)), store)
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    try:
+        path = inside(folder, MANIFEST)
+    except Error as error:
+        hint = f"a program folder holds {MANIFEST}, {TEXT} and {WEIGHTS}; give such a folder"
+        raise StoreError(error.what, place=error.place, hint=hint) from error
+    try:
+        return Manifest.model_validate_json(_read(path))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        newer = field == "version"
+        raise StoreError(
+            f"not a manifest of a program: {field}: {first['msg']}",
+            place=Place(file=str(path)),
+            hint="it was written by a newer fewbit: update" if newer else _REMAKE,
+        ) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        what = f"cannot read this file: {error.strerror}"
+        raise StoreError(what, place=Place(file=str(path)), hint="check its permissions") from error
+
+
+def _compare(path: Path, recorded: str, found: str | None) -> None:
+    if recorded != found:
+        what = f"the content differs from its hash in {MANIFEST}"
+        raise StoreError(what, place=Place(file=str(path)), hint=_REMAKE)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Saving replaces the folder, so it may hold nothing but an older program."""
+    if not folder.exists():
+        return
+    place, hint = Place(file=str(folder)), "give a folder that does not exist yet"
+    if not folder.is_dir():
+        raise StoreError("this is a file, not a folder", place=place, hint=hint)
+    names = {path.name for path in folder.iterdir()}
+    if foreign := sorted(names - {TEXT, WEIGHTS, MANIFEST}):
+        what = f"the folder holds files that are not of a program: {', '.join(foreign[:3])}"
+        raise StoreError(what, place=place, hint=hint)
+    if names:
+        _read_manifest(folder)

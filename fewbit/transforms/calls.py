@@ -1,0 +1,71 @@
+"""What passes ask about calls, callees and effects, alike for `graph` and `func`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr
+from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute
+from xdsl.traits import is_side_effect_free
+
+from fewbit.dialects import graph
+from fewbit.ir.symbols import lookup
+from fewbit.ir.walk import nested_ops
+
+Call: TypeAlias = graph.CallOp | func.CallOp
+Callable: TypeAlias = graph.SubgraphOp | func.FuncOp
+
+
+def callee_of(call: Call) -> Callable | None:
+    callee = lookup(call, call.callee)
+    return callee if isinstance(callee, Callable) else None
+
+
+def callable_around(op: Operation) -> Callable | None:
+    """The subgraph or function that `op` stands in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, Callable):
+        parent = parent.parent_op()
+    return parent
+
+
+def only_block(callee: Callable) -> Block | None:
+    """The body, where it is a single block."""
+    first = callee.body.first_block
+    return first if first is callee.body.last_block else None
+
+
+def symbols_used(op: Operation) -> Iterator[SymbolRefAttr]:
+    """Every reference to a symbol by `op` and the ops below it."""
+    for user in nested_ops(op):
+        stack: list[Attribute] = [*user.properties.values(), *user.attributes.values()]
+        while stack:
+            attribute = stack.pop()
+            if isinstance(attribute, SymbolRefAttr):
+                yield attribute
+            elif isinstance(attribute, ArrayAttr):
+                stack.extend(attribute.data)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+            elif isinstance(attribute, DictionaryAttr):
+                stack.extend(attribute.data.values())
+            elif isinstance(attribute, ParametrizedAttribute):
+                stack.extend(attribute.parameters)
+
+
+def is_effect_free(op: Operation) -> bool:
+    """Whether `op` does nothing but compute its results; a call does what its callee does."""
+    seen: set[Operation] = set()
+    stack = [op]
+    while stack:
+        current = stack.pop()
+        if is_side_effect_free(current):
+            continue
+        callee = callee_of(current) if isinstance(current, Call) else None
+        block = only_block(callee) if callee is not None else None
+        if callee is None or block is None:
+            return False
+        if callee not in seen:
+            seen.add(callee)
+            stack.extend(o for o in block.ops if o is not block.last_op)
+    return True

@@ -1,0 +1,97 @@
+"""Every way a command can end: its exit status and what it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fewbit.cli.guard import guarded
+from fewbit.errors import Error, ParseError, Place, UsageError
+
+
+def run(exception: BaseException, *argv: str) -> int:
+    def main(arguments: list[str]) -> int:
+        raise exception
+
+    return guarded(main, argv)
+
+
+def test_the_status_of_a_command_that_ends_well_is_its_own() -> None:
+    assert guarded(lambda argv: None, []) == 0
+    assert guarded(lambda argv: 3, []) == 3
+    assert guarded(lambda argv: len(argv), ["a", "b"]) == 2
+
+
+def test_an_error_shows_what_where_and_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    error = ParseError(
+        "expected a type",
+        place=Place(file="net.mlir", line=2, column=5),
+        excerpt="  %0 = [red]x[/red]\n       ^",
+        hint="write one",
+    )
+    assert run(error) == 1
+    assert capsys.readouterr() == (
+        "",
+        "parse error: net.mlir:2:5: expected a type\n"
+        "  %0 = [red]x[/red]\n       ^\n"
+        "hint: write one\n",
+    )
+
+
+def test_a_long_line_is_not_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(Error("x" * 500)) == 1
+    assert "x" * 500 in capsys.readouterr().err
+
+
+def test_a_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(UsageError("no pass 'cze'")) == 2
+    assert capsys.readouterr().err == "usage error: no pass 'cze'\n"
+
+
+def test_debug_adds_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(Error("no luck"), "file", "--debug") == 1
+    shown = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in shown
+    assert shown.endswith("error: no luck\n")
+
+
+def test_a_fault_of_ours_is_one_line_and_how_to_report_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(KeyError("fc1")) == 70
+    shown = capsys.readouterr().err
+    assert shown.startswith("internal error: KeyError: 'fc1'\nhint: ")
+    assert "--debug" in shown
+    assert "Traceback" not in shown
+
+
+def test_a_file_that_the_system_refuses_is_an_ordinary_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(FileNotFoundError(2, "No such file or directory", "net.mlir")) == 1
+    assert capsys.readouterr().err == "error: net.mlir: No such file or directory\n"
+
+
+def test_an_interrupt_exits_130(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(KeyboardInterrupt()) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_makes_no_noise() -> None:
+    code = (
+        "import sys; from fewbit.cli.guard import guarded\n"
+        "def main(argv):\n    for i in range(100000): print(i)\n"
+        "sys.exit(guarded(main, []))"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    assert writer.stderr is not None
+    assert writer.stdout.readline() == "0\n"
+    writer.stdout.close()
+    with writer.stderr:
+        assert writer.stderr.read() == ""
+    assert writer.wait() == 141
