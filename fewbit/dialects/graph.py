@@ -131,7 +131,9 @@ class SubgraphOp(IRDLOperation):
         arguments = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, parser.parse_argument, " in subgraph argument list"
         )
-        results = _parse_results(parser) if parser.parse_optional_punctuation("->") else []
+        results: Sequence[Attribute] = (
+            _parse_results(parser) if parser.parse_optional_punctuation("->") else ()
+        )
         attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region(arguments)
         op = SubgraphOp(name, ([a.type for a in arguments], results), body, device)

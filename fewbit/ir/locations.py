@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.ir import Attribute, Operation
+from xdsl.utils.hints import isa
 
 from fewbit.errors import Place
 
@@ -61,6 +62,6 @@ def _flatten(location: Attribute) -> Iterator[Attribute]:
     elif isinstance(location, CallSiteLoc):
         yield from _flatten(location.callee)
         yield from _flatten(location.caller)
-    elif isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        for inner in location.locations:  # pyright: ignore[reportUnknownVariableType]
-            yield from _flatten(inner)  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(location, FusedLoc) and isa(location.locations, ArrayAttr[Attribute]):
+        for inner in location.locations:
+            yield from _flatten(inner)

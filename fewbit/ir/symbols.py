@@ -7,7 +7,7 @@ from it, and outside of that it scans.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -55,7 +55,7 @@ def symbol_name(op: Operation) -> str | None:
 
 
 @contextmanager
-def using(table: SymbolTable) -> Iterator[SymbolTable]:
+def using(table: SymbolTable) -> Generator[SymbolTable]:
     """Answer lookups from `table`; nothing may add or rename symbols meanwhile."""
     token = _current.set(table)
     try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, IntegerType
+from xdsl.dialects.builtin import BoolAttr, i1
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -36,7 +36,7 @@ from fewbit.dialects.mico.constraints import (
 )
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape, broadcast, compatible, require, show
 from fewbit.dialects.mico.syntax import LayerOp
-from fewbit.dialects.mico.types import is_float_tensor, shape_of
+from fewbit.dialects.mico.types import element_type, is_float_tensor, shape_of
 from fewbit.errors import Error
 from fewbit.numerics.integer import check_accumulator
 
@@ -81,15 +81,16 @@ class AttentionOp(LayerOp):
     def _verify_heads(self, q: Shape, k: Shape) -> None:
         if compatible(q[:-2], k[:-2]):
             return
-        same_batch = len(q) >= 3 and compatible(q[:-3], k[:-3])
-        if not same_batch or k[-3] < 1 or q[-3] % k[-3] != 0:
+        *batch, q_heads = q[:-2]
+        *k_batch, k_heads = k[:-2]
+        if not compatible(batch, k_batch) or k_heads < 1 or q_heads % k_heads != 0:
             raise VerifyException(f"heads of the key, {show(k)}, do not divide those of {show(q)}")
 
     def _verify_mask(self, scores: Shape) -> None:
         if self.mask is None:
             return
         mask = self.mask.type
-        if not is_float_tensor(mask) and mask.element_type != IntegerType(1):
+        if not is_float_tensor(mask) and element_type(mask) != i1:
             raise VerifyException(f"a mask is added floats, or i1 that keeps, not {mask}")
         require(scores, broadcast(scores, shape_of(mask)), "scores with the mask")
 

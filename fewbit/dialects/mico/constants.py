@@ -1,8 +1,8 @@
 """Constants: module-level symbols with their data, and the op that reads one.
 
     mico.constant @fc1.scale : tensor<64xf32> = #mico.ref<"fc1.scale", "03ab…">
-    mico.constant @fc1.weight : tensor<64x256x!mico.int<4>> = #mico.ref<"fc1", "9f2c…"> scale @fc1.scale
-    %w = mico.get_constant @fc1.weight : tensor<64x256x!mico.int<4>>
+    mico.constant @fc1 : tensor<64x9x!mico.int<4>> = #mico.ref<"fc1", "9f2c…"> scale @fc1.scale
+    %w = mico.get_constant @fc1 : tensor<64x9x!mico.int<4>>
 
 A constant of few-bit integers names the constant that is its scale, so that no pass can part the
 two. In text that gives none, the integers stand for themselves: a scale of 1 is made.
@@ -13,6 +13,8 @@ from __future__ import annotations
 from math import prod
 
 from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    AnyTensorTypeConstr,
     DenseIntOrFPElementsAttr,
     FlatSymbolRefAttrConstr,
     Float32Type,
@@ -37,10 +39,11 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.attributes import PackedAttr, RefAttr, parse_hex
 from fewbit.dialects.mico.shapes import DYNAMIC, granularity, show
-from fewbit.dialects.mico.types import element_width, shape_of
+from fewbit.dialects.mico.types import as_tensor, element_type, element_width, shape_of
 from fewbit.errors import Error
 from fewbit.ir.parse import SourceParser
 from fewbit.ir.symbols import lookup
@@ -72,7 +75,7 @@ class ConstantOp(IRDLOperation):
     name = "mico.constant"
 
     sym_name = prop_def(SymbolNameConstraint())
-    type = prop_def(base(TensorType))
+    type = prop_def(AnyTensorTypeConstr)
     value = prop_def(base(PackedAttr) | base(RefAttr) | base(DenseIntOrFPElementsAttr))
     scale = opt_prop_def(FlatSymbolRefAttrConstr)
     zero_point = opt_prop_def(FlatSymbolRefAttrConstr)
@@ -125,8 +128,8 @@ class ConstantOp(IRDLOperation):
         name = parser.parse_symbol_name().data
         parser.parse_punctuation(":", " before the type")
         type_position = parser.pos
-        type = parser.parse_type()
-        if not isinstance(type, TensorType):
+        type = as_tensor(parser.parse_type())
+        if type is None:
             parser.raise_error("a constant is a tensor", type_position)
         if DYNAMIC in shape_of(type):
             parser.raise_error("a constant has a static shape", type_position)
@@ -184,7 +187,7 @@ class GetConstantOp(IRDLOperation):
     name = "mico.get_constant"
 
     symbol = prop_def(FlatSymbolRefAttrConstr)
-    result = result_def(base(TensorType))
+    result = result_def(AnyTensorTypeConstr)
 
     assembly_format = "$symbol attr-dict `:` type($result)"
 
@@ -213,7 +216,7 @@ def _constant(op: Operation, symbol: SymbolRefAttr) -> ConstantOp:
 
 
 def _is_tensor_of(type: Attribute, element: type[Attribute]) -> bool:
-    return isinstance(type, TensorType) and isinstance(type.element_type, element)  # pyright: ignore[reportUnknownMemberType]
+    return as_tensor(type) is not None and isinstance(element_type(type), element)
 
 
 def _check_length(given: int, shape: tuple[int, ...], width: Width) -> None:
@@ -230,14 +233,16 @@ def _parse_symbol_clause(parser: Parser, keyword: str) -> str | None:
     return parser.parse_symbol_name().data if parser.parse_optional_keyword(keyword) else None
 
 
-def _parse_value(parser: Parser, type: TensorType) -> Attribute:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    width = element_width(type)  # pyright: ignore[reportUnknownArgumentType]
+def _parse_value(parser: Parser, type: TensorType[Attribute]) -> Attribute:
+    width = element_width(type)
     position = parser.pos
     if parser.parse_optional_keyword("dense") is None:
         return parser.parse_attribute()
     if width is None:
-        return parser.parse_dense_int_or_fp_elements_attr(type)  # pyright: ignore[reportUnknownArgumentType]
-    return _parse_few_bit(parser, shape_of(type), width, position)  # pyright: ignore[reportUnknownArgumentType]
+        if not isa(type, TensorType[AnyDenseElement]):
+            parser.raise_error(f"no data can be written for {type}", position)
+        return parser.parse_dense_int_or_fp_elements_attr(type)
+    return _parse_few_bit(parser, shape_of(type), width, position)
 
 
 def _parse_few_bit(
@@ -249,14 +254,14 @@ def _parse_few_bit(
     from fewbit.numerics.packing import pack
 
     with parser.in_angle_brackets():
-        if (text := parser.lexer.input.at(parser.pos)) == '"':
+        if (text := parser.lexer.input.at(parser.pos) or "") == '"':
             packed = PackedAttr(parse_hex(parser))
             try:
                 _check_length(len(packed.data), shape, width)
             except VerifyException as e:
                 parser.raise_error(str(e), position)
             return packed
-        if text not in "-[0123456789":
+        if not text or text not in "-[0123456789":
             parser.raise_error('expected the data: "0x…", or integers')
         numbers: list[int] = []
         _parse_nested(parser, shape, numbers)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
+    AnyTensorTypeConstr,
     ArrayAttr,
     Float32Type,
     Float64Type,
@@ -18,28 +21,36 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute
-from xdsl.irdl import base, eq
+from xdsl.irdl import AttrConstraint, base, eq
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.types import FewBit, TernaryType, width_of
 from fewbit.numerics.widths import Width
 
-AnyTensor = base(TensorType[Attribute])
+Integer = IntegerAttr[IntegerType]
+Integers = ArrayAttr[Integer]
+
+_I1: AttrConstraint[IntegerType] = eq(i1)
+_I32: AttrConstraint[IntegerType] = eq(i32)
+_I64: AttrConstraint[IntegerType] = eq(i64)
+
+AnyTensor = AnyTensorTypeConstr
 FloatTensor = TensorType.constr(AnyFloatConstr)
 IntTensor = TensorType.constr(base(IntegerType))
 FewBitTensor = TensorType.constr(FewBit)
-AccumulatorTensor = TensorType.constr(eq(i32))
+AccumulatorTensor = TensorType.constr(_I32)
 FloatOrFewBitTensor = TensorType.constr(AnyFloatConstr | FewBit)
-FloatOrAccumulatorTensor = TensorType.constr(AnyFloatConstr | eq(i32))
+FloatOrAccumulatorTensor = TensorType.constr(AnyFloatConstr | _I32)
 
 Scale = base(Float32Type) | TensorType.constr(base(Float32Type))
 ZeroPoint = base(IntegerType) | TensorType.constr(base(IntegerType))
 
-I32 = IntegerAttr.constr(eq(i32))
+I32 = cast(AttrConstraint[Integer], IntegerAttr.constr(_I32))
 F64 = FloatAttr.constr(base(Float64Type))
-I64Array = ArrayAttr.constr(IntegerAttr.constr(eq(i64)))
+I64Array = cast(AttrConstraint[Integers], ArrayAttr.constr(IntegerAttr.constr(_I64)))
 Name = base(StringAttr)
-Flag = IntegerAttr.constr(eq(i1))
+Flag = cast(AttrConstraint[Integer], IntegerAttr.constr(_I1))
 WidthAttr = I32 | base(TernaryType)
 """A width: an i32 of 1 to 8, or the ternary type."""
 
@@ -64,8 +75,9 @@ def read_width(attr: IntegerAttr[IntegerType] | TernaryType) -> Width:
 
 
 def check_width(name: str, attr: Attribute | None) -> None:
-    if isinstance(attr, IntegerAttr) and not 1 <= attr.value.data <= 8:
-        raise VerifyException(f"{name} = {attr.value.data}: a width is 1 to 8 bits")
+    if not isa(attr, IntegerAttr[IntegerType]) or 1 <= attr.value.data <= 8:
+        return
+    raise VerifyException(f"{name} = {attr.value.data}: a width is 1 to 8 bits")
 
 
 def check_choice(name: str, attr: StringAttr | None, choices: tuple[str, ...]) -> None:

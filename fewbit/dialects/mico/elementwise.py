@@ -20,7 +20,7 @@ from fewbit.dialects.mico.constraints import (
 )
 from fewbit.dialects.mico.shapes import axis, broadcast, require
 from fewbit.dialects.mico.syntax import LayerOp
-from fewbit.dialects.mico.types import element_width, shape_of
+from fewbit.dialects.mico.types import element_type, element_width, shape_of
 
 
 def check_same_type(given: SSAValue, result: SSAValue) -> None:
@@ -125,13 +125,10 @@ class BinaryOp(LayerOp):
     traits = traits_def(Pure(), Commutative())
 
     def verify_(self) -> None:
-        lhs, rhs = self.lhs.type, self.rhs.type
-        if (
-            lhs.element_type != rhs.element_type
-            or lhs.element_type != self.result.type.element_type
-        ):
-            raise VerifyException(f"element types differ: {lhs}, {rhs}, {self.result.type}")
-        require(broadcast(shape_of(lhs), shape_of(rhs)), shape_of(self.result.type), "the result")
+        lhs, rhs, result = self.lhs.type, self.rhs.type, self.result.type
+        if not element_type(lhs) == element_type(rhs) == element_type(result):
+            raise VerifyException(f"element types differ: {lhs}, {rhs}, {result}")
+        require(broadcast(shape_of(lhs), shape_of(rhs)), shape_of(result), "the result")
 
 
 @irdl_op_definition

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -24,12 +23,12 @@ from fewbit.dialects.mico import shapes
 from fewbit.dialects.mico.constraints import I32, AnyTensor, I64Array, integer
 from fewbit.dialects.mico.shapes import DYNAMIC, require, show
 from fewbit.dialects.mico.syntax import LayerOp, OperandValues, Properties, int_array, ints
-from fewbit.dialects.mico.types import shape_of
+from fewbit.dialects.mico.types import element_type, shape_of
 
 
-def _check_elements(given: TensorType[Attribute], result: TensorType[Attribute]) -> None:
-    if given.element_type != result.element_type:
-        raise VerifyException(f"changes the element type of {given} to {result.element_type}")
+def _check_elements(given: Attribute, result: Attribute) -> None:
+    if element_type(given) != element_type(result):
+        raise VerifyException(f"changes the element type of {given} to {element_type(result)}")
 
 
 @irdl_op_definition

@@ -22,7 +22,7 @@ from fewbit.dialects.mico.syntax import (
     int_array,
     ints,
 )
-from fewbit.dialects.mico.types import shape_of
+from fewbit.dialects.mico.types import element_type, shape_of
 
 
 class PoolOp(LayerOp):
@@ -82,7 +82,7 @@ class MaxPool2dOp(PoolOp):
     }
 
     def verify_(self) -> None:
-        if self.input.type.element_type != self.result.type.element_type:
+        if element_type(self.input.type) != element_type(self.result.type):
             raise VerifyException(f"pools {self.input.type} into {self.result.type}")
         shape = self.pooled_shape(shape_of(self.input.type), ints(self.dilation))
         require(shape, shape_of(self.result.type), "the result")

@@ -45,7 +45,13 @@ from fewbit.dialects.mico.constraints import (
 )
 from fewbit.dialects.mico.shapes import DYNAMIC, axis, granularity, require, show
 from fewbit.dialects.mico.syntax import LayerOp, OperandValues, Properties
-from fewbit.dialects.mico.types import QTensorType, TernaryType, element_width, shape_of
+from fewbit.dialects.mico.types import (
+    QTensorType,
+    TernaryType,
+    element_type,
+    element_width,
+    shape_of,
+)
 from fewbit.numerics.widths import Width
 
 
@@ -235,7 +241,7 @@ class RequantizeOp(LayerOp):
     def verify_(self) -> None:
         shape = shape_of(self.input.type)
         require(shape, shape_of(self.result.type), "the result")
-        element = getattr(self.multiplier.type, "element_type", self.multiplier.type)
+        element = element_type(self.multiplier.type)
         if isinstance(element, IntegerType) != (self.shift is not None):
             raise VerifyException("an integer multiplier needs a shift, a float one has none")
         extent = shape[axis(self.axis.value.data, len(shape), "axis")] if shape else DYNAMIC

@@ -8,6 +8,7 @@ What the integers mean, and how they are packed, is in `fewbit.numerics`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -99,16 +100,27 @@ def width_of(type: FewBitType) -> Width:
     return Width.of(1.58) if isinstance(type, TernaryType) else Width.of(type.bits)
 
 
+def as_tensor(type: Attribute) -> TensorType[Attribute] | None:
+    return cast(TensorType[Attribute], type) if isinstance(type, TensorType) else None
+
+
+def element_type(type: Attribute) -> Attribute:
+    """The elements of a tensor; a scalar is its own element."""
+    tensor = as_tensor(type)
+    return type if tensor is None else tensor.element_type
+
+
 def element_width(type: Attribute) -> Width | None:
     """The width of a tensor's elements; None where they are not few-bit."""
-    if not isinstance(type, TensorType):
+    tensor = as_tensor(type)
+    if tensor is None or not isinstance(tensor.element_type, FewBitType):
         return None
-    element: Attribute = type.element_type  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return width_of(element) if isinstance(element, FewBitType) else None
+    return width_of(tensor.element_type)
 
 
 def is_float_tensor(type: Attribute) -> bool:
-    return isinstance(type, TensorType) and isinstance(type.element_type, AnyFloat)  # pyright: ignore[reportUnknownMemberType]
+    tensor = as_tensor(type)
+    return tensor is not None and isinstance(tensor.element_type, AnyFloat)
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
@@ -117,8 +129,7 @@ def shape_of(type: Attribute) -> tuple[int, ...]:
 
 
 def _check_scale(scale: Attribute) -> None:
-    element = scale.element_type if isinstance(scale, TensorType) else scale  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if not isinstance(element, Float32Type):
+    if not isinstance(element_type(scale), Float32Type):
         raise VerifyException(f"a scale is f32 or a tensor of f32, not {scale}")
 
 
@@ -187,7 +198,7 @@ class KVCacheType(ParametrizedAttribute, TypeAttribute):
         super().__init__(values, NoneType() if scale is None else scale)
 
     def verify(self) -> None:
-        if not isinstance(self.values, TensorType) or len(shape_of(self.values)) != 4:
+        if as_tensor(self.values) is None or len(shape_of(self.values)) != 4:
             raise VerifyException(
                 "!mico.kv_cache holds a tensor of batch x heads x capacity x head size, "
                 f"not {self.values}"
