@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, i1
+from xdsl.dialects.builtin import BoolAttr, TensorType, i1
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -64,9 +64,9 @@ class AttentionOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def output_type(self) -> Attribute:
         q, k, v = (shape_of(x.type) for x in (self.query, self.key, self.value))
-        if min(len(q), len(k), len(v)) < 2 or len(k) != len(q) or len(v) != len(q):
+        if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
             raise VerifyException(
                 "query, key and value have one rank of at least 2, not "
                 f"{show(q)}, {show(k)} and {show(v)}"
@@ -74,13 +74,19 @@ class AttentionOp(LayerOp):
         require(q[-1:], k[-1:], "the head size of the key")
         require(k[:-1], v[:-1], "the value")
         self._verify_heads(q, k)
-        require((*q[:-1], v[-1]), shape_of(self.result.type), "the result")
+        return TensorType(element_type(self.query.type), (*q[:-1], v[-1]))
+
+    def verify_(self) -> None:
+        super().verify_()
+        q, k = shape_of(self.query.type), shape_of(self.key.type)
         self._verify_mask((*q[:-1], k[-2]))
         self._verify_widths(q[-1])
 
     def _verify_heads(self, q: Shape, k: Shape) -> None:
         if compatible(q[:-2], k[:-2]):
             return
+        if len(q) < 3:
+            raise VerifyException(f"the key, {show(k)}, does not fit the query, {show(q)}")
         *batch, q_heads = q[:-2]
         *k_batch, k_heads = k[:-2]
         if not compatible(batch, k_batch) or k_heads < 1 or q_heads % k_heads != 0:

@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, base, eq
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.types import FewBit, TernaryType, width_of
 from fewbit.numerics.widths import Width
@@ -75,9 +74,11 @@ def read_width(attr: IntegerAttr[IntegerType] | TernaryType) -> Width:
 
 
 def check_width(name: str, attr: Attribute | None) -> None:
-    if not isa(attr, IntegerAttr[IntegerType]) or 1 <= attr.value.data <= 8:
+    if not isinstance(attr, IntegerAttr):
         return
-    raise VerifyException(f"{name} = {attr.value.data}: a width is 1 to 8 bits")
+    bits = cast(Integer, attr).value.data
+    if not 1 <= bits <= 8:
+        raise VerifyException(f"{name} = {bits}: a width is 1 to 8 bits")
 
 
 def check_choice(name: str, attr: StringAttr | None, choices: tuple[str, ...]) -> None:

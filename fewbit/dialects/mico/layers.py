@@ -10,14 +10,11 @@ A layer of integers whose result is i32 gives its bare accumulators, for an inte
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
-from xdsl.dialects.builtin import (
-    FloatAttr,
-    f32,
-)
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, i32
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -28,7 +25,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -40,6 +37,7 @@ from fewbit.dialects.mico.constraints import (
     FloatOrFewBitTensor,
     FloatTensor,
     I64Array,
+    Integer,
     IntTensor,
     Name,
     Scale,
@@ -50,9 +48,11 @@ from fewbit.dialects.mico.constraints import (
     integer,
     read_width,
 )
+from fewbit.dialects.mico.layer_types import LayerTypes
 from fewbit.dialects.mico.quantization import UnbundleOp, WeightQuantOp
-from fewbit.dialects.mico.shapes import DYNAMIC, granularity, require
+from fewbit.dialects.mico.shapes import DYNAMIC, granularity
 from fewbit.dialects.mico.syntax import (
+    SEGMENTS,
     LayerOp,
     OperandValues,
     Properties,
@@ -63,13 +63,12 @@ from fewbit.dialects.mico.syntax import (
 )
 from fewbit.dialects.mico.types import (
     QTensorType,
+    element_type,
     element_width,
     is_float_tensor,
     shape_of,
 )
-from fewbit.errors import Error
 from fewbit.ir.parse import SourceParser
-from fewbit.numerics.integer import check_accumulator
 from fewbit.numerics.widths import Width
 
 
@@ -112,6 +111,7 @@ class QuantizedLayerOp(LayerOp):
 
     @property
     def gives_accumulators(self) -> bool:
+        """Whether the result is bare i32 accumulators."""
         return not is_float_tensor(self.result.type)
 
     @property
@@ -120,118 +120,78 @@ class QuantizedLayerOp(LayerOp):
         scale = () if self.weight_scale is None else shape_of(self.weight_scale.type)
         return granularity(shape_of(self.weight.type), scale)
 
-    def output_shape(self) -> shapes.Shape:
+    def types(self) -> LayerTypes:
+        operands = iter(self.operands)
+        sizes = cast(DenseArrayBase[IntegerType], self.properties[SEGMENTS]).get_values()
+        present = [next(operands).type if size else None for size in sizes]
+        bits = self.properties.get("weight_bits")
+        return LayerTypes(
+            self.operands[0].type,
+            self.operands[1].type,
+            *present[2:],
+            result=self.results[0].type,
+            weight_bits=cast(Integer, bits).value.data if bits else None,
+            act_width=self.act_width,
+        )
+
+    def output_shape(self, input: shapes.Shape, weight: shapes.Shape) -> shapes.Shape:
         raise NotImplementedError
 
-    def rows_shape(self) -> shapes.Shape:
+    def rows_shape(self, input: shapes.Shape) -> shapes.Shape:
         """The shape of dynamic activation scales."""
         raise NotImplementedError
 
+    def output_type(self) -> Attribute:
+        input, weight = self.operands[0].type, self.operands[1].type
+        element = element_type(input)
+        if element_type(self.results[0].type) == i32:
+            element = i32
+        elif element_width(input) is not None:
+            element = f32
+        return TensorType(element, self.output_shape(shape_of(input), shape_of(weight)))
+
     def verify_(self) -> None:
-        require(self.output_shape(), shape_of(self.result.type), "the result")
-        channels = shape_of(self.weight.type)[0]
-        if self.bias is not None:
-            require((channels,), shape_of(self.bias.type), "the bias")
-        self._verify_weight()
-        self._verify_activation()
-        if self.gives_accumulators:
-            self._verify_accumulators()
-        elif self.bias is not None and not is_float_tensor(self.bias.type):
-            raise VerifyException("a float result has a float bias")
-        self._verify_accumulator_range()
-
-    def _verify_weight(self) -> None:
-        width = self.weight_width
-        if width is None:
-            for name in ("weight_bits", "weight_scale", "weight_zero_point"):
-                if getattr(self, name) is not None:
-                    raise VerifyException(f"{name} given, but the weight is float")
-            return
-        bits = None if self.weight_bits is None else self.weight_bits.value.data
-        if bits is not None and bits != width.bits:
-            raise VerifyException(f"weight_bits = {bits}, but the weight is {self.weight.type}")
-        if self.weight_scale is None and not self.gives_accumulators:
-            raise VerifyException("a quantized weight needs its weight_scale")
-        for value in (self.weight_scale, self.weight_zero_point):
-            if value is not None:
-                granularity(shape_of(self.weight.type), shape_of(value.type))
-
-    def _verify_activation(self) -> None:
         check_width("act_bits", self.act_bits)
         check_choice("act_mode", self.act_mode, ("max", "mean"))
-        arriving = element_width(self.input.type)
-        if arriving is not None:
-            if self.act_width != arriving:
-                raise VerifyException(f"act_bits differ from the input, {self.input.type}")
-            if self.act_scale is None and not self.gives_accumulators:
-                raise VerifyException("integer activations need their act_scale")
-        if self.act_width is None and (self.act_scale or self.act_zero_point):
-            raise VerifyException("act_scale given, but activations stay float (no act_bits)")
-        if self.act_zero_point is not None and self.act_scale is None and arriving is None:
-            raise VerifyException("act_zero_point needs an act_scale")
-        for value in (self.act_scale, self.act_zero_point):
-            if value is not None and (shape := shape_of(value.type)) != ():
-                require(self.rows_shape(), shape, "an activation scale")
-
-    def _verify_accumulators(self) -> None:
-        if self.weight_width is None or element_width(self.input.type) is None:
-            raise VerifyException("accumulators (an i32 result) come of integers times integers")
-        if self.weight_scale is not None or self.act_scale is not None:
-            raise VerifyException("accumulators (an i32 result) are not scaled")
-        if self.bias is not None and is_float_tensor(self.bias.type):
-            raise VerifyException("accumulators (an i32 result) have an i32 bias")
-
-    def _verify_accumulator_range(self) -> None:
-        if self.weight_width is None or self.act_width is None:
-            return
-        weight = shape_of(self.weight.type)
-        k = shapes.size(weight[1:])
-        if k == DYNAMIC:
-            return
-        _, group = self.granularity
-        asymmetric = self.weight_zero_point is not None or self.act_zero_point is not None
-        try:
-            check_accumulator(group or k, self.act_width, self.weight_width, asymmetric=asymmetric)
-        except Error as e:
-            raise VerifyException(e.what) from None
+        super().verify_()
+        self.types().verify(self.rows_shape(shape_of(self.operands[0].type)))
 
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
+        width = element_width(operands["weight"][0].type)
+        if width is not None:
+            properties.setdefault("weight_bits", integer(width.bits))
+
+    @classmethod
+    def fill_operands(cls, parser: SourceParser, operands: OperandValues) -> None:
         """Weights in older spellings carry their scale elsewhere, or nowhere (then it is 1)."""
-        weight = operands["weight"][0]
-        if isinstance(weight.type, QTensorType) and isinstance(parser, SourceParser):
-            parts = UnbundleOp(weight)
-            parser.emit_before(parts)
-            operands["weight"] = [parts.values]
-            operands["weight_scale"] = [parts.scale]
-            operands["weight_zero_point"] = [] if parts.zero_point is None else [parts.zero_point]
-            weight = parts.values
-        width = element_width(weight.type)
-        if width is None:
+        if isinstance(operands["weight"][0].type, QTensorType):
+            _unbundle_weight(parser, operands)
+        integers = element_width(operands["input"][0].type) is not None
+        if integers and not operands.get("act_scale"):
             return
-        properties.setdefault("weight_bits", integer(width.bits))
-        if operands.get("weight_scale") or not isinstance(parser, SourceParser):
-            return
-        if element_width(operands["input"][0].type) is not None and not operands.get("act_scale"):
-            return
-        _find_scale(parser, weight, operands)
+        _find_scale(parser, operands)
 
 
-def _find_scale(parser: SourceParser, weight: SSAValue, operands: OperandValues) -> None:
-    owner = weight.owner
-    if isinstance(owner, WeightQuantOp):
+def _unbundle_weight(parser: SourceParser, operands: OperandValues) -> None:
+    parts = UnbundleOp.of(operands["weight"][0])
+    parser.emit_before(parts)
+    operands["weight"] = [parts.values]
+    operands["weight_scale"] = [parts.scale]
+    operands["weight_zero_point"] = [] if parts.zero_point is None else [parts.zero_point]
+
+
+def _find_scale(parser: SourceParser, operands: OperandValues) -> None:
+    weight = operands["weight"][0]
+    if element_width(weight.type) is None or operands.get("weight_scale"):
+        return
+    owner = None if isinstance(weight, ForwardDeclaredValue) else weight.owner
+    if isinstance(owner, WeightQuantOp | UnbundleOp):
         operands["weight_scale"] = [owner.scale]
         if owner.zero_point is not None:
             operands["weight_zero_point"] = [owner.zero_point]
-        return
-    if isinstance(owner, UnbundleOp):
-        operands["weight_scale"] = [owner.scale]
         return
     if isinstance(owner, GetConstantOp):
         name = owner.symbol.root_reference.data
@@ -254,21 +214,20 @@ class BitLinearOp(QuantizedLayerOp):
 
     name = "mico.bitlinear"
 
-    def output_shape(self) -> shapes.Shape:
-        weight, x = shape_of(self.weight.type), shape_of(self.input.type)
+    def output_shape(self, input: shapes.Shape, weight: shapes.Shape) -> shapes.Shape:
         if len(weight) != 2:
             raise VerifyException(f"a linear weight is N x K, not {shapes.show(weight)}")
-        if not x:
+        if not input:
             raise VerifyException("the input needs at least one dimension")
-        if not shapes.compatible(x[-1:], weight[1:]):
+        if not shapes.compatible(input[-1:], weight[1:]):
             raise VerifyException(
-                f"the input has {shapes.show(x[-1:])} features, the weight takes "
+                f"the input has {shapes.show(input[-1:])} features, the weight takes "
                 f"{shapes.show(weight[1:])}"
             )
-        return (*x[:-1], weight[0])
+        return (*input[:-1], weight[0])
 
-    def rows_shape(self) -> shapes.Shape:
-        return shape_of(self.input.type)[:-1]
+    def rows_shape(self, input: shapes.Shape) -> shapes.Shape:
+        return input[:-1]
 
 
 class ConvolutionOp(QuantizedLayerOp):
@@ -285,28 +244,29 @@ class ConvolutionOp(QuantizedLayerOp):
     dilation = prop_def(I64Array)
     groups = prop_def(I32)
 
-    def output_shape(self) -> shapes.Shape:
-        weight, x = shape_of(self.weight.type), shape_of(self.input.type)
+    def output_shape(self, input: shapes.Shape, weight: shapes.Shape) -> shapes.Shape:
         rank = self.RANK
-        if len(weight) != rank + 2 or len(x) != rank + 2:
+        if len(weight) != rank + 2 or len(input) != rank + 2:
             raise VerifyException(
                 f"{self.name} takes an input and a weight of rank {rank + 2}, not "
-                f"{shapes.show(x)} and {shapes.show(weight)}"
+                f"{shapes.show(input)} and {shapes.show(weight)}"
             )
         groups = self.groups.value.data
         if groups < 1 or weight[0] % groups != 0:
             raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
-        if x[1] != DYNAMIC and x[1] != weight[1] * groups:
+        channels = input[1]
+        if channels not in (DYNAMIC, weight[1] * groups):
             raise VerifyException(
-                f"the input has {x[1]} channels, the weight takes {groups} groups of {weight[1]}"
+                f"the input has {channels} channels, the weight takes {groups} groups of "
+                f"{weight[1]}"
             )
         spatial = shapes.windows(
-            x[2:], weight[2:], ints(self.stride), ints(self.padding), ints(self.dilation)
+            input[2:], weight[2:], ints(self.stride), ints(self.padding), ints(self.dilation)
         )
-        return (x[0], weight[0], *spatial)
+        return (input[0], weight[0], *spatial)
 
-    def rows_shape(self) -> shapes.Shape:
-        return shape_of(self.input.type)[:1]
+    def rows_shape(self, input: shapes.Shape) -> shapes.Shape:
+        return input[:1]
 
     @property
     def padding_pairs(self) -> tuple[tuple[int, int], ...]:
@@ -314,14 +274,10 @@ class ConvolutionOp(QuantizedLayerOp):
         return tuple(zip(flat[::2], flat[1::2], strict=True))
 
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
-        super().complete(parser, operands, properties, results)
+        super().fill_attributes(operands, properties, results)
         properties["padding"] = both_sides(properties["padding"], cls.RANK)
 
 
@@ -371,11 +327,17 @@ class EmbeddingOp(LayerOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def output_type(self) -> Attribute:
         table = shape_of(self.weight.type)
         if len(table) != 2:
             raise VerifyException(f"a table is rows x features, not {shapes.show(table)}")
-        require((*shape_of(self.indices.type), table[1]), shape_of(self.result.type), "the result")
+        few_bit = element_width(self.weight.type) is not None
+        element = f32 if few_bit else element_type(self.weight.type)
+        return TensorType(element, (*shape_of(self.indices.type), table[1]))
+
+    def verify_(self) -> None:
+        super().verify_()
+        table = shape_of(self.weight.type)
         if element_width(self.weight.type) is None:
             if self.weight_scale is not None or self.weight_zero_point is not None:
                 raise VerifyException("weight_scale given, but the table is float")
@@ -387,15 +349,5 @@ class EmbeddingOp(LayerOp):
                 granularity(table, shape_of(value.type))
 
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
-    ) -> None:
-        weight = operands["weight"][0]
-        if element_width(weight.type) is None or operands.get("weight_scale"):
-            return
-        if isinstance(parser, SourceParser):
-            _find_scale(parser, weight, operands)
+    def fill_operands(cls, parser: SourceParser, operands: OperandValues) -> None:
+        _find_scale(parser, operands)

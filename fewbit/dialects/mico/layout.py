@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import ClassVar
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -15,20 +15,13 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico import shapes
 from fewbit.dialects.mico.constraints import I32, AnyTensor, I64Array, integer
-from fewbit.dialects.mico.shapes import DYNAMIC, require, show
 from fewbit.dialects.mico.syntax import LayerOp, OperandValues, Properties, int_array, ints
 from fewbit.dialects.mico.types import element_type, shape_of
-
-
-def _check_elements(given: Attribute, result: Attribute) -> None:
-    if element_type(given) != element_type(result):
-        raise VerifyException(f"changes the element type of {given} to {element_type(result)}")
 
 
 @irdl_op_definition
@@ -45,12 +38,11 @@ class FlattenOp(LayerOp):
     DEFAULTS: ClassVar[dict[str, Attribute]] = {"start_dim": integer(1), "end_dim": integer(-1)}
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
-        _check_elements(self.input.type, self.result.type)
+    def output_type(self) -> Attribute:
         flat = shapes.flatten(
             shape_of(self.input.type), self.start_dim.value.data, self.end_dim.value.data
         )
-        require(flat, shape_of(self.result.type), "the result")
+        return TensorType(element_type(self.input.type), flat)
 
 
 @irdl_op_definition
@@ -65,40 +57,13 @@ class ReshapeOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
-        _check_elements(self.input.type, self.result.type)
-        given, wanted = shape_of(self.input.type), list(ints(self.shape))
-        if min(wanted, default=0) < -1 or wanted.count(-1) > 1:
-            raise VerifyException(f"shape = {wanted} has at most one -1, and nothing below it")
-        for i, extent in enumerate(wanted):
-            if extent == 0:
-                if i >= len(given):
-                    raise VerifyException(f"shape = {wanted} keeps dimension {i} of {show(given)}")
-                wanted[i] = given[i]
-        require(self._inferred(given, wanted), shape_of(self.result.type), "the result")
-
-    def _inferred(self, given: shapes.Shape, wanted: list[int]) -> shapes.Shape:
-        total = shapes.size(given)
-        if total == DYNAMIC or DYNAMIC in [
-            w for w, s in zip(wanted, ints(self.shape), strict=True) if s != -1
-        ]:
-            return tuple(wanted)
-        known = prod(w for w in wanted if w != -1)
-        if -1 not in wanted:
-            if known != total:
-                raise VerifyException(f"{show(given)} does not fill {show(wanted)}")
-            return tuple(wanted)
-        if known == 0 or total % known != 0:
-            raise VerifyException(f"{show(given)} does not divide into {show(wanted)}")
-        return tuple(total // known if w == -1 else w for w in wanted)
+    def output_type(self) -> Attribute:
+        shape = shapes.reshape(shape_of(self.input.type), ints(self.shape))
+        return TensorType(element_type(self.input.type), shape)
 
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
         if "shape" not in properties and len(results) == 1:
             properties["shape"] = int_array(*shape_of(results[0]))
@@ -116,10 +81,9 @@ class TransposeOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
-        _check_elements(self.input.type, self.result.type)
+    def output_type(self) -> Attribute:
         turned = shapes.transpose(shape_of(self.input.type), ints(self.permutation))
-        require(turned, shape_of(self.result.type), "the result")
+        return TensorType(element_type(self.input.type), turned)
 
 
 @irdl_op_definition
@@ -134,10 +98,11 @@ class ConcatOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def output_type(self) -> Attribute:
         if not self.inputs:
             raise VerifyException("joins at least one tensor")
-        for value in self.inputs:
-            _check_elements(value.type, self.result.type)
+        elements = {element_type(value.type) for value in self.inputs}
+        if len(elements) > 1:
+            raise VerifyException("joins tensors of different elements")
         joined = shapes.concat([shape_of(v.type) for v in self.inputs], self.dim.value.data)
-        require(joined, shape_of(self.result.type), "the result")
+        return TensorType(elements.pop(), joined)

@@ -17,7 +17,6 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import F64, I32, FloatTensor, integer, number
-from fewbit.dialects.mico.elementwise import check_same_type
 from fewbit.dialects.mico.shapes import require
 from fewbit.dialects.mico.syntax import LayerOp
 from fewbit.dialects.mico.types import shape_of
@@ -34,8 +33,11 @@ class NormalizationOp(LayerOp):
 
     traits = traits_def(Pure())
 
+    def output_type(self) -> Attribute:
+        return self.input.type
+
     def verify_(self) -> None:
-        check_same_type(self.input, self.result)
+        super().verify_()
         if self.eps.value.data < 0:
             raise VerifyException("eps is at least 0")
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr
+from xdsl.dialects.builtin import BoolAttr, TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.parser import Parser
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import AnyTensor, Flag, FloatTensor, I64Array
-from fewbit.dialects.mico.shapes import Shape, require, show, windows
+from fewbit.dialects.mico.shapes import show, windows
 from fewbit.dialects.mico.syntax import (
     LayerOp,
     OperandValues,
@@ -35,7 +34,8 @@ class PoolOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def pooled_shape(self, shape: Shape, dilation: Sequence[int]) -> Shape:
+    def pooled(self, type: Attribute, dilation: Sequence[int]) -> Attribute:
+        shape = shape_of(type)
         if len(shape) != 4:
             raise VerifyException(f"pools N x C x H x W, not {show(shape)}")
         kernel, stride, padding = ints(self.kernel_size), ints(self.stride), ints(self.padding)
@@ -45,7 +45,7 @@ class PoolOp(LayerOp):
         spatial = windows(
             shape[2:], kernel, stride, padding, dilation, ceil=bool(self.ceil_mode.value.data)
         )
-        return (*shape[:2], *spatial)
+        return TensorType(element_type(type), (*shape[:2], *spatial))
 
     @property
     def padding_pairs(self) -> tuple[tuple[int, int], ...]:
@@ -53,12 +53,8 @@ class PoolOp(LayerOp):
         return tuple(zip(flat[::2], flat[1::2], strict=True))
 
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
         properties["padding"] = both_sides(properties["padding"], 2)
         if "kernel_size" in properties:
@@ -81,11 +77,8 @@ class MaxPool2dOp(PoolOp):
         "ceil_mode": BoolAttr.from_bool(False),
     }
 
-    def verify_(self) -> None:
-        if element_type(self.input.type) != element_type(self.result.type):
-            raise VerifyException(f"pools {self.input.type} into {self.result.type}")
-        shape = self.pooled_shape(shape_of(self.input.type), ints(self.dilation))
-        require(shape, shape_of(self.result.type), "the result")
+    def output_type(self) -> Attribute:
+        return self.pooled(self.input.type, ints(self.dilation))
 
 
 @irdl_op_definition
@@ -104,6 +97,5 @@ class AvgPool2dOp(PoolOp):
         "count_include_pad": BoolAttr.from_bool(True),
     }
 
-    def verify_(self) -> None:
-        shape = self.pooled_shape(shape_of(self.input.type), (1, 1))
-        require(shape, shape_of(self.result.type), "the result")
+    def output_type(self) -> Attribute:
+        return self.pooled(self.input.type, (1, 1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneType, StringAttr
+from xdsl.dialects.builtin import BoolAttr, IntegerType, NoneType, StringAttr, TensorType, f32, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -23,7 +23,6 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.parser import Parser
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -31,6 +30,7 @@ from fewbit.dialects.mico.constraints import (
     I32,
     AccumulatorTensor,
     FewBitTensor,
+    Flag,
     FloatOrFewBitTensor,
     FloatTensor,
     IntTensor,
@@ -43,23 +43,16 @@ from fewbit.dialects.mico.constraints import (
     integer,
     read_width,
 )
-from fewbit.dialects.mico.shapes import DYNAMIC, axis, granularity, require, show
+from fewbit.dialects.mico.shapes import DYNAMIC, axis, granularity, require, show, size
 from fewbit.dialects.mico.syntax import LayerOp, OperandValues, Properties
 from fewbit.dialects.mico.types import (
     QTensorType,
-    TernaryType,
     element_type,
     element_width,
+    few_bit_type,
     shape_of,
 )
 from fewbit.numerics.widths import Width
-
-
-def _check_result_width(bits: IntegerAttr[IntegerType] | TernaryType, result: Attribute) -> None:
-    check_width("bits", bits)
-    width = read_width(bits)
-    if element_width(result) not in (None, width):
-        raise VerifyException(f"bits = {width}, but the result is {result}")
 
 
 @irdl_op_definition
@@ -73,43 +66,56 @@ class WeightQuantOp(LayerOp):
     mode = prop_def(Name)
     granularity = prop_def(Name)
     group = opt_prop_def(I32)
+    symmetric = prop_def(Flag)
     values = result_def(FewBitTensor)
     scale = result_def(Scale)
     zero_point = opt_result_def(ZeroPoint)
 
-    DEFAULTS: ClassVar[dict[str, Attribute]] = {"mode": StringAttr("max")}
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {
+        "mode": StringAttr("max"),
+        "symmetric": BoolAttr.from_bool(True),
+    }
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def scale_shape(self) -> tuple[int, ...]:
         shape = shape_of(self.weight.type)
-        require(shape, shape_of(self.values.type), "the result")
-        _check_result_width(self.bits, self.values.type)
-        check_choice("mode", self.mode, ("max", "mean"))
+        if self.granularity.data == "tensor" or not shape:
+            return ()
+        if self.granularity.data == "channel":
+            return shape[:1]
+        group = 0 if self.group is None else self.group.value.data
+        k = size(shape[1:])
+        if group < 1 or k % group != 0:
+            raise VerifyException(f"groups of {group} do not divide {k} elements a channel")
+        return (shape[0], k // group)
+
+    def output_types(self) -> Sequence[Attribute]:
+        check_width("bits", self.bits)
         check_choice("granularity", self.granularity, ("tensor", "channel", "group"))
-        kind, group = granularity(shape, shape_of(self.scale.type))
-        if kind != self.granularity.data:
-            raise VerifyException(
-                f'granularity = "{self.granularity.data}", but the scale is {self.scale.type}'
-            )
-        if (None if self.group is None else self.group.value.data) != group:
-            raise VerifyException(f"group does not fit the scale, whose groups have {group}")
-        if self.zero_point is not None:
-            require(shape_of(self.scale.type), shape_of(self.zero_point.type), "the zero point")
+        values = TensorType(few_bit_type(read_width(self.bits)), shape_of(self.weight.type))
+        scale = self.scale_shape()
+        types: list[Attribute] = [values, TensorType(f32, scale)]
+        return types if self.symmetric.value.data else [*types, TensorType(i32, scale)]
+
+    def verify_(self) -> None:
+        super().verify_()
+        check_choice("mode", self.mode, ("max", "mean"))
+        if self.group is not None and self.granularity.data != "group":
+            raise VerifyException(f'granularity "{self.granularity.data}" has no group')
+        if not self.symmetric.value.data and read_width(self.bits) < Width.of(2):
+            raise VerifyException("a zero point needs at least 2 bits")
 
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
-        if "granularity" in properties or len(results) < 2:
+        if len(results) < 2:
+            properties.setdefault("granularity", StringAttr("channel"))
             return
-        try:
-            kind, group = granularity(shape_of(results[0]), shape_of(results[1]))
-        except VerifyException as e:
-            parser.raise_error(str(e))
+        properties["symmetric"] = BoolAttr.from_bool(len(results) == 2)
+        if "granularity" in properties:
+            return
+        kind, group = granularity(shape_of(results[0]), shape_of(results[1]))
         properties["granularity"] = StringAttr(kind)
         if group is not None:
             properties["group"] = integer(group)
@@ -139,21 +145,21 @@ class ActivationQuantOp(LayerOp):
     traits = traits_def(Pure())
 
     def scale_shape(self) -> tuple[int, ...]:
+        check_choice("granularity", self.granularity, ("row", "sample", "tensor"))
         shape = shape_of(self.input.type)
         return {"row": shape[:-1], "sample": shape[:1], "tensor": ()}[self.granularity.data]
 
+    def output_types(self) -> Sequence[Attribute]:
+        check_width("bits", self.bits)
+        if element_width(self.result.type) is None:
+            return [self.input.type]
+        values = TensorType(few_bit_type(read_width(self.bits)), shape_of(self.input.type))
+        return [values, TensorType(f32, self.scale_shape())]
+
     def verify_(self) -> None:
-        require(shape_of(self.input.type), shape_of(self.result.type), "the result")
-        _check_result_width(self.bits, self.result.type)
+        super().verify_()
         check_choice("mode", self.mode, ("max", "mean"))
         check_choice("granularity", self.granularity, ("row", "sample", "tensor"))
-        integers = element_width(self.result.type) is not None
-        if integers != (self.scale is not None):
-            raise VerifyException("integers come with their scale, floats without")
-        if self.scale is not None:
-            require(self.scale_shape(), shape_of(self.scale.type), "the scale")
-        if not integers and self.result.type != self.input.type:
-            raise VerifyException(f"floats stay {self.input.type}, not {self.result.type}")
 
 
 def _check_leading(scale: SSAValue | None, shape: tuple[int, ...], what: str) -> None:
@@ -181,9 +187,12 @@ class QuantizeOp(LayerOp):
 
     traits = traits_def(Pure())
 
+    def output_type(self) -> Attribute:
+        return TensorType(element_type(self.result.type), shape_of(self.input.type))
+
     def verify_(self) -> None:
+        super().verify_()
         shape = shape_of(self.input.type)
-        require(shape, shape_of(self.result.type), "the result")
         _check_leading(self.scale, shape, "a scale")
         _check_leading(self.zero_point, shape, "a zero point")
 
@@ -203,9 +212,12 @@ class DequantizeOp(LayerOp):
 
     traits = traits_def(Pure())
 
+    def output_type(self) -> Attribute:
+        return TensorType(element_type(self.result.type), shape_of(self.input.type))
+
     def verify_(self) -> None:
+        super().verify_()
         shape = shape_of(self.input.type)
-        require(shape, shape_of(self.result.type), "the result")
         for value in (self.scale, self.zero_point):
             if value is None:
                 continue
@@ -238,9 +250,12 @@ class RequantizeOp(LayerOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 
+    def output_type(self) -> Attribute:
+        return TensorType(element_type(self.result.type), shape_of(self.input.type))
+
     def verify_(self) -> None:
+        super().verify_()
         shape = shape_of(self.input.type)
-        require(shape, shape_of(self.result.type), "the result")
         element = element_type(self.multiplier.type)
         if isinstance(element, IntegerType) != (self.shift is not None):
             raise VerifyException("an integer multiplier needs a shift, a float one has none")
@@ -266,11 +281,9 @@ class BundleOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def verify_(self) -> None:
+    def output_type(self) -> Attribute:
         zero_point = None if self.zero_point is None else self.zero_point.type
-        expected = QTensorType(self.values.type, self.scale.type, zero_point)
-        if self.result.type != expected:
-            raise VerifyException(f"gives {expected}, not {self.result.type}")
+        return QTensorType(self.values.type, self.scale.type, zero_point)
 
 
 @irdl_op_definition
@@ -286,26 +299,8 @@ class UnbundleOp(LayerOp):
 
     traits = traits_def(Pure())
 
-    def __init__(self, input: SSAValue) -> None:
-        type = input.type
-        assert isinstance(type, QTensorType)
-        none = isinstance(type.zero_point, NoneType)
-        super().__init__(
-            operands=[input],
-            result_types=[type.values, type.scale, [] if none else [type.zero_point]],
-        )
-
-    def verify_(self) -> None:
+    def output_types(self) -> Sequence[Attribute]:
         type = self.input.type
         assert isinstance(type, QTensorType)
-        parts = [
-            p for p in (type.values, type.scale, type.zero_point) if not isinstance(p, NoneType)
-        ]
-        if list(self.result_types) != parts:
-            raise VerifyException(f"the parts of {type} are {', '.join(map(str, parts))}")
-
-
-def result_width(op: QuantizeOp | RequantizeOp) -> Width:
-    width = element_width(op.result.type)
-    assert width is not None
-    return width
+        parts = (type.values, type.scale, type.zero_point)
+        return [part for part in parts if not isinstance(part, NoneType)]

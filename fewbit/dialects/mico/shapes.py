@@ -130,6 +130,26 @@ def flatten(shape: Shape, start: int, end: int) -> Shape:
     return (*shape[:first], size(shape[first : last + 1]), *shape[last + 1 :])
 
 
+def reshape(shape: Shape, wanted: Sequence[int]) -> Shape:
+    """0 keeps the dimension at its place, one -1 takes what is left."""
+    if min(wanted, default=0) < -1 or list(wanted).count(-1) > 1:
+        raise VerifyException(f"shape = {list(wanted)} has at most one -1, and nothing below it")
+    if any(w == 0 and i >= len(shape) for i, w in enumerate(wanted)):
+        raise VerifyException(f"shape = {list(wanted)} keeps a dimension that {show(shape)} lacks")
+    result = [shape[i] if w == 0 else w for i, w in enumerate(wanted)]
+    given = [w for w, asked in zip(result, wanted, strict=True) if asked != -1]
+    if DYNAMIC in shape or DYNAMIC in given:
+        return tuple(result)
+    total, known = prod(shape), prod(given)
+    if -1 not in wanted:
+        if known != total:
+            raise VerifyException(f"{show(shape)} does not fill {show(result)}")
+        return tuple(result)
+    if known == 0 or total % known != 0:
+        raise VerifyException(f"{show(shape)} does not divide into {show(result)}")
+    return tuple(total // known if w == -1 else w for w in result)
+
+
 def concat(shapes: Sequence[Shape], dim: int) -> Shape:
     first = shapes[0]
     along = axis(dim, len(first), "dim")

@@ -15,10 +15,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import cache
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, SymbolRefAttr, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    f32,
+    f64,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue, SSAValues
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -28,19 +42,29 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.constants import GetConstantOp
+from fewbit.dialects.mico.shapes import require
+from fewbit.dialects.mico.types import TernaryType, element_type, shape_of
 from fewbit.ir.parse import SourceParser
+from fewbit.numerics.widths import Width
 
 WrittenOperand = UnresolvedOperand | SymbolRefAttr
 OperandValues = dict[str, list[SSAValue]]
 Properties = dict[str, Attribute]
+Value = Attribute | Width | bool | int | float | str | Sequence[int] | None
+_PLACEHOLDER = TensorType(f32, [])
 SEGMENTS = AttrSizedOperandSegments.attribute_name
 
 
 class LayerOp(IRDLOperation):
-    """Base of the dialect's ops: the shared syntax."""
+    """Base of the dialect's ops: their text, how they are built, and the rule of their results.
+
+    An op says in `output_types` what its results are, given its operands and attributes. That one
+    rule serves to build it (`BitLinearOp.of(x, w, weight_scale=s, act_bits=8)`) and to verify it.
+    """
 
     CLAUSES: ClassVar[tuple[str, ...]] = ()
     """Operands written as `name(%value)` after the parentheses, in the order of definition."""
@@ -56,15 +80,63 @@ class LayerOp(IRDLOperation):
         names = [name for name in known if name != SEGMENTS]
         return sorted(names, key=lambda name: -depth[name])
 
+    def output_type(self) -> Attribute:
+        """What the only result is."""
+        raise NotImplementedError
+
+    def output_types(self) -> Sequence[Attribute]:
+        return [self.output_type()]
+
     @classmethod
-    def complete(
-        cls,
-        parser: Parser,
-        operands: OperandValues,
-        properties: Properties,
-        results: Sequence[Attribute],
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
-        """Add what an older spelling leaves out; overridden where there is any."""
+        """Add attributes that follow from the types; `results` is empty while building."""
+
+    @classmethod
+    def fill_operands(cls, parser: SourceParser, operands: OperandValues) -> None:
+        """Add operands that an older spelling leaves out."""
+
+    @classmethod
+    def of(
+        cls,
+        *positional: SSAValue | Operation | None,
+        result_types: Sequence[Attribute] | None = None,
+        **named: SSAValue | Operation | Value,
+    ) -> Self:
+        """Build the op from operands in their order, and clauses and attributes by name.
+
+        Attributes may be plain Python values; result types are found where not given.
+        """
+        definition = cls.get_irdl_definition()
+        operands = _operands_by_name(cls, positional)
+        properties = dict(cls.DEFAULTS)
+        for name, value in named.items():
+            if value is None:
+                continue
+            if isinstance(value, SSAValue | Operation):
+                operands[name] = [SSAValue.get(value)]
+            else:
+                properties[name] = _as_attribute(value)
+        cls.fill_attributes(operands, properties, result_types or [])
+        op = cls.build(
+            operands=[operands.get(name, []) for name, _ in definition.operands],
+            result_types=[[t] for t in result_types or [_PLACEHOLDER] * len(definition.results)],
+            properties=properties,
+        )
+        if result_types is not None:
+            return op
+        op.results = SSAValues(OpResult(t, op, i) for i, t in enumerate(op.output_types()))
+        return op
+
+    def verify_(self) -> None:
+        expected = self.output_types()
+        if len(expected) != len(self.results):
+            raise VerifyException(f"has {len(self.results)} results, expected {len(expected)}")
+        for type, result in zip(expected, self.results, strict=True):
+            if element_type(type) != element_type(result.type):
+                raise VerifyException(f"the result is {result.type}, expected {type}")
+            require(shape_of(type), shape_of(result.type), "the result")
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -82,7 +154,12 @@ class LayerOp(IRDLOperation):
         position = parser.pos
         input_types, result_types = _parse_types(parser)
         operands = _resolve(parser, written, input_types, position)
-        cls.complete(parser, operands, properties, result_types)
+        if isinstance(parser, SourceParser):
+            cls.fill_operands(parser, operands)
+        try:
+            cls.fill_attributes(operands, properties, result_types)
+        except VerifyException as e:
+            parser.raise_error(str(e), start, position)
         return cls.build(
             operands=[operands.get(name, []) for name, _ in cls.get_irdl_definition().operands],
             result_types=_split_results(parser, cls, result_types, position),
@@ -121,6 +198,42 @@ class LayerOp(IRDLOperation):
         printer.print_string(" ")
         with printer.in_braces():
             printer.print_list(entries.items(), lambda entry: _print_entry(printer, *entry))
+
+
+def _operands_by_name(
+    op: type[LayerOp], positional: Sequence[SSAValue | Operation | None]
+) -> OperandValues:
+    rest = [None if value is None else SSAValue.get(value) for value in positional]
+    operands: OperandValues = {}
+    for name, kind in op.get_irdl_definition().operands:
+        if name in op.CLAUSES or not rest:
+            continue
+        several = isinstance(kind, VarOperandDef) and not isinstance(kind, OptOperandDef)
+        taken, rest = (rest, []) if several else (rest[:1], rest[1:])
+        operands[name] = [value for value in taken if value is not None]
+    return operands
+
+
+def _as_attribute(value: Value) -> Attribute:
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, bool):
+        return BoolAttr.from_bool(value)
+    if isinstance(value, int):
+        return _integer(value)
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    if isinstance(value, str):
+        return StringAttr(value)
+    if isinstance(value, Width):
+        return TernaryType() if value.is_ternary else _integer(value.bits)
+    assert value is not None
+    return int_array(*value)
+
+
+@cache
+def _integer(value: int) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(value, i32)
 
 
 def int_array(*values: int) -> ArrayAttr[IntegerAttr[IntegerType]]:

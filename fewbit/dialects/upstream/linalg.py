@@ -9,6 +9,7 @@ MLIR's order, so indexing maps are the same as MLIR's.
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
@@ -127,9 +128,7 @@ class TableOperation(NamedOperation):
     PRINT_ATTRS_IN_FRONT: ClassVar[bool] = True
 
     @classmethod
-    def get_hidden_region(
-        cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
-    ) -> Region:
+    def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         return _region(cls.BODY, (*inputs, *outputs))
 
     def get_default_indexing_maps(self) -> Sequence[AffineMap]:
@@ -146,8 +145,7 @@ class TableOperation(NamedOperation):
         terms = re.findall(r"\w(?:\+\w)?", subscripts)
         windows = iter(range(len(terms)))
         results = [
-            self._window(term, next(windows)) if "+" in term else self._loop(term)
-            for term in terms
+            self._window(term, next(windows)) if "+" in term else self._loop(term) for term in terms
         ]
         return AffineMap(len(self.LOOPS), 0, tuple(results))
 
@@ -264,11 +262,15 @@ def _define(
     name: str, base: type[NamedOperation], loops: str, subscripts: str, body: Body
 ) -> type[Operation]:
     """The class of a table's row."""
-    fields = {
-        "name": f"linalg.{name}",
+    constants = {
         "LOOPS": loops,
         "SUBSCRIPTS": tuple(part.strip() for part in subscripts.split(",")),
         "BODY": staticmethod(body),
+    }
+    fields = {
+        "name": f"linalg.{name}",
+        **constants,
+        "__annotations__": dict.fromkeys(constants, ClassVar[Any]),
         "__module__": __name__,
     }
     class_name = "".join(part.capitalize() for part in name.split("_")) + "Op"
@@ -279,22 +281,15 @@ class ElementwiseTableOperation(ElementwiseOperation):
     BODY: ClassVar[Body]
 
     @classmethod
-    def get_hidden_region(
-        cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
-    ) -> Region:
+    def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         return _region(cls.BODY, (*inputs, *outputs))
 
 
-@irdl_op_definition
 class MatmulOp(PlainMatmulOp):
     """xDSL's matmul, whose body also converts factors that are narrower than the sum."""
 
-    name = "linalg.matmul"
-
     @classmethod
-    def get_hidden_region(
-        cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
-    ) -> Region:
+    def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         return _region(_multiply_add, (*inputs, *outputs))
 
 
@@ -312,25 +307,25 @@ class BatchOperation(NamedOperation):
 
     PRINT_ATTRS_IN_FRONT: ClassVar[bool] = True
 
-    indexing_maps: Any
-    REDUCTIONS: ClassVar[tuple[int, ...]]
+    @property
+    @abstractmethod
+    def maps(self) -> ArrayAttr[AffineMapAttr]: ...
 
     @classmethod
-    def get_hidden_region(
-        cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]
-    ) -> Region:
+    def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         return _region(_multiply_add, (*inputs, *outputs))
 
     def get_default_indexing_maps(self) -> Sequence[AffineMap]:
-        return tuple(m.data for m in self.indexing_maps.data)
+        return tuple(m.data for m in self.maps)
 
     def get_indexing_maps(self) -> ArrayAttr[AffineMapAttr]:
-        return self.indexing_maps
+        return self.maps
 
     def get_iterator_types(self) -> ArrayAttr[IteratorTypeAttr]:
+        output = self.maps.data[-1].data
         return ArrayAttr(
-            IteratorTypeAttr.reduction() if i in self.REDUCTIONS else IteratorTypeAttr.parallel()
-            for i in range(4)
+            IteratorTypeAttr.parallel() if used else IteratorTypeAttr.reduction()
+            for used in output.used_dims_bit_vector()
         )
 
 
@@ -338,10 +333,13 @@ class BatchOperation(NamedOperation):
 class BatchMatmulOp(BatchOperation):
     name = "linalg.batch_matmul"
 
-    REDUCTIONS = (3,)
     indexing_maps = prop_def(
         ArrayAttr[AffineMapAttr], default_value=_maps("bmnk", "bmk", "bkn", "bmn")
     )
+
+    @property
+    def maps(self) -> ArrayAttr[AffineMapAttr]:
+        return self.indexing_maps
 
 
 @irdl_op_definition
@@ -350,10 +348,13 @@ class BatchReduceMatmulOp(BatchOperation):
 
     name = "linalg.batch_reduce_matmul"
 
-    REDUCTIONS = (0, 3)
     indexing_maps = prop_def(
         ArrayAttr[AffineMapAttr], default_value=_maps("bmnk", "bmk", "bkn", "mn")
     )
+
+    @property
+    def maps(self) -> ArrayAttr[AffineMapAttr]:
+        return self.indexing_maps
 
 
 QuantizedBatchMatmulOp = _define(

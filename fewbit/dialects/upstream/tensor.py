@@ -38,13 +38,11 @@ from fewbit.dialects.upstream.extend import extend
 _INDICES = TensorType[AnySignlessIntegerType | IndexType]
 
 
-@irdl_op_definition
 class ReshapeOp(StaticReshapeOp):
-    """The elements in another shape, which is given as a tensor."""
-
-    name = "tensor.reshape"
+    """xDSL's reshape, whose verifier also knows dynamic sizes."""
 
     def verify_(self) -> None:
+        self.get_irdl_definition().verify(self)
         source = cast(TensorType[Attribute], self.source.type)
         shape = cast(TensorType[Attribute], self.shape.type).get_shape()
         result = self.result.type

@@ -1,0 +1,1 @@
+"""Definitions of our dialects for other tools, generated from the xDSL definitions."""
