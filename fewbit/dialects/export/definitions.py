@@ -10,9 +10,11 @@ import inspect
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i32, i64
-from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AttrConstraint,
+    AttrSizedOperandSegments,
+    AttrSizedResultSegments,
     IRDLOperation,
     OpDef,
     RangeConstraint,
@@ -23,6 +25,12 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.errors import UnsupportedError
+
+SEGMENT_SIZES = (
+    AttrSizedOperandSegments.attribute_name,
+    AttrSizedResultSegments.attribute_name,
+)
+"""Attributes that other tools make themselves."""
 
 PROBED = 64
 
@@ -74,6 +82,12 @@ def description(definition: type) -> str:
     """What the documentation says after its first line."""
     text = inspect.cleandoc(definition.__doc__ or "")
     return text.partition("\n")[2].strip() if "__doc__" in vars(definition) else ""
+
+
+def has_own_rules(definition: type[IRDLOperation]) -> bool:
+    """Whether a verifier says more than the constraints; xDSL wraps it into one of its own."""
+    wrapped = inspect.getclosurevars(definition.verify_).nonlocals.get("custom_verify")
+    return wrapped not in (None, Operation.verify_)
 
 
 def element_constraint(constraint: RangeConstraint) -> AttrConstraint:

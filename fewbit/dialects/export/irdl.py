@@ -37,6 +37,7 @@ from xdsl.irdl import (
 from xdsl.utils.runtime_final import is_runtime_final
 
 from fewbit.dialects.export.definitions import (
+    SEGMENT_SIZES,
     accepted_integers,
     attribute_definitions,
     element_constraint,
@@ -47,8 +48,6 @@ from fewbit.dialects.export.definitions import (
     summary,
 )
 from fewbit.errors import UnsupportedError
-
-SEGMENT_SIZES = ("operandSegmentSizes", "resultSegmentSizes")
 
 _BUILTIN_NAMES: dict[type[Attribute], str] = {
     builtin.ArrayAttr: "#builtin.array",

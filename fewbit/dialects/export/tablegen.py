@@ -7,48 +7,43 @@ MLIR's generic syntax; types and attributes have the syntax that IRDL gives them
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from xdsl import traits
-from xdsl.dialects import builtin
-from xdsl.dialects.builtin import (
-    AnyFloatConstr,
-    ArrayOfConstraint,
-    FlatSymbolRefAttrConstr,
-    SymbolNameConstraint,
-)
-from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute
 from xdsl.irdl import (
-    AnyAttr,
-    AnyOf,
-    AttrConstraint,
+    AttrOrPropDef,
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
-    BaseAttr,
-    EqAttrConstraint,
     IRDLOperation,
-    MessageConstraint,
+    IRDLOption,
     OpDef,
+    OperandDef,
     OptionalDef,
-    ParamAttrConstraint,
+    RegionDef,
+    ResultDef,
     SingleBlockRegionDef,
-    TypeVarConstraint,
-    VarConstraint,
     VariadicDef,
 )
 
 from fewbit.dialects.export.definitions import (
+    SEGMENT_SIZES,
     accepted_integers,
     attribute_definitions,
     description,
     element_constraint,
+    has_own_rules,
     is_of,
     is_type,
     mnemonic,
     operation_definitions,
     summary,
 )
-from fewbit.dialects.export.irdl import SEGMENT_SIZES
+from fewbit.dialects.export.tablegen_constraints import (
+    attribute_constraint,
+    parameter_class,
+    type_constraint,
+)
 from fewbit.errors import UnsupportedError
 
 PREFIXES = {"mico": "MiCo"}
@@ -62,37 +57,6 @@ INCLUDES = (
     "mlir/Interfaces/ControlFlowInterfaces.td",
     "mlir/Interfaces/SideEffectInterfaces.td",
 )
-
-_TYPES: dict[type[Attribute], str] = {
-    builtin.ComplexType: "AnyComplex",
-    builtin.FunctionType: "FunctionType",
-    builtin.IndexType: "Index",
-    builtin.IntegerType: "AnyInteger",
-    builtin.MemRefType: "AnyMemRef",
-    builtin.NoneType: "NoneType",
-    builtin.TensorType: "AnyRankedTensor",
-    builtin.TupleType: "AnyTuple",
-    builtin.UnrankedTensorType: "UnrankedTensorOf<[AnyType]>",
-    builtin.VectorType: "AnyVectorOfAnyRank",
-}
-
-_ATTRIBUTES: dict[type[Attribute], str] = {
-    builtin.ArrayAttr: "ArrayAttr",
-    builtin.DenseIntOrFPElementsAttr: "ElementsAttr",
-    builtin.DictionaryAttr: "DictionaryAttr",
-    builtin.IntegerAttr: "APIntAttr",
-    builtin.StringAttr: "StrAttr",
-    builtin.SymbolRefAttr: "SymbolRefAttr",
-    builtin.UnitAttr: "UnitAttr",
-}
-
-_PARAMETERS: dict[type[Attribute], str] = {
-    builtin.ArrayAttr: "::mlir::ArrayAttr",
-    builtin.FloatAttr: "::mlir::FloatAttr",
-    builtin.IntegerAttr: "::mlir::IntegerAttr",
-    builtin.StringAttr: "::mlir::StringAttr",
-    builtin.SymbolRefAttr: "::mlir::SymbolRefAttr",
-}
 
 _TRAITS: dict[type[traits.OpTrait], str] = {
     traits.Pure: "Pure",
@@ -108,20 +72,24 @@ _TRAITS: dict[type[traits.OpTrait], str] = {
     traits.CallableOpInterface: "DeclareOpInterfaceMethods<CallableOpInterface>",
 }
 
-_FLOATS = frozenset(AnyFloatConstr.get_bases() or ())
+_OPTIONS: dict[type[IRDLOption], str] = {
+    AttrSizedOperandSegments: "AttrSizedOperandSegments",
+    AttrSizedResultSegments: "AttrSizedResultSegments",
+}
 
 
 def export_tablegen(dialect: Dialect) -> str:
     """The dialect as one `.td` file."""
     writer = _Writer(dialect)
+    guard = f"{dialect.name.upper()}_DIALECT_TD"
     sections = [
         [f"// Generated from the definition of the dialect: fewbit export-dialect {dialect.name}"],
-        [f"#ifndef {writer.guard}", f"#define {writer.guard}"],
+        [f"#ifndef {guard}", f"#define {guard}"],
         [f'include "{name}"' for name in INCLUDES],
-        writer.bases(),
+        *writer.bases(),
         *(writer.attribute(definition) for definition in attribute_definitions(dialect)),
         *(writer.operation(*definitions) for definitions in operation_definitions(dialect)),
-        [f"#endif // {writer.guard}"],
+        [f"#endif // {guard}"],
     ]
     return "\n\n".join("\n".join(section) for section in sections) + "\n"
 
@@ -130,108 +98,148 @@ class _Writer:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._prefix = PREFIXES.get(dialect.name, dialect.name.capitalize())
-        self.guard = f"{dialect.name.upper()}_DIALECT_TD"
 
-    def bases(self) -> list[str]:
+    def bases(self) -> list[list[str]]:
         name, prefix = self._dialect.name, self._prefix
-        return [
-            f"def {prefix}_Dialect : Dialect {{",
-            f'  let name = "{name}";',
-            f'  let cppNamespace = "::mlir::{name}";',
-            "  let useDefaultTypePrinterParser = 1;",
-            "  let useDefaultAttributePrinterParser = 1;",
-            "}",
-            "",
-            f"class {prefix}_Type<string name, string typeMnemonic>",
-            f"    : TypeDef<{prefix}_Dialect, name> {{",
-            "  let mnemonic = typeMnemonic;",
-            "}",
-            "",
-            f"class {prefix}_Attr<string name, string attrMnemonic>",
-            f"    : AttrDef<{prefix}_Dialect, name> {{",
-            "  let mnemonic = attrMnemonic;",
-            "}",
-            "",
-            f"class {prefix}_Op<string mnemonic, list<Trait> traits = []>",
-            f"    : Op<{prefix}_Dialect, mnemonic, traits>;",
+        dialect = [
+            f'let name = "{name}";',
+            f'let cppNamespace = "::mlir::{name}";',
+            "let useDefaultTypePrinterParser = 1;",
+            "let useDefaultAttributePrinterParser = 1;",
         ]
+        sections = [_record(f"def {prefix}_Dialect : Dialect", dialect)]
+        for kind in ("Type", "Attr"):
+            head = f"class {prefix}_{kind}<string name, string word>"
+            base = f"{kind}Def<{prefix}_Dialect, name>"
+            sections.append(_record(f"{head} : {base}", ["let mnemonic = word;"]))
+        head = f"class {prefix}_Op<string word, list<Trait> traits>"
+        sections.append([f"{head} : Op<{prefix}_Dialect, word, traits>;"])
+        return sections
 
     def attribute(self, definition: type[ParametrizedAttribute]) -> list[str]:
         kind = "Type" if is_type(definition) else "Attr"
-        name = definition.__name__.removesuffix(kind)
-        head = f'{self._prefix}_{kind}<"{name}", "{mnemonic(definition)}">'
-        parameters = [
-            (field, self._parameter(parameter.constr))
-            for field, parameter in definition.get_irdl_definition().parameters
-        ]
+        parameters = {
+            name: parameter_class(parameter.constr)
+            for name, parameter in definition.get_irdl_definition().parameters
+        }
         lines = _documentation(definition)
         if parameters:
-            fields = ", ".join(f'"{cpp}":${field}' for field, cpp in parameters)
-            shown = " `,` ".join(f"${field}" for field, _ in parameters)
+            fields = ", ".join(f'"{cpp}":${name}' for name, cpp in parameters.items())
+            shown = " `,` ".join(f"${name}" for name in parameters)
             lines.append(f"let parameters = (ins {fields});")
             lines.append(f'let assemblyFormat = "`<` {shown} `>`";')
         lines += _integer_verifier(definition)
-        return [f"def {self._named(definition)} : {head} {{", *_indented(lines), "}"]
+        name = definition.__name__.removesuffix(kind)
+        base = f'{self._prefix}_{kind}<"{name}", "{mnemonic(definition)}">'
+        return _record(f"def {self._prefix}_{definition.__name__} : {base}", lines)
 
     def operation(self, definition: type[IRDLOperation], op_def: OpDef) -> list[str]:
-        listed, unknown = self._traits(op_def)
+        if op_def.successors:
+            raise UnsupportedError(f"{op_def.name} has successors, which are not exported")
         lines = _documentation(definition)
-        lines += [f"// The trait {name} has no counterpart." for name in unknown]
-        operands = [self._values(name, entry) for name, entry in op_def.operands]
         attributes = [
-            self._attribute_argument(name, entry.constr, isinstance(entry, OptionalDef))
+            self._attribute(name, entry)
             for name, entry in {**op_def.properties, **op_def.attributes}.items()
             if name not in SEGMENT_SIZES
         ]
+        operands = [self._values(name, entry) for name, entry in op_def.operands]
         results = [self._values(name, entry) for name, entry in op_def.results]
         regions = [_region(op_def, name, region) for name, region in op_def.regions]
         lines += _dag("arguments", "ins", [*operands, *attributes])
         lines += _dag("results", "outs", results)
         lines += _dag("regions", "region", regions)
-        if definition.verify_ is not Operation.verify_:
+        if has_own_rules(definition):
             lines.append("let hasVerifier = 1;")
-        name = f"{self._prefix}_{definition.__name__}"
-        head = f'{self._prefix}_Op<"{mnemonic(definition)}", [{", ".join(listed)}]>'
-        return [f"def {name} : {head} {{", *_indented(lines), "}"]
+        base = f'{self._prefix}_Op<"{mnemonic(definition)}", [{", ".join(_traits(op_def))}]>'
+        return _record(f"def {self._prefix}_{definition.__name__} : {base}", lines)
 
-    def _named(self, definition: type[Attribute]) -> str:
-        return f"{self._prefix}_{definition.__name__}"
-
-    def _traits(self, op_def: OpDef) -> tuple[list[str], list[str]]:
-        listed: set[str] = set()
-        unknown: set[str] = set()
-        for trait in op_def.traits.traits:
-            known = next((_TRAITS[c] for c in type(trait).__mro__ if c in _TRAITS), None)
-            if isinstance(trait, traits.HasParent):
-                parents = ", ".join(f'"{parent.__name__}"' for parent in trait.op_types)
-                listed.add(f"ParentOneOf<[{parents}]>")
-            elif known is not None:
-                listed.add(known)
-            else:
-                unknown.add(type(trait).__name__)
-        for option in op_def.options:
-            if isinstance(option, AttrSizedOperandSegments):
-                listed.add("AttrSizedOperandSegments")
-            if isinstance(option, AttrSizedResultSegments):
-                listed.add("AttrSizedResultSegments")
-        return sorted(listed), sorted(unknown)
-
-    def _values(self, name: str, entry: object) -> str:
-        constraint = self._type(element_constraint(entry.constr))  # pyright: ignore
+    def _values(self, name: str, entry: OperandDef | ResultDef) -> str:
+        constraint = type_constraint(element_constraint(entry.constr), self._named)
         if isinstance(entry, OptionalDef):
-            constraint = f"Optional<{constraint}>"
-        elif isinstance(entry, VariadicDef):
-            constraint = f"Variadic<{constraint}>"
+            return f"Optional<{constraint}>:${name}"
+        if isinstance(entry, VariadicDef):
+            return f"Variadic<{constraint}>:${name}"
         return f"{constraint}:${name}"
 
-    def _attribute_argument(self, name: str, constraint: AttrConstraint, optional: bool) -> str:
-        text = self._attribute(constraint)
-        return f"OptionalAttr<{text}>:${name}" if optional else f"{text}:${name}"
+    def _attribute(self, name: str, entry: AttrOrPropDef) -> str:
+        constraint = attribute_constraint(entry.constr, self._named)
+        optional = isinstance(entry, OptionalDef)
+        return f"OptionalAttr<{constraint}>:${name}" if optional else f"{constraint}:${name}"
 
-    def _parameter(self, constraint: AttrConstraint) -> str:
-        bases = constraint.get_bases() or set()
-        if len(bases) != 1:
-            return "::mlir::Attribute"
-        (definition,) = bases
-        default = "::mlir::Type" if is_type(definition) else "::mlir::Attribute"
-        return _PARAMETERS.get(definition, default)
+    def _named(self, definition: type[Attribute]) -> str | None:
+        ours = is_of(self._dialect, definition)
+        return f"{self._prefix}_{definition.__name__}" if ours else None
+
+
+def _traits(op_def: OpDef) -> list[str]:
+    """In alphabetical order: the definition holds them in none."""
+    found = {_trait(op_def, trait) for trait in op_def.traits.traits}
+    found |= {_OPTIONS[type(option)] for option in op_def.options if type(option) in _OPTIONS}
+    return sorted(found)
+
+
+def _trait(op_def: OpDef, trait: traits.OpTrait) -> str:
+    if isinstance(trait, traits.HasParent):
+        parents = ", ".join(f'"{parent.__name__}"' for parent in trait.op_types)
+        return f"ParentOneOf<[{parents}]>"
+    known = next((_TRAITS[base] for base in type(trait).__mro__ if base in _TRAITS), None)
+    if known is None:
+        raise UnsupportedError(f"{op_def.name} has the trait {trait}, which is not exported")
+    return known
+
+
+def _region(op_def: OpDef, name: str, region: RegionDef) -> str:
+    if isinstance(region, VariadicDef):
+        raise UnsupportedError(f"{op_def.name} has an optional or variadic region")
+    size = "SizedRegion<1>" if isinstance(region, SingleBlockRegionDef) else "AnyRegion"
+    return f"{size}:${name}"
+
+
+def _integer_verifier(definition: type[ParametrizedAttribute]) -> list[str]:
+    """The verifier of a definition that takes only some integers, which need no C++ by hand."""
+    integers = accepted_integers(definition)
+    if integers is None:
+        return []
+    values = [integer.value.data for integer in integers]
+    if values != list(range(values[0], values[-1] + 1)):
+        raise UnsupportedError(f"{definition.name} accepts {values}, which are not one range")
+    (name, _), *_ = definition.get_irdl_definition().parameters
+    wrong = f"{name}.getInt() < {values[0]} || {name}.getInt() > {values[-1]}"
+    message = f"{definition.name} takes {values[0]} to {values[-1]}"
+    return [
+        "let genVerifyDecl = 1;",
+        "let extraClassDefinition = [{",
+        "  ::llvm::LogicalResult $cppClass::verify(",
+        "      ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,",
+        f"      ::mlir::IntegerAttr {name}) {{",
+        f"    if ({wrong})",
+        f'      return emitError() << "{message}";',
+        "    return ::llvm::success();",
+        "  }",
+        "}];",
+    ]
+
+
+def _documentation(definition: type) -> list[str]:
+    lines: list[str] = []
+    if text := summary(definition):
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'let summary = "{escaped}";')
+    if text := description(definition):
+        lines += ["let description = [{", *_indented(text.split("\n")), "}];"]
+    return lines
+
+
+def _dag(field: str, operator: str, entries: list[str]) -> list[str]:
+    if not entries:
+        return []
+    *most, last = entries
+    return [f"let {field} = ({operator}", *_indented([*(f"{e}," for e in most), last]), ");"]
+
+
+def _record(head: str, lines: list[str]) -> list[str]:
+    return [f"{head} {{", *_indented(lines), "}"] if lines else [f"{head};"]
+
+
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" if line else "" for line in lines]

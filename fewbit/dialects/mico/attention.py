@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, TensorType, i1
+from xdsl.dialects.builtin import BoolAttr, i1
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -36,7 +36,7 @@ from fewbit.dialects.mico.constraints import (
 )
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape, broadcast, compatible, require, show
 from fewbit.dialects.mico.syntax import LayerOp
-from fewbit.dialects.mico.types import element_type, is_float_tensor, shape_of
+from fewbit.dialects.mico.types import element_type, is_float_tensor, shape_of, tensor
 from fewbit.errors import Error
 from fewbit.numerics.integer import check_accumulator
 
@@ -74,7 +74,7 @@ class AttentionOp(LayerOp):
         require(q[-1:], k[-1:], "the head size of the key")
         require(k[:-1], v[:-1], "the value")
         self._verify_heads(q, k)
-        return TensorType(element_type(self.query.type), (*q[:-1], v[-1]))
+        return tensor(element_type(self.query.type), (*q[:-1], v[-1]))
 
     def verify_(self) -> None:
         super().verify_()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
@@ -20,7 +20,7 @@ from fewbit.dialects.mico.constraints import (
 )
 from fewbit.dialects.mico.shapes import axis, broadcast
 from fewbit.dialects.mico.syntax import LayerOp
-from fewbit.dialects.mico.types import element_type, element_width, shape_of
+from fewbit.dialects.mico.types import element_type, element_width, shape_of, tensor
 
 
 class UnaryOp(LayerOp):
@@ -108,7 +108,7 @@ class BinaryOp(LayerOp):
         lhs, rhs = self.lhs.type, self.rhs.type
         if element_type(lhs) != element_type(rhs):
             raise VerifyException(f"element types differ: {lhs} and {rhs}")
-        return TensorType(element_type(lhs), broadcast(shape_of(lhs), shape_of(rhs)))
+        return tensor(element_type(lhs), broadcast(shape_of(lhs), shape_of(rhs)))
 
 
 @irdl_op_definition

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
-from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerType, TensorType, f32, i32
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerType, f32, i32
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -67,6 +67,7 @@ from fewbit.dialects.mico.types import (
     element_width,
     is_float_tensor,
     shape_of,
+    tensor,
 )
 from fewbit.ir.parse import SourceParser
 from fewbit.numerics.widths import Width
@@ -148,7 +149,7 @@ class QuantizedLayerOp(LayerOp):
             element = i32
         elif element_width(input) is not None:
             element = f32
-        return TensorType(element, self.output_shape(shape_of(input), shape_of(weight)))
+        return tensor(element, self.output_shape(shape_of(input), shape_of(weight)))
 
     def verify_(self) -> None:
         check_width("act_bits", self.act_bits)
@@ -333,7 +334,7 @@ class EmbeddingOp(LayerOp):
             raise VerifyException(f"a table is rows x features, not {shapes.show(table)}")
         few_bit = element_width(self.weight.type) is not None
         element = f32 if few_bit else element_type(self.weight.type)
-        return TensorType(element, (*shape_of(self.indices.type), table[1]))
+        return tensor(element, (*shape_of(self.indices.type), table[1]))
 
     def verify_(self) -> None:
         super().verify_()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -21,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from fewbit.dialects.mico import shapes
 from fewbit.dialects.mico.constraints import I32, AnyTensor, I64Array, integer
 from fewbit.dialects.mico.syntax import LayerOp, OperandValues, Properties, int_array, ints
-from fewbit.dialects.mico.types import element_type, shape_of
+from fewbit.dialects.mico.types import element_type, shape_of, tensor
 
 
 @irdl_op_definition
@@ -42,7 +41,7 @@ class FlattenOp(LayerOp):
         flat = shapes.flatten(
             shape_of(self.input.type), self.start_dim.value.data, self.end_dim.value.data
         )
-        return TensorType(element_type(self.input.type), flat)
+        return tensor(element_type(self.input.type), flat)
 
 
 @irdl_op_definition
@@ -59,7 +58,7 @@ class ReshapeOp(LayerOp):
 
     def output_type(self) -> Attribute:
         shape = shapes.reshape(shape_of(self.input.type), ints(self.shape))
-        return TensorType(element_type(self.input.type), shape)
+        return tensor(element_type(self.input.type), shape)
 
     @classmethod
     def fill_attributes(
@@ -83,7 +82,7 @@ class TransposeOp(LayerOp):
 
     def output_type(self) -> Attribute:
         turned = shapes.transpose(shape_of(self.input.type), ints(self.permutation))
-        return TensorType(element_type(self.input.type), turned)
+        return tensor(element_type(self.input.type), turned)
 
 
 @irdl_op_definition
@@ -105,4 +104,4 @@ class ConcatOp(LayerOp):
         if len(elements) > 1:
             raise VerifyException("joins tensors of different elements")
         joined = shapes.concat([shape_of(v.type) for v in self.inputs], self.dim.value.data)
-        return TensorType(elements.pop(), joined)
+        return tensor(elements.pop(), joined)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, TensorType
+from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -21,7 +21,7 @@ from fewbit.dialects.mico.syntax import (
     int_array,
     ints,
 )
-from fewbit.dialects.mico.types import element_type, shape_of
+from fewbit.dialects.mico.types import element_type, shape_of, tensor
 
 
 class PoolOp(LayerOp):
@@ -45,7 +45,7 @@ class PoolOp(LayerOp):
         spatial = windows(
             shape[2:], kernel, stride, padding, dilation, ceil=bool(self.ceil_mode.value.data)
         )
-        return TensorType(element_type(type), (*shape[:2], *spatial))
+        return tensor(element_type(type), (*shape[:2], *spatial))
 
     @property
     def padding_pairs(self) -> tuple[tuple[int, int], ...]:

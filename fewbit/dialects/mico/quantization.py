@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, IntegerType, NoneType, StringAttr, TensorType, f32, i32
+from xdsl.dialects.builtin import BoolAttr, IntegerType, NoneType, StringAttr, f32, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -51,6 +51,7 @@ from fewbit.dialects.mico.types import (
     element_width,
     few_bit_type,
     shape_of,
+    tensor,
 )
 from fewbit.numerics.widths import Width
 
@@ -92,10 +93,10 @@ class WeightQuantOp(LayerOp):
     def output_types(self) -> Sequence[Attribute]:
         check_width("bits", self.bits)
         check_choice("granularity", self.granularity, ("tensor", "channel", "group"))
-        values = TensorType(few_bit_type(read_width(self.bits)), shape_of(self.weight.type))
+        values = tensor(few_bit_type(read_width(self.bits)), shape_of(self.weight.type))
         scale = self.scale_shape()
-        types: list[Attribute] = [values, TensorType(f32, scale)]
-        return types if self.symmetric.value.data else [*types, TensorType(i32, scale)]
+        types: list[Attribute] = [values, tensor(f32, scale)]
+        return types if self.symmetric.value.data else [*types, tensor(i32, scale)]
 
     def verify_(self) -> None:
         super().verify_()
@@ -153,8 +154,8 @@ class ActivationQuantOp(LayerOp):
         check_width("bits", self.bits)
         if element_width(self.result.type) is None:
             return [self.input.type]
-        values = TensorType(few_bit_type(read_width(self.bits)), shape_of(self.input.type))
-        return [values, TensorType(f32, self.scale_shape())]
+        values = tensor(few_bit_type(read_width(self.bits)), shape_of(self.input.type))
+        return [values, tensor(f32, self.scale_shape())]
 
     def verify_(self) -> None:
         super().verify_()
@@ -188,7 +189,7 @@ class QuantizeOp(LayerOp):
     traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
-        return TensorType(element_type(self.result.type), shape_of(self.input.type))
+        return tensor(element_type(self.result.type), shape_of(self.input.type))
 
     def verify_(self) -> None:
         super().verify_()
@@ -213,7 +214,7 @@ class DequantizeOp(LayerOp):
     traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
-        return TensorType(element_type(self.result.type), shape_of(self.input.type))
+        return tensor(element_type(self.result.type), shape_of(self.input.type))
 
     def verify_(self) -> None:
         super().verify_()
@@ -251,7 +252,7 @@ class RequantizeOp(LayerOp):
     traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
-        return TensorType(element_type(self.result.type), shape_of(self.input.type))
+        return tensor(element_type(self.result.type), shape_of(self.input.type))
 
     def verify_(self) -> None:
         super().verify_()

@@ -16,11 +16,12 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
+    DenseArrayBase,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -55,6 +56,7 @@ WrittenOperand = UnresolvedOperand | SymbolRefAttr
 OperandValues = dict[str, list[SSAValue]]
 Properties = dict[str, Attribute]
 Value = Attribute | Width | bool | int | float | str | Sequence[int] | None
+LayerOpT = TypeVar("LayerOpT", bound="LayerOp")
 _PLACEHOLDER = TensorType(f32, [])
 SEGMENTS = AttrSizedOperandSegments.attribute_name
 
@@ -108,7 +110,6 @@ class LayerOp(IRDLOperation):
 
         Attributes may be plain Python values; result types are found where not given.
         """
-        definition = cls.get_irdl_definition()
         operands = _operands_by_name(cls, positional)
         properties = dict(cls.DEFAULTS)
         for name, value in named.items():
@@ -119,13 +120,10 @@ class LayerOp(IRDLOperation):
             else:
                 properties[name] = _as_attribute(value)
         cls.fill_attributes(operands, properties, result_types or [])
-        op = cls.build(
-            operands=[operands.get(name, []) for name, _ in definition.operands],
-            result_types=[[t] for t in result_types or [_PLACEHOLDER] * len(definition.results)],
-            properties=properties,
-        )
         if result_types is not None:
-            return op
+            return _create(cls, operands, result_types, properties)
+        count = len(cls.get_irdl_definition().results)
+        op = _create(cls, operands, [_PLACEHOLDER] * count, properties)
         op.results = SSAValues(OpResult(t, op, i) for i, t in enumerate(op.output_types()))
         return op
 
@@ -153,6 +151,7 @@ class LayerOp(IRDLOperation):
         parser.parse_punctuation(":", " before the types")
         position = parser.pos
         input_types, result_types = _parse_types(parser)
+        _check_results(parser, cls, result_types, position)
         operands = _resolve(parser, written, input_types, position)
         if isinstance(parser, SourceParser):
             cls.fill_operands(parser, operands)
@@ -160,12 +159,9 @@ class LayerOp(IRDLOperation):
             cls.fill_attributes(operands, properties, result_types)
         except VerifyException as e:
             parser.raise_error(str(e), start, position)
-        return cls.build(
-            operands=[operands.get(name, []) for name, _ in cls.get_irdl_definition().operands],
-            result_types=_split_results(parser, cls, result_types, position),
-            properties=properties,
-            attributes=attributes,
-        )
+        op = _create(cls, operands, result_types, properties)
+        op.attributes = attributes
+        return op
 
     def print(self, printer: Printer) -> None:
         named = [
@@ -198,6 +194,29 @@ class LayerOp(IRDLOperation):
         printer.print_string(" ")
         with printer.in_braces():
             printer.print_list(entries.items(), lambda entry: _print_entry(printer, *entry))
+
+
+def _create(
+    op: type[LayerOpT],
+    operands: OperandValues,
+    result_types: Sequence[Attribute],
+    properties: Properties,
+) -> LayerOpT:
+    """`op.build`, but several times as fast, since it is known which operand is which."""
+    definition = op.get_irdl_definition()
+    fields = [operands.get(name, []) for name, _ in definition.operands]
+    if SEGMENTS in definition.properties:
+        properties = properties | {SEGMENTS: _segment_sizes(*map(len, fields))}
+    return op.create(
+        operands=[value for field in fields for value in field],
+        result_types=result_types,
+        properties=properties,
+    )
+
+
+@cache
+def _segment_sizes(*sizes: int) -> Attribute:
+    return DenseArrayBase.from_list(i32, sizes)
 
 
 def _operands_by_name(
@@ -367,14 +386,13 @@ def _resolve(
     return {name: [value(*operand) for operand in operands] for name, operands in written.items()}
 
 
-def _split_results(
+def _check_results(
     parser: Parser, op: type[LayerOp], types: Sequence[Attribute], position: int
-) -> list[Sequence[Attribute]]:
+) -> None:
     fields = op.get_irdl_definition().results
     least = sum(not isinstance(kind, OptResultDef) for _, kind in fields)
     if not least <= len(types) <= len(fields):
         parser.raise_error(f"{op.name} cannot have {len(types)} results", position)
-    return [types[i : i + 1] for i in range(len(fields))]
 
 
 def _print_entry(printer: Printer, name: str, value: Attribute) -> None:

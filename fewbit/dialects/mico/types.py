@@ -8,6 +8,7 @@ What the integers mean, and how they are packed, is in `fewbit.numerics`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -102,6 +103,12 @@ def width_of(type: FewBitType) -> Width:
 
 def as_tensor(type: Attribute) -> TensorType[Attribute] | None:
     return cast(TensorType[Attribute], type) if isinstance(type, TensorType) else None
+
+
+@lru_cache(4096)
+def tensor(element: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    """A tensor type; the same few types are asked for over and over."""
+    return TensorType(element, shape)
 
 
 def element_type(type: Attribute) -> Attribute:
