@@ -129,7 +129,7 @@ class SubgraphOp(IRDLOperation):
         name = parser.parse_symbol_name().data
         device = _parse_device(parser) if parser.parse_optional_keyword("on") else None
         arguments = parser.parse_comma_separated_list(
-            parser.Delimiter.PAREN, parser.parse_argument, " in subgraph argument list"
+            parser.Delimiter.PAREN, lambda: _parse_argument(parser), " in subgraph argument list"
         )
         results: Sequence[Attribute] = (
             _parse_results(parser) if parser.parse_optional_punctuation("->") else ()
@@ -323,6 +323,12 @@ def _parse_device(parser: Parser) -> str:
         parser.raise_error(f"'{name}' is not a device name", start)
     parser.parse_punctuation(">", " after the device name")
     return name
+
+
+def _parse_argument(parser: Parser) -> Parser.Argument:
+    argument = parser.parse_argument()
+    argument.location = parser.parse_optional_location()
+    return argument
 
 
 def _parse_results(parser: Parser) -> Sequence[Attribute]:

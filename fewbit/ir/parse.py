@@ -1,10 +1,12 @@
 """Text to IR, with every op knowing its line.
 
-`SourceParser` is xDSL's parser with three additions. Ops without a `loc(...)` get the position
+`SourceParser` is xDSL's parser with four additions. Ops without a `loc(...)` get the position
 where they stand, so that a verifier error points at a line. An op's own parser may ask for
 helper ops in front of it (`emit_before`): that is how a spelling with symbols in place of SSA
 values becomes the one canonical form. And constants that were declared are remembered, because
-that spelling does not repeat their types. Whatever goes wrong leaves as one `ParseError`.
+that spelling does not repeat their types. Floats written by their bits inside `dense<...>`, as
+MLIR does for infinities, are read as such: xDSL 0.74 takes 0xFF800000 for 4286578688.0.
+Whatever goes wrong leaves as one `ParseError`.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Operation, TypeAttribute
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.utils.exceptions import ParseError as SpanError
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
@@ -27,6 +30,20 @@ from fewbit.ir.locations import file_location, is_known
 
 MAX_NESTING = 200
 """Regions inside regions; deeper text is refused rather than left to exhaust the stack."""
+
+
+class HexadecimalElement(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """An element of a dense literal in hexadecimal: of a float, its bits."""
+
+    def to_type(
+        self, parser: AttrParser, type: AnyFloat | IntegerType | IndexType | ComplexType[Any]
+    ) -> Any:
+        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
+            return super().to_type(parser, type)
+        size = type.compile_time_size
+        if not 0 <= self.value < 1 << 8 * size:
+            parser.raise_error(f"these are not the bits of a {type}", self.span)
+        return next(type.iter_unpack(self.value.to_bytes(size, "little")))
 
 
 class SourceParser(Parser):
@@ -69,6 +86,13 @@ class SourceParser(Parser):
         first = self._pending[0]
         self._pending = []
         return first
+
+    def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
+        hexadecimal = self._current_token.text[:2] in ("0x", "0X")
+        element = super()._parse_tensor_literal_element()
+        if not hexadecimal:
+            return element
+        return HexadecimalElement(element.is_negative, element.value, element.span)
 
     def parse_operation(self) -> Operation:
         if self._depth >= MAX_NESTING:
@@ -149,13 +173,22 @@ def _first_line(e: Exception) -> str:
     return next((line for line in str(e).splitlines() if line.strip()), type(e).__name__)
 
 
+EXCERPT_WIDTH = 100
+
+
 def _excerpt(span: Span[str] | Span[bytes]) -> str:
-    """The source line with carets under the span."""
+    """The source line with carets under the span; of a long line, the part around it."""
     text = span.input.content
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     start = text.rfind("\n", 0, span.start) + 1
     end = text.find("\n", span.start)
-    line = text[start : end if end >= 0 else len(text)]
-    width = max(1, min(span.end, start + len(line)) - span.start)
-    return f"  {line}\n  {' ' * (span.start - start)}{'^' * width}"
+    line = text[start : end if end >= 0 else len(text)].replace("\t", " ")
+    column = span.start - start
+    first = max(0, column - EXCERPT_WIDTH * 3 // 4) if len(line) > EXCERPT_WIDTH else 0
+    shown = line[first : first + EXCERPT_WIDTH]
+    before = "…" if first else ""
+    after = "…" if first + EXCERPT_WIDTH < len(line) else ""
+    offset = column - first
+    width = max(1, min(span.end - span.start, len(shown) - offset))
+    return f"  {before}{shown}{after}\n  {' ' * (offset + len(before))}{'^' * width}"

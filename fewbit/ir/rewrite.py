@@ -3,9 +3,9 @@
 Ops wait on a worklist; what a rewrite inserts or changes goes back on it, and when it is empty
 the whole module is swept once more, so that at the end no pattern matches anywhere. Each op
 carries its *round*: one more than the round of the op whose rewrite made or changed it. Honest
-pattern sets need a few rounds however large the module is; patterns that undo each other need
-one more each time. So a round past `max_rounds` means that there is no fixpoint, and the error
-names the patterns that were still at work.
+pattern sets need few rounds however large the module is; patterns that undo each other, or grow
+without end, need one more each time. So a round past `max_rounds` means that there is no
+fixpoint, and the error names the patterns that were still at work.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from fewbit.errors import Error, PassError
 from fewbit.ir.locations import is_known, place_of
 from fewbit.ir.walk import nested_ops
 
+MAX_ROUNDS = 1000
 RECENT = 32
 """How many of the last rewrites are blamed when there is no fixpoint."""
 
@@ -37,7 +38,7 @@ class RewriteReport:
 
 
 def rewrite(
-    module: ModuleOp, patterns: Sequence[RewritePattern], *, max_rounds: int = 64
+    module: ModuleOp, patterns: Sequence[RewritePattern], *, max_rounds: int = MAX_ROUNDS
 ) -> RewriteReport:
     """Apply `patterns`, the first that matches first, until none matches any op of `module`.
 
@@ -68,8 +69,7 @@ class _Driver:
 
     def run(self) -> RewriteReport:
         ops = [op for op in nested_ops(self._module) if op is not self._module]
-        budget = self._max_rounds * max(len(ops), RECENT)
-        while self._sweep(ops, budget):
+        while self._sweep(ops):
             ops = [op for op in nested_ops(self._module) if op is not self._module]
         return RewriteReport(
             rounds=max(self._rounds.values(), default=0),
@@ -77,7 +77,7 @@ class _Driver:
             by_pattern=dict(self._fired),
         )
 
-    def _sweep(self, ops: Sequence[Operation], budget: int) -> bool:
+    def _sweep(self, ops: Sequence[Operation]) -> bool:
         """Process `ops` and all that follows from them; whether anything was rewritten."""
         before = self._fired.total()
         for op in reversed(ops):
@@ -86,7 +86,7 @@ class _Driver:
             op = self._worklist.pop()
             if op.parent is None or not self._rewrite_once(op):
                 continue
-            if self._rounds.get(op, 0) > self._max_rounds or self._fired.total() > budget:
+            if self._rounds[op] > self._max_rounds:
                 raise self._no_fixpoint(op)
         return self._fired.total() > before
 

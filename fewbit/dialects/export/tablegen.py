@@ -60,6 +60,11 @@ INCLUDES = (
 
 _TRAITS: dict[type[traits.OpTrait], str] = {
     traits.Pure: "Pure",
+    traits.NoMemoryEffect: "NoMemoryEffect",
+    traits.AlwaysSpeculatable: "AlwaysSpeculatable",
+    traits.RecursiveMemoryEffect: "RecursiveMemoryEffects",
+    traits.RecursivelySpeculatable: "RecursivelySpeculatable",
+    traits.SameOperandsAndResultType: "SameOperandsAndResultType",
     traits.Commutative: "Commutative",
     traits.ConstantLike: "ConstantLike",
     traits.IsTerminator: "Terminator",
@@ -71,6 +76,13 @@ _TRAITS: dict[type[traits.OpTrait], str] = {
     traits.SymbolUserOpInterface: "DeclareOpInterfaceMethods<SymbolUserOpInterface>",
     traits.CallableOpInterface: "DeclareOpInterfaceMethods<CallableOpInterface>",
 }
+
+_CODE = (
+    traits.HasCanonicalizationPatternsTrait,
+    traits.HasFolder,
+    traits.HasShapeInferencePatternsTrait,
+)
+"""Traits that stand for rewrites in Python, which C++ has no use for."""
 
 _OPTIONS: dict[type[IRDLOption], str] = {
     AttrSizedOperandSegments: "AttrSizedOperandSegments",
@@ -173,7 +185,8 @@ class _Writer:
 
 def _traits(op_def: OpDef) -> list[str]:
     """In alphabetical order: the definition holds them in none."""
-    found = {_trait(op_def, trait) for trait in op_def.traits.traits}
+    exported = (trait for trait in op_def.traits.traits if not isinstance(trait, _CODE))
+    found = {_trait(op_def, trait) for trait in exported}
     found |= {_OPTIONS[type(option)] for option in op_def.options if type(option) in _OPTIONS}
     return sorted(found)
 

@@ -174,4 +174,4 @@ def _type(definition: type[Attribute], named: Namer) -> str:
 def _exact_type(type: Attribute) -> str:
     if not isinstance(type, IntegerType):
         raise UnsupportedError(f"TableGen has no name for exactly the type {type}")
-    return str(type).upper()
+    return f"{type}".upper()

@@ -17,6 +17,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 _HEX = re.compile(r"0x([0-9A-F]{2})*")
+_KEY = re.compile(r"[ !#-\[\]-~]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -83,7 +84,14 @@ class RefAttr(ParametrizedAttribute):
         return self.sha256_attr.data
 
     def verify(self) -> None:
-        if not self.key:
-            raise VerifyException("a reference needs the key of a stored tensor")
+        if not _KEY.fullmatch(self.key):
+            raise VerifyException("the key of a stored tensor is printable ASCII without quotes")
         if not _SHA256.fullmatch(self.sha256):
             raise VerifyException(f"'{self.sha256}' is not a SHA-256 in 64 lower-case digits")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            key = parser.parse_str_literal(" as the key of a stored tensor")
+            parser.parse_punctuation(",")
+            return [StringAttr(key), StringAttr(parser.parse_str_literal(" as a SHA-256"))]

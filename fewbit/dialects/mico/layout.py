@@ -65,7 +65,8 @@ class ReshapeOp(LayerOp):
         cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
     ) -> None:
         if "shape" not in properties and len(results) == 1:
-            properties["shape"] = int_array(*shape_of(results[0]))
+            dims = shape_of(results[0])
+            properties["shape"] = int_array(*(-1 if d == shapes.DYNAMIC else d for d in dims))
 
 
 @irdl_op_definition

@@ -1,4 +1,4 @@
-"""Shape rules of the dialect's ops: pure functions on tuples of dimensions, -1 where unknown."""
+"""Shape rules of the dialect's ops: pure functions of dimensions, DYNAMIC where unknown."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from math import prod
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.utils.exceptions import VerifyException
 
 Shape = tuple[int, ...]
-DYNAMIC = -1
+DYNAMIC = DYNAMIC_INDEX
 
 
 def compatible(a: Sequence[int], b: Sequence[int]) -> bool:
@@ -136,18 +137,14 @@ def reshape(shape: Shape, wanted: Sequence[int]) -> Shape:
         raise VerifyException(f"shape = {list(wanted)} has at most one -1, and nothing below it")
     if any(w == 0 and i >= len(shape) for i, w in enumerate(wanted)):
         raise VerifyException(f"shape = {list(wanted)} keeps a dimension that {show(shape)} lacks")
-    result = [shape[i] if w == 0 else w for i, w in enumerate(wanted)]
-    given = [w for w, asked in zip(result, wanted, strict=True) if asked != -1]
-    if DYNAMIC in shape or DYNAMIC in given:
-        return tuple(result)
-    total, known = prod(shape), prod(given)
-    if -1 not in wanted:
-        if known != total:
-            raise VerifyException(f"{show(shape)} does not fill {show(result)}")
-        return tuple(result)
-    if known == 0 or total % known != 0:
-        raise VerifyException(f"{show(shape)} does not divide into {show(result)}")
-    return tuple(total // known if w == -1 else w for w in result)
+    known = [shape[i] if w == 0 else w for i, w in enumerate(wanted)]
+    total, given = size(shape), size([w for w in known if w != -1])
+    rest = DYNAMIC
+    if DYNAMIC not in (total, given):
+        if given == 0 or total % given != 0 or (-1 not in wanted and total != given):
+            raise VerifyException(f"{show(shape)} does not fill shape = {list(wanted)}")
+        rest = total // given
+    return tuple(rest if w == -1 else w for w in known)
 
 
 def concat(shapes: Sequence[Shape], dim: int) -> Shape:

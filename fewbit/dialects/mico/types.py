@@ -131,7 +131,7 @@ def is_float_tensor(type: Attribute) -> bool:
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
-    """The dimensions of a type, -1 where dynamic; a scalar has none."""
+    """The dimensions of a type, DYNAMIC_INDEX where unknown; a scalar has none."""
     return tuple(type.get_shape()) if isinstance(type, ShapedType) else ()
 
 
