@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,15 @@ class SourceParser(Parser):
         first = self._pending[0]
         self._pending = []
         return first
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        known = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if known is not None:
+            return known
+        start = self.lexer.input.content.rfind(name, 0, self.pos)
+        close = get_close_matches(name, [op.name for op in self.ctx.loaded_ops], 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        self.raise_error(f"there is no op {name}{hint}", start, start + len(name))
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
         hexadecimal = self._current_token.text[:2] in ("0x", "0X")

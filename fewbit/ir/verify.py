@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, ErasedSSAValue, Operation
 from xdsl.irdl import traits_def
 from xdsl.traits import IsTerminator, NoTerminator, SymbolUserOpInterface
-from xdsl.traits import SymbolTable as SymbolTableTrait
+from xdsl.traits import SymbolTable as HoldsSymbols
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.graph import CallOp, SubgraphOp
@@ -36,15 +36,18 @@ MAX_MESSAGE = 400
 def verify(module: ModuleOp, stage: str | None = None) -> None:
     """Raise `VerifyError` where `module` breaks a rule; `stage` names the pass before."""
     try:
-        for op in nested_ops(module):
+        ops = list(nested_ops(module))
+        for op in ops:
             _check_structure(op)
         check_dominance(module)
-        table = SymbolTable(module)
-        with using(table):
-            _check_unique_symbols(module)
-            for op in nested_ops(module):
+        scopes = [op for op in ops if op.has_trait(HoldsSymbols, value_if_unregistered=False)]
+        for scope in scopes:
+            _check_unique_symbols(scope)
+        with using(SymbolTable(module)) as table:
+            for op in ops:
                 _check_own_rules(op, table)
-            _check_recursion(module)
+            for scope in scopes:
+                _check_recursion(scope)
     except Error as e:
         raise e.at(stage=stage) from e.__cause__
 
@@ -139,14 +142,18 @@ def _is_about_symbols(op: Operation) -> bool:
             trait.verify(op)
     except VerifyException:
         return True
+    except Exception:
+        return False
     return False
 
 
 def _symbol_hint(op: Operation, table: SymbolTable) -> str | None:
     for attribute in (*op.properties.values(), *op.attributes.values()):
-        if not isinstance(attribute, SymbolRefAttr) or lookup(op, attribute) is not None:
+        if not isinstance(attribute, SymbolRefAttr) or attribute.nested_references.data:
             continue
-        name = attribute.string_value()
+        name = attribute.root_reference.data
+        if lookup(op, name) is not None:
+            continue
         similar = get_close_matches(name, table, n=1)
         if similar:
             return f"did you mean @{similar[0]}?"
@@ -154,23 +161,19 @@ def _symbol_hint(op: Operation, table: SymbolTable) -> str | None:
     return None
 
 
-def _check_unique_symbols(module: ModuleOp) -> None:
-    for op in nested_ops(module):
-        if not op.has_trait(SymbolTableTrait, value_if_unregistered=False):
-            continue
-        table = SymbolTable(op)
-        for name, again in table.duplicates:
-            first = place_of(table[name])
-            raise SymbolError(
-                f"defines the symbol @{name} a second time",
-                place=place_of(again),
-                hint=f"rename one of the two; the first is {first}",
-            )
+def _check_unique_symbols(scope: Operation) -> None:
+    table = SymbolTable(scope)
+    for name, again in table.duplicates:
+        raise SymbolError(
+            f"defines the symbol @{name} a second time",
+            place=place_of(again),
+            hint=f"rename one of the two; the first is {place_of(table[name])}",
+        )
 
 
-def _check_recursion(module: ModuleOp) -> None:
+def _check_recursion(scope: Operation) -> None:
     """Subgraphs are structure: none may call itself, directly or through others."""
-    calls = _call_graph(module)
+    calls = _call_graph(scope)
     for start in _on_or_between_cycles(calls):
         if not isinstance(start, SubgraphOp):
             continue
@@ -185,12 +188,13 @@ def _check_recursion(module: ModuleOp) -> None:
         )
 
 
-def _call_graph(module: ModuleOp) -> dict[Operation, list[Operation]]:
-    """By op at the top level, the ops at the top level that it calls."""
-    graph: dict[Operation, list[Operation]] = {}
-    for caller in module.ops:
-        graph[caller] = [callee for callee in _callees(caller) if callee.parent is caller.parent]
-    return graph
+def _call_graph(scope: Operation) -> dict[Operation, list[Operation]]:
+    """By op directly in `scope`, the ops directly in `scope` that it calls."""
+    members = scope.regions[0].block.ops
+    return {
+        caller: [callee for callee in _callees(caller) if callee.parent is caller.parent]
+        for caller in members
+    }
 
 
 def _callees(caller: Operation) -> Iterator[Operation]:

@@ -149,6 +149,18 @@ def test_use_across_blocks_counts_from_within_regions():
     }""")
 
 
+def test_use_before_definition_where_there_are_several_blocks():
+    error = complaint("""
+    func.func @f(%a: i32) {
+      %c = arith.addi %b, %a : i32
+      %b = arith.addi %a, %a : i32
+      cf.br ^next
+    ^next:
+      func.return
+    }""")
+    assert "before it is defined" in error.what
+
+
 def test_loop_header_dominates_its_body_and_not_the_other_way_round():
     loop = """
     func.func @f(%c: i1, %a: i32) {{

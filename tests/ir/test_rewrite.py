@@ -151,6 +151,44 @@ def test_long_chain_backwards_is_one_round():
     assert len(module.ops) == 1
 
 
+def test_rewrites_follow_each_other_without_sweeping_the_module_for_each():
+    """One sweep, what follows from it, and the sweep that confirms: a few matches for each op."""
+    tried = 0
+
+    class Counted(EraseDeadAdd):
+        def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            nonlocal tried
+            tried += 1
+            super().match_and_rewrite(op, rewriter)
+
+    class CountedStep(RewritePattern):
+        def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
+            nonlocal tried
+            tried += 1
+            name = op.attributes["n"]
+            assert isinstance(name, StringAttr)
+            if int(name.data) < 20:
+                rewriter.replace(op, named(str(int(name.data) + 1)))
+
+    rewrite(chain(500), [Counted()])
+    assert tried < 4 * 500
+    tried = 0
+    rewrite(ModuleOp([named("0") for _ in range(100)]), [CountedStep()])
+    assert tried < 2 * 20 * 100
+
+
+def test_op_that_shrinks_step_by_step_is_no_endless_rewriting():
+    class DropOne(RewritePattern):
+        @op_type_rewrite_pattern
+        def match_and_rewrite(self, op: test.TestOp, rewriter: PatternRewriter) -> None:
+            if op.operands:
+                rewriter.replace(op, test.TestOp(operands=list(op.operands[1:])))
+
+    one = arith.ConstantOp.from_int_and_width(1, 32)
+    module = ModuleOp([one, test.TestOp(operands=[one.result] * 300)])
+    assert rewrite(module, [DropOne()]).rounds == 300
+
+
 def test_ops_in_regions_are_rewritten_and_so_are_inserted_regions():
     class Wrap(RewritePattern):
         def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:

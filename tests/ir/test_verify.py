@@ -1,11 +1,16 @@
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
 import pytest
 from xdsl.dialects import arith, cf, func, test
 from xdsl.dialects.builtin import ModuleOp, StringAttr, i32
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Operation, Region
 
 from fewbit.errors import SymbolError, VerifyError
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
+from fewbit.ir.walk import nested_ops
 
 
 def complaint(text: str, stage: str | None = None) -> VerifyError:
@@ -165,6 +170,16 @@ def test_missing_function():
     assert error.hint == "define @elsewhere in the module, or correct the name"
 
 
+def test_call_without_a_callee_is_no_traceback():
+    error = complaint("""
+    func.func @main() {
+      "func.call"() : () -> ()
+      func.return
+    }""")
+    assert "callee" in error.what
+    assert not isinstance(error, SymbolError)
+
+
 def test_call_against_the_signature():
     error = complaint("""
     graph.subgraph @s(%x: i32) -> i32 { graph.return %x : i32 }
@@ -195,6 +210,11 @@ def function(name: str, callee: str, call: str = "func.call") -> str:
 def test_subgraph_that_calls_itself():
     error = complaint(subgraph("a", "a"))
     assert isinstance(error, SymbolError)
+    assert error.what == "calls itself: @a → @a"
+
+
+def test_recursion_in_an_inner_module():
+    error = complaint(f"builtin.module {{ {subgraph('a', 'a')} }}")
     assert error.what == "calls itself: @a → @a"
 
 
@@ -240,3 +260,33 @@ def test_unregistered_attributes_do_not_matter():
     one = arith.ConstantOp.from_int_and_width(1, 32)
     one.attributes["note"] = StringAttr("kept")
     verify(ModuleOp([one, test.TestOp(operands=[one.result], result_types=[i32])]))
+
+
+def benchmark() -> ModuleType:
+    path = Path(__file__).parents[2] / "benchmarks" / "ir.py"
+    spec = importlib.util.spec_from_file_location("benchmarks_ir", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_five_thousand_ops_are_built_and_verified_in_a_second_each():
+    figures = benchmark()
+    module: ModuleOp = figures.build_network()
+    assert sum(1 for _ in nested_ops(module)) > 5000
+    assert figures.seconds(figures.build_network) < 1
+    assert figures.seconds(lambda: verify(module)) < 1
+
+
+def test_thousands_of_calls_do_not_each_scan_the_module():
+    count = 1500
+    functions: list[Operation] = []
+    for i in range(count):
+        body = Block(arg_types=[i32])
+        call = func.CallOp(f"f{(i + 1) % count}", body.args, [i32])
+        body.add_ops([call, func.ReturnOp(call)])
+        functions.append(func.FuncOp(f"f{i}", ([i32], [i32]), Region(body)))
+    module = ModuleOp(functions)
+    assert benchmark().seconds(lambda: verify(module)) < 1

@@ -26,7 +26,7 @@ def test_iree_compiles_and_runs_on_the_cpu() -> None:
 def test_a_target_without_code_is_not_in_this_version() -> None:
     target = Target("abacus", "fewbit.targets.abacus", lambda: Found(True, "it counted"))
     assert probe_target(target) == Report(
-        "abacus", "not in this version", "planned; on this machine it counted", ""
+        "abacus", "not in this version", "planned; here it counted", ""
     )
 
 

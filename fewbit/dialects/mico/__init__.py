@@ -47,8 +47,10 @@ from fewbit.dialects.mico.types import (
     KVCacheType,
     QTensorType,
     TernaryType,
+    element_type,
     element_width,
     few_bit_type,
+    shape_of,
     width_of,
 )
 
@@ -130,9 +132,11 @@ __all__ = [
     "TransposeOp",
     "UnbundleOp",
     "WeightQuantOp",
+    "element_type",
     "element_width",
     "few_bit_type",
     "read_width",
+    "shape_of",
     "width_attr",
     "width_of",
 ]

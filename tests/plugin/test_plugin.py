@@ -1,0 +1,127 @@
+"""The package of docs/adding-a-dialect.md, installed and used as the page says.
+
+The page's code is this folder's code, checked block by block, so it cannot rot.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "docs" / "adding-a-dialect.md"
+NUMBERS = "[0.5, 1.03125, 100.0, -0.046875]"
+EXPECTED = "[0.5, 1.03125, 3.96875, -0.0625]"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a process in which the package is installed."""
+    folder = tmp_path_factory.mktemp("plugin")
+    source = shutil.copytree(HERE, folder / "source", ignore=shutil.ignore_patterns("test_*"))
+    target = folder / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run(
+        [*pip, "--no-index", "--target", str(target), str(source)], check=True, capture_output=True
+    )
+    paths = [str(target), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def run(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, cwd=HERE, check=False
+    )
+
+
+def opt(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run(environment, str(Path(sys.executable).with_name("fewbit-opt")), *arguments)
+
+
+def test_dialect_is_read_and_verified(installed: dict[str, str]) -> None:
+    done = opt(installed, "example.mlir")
+    assert done.returncode == 0, done.stderr
+    assert "fixed.encode %x : tensor<4xf32> -> tensor<4x!fixed.point<8" in done.stdout
+
+
+def test_verifier_points_at_the_line(installed: dict[str, str], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.mlir"
+    bad.write_text((HERE / "example.mlir").read_text().replace("4x!fixed", "5x!fixed"))
+    done = opt(installed, str(bad))
+    assert done.returncode == 1
+    assert "bad.mlir:2:3" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_lowering_by_name(installed: dict[str, str]) -> None:
+    done = opt(installed, "example.mlir", "-p", "lower-fixed")
+    assert done.returncode == 0, done.stderr
+    assert "mico.quantize" in done.stdout
+    assert "mico.dequantize" in done.stdout
+    assert "fixed." not in done.stdout
+    assert "unrealized" not in done.stdout
+
+
+@pytest.mark.parametrize("passes", ["[]", "[LowerFixed()]"])
+def test_meaning_is_the_same_before_and_after(installed: dict[str, str], passes: str) -> None:
+    done = run(
+        installed,
+        sys.executable,
+        "-c",
+        "import numpy as np\n"
+        "from fixed_point import LowerFixed\n"
+        "from fewbit.interpreter import interpret\n"
+        "from fewbit.ir.context import make_context\n"
+        "from fewbit.ir.parse import parse_file\n"
+        "module = parse_file('example.mlir')\n"
+        f"for p in {passes}: p.apply(make_context(), module)\n"
+        f"(y,) = interpret(module, np.array({NUMBERS}, dtype=np.float32))\n"
+        "print(y.tolist())",
+    )
+    assert done.stdout.strip() == EXPECTED, done.stderr
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("language", "file"),
+    [("python", "fixed_point.py"), ("toml", "pyproject.toml"), ("mlir", "example.mlir")],
+)
+def test_page_shows_this_code(language: str, file: str) -> None:
+    code = (HERE / file).read_text(encoding="utf-8")
+    shown = blocks(language)
+    assert shown
+    for block in shown:
+        assert block.strip() in code
+
+
+def test_page_shows_every_definition() -> None:
+    code = (HERE / "fixed_point.py").read_text(encoding="utf-8")
+    shown = "".join(blocks("python"))
+    for name in re.findall(r"^(?:class|def) (\w+)", code, re.MULTILINE):
+        assert name in shown
+
+
+def test_commands_of_the_page_work(installed: dict[str, str], tmp_path: Path) -> None:
+    shutil.copy(HERE / "example.mlir", tmp_path)
+    (console,) = blocks("console")
+    bin_folder = Path(sys.executable).parent
+    environment = installed | {"PATH": f"{bin_folder}{os.pathsep}{installed['PATH']}"}
+    lines = [line for line in console.splitlines() if line.startswith("$ ")]
+    commands = [line[2:] for line in lines if "pip install" not in line]
+    assert commands
+    for command in commands:
+        done = subprocess.run(
+            command, shell=True, env=environment, capture_output=True, text=True, cwd=tmp_path
+        )
+        assert done.returncode == 0, done.stderr
+        for shown in console.split(command)[1].split("$ ")[0].strip().splitlines():
+            assert shown.strip() in done.stdout

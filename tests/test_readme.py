@@ -1,0 +1,99 @@
+"""The documentation does as it says: its commands run, its code runs, its links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fewbit.cli import opt
+from fewbit.cli.main import VERBS
+from fewbit.ir.parse import parse_module
+from fewbit.ir.verify import verify
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CLI_PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/cli.md"]
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+
+
+COMMANDS = [
+    line for block in blocks("sh") for line in block.splitlines() if line.startswith("fewbit")
+]
+
+
+def run(command: list[str], folder: Path) -> str:
+    """What a command prints, with this Python's programs on PATH, in a copy of the examples."""
+    (folder / "examples").symlink_to(ROOT / "examples")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_there_are_commands_to_check() -> None:
+    assert len(COMMANDS) >= 4
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_run_as_written(command: str, tmp_path: Path) -> None:
+    run(["bash", "-c", command], tmp_path)
+
+
+def test_the_diff_is_what_the_command_prints(tmp_path: Path) -> None:
+    (shown,) = blocks("diff")
+    (command,) = (command for command in COMMANDS if "--diff" in command)
+    printed = run(["bash", "-c", command], tmp_path)
+    for line in shown.splitlines():
+        assert line == "..." or line in printed
+
+
+def test_python_runs_and_prints_what_it_says(tmp_path: Path) -> None:
+    (code,) = blocks("python")
+    assert run([sys.executable, "-c", code], tmp_path).strip() == code.rpartition("# ")[2].strip()
+
+
+def test_the_program_is_the_example_and_is_valid() -> None:
+    (program,) = blocks("mlir")
+    assert program in (ROOT / "examples" / "mlp.mlir").read_text(encoding="utf-8")
+    verify(parse_module(program))
+
+
+def test_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"^make ([a-z-]+)", README, flags=re.MULTILINE))
+    assert named == {"demo", "test"}
+    for target in named:
+        assert re.search(rf"^{target}:.*## ", makefile, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)#]+?)\)", text)
+    local = [target for target in targets if "://" not in target]
+    missing = [target for target in local if not (ROOT / page).parent.joinpath(target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_its_section(verb: str) -> None:
+    assert re.search(rf"^## `fewbit {verb}\b", CLI_PAGE, flags=re.MULTILINE)
+
+
+def test_every_option_of_fewbit_opt_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        opt.run(["--help"])
+    options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", capsys.readouterr().out))
+    examples = {"--cse", "--output"}
+    assert {option for option in options - examples if option not in CLI_PAGE} == set()
