@@ -11,6 +11,7 @@ Whatever goes wrong leaves as one `ParseError`.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import deque
 from difflib import get_close_matches
@@ -20,10 +21,11 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType, ModuleOp
 from xdsl.ir import Operation, TypeAttribute
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser, Parser, ParserState
 from xdsl.utils.exceptions import ParseError as SpanError
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer
 
 from fewbit.errors import Error, ParseError, Place
 from fewbit.ir.context import make_context
@@ -47,15 +49,34 @@ class HexadecimalElement(AttrParser._TensorLiteralElement):  # pyright: ignore[r
         return next(type.iter_unpack(self.value.to_bytes(size, "little")))
 
 
+class SourceLexer(MLIRLexer):
+    # xDSL's own expression backtracks without end on a string that is not closed.
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
+class SourceText:
+    """A text that knows its lines."""
+
+    def __init__(self, text: str, name: str, first_line: int = 1) -> None:
+        self.text = text
+        self.name = name
+        self._first_line = first_line
+        self._starts = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
+
+    def place(self, offset: int) -> Place:
+        line = bisect_right(self._starts, offset)
+        column = offset - self._starts[line - 1] + 1
+        return Place(file=self.name, line=line + self._first_line - 1, column=column)
+
+
 class SourceParser(Parser):
-    def __init__(self, ctx: Context, text: str, name: str = "<text>", first_line: int = 1) -> None:
-        super().__init__(ctx, text, name)
+    def __init__(self, ctx: Context, source: SourceText) -> None:
+        super().__init__(ctx, "", source.name)
+        self._parser_state = ParserState(SourceLexer(Input(source.text, source.name)))
+        self.source = source
         self.constant_types: dict[str, TypeAttribute] = {}
         self.constant_scales: dict[str, str] = {}
         self.constant_zero_points: dict[str, str] = {}
-        self.first_line = first_line
-        self._name = name
-        self._line_starts = [0, *(i + 1 for i, c in enumerate(text) if c == "\n")]
         self._pending: list[Operation] = []
         self._ready: deque[Operation] = deque()
         self._depth = 0
@@ -63,11 +84,6 @@ class SourceParser(Parser):
     def emit_before(self, op: Operation) -> None:
         """Put `op` in front of the op that is being parsed."""
         self._pending.append(op)
-
-    def position(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 1, of an offset in the text."""
-        line = bisect_right(self._line_starts, offset)
-        return line + self.first_line - 1, offset - self._line_starts[line - 1] + 1
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         module = super().parse_module(allow_implicit_module)
@@ -107,12 +123,13 @@ class SourceParser(Parser):
     def parse_operation(self) -> Operation:
         if self._depth >= MAX_NESTING:
             self.raise_error(f"regions are nested more than {MAX_NESTING} deep")
-        line, column = self.position(self.pos)
+        start = self.pos
         self._depth += 1
         op = super().parse_operation()
         self._depth -= 1
         if not is_known(op.location):
-            op.location = file_location(self._name, line, column)
+            place = self.source.place(start)
+            op.location = file_location(self.source.name, place.line or 1, place.column or 1)
         return op
 
 
@@ -122,20 +139,18 @@ def parse_module(
     """Parse a module (its `module { }` may be left out). Not verified: see `fewbit.ir.verify`."""
     if "\0" in text:
         raise ParseError("the text contains a NUL character", place=Place(file=name))
-    parser = SourceParser(ctx or make_context(), text, name, first_line)
-    line, column = 1, 1
+    source = SourceText(text, name, first_line)
+    try:
+        parser = SourceParser(ctx or make_context(), source)
+    except SpanError as e:
+        raise _located(e, source) from e
     try:
         return parser.parse_module()
     except SpanError as e:
-        line, column = parser.position(e.span.start)
-        raise ParseError(
-            e.msg.strip() or "unexpected text",
-            place=Place(file=name, line=line, column=column),
-            excerpt=_excerpt(e.span),
-        ) from e
+        raise _located(e, source) from e
     except Error as e:
-        line, column = parser.position(parser.pos)
-        raise e.at(file=name, line=line, column=column) from None
+        place = source.place(parser.pos)
+        raise e.at(file=name, line=place.line, column=place.column) from None
     except RecursionError as e:
         raise ParseError(
             "the text nests too deeply",
@@ -144,8 +159,12 @@ def parse_module(
         ) from e
     except _PARSER_FAULTS as e:
         # xDSL raises plain Python exceptions from constructors and some attribute parsers.
-        line, column = parser.position(parser.pos)
-        raise ParseError(_first_line(e), place=Place(file=name, line=line, column=column)) from e
+        raise ParseError(_first_line(e), place=source.place(parser.pos)) from e
+
+
+def _located(e: SpanError, source: SourceText) -> ParseError:
+    what = e.msg.strip() or "unexpected text"
+    return ParseError(what, place=source.place(e.span.start), excerpt=_excerpt(e.span))
 
 
 def parse_file(path: str | Path, ctx: Context | None = None) -> ModuleOp:

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, cf, func, scf, test
 from xdsl.dialects.builtin import ModuleOp, i1, i32
@@ -259,3 +261,34 @@ def test_nesting_ten_thousand_deep():
     module.body.block.insert_op_after(value, op)
     with pytest.raises(VerifyError, match="before it is defined"):
         check_dominance(module)
+
+
+def reachable(edges: list[list[int]], without: int | None = None) -> set[int]:
+    seen: set[int] = set()
+    stack = [0] if without != 0 else []
+    while stack:
+        block = stack.pop()
+        if block not in seen:
+            seen.add(block)
+            stack.extend(b for b in edges[block] if b != without)
+    return seen
+
+
+@given(st.integers(1, 8).flatmap(lambda n: st.lists(
+    st.lists(st.integers(0, n - 1), max_size=3), min_size=n, max_size=n
+)))  # fmt: skip
+def test_dominator_tree_against_the_definition(edges: list[list[int]]):
+    """A dominates B if B cannot be reached once A is taken away."""
+    blocks = [Block() for _ in edges]
+    for block, targets in zip(blocks, edges, strict=True):
+        block.add_op(test.TestTermOp(successors=[blocks[t] for t in targets]))
+    tree = immediate_dominators(Region(blocks))
+
+    assert {blocks.index(block) for block in tree} == reachable(edges)
+    for block in tree:
+        dominators = [block]
+        while tree[dominators[-1]] is not dominators[-1]:
+            dominators.append(tree[dominators[-1]])
+        number = blocks.index(block)
+        expected = {b for b in reachable(edges) if number not in reachable(edges, without=b)}
+        assert {blocks.index(b) for b in dominators} == expected
