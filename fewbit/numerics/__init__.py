@@ -18,7 +18,14 @@ from fewbit.numerics.packing import pack, row_bytes, unpack
 from fewbit.numerics.quantized import Quantized
 from fewbit.numerics.requantize import FixedPoint, fixed_point, requantize, requantize_fixed
 from fewbit.numerics.weights import quantize_weight, weight_scale_shape
-from fewbit.numerics.widths import WIDTHS, ActivationGranularity, Granularity, Mode, Width
+from fewbit.numerics.widths import (
+    WIDTHS,
+    ActivationGranularity,
+    Granularity,
+    Mode,
+    Width,
+    WidthLike,
+)
 
 __all__ = [
     "EPS",
@@ -29,6 +36,7 @@ __all__ = [
     "Mode",
     "Quantized",
     "Width",
+    "WidthLike",
     "activation_scale_shape",
     "bitconv1d",
     "bitconv2d",

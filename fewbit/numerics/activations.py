@@ -16,12 +16,12 @@ from fewbit.errors import Error, ShapeError, UsageError, WidthError
 from fewbit.numerics import formulas
 from fewbit.numerics.arrays import Float32Array, Int32Array, finite_float32, integers
 from fewbit.numerics.quantized import Quantized
-from fewbit.numerics.widths import ActivationGranularity, Mode, Width
+from fewbit.numerics.widths import ActivationGranularity, Mode, Width, WidthLike
 
 
 def quantize_activation(
     x: npt.ArrayLike,
-    width: Width | float | str,
+    width: WidthLike,
     *,
     granularity: ActivationGranularity = "row",
     mode: Mode = "max",

@@ -2,9 +2,9 @@
 
 Weights and activations share them; they differ only in how a tensor is cut into runs. Everything
 is computed in float32, one IEEE operation for each one written, so that any target can repeat it:
-`w·S` with `S = qmax / max|w|` divides once and multiplies once. Sums are the exception: float32
-summation order differs between libraries, so mean|w| is accumulated in float64 and rounded to
-float32 once, which makes it the nearest float32 whatever the order. Rounding is half-to-even.
+`w·S` with `S = qmax / max|w|` divides once and multiplies once. Sums are the exception: the order
+of float32 summation differs between libraries, so mean|w| is accumulated in float64 and rounded to
+float32 once, where the order hardly ever shows. Rounding is half-to-even.
 """
 
 from __future__ import annotations

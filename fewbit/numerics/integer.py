@@ -20,7 +20,7 @@ import numpy.typing as npt
 from fewbit.errors import ShapeError
 from fewbit.numerics.arrays import Int32Array, IntArray, integers
 from fewbit.numerics.quantized import centered
-from fewbit.numerics.widths import Width
+from fewbit.numerics.widths import Width, WidthLike
 from fewbit.numerics.window import NumberArray, Pair, Sides, Window, convolve
 
 _INT32 = 1 << 31
@@ -30,8 +30,8 @@ _FLOAT64_EXACT = 1 << 53
 
 def check_accumulator(
     k: int,
-    x_width: Width | float | str,
-    w_width: Width | float | str,
+    x_width: WidthLike,
+    w_width: WidthLike,
     asymmetric: bool | Literal["x", "w"] = False,
 ) -> None:
     """Refuse a reduction of k products that could leave int32.
@@ -55,8 +55,8 @@ def check_accumulator(
 def linear(
     x: npt.ArrayLike,
     w: npt.ArrayLike,
-    x_zero_point: Int32Array | None = None,
-    w_zero_point: Int32Array | None = None,
+    x_zero_point: npt.ArrayLike | None = None,
+    w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
     """Σ_k (x[..., k] - zx)(w[n, k] - zw): int32 [..., N] from [..., K] and [N, K]."""
     xs, ws = linear_operands(x, w, x_zero_point, w_zero_point)
@@ -67,8 +67,8 @@ def linear_grouped(
     x: npt.ArrayLike,
     w: npt.ArrayLike,
     group: int,
-    x_zero_point: Int32Array | None = None,
-    w_zero_point: Int32Array | None = None,
+    x_zero_point: npt.ArrayLike | None = None,
+    w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
     """The partial sums of each group of K: int32 [..., N, K/group]."""
     xs, ws = linear_operands(x, w, x_zero_point, w_zero_point)
@@ -84,8 +84,8 @@ def conv2d(
     padding: Sides = ((0, 0), (0, 0)),
     dilation: Pair = (1, 1),
     groups: int = 1,
-    x_zero_point: Int32Array | None = None,
-    w_zero_point: Int32Array | None = None,
+    x_zero_point: npt.ArrayLike | None = None,
+    w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
     """Integer convolution: int32 [N, O, OH, OW] from [N, C, H, W] and [O, C/groups, kh, kw]."""
     k = math.prod(np.shape(w)[1:])
@@ -101,8 +101,8 @@ def conv2d_grouped(
     padding: Sides = ((0, 0), (0, 0)),
     dilation: Pair = (1, 1),
     groups: int = 1,
-    x_zero_point: Int32Array | None = None,
-    w_zero_point: Int32Array | None = None,
+    x_zero_point: npt.ArrayLike | None = None,
+    w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
     """The partial sums of each `group` of K = C/groups·kh·kw: int32 [N, O, OH, OW, K/group]."""
     window = Window(stride, padding, dilation, groups)
@@ -110,7 +110,7 @@ def conv2d_grouped(
     ws = centered(integers(w, "weight"), w_zero_point)
 
     def product(columns: NumberArray, samples: slice) -> NumberArray:
-        return np.stack(list(group_products(kernel_matrix(ws, groups), columns, group)), axis=-1)
+        return np.stack(list(group_products(window.kernel(ws), columns, group)), axis=-1)
 
     return convolve(xs, ws.shape, window, product)
 
@@ -122,8 +122,8 @@ def conv1d(
     padding: Pair = (0, 0),
     dilation: int = 1,
     groups: int = 1,
-    x_zero_point: Int32Array | None = None,
-    w_zero_point: Int32Array | None = None,
+    x_zero_point: npt.ArrayLike | None = None,
+    w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
     """Integer convolution: int32 [N, O, OL] from [N, C, L] and [O, C/groups, k]."""
     xs, ws = (integers(operand, "operand") for operand in (x, w))
@@ -159,8 +159,8 @@ def matmul(a: IntArray, b: IntArray) -> Int32Array:
 def linear_operands(
     x: npt.ArrayLike,
     w: npt.ArrayLike,
-    x_zero_point: Int32Array | None,
-    w_zero_point: Int32Array | None,
+    x_zero_point: npt.ArrayLike | None,
+    w_zero_point: npt.ArrayLike | None,
 ) -> tuple[IntArray, IntArray]:
     xs, ws = integers(x, "input"), integers(w, "weight")
     if ws.ndim != 2 or xs.ndim < 1 or xs.shape[-1] != ws.shape[1]:
@@ -176,11 +176,6 @@ def parts(k: int, group: int) -> Iterator[slice]:
     if group < 1 or k % group != 0:
         raise ShapeError(f"groups of {group} do not divide the reduction dimension K = {k}")
     return (slice(start, start + group) for start in range(0, k, group))
-
-
-def kernel_matrix(w: NumberArray, groups: int) -> NumberArray:
-    """A weight [O, C/groups, kh, kw] as [groups, O/groups, K]."""
-    return w.reshape(groups, w.shape[0] // groups, -1)
 
 
 def channel_product(kernel: IntArray, columns: IntArray) -> Int32Array:

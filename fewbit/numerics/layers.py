@@ -8,6 +8,7 @@ other is dequantized and the product is an ordinary float32 one, whose order of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
@@ -20,7 +21,7 @@ from fewbit.numerics import integer
 from fewbit.numerics.activations import quantize_activation
 from fewbit.numerics.arrays import Float32Array, Int32Array, float32
 from fewbit.numerics.quantized import Quantized
-from fewbit.numerics.widths import Width
+from fewbit.numerics.widths import Width, WidthLike
 from fewbit.numerics.window import NumberArray, Pair, Sides, Window, convolve
 
 Operand = npt.ArrayLike | Quantized
@@ -31,7 +32,7 @@ def bitlinear(
     x: Operand,
     weight: Operand,
     bias: npt.ArrayLike | None = None,
-    act_width: Width | float | str | None = None,
+    act_width: WidthLike | None = None,
     act_scale: npt.ArrayLike | None = None,
     act_zero_point: npt.ArrayLike | None = None,
 ) -> Float32Array:
@@ -40,7 +41,7 @@ def bitlinear(
     Without `act_width`, float activations stay float.
     """
     xs = _activation(x, "row", act_width, act_scale, act_zero_point)
-    ws = weight if isinstance(weight, Quantized) else float32(weight, "weight")
+    ws = _weight(weight)
     if ws.ndim != 2 or xs.ndim < 1 or xs.shape[-1] != ws.shape[1]:
         raise ShapeError(
             f"input {xs.shape} and weight {ws.shape} do not go together",
@@ -57,7 +58,7 @@ def bitconv2d(
     x: Operand,
     weight: Operand,
     bias: npt.ArrayLike | None = None,
-    act_width: Width | float | str | None = None,
+    act_width: WidthLike | None = None,
     act_scale: npt.ArrayLike | None = None,
     act_zero_point: npt.ArrayLike | None = None,
     *,
@@ -72,7 +73,7 @@ def bitconv2d(
     """
     window = Window(stride, padding, dilation, groups)
     xs = _activation(x, "sample", act_width, act_scale, act_zero_point)
-    ws = weight if isinstance(weight, Quantized) else float32(weight, "weight")
+    ws = _weight(weight)
     window.output(xs.shape, ws.shape)
     if isinstance(xs, Quantized) and isinstance(ws, Quantized):
         y = _integer_conv(xs, ws, window)
@@ -85,7 +86,7 @@ def bitconv1d(
     x: Operand,
     weight: Operand,
     bias: npt.ArrayLike | None = None,
-    act_width: Width | float | str | None = None,
+    act_width: WidthLike | None = None,
     act_scale: npt.ArrayLike | None = None,
     act_zero_point: npt.ArrayLike | None = None,
     *,
@@ -113,7 +114,7 @@ def bitconv1d(
 def _activation(
     x: Operand,
     granularity: Literal["row", "sample"],
-    width: Width | float | str | None,
+    width: WidthLike | None,
     scale: npt.ArrayLike | None,
     zero_point: npt.ArrayLike | None,
 ) -> Float32Array | Quantized:
@@ -136,6 +137,18 @@ def _activation(
     return x
 
 
+def _weight(weight: Operand) -> Float32Array | Quantized:
+    if not isinstance(weight, Quantized):
+        return float32(weight, "weight")
+    if weight.values.size == 0:
+        raise ShapeError(f"a weight of shape {weight.shape} is empty")
+    if weight.scale.ndim > 2:
+        raise ShapeError(
+            f"weight scales of shape {weight.scale.shape} are neither (), (N,) nor (N, K/g)"
+        )
+    return weight
+
+
 def _integer_linear(x: Quantized, w: Quantized) -> Float32Array:
     _check_accumulator(x, w)
     xs, ws = x.centered(), w.centered()
@@ -145,7 +158,7 @@ def _integer_linear(x: Quantized, w: Quantized) -> Float32Array:
 
 def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
     _check_accumulator(x, w)
-    kernel = integer.kernel_matrix(w.centered(), window.groups)
+    kernel = window.kernel(w.centered())
     x_scale = np.broadcast_to(x.scale, x.shape[:1])[:, None, None]
     w_scales = [scale.reshape(-1, 1) for scale in _weight_scales(w)]
 
@@ -159,7 +172,7 @@ def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
 
 
 def _float_conv(x: Float32Array, w: Float32Array, window: Window) -> Float32Array:
-    kernel = integer.kernel_matrix(w, window.groups)
+    kernel = window.kernel(w)
 
     def product(columns: NumberArray, samples: slice) -> NumberArray:
         y = np.matmul(kernel, columns)
@@ -184,7 +197,7 @@ def _scaled(
 
 def _parts(w: Quantized) -> list[slice]:
     """The runs of K that share a scale: all of it, or the groups."""
-    k = w.values.size // w.shape[0]
+    k = math.prod(w.shape[1:])
     return list(integer.parts(k, k // len(_weight_scales(w))))
 
 
@@ -194,8 +207,8 @@ def _weight_scales(w: Quantized) -> list[Float32Array]:
 
 
 def _check_accumulator(x: Quantized, w: Quantized) -> None:
-    """Refuse what could overflow; zero points widen the operand that has them."""
-    k = w.values.size // w.shape[0]
+    """Refuse sums that could overflow: over K, or over a group where those are what is summed."""
+    k = math.prod(w.shape[1:]) // len(_weight_scales(w))
     both = x.zero_point is not None and w.zero_point is not None
     one = "x" if x.zero_point is not None else "w" if w.zero_point is not None else False
     integer.check_accumulator(k, x.width, w.width, asymmetric=both or one)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fewbit.errors import ShapeError, WidthError
 from fewbit.numerics.arrays import Int8Array, IntArray, UInt8Array, integers
-from fewbit.numerics.widths import Width
+from fewbit.numerics.widths import Width, WidthLike
 
 _Words = npt.NDArray[np.uint64]
 _Rows = tuple[int, int, int]
@@ -26,14 +26,14 @@ _WORD = np.dtype("<u8")
 _BLOCK = 1 << 17
 
 
-def row_bytes(k: int, width: Width | float | str, *, align: int = 1) -> int:
+def row_bytes(k: int, width: WidthLike, *, align: int = 1) -> int:
     """Bytes of one packed row of k values."""
     if k < 1 or align < 1:
         raise ShapeError(f"a row of {k} values aligned to {align} cannot be packed")
     return _up(_up(k, align) * Width.of(width).bits, 8) // 8
 
 
-def pack(values: npt.ArrayLike, width: Width | float | str, *, align: int = 1) -> UInt8Array:
+def pack(values: npt.ArrayLike, width: WidthLike, *, align: int = 1) -> UInt8Array:
     """Pack integers [..., K] of the width's range into bytes [..., row_bytes(K)]."""
     array = integers(values, "values to pack")
     width = Width.of(width)
@@ -56,9 +56,7 @@ def pack(values: npt.ArrayLike, width: Width | float | str, *, align: int = 1) -
     return packed
 
 
-def unpack(
-    packed: npt.ArrayLike, width: Width | float | str, k: int, *, align: int = 1
-) -> Int8Array:
+def unpack(packed: npt.ArrayLike, width: WidthLike, k: int, *, align: int = 1) -> Int8Array:
     """Unpack bytes [..., row_bytes(k)] into integers [..., k]; padding is ignored."""
     array = np.asarray(packed)
     width = Width.of(width)
@@ -96,7 +94,7 @@ def _last(shape: tuple[int, ...]) -> int:
 def _rows(shape: tuple[int, ...], size: int, bits: int) -> _Rows:
     """Rows, values a row and bytes a row; a single row where rows follow without padding."""
     rows, k = math.prod(shape[:-1]), shape[-1]
-    return (1, rows * k, rows * size) if k % 8 == 0 and size * 8 == k * bits else (rows, k, size)
+    return (1, rows * k, rows * size) if size * 8 == k * bits else (rows, k, size)
 
 
 def _blocks(rows: int, k: int) -> Iterator[tuple[slice, slice]]:

@@ -13,9 +13,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fewbit.errors import ShapeError, WidthError
-from fewbit.numerics.arrays import Float32Array, Int8Array, Int32Array, IntArray
+from fewbit.numerics.arrays import Float32Array, Int8Array, Int32Array, IntArray, integers
 from fewbit.numerics.widths import Width
 
 
@@ -72,17 +73,18 @@ def covers(scale: tuple[int, ...], values: tuple[int, ...]) -> bool:
     return math.prod(values[1:]) % scale[1] == 0
 
 
-def centered(values: IntArray, zero_point: Int32Array | None) -> IntArray:
+def centered(values: IntArray, zero_point: npt.ArrayLike | None) -> IntArray:
     """`values` less the zero point of each run, without overflow."""
     if zero_point is None:
         return values
-    if not covers(zero_point.shape, values.shape):
+    zeros = integers(zero_point, "zero point")
+    if not covers(zeros.shape, values.shape):
         raise ShapeError(
-            f"zero points of shape {zero_point.shape} do not fit values of shape {values.shape}"
+            f"zero points of shape {zeros.shape} do not fit values of shape {values.shape}"
         )
     wide = np.int32 if values.dtype.itemsize <= 2 else np.int64
-    runs = _runs(values, zero_point.size)
-    return np.subtract(runs, zero_point.reshape(-1, 1), dtype=wide).reshape(values.shape)
+    runs = _runs(values, zeros.size)
+    return np.subtract(runs, zeros.reshape(-1, 1), dtype=wide).reshape(values.shape)
 
 
 def _runs(values: IntArray, count: int) -> IntArray:

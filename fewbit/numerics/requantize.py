@@ -24,7 +24,7 @@ from fewbit.numerics.arrays import (
     integers,
 )
 from fewbit.numerics.formulas import check_asymmetric
-from fewbit.numerics.widths import Width
+from fewbit.numerics.widths import Width, WidthLike
 
 _MAX_SHIFT = 62
 _Factors = TypeVar("_Factors", Float32Array, Int32Array)
@@ -53,7 +53,7 @@ class FixedPoint:
 def fixed_point(multiplier: npt.ArrayLike) -> FixedPoint:
     """The fixed-point form of float32 multipliers.
 
-    It is exact where the size matters. Below 2^-31 every accumulator rounds to 0, and from 2^31
+    It is exact where the size matters. Below 2^-32 every accumulator rounds to 0, and from 2^31
     every one but 0 saturates, so there only the sign and an extreme are kept.
     """
     array = finite_float32(multiplier, "requantization multiplier")
@@ -69,7 +69,7 @@ def fixed_point(multiplier: npt.ArrayLike) -> FixedPoint:
 def requantize(
     acc: npt.ArrayLike,
     multiplier: npt.ArrayLike,
-    width: Width | float | str,
+    width: WidthLike,
     zero_point: int | None = None,
     *,
     axis: int = -1,
@@ -91,7 +91,7 @@ def requantize(
 def requantize_fixed(
     acc: npt.ArrayLike,
     fixed: FixedPoint,
-    width: Width | float | str,
+    width: WidthLike,
     zero_point: int | None = None,
     *,
     axis: int = -1,

@@ -14,12 +14,12 @@ from fewbit.errors import ShapeError, UsageError
 from fewbit.numerics import formulas
 from fewbit.numerics.arrays import finite_float32
 from fewbit.numerics.quantized import Quantized
-from fewbit.numerics.widths import Granularity, Mode, Width
+from fewbit.numerics.widths import Granularity, Mode, Width, WidthLike
 
 
 def quantize_weight(
     w: npt.ArrayLike,
-    width: Width | float | str,
+    width: WidthLike,
     *,
     mode: Mode = "max",
     granularity: Granularity = "channel",

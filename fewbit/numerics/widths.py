@@ -8,7 +8,7 @@ lives in 2-bit fields yet is not 2 bits, and 1 and 1.58 collide as soon as someo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Width:
             raise _no_such_width(self.precision)
 
     @staticmethod
-    def of(value: Width | float | str) -> Width:
+    def of(value: WidthLike) -> Width:
         """The width written as a number (4, 1.58), a text ("4", "1.58", "ternary") or itself."""
         if isinstance(value, Width):
             return value
@@ -87,6 +87,9 @@ class Width:
     def __repr__(self) -> str:
         return f"Width({self})"
 
+
+WidthLike = Width | float | str | np.integer[Any]
+"""What `Width.of` accepts: 4, "4", 1.58, "1.58", "ternary", or a width."""
 
 WIDTHS: tuple[Width, ...] = tuple(Width(precision) for precision in _PRECISIONS)
 """All nine, from the least precise to the most."""

@@ -65,6 +65,10 @@ class Window:
             raise ShapeError(f"a kernel of {w[2:]} does not fit an input of {x[2:]} with {self}")
         return x[0], w[0], height, width
 
+    def kernel(self, w: NumberArray) -> NumberArray:
+        """A weight [O, C/groups, kh, kw] as the matrices [groups, O/groups, C/groups·kh·kw]."""
+        return w.reshape(self.groups, w.shape[0] // self.groups, math.prod(w.shape[1:]))
+
     def columns(self, x: NumberArray, kernel: Pair, output: Pair) -> NumberArray:
         """The inputs under the kernel, [N, groups, C/groups·kh·kw, OH·OW]; padding is 0."""
         padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
@@ -85,7 +89,7 @@ def convolve(
 ) -> NumberArray:
     """Apply `product` to the columns of all samples: [N, O, OH, OW, ...]."""
     samples, channels, height, width = window.output(x.shape, kernel)
-    per_sample = max(1, math.prod(x.shape[1:2]) * kernel[2] * kernel[3] * height * width)
+    per_sample = max(1, x.shape[1] * kernel[2] * kernel[3] * height * width)
     step = max(1, _BLOCK // per_sample)
     results: list[NumberArray] = []
     for start in range(0, max(samples, 1), step):
