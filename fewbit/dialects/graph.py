@@ -51,6 +51,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from fewbit.dialects.traits import Canonicalizes
 from fewbit.ir.symbols import lookup
 
 _DEVICE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*(:\d+)?")
@@ -260,7 +261,7 @@ class TransferOp(IRDLOperation):
     to_device = prop_def(StringAttr)
     result = result_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(Pure(), Canonicalizes())
 
     def __init__(self, source: SSAValue | Operation, from_device: str, to_device: str) -> None:
         source = SSAValue.get(source)

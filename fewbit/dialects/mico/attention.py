@@ -20,9 +20,7 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     result_def,
-    traits_def,
 )
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import (
@@ -61,8 +59,6 @@ class AttentionOp(LayerOp):
     value_bits = opt_prop_def(WidthAttr)
     score_bits = opt_prop_def(WidthAttr)
     result = result_def(FloatTensor)
-
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         q, k, v = (shape_of(x.type) for x in (self.query, self.key, self.value))

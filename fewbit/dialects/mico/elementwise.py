@@ -7,7 +7,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Commutative, Pure
+from xdsl.traits import Commutative
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import (
@@ -28,8 +28,6 @@ class UnaryOp(LayerOp):
 
     input = operand_def(FloatTensor)
     result = result_def(FloatTensor)
-
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         return self.input.type
@@ -102,7 +100,7 @@ class BinaryOp(LayerOp):
     rhs = operand_def(FloatTensor)
     result = result_def(FloatTensor)
 
-    traits = traits_def(Pure(), Commutative())
+    traits = traits_def(Commutative())
 
     def output_type(self) -> Attribute:
         lhs, rhs = self.lhs.type, self.rhs.type

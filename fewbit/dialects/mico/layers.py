@@ -23,10 +23,8 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     result_def,
-    traits_def,
 )
 from xdsl.parser.core import ForwardDeclaredValue
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico import shapes
@@ -96,7 +94,6 @@ class QuantizedLayerOp(LayerOp):
     result = result_def(FloatOrAccumulatorTensor)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
 
     @property
     def weight_width(self) -> Width | None:
@@ -326,7 +323,6 @@ class EmbeddingOp(LayerOp):
     result = result_def(FloatTensor)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         table = shape_of(self.weight.type)

@@ -11,10 +11,8 @@ from xdsl.irdl import (
     operand_def,
     prop_def,
     result_def,
-    traits_def,
     var_operand_def,
 )
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico import shapes
@@ -35,7 +33,6 @@ class FlattenOp(LayerOp):
     result = result_def(AnyTensor)
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {"start_dim": integer(1), "end_dim": integer(-1)}
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         flat = shapes.flatten(
@@ -53,8 +50,6 @@ class ReshapeOp(LayerOp):
     input = operand_def(AnyTensor)
     shape = prop_def(I64Array)
     result = result_def(AnyTensor)
-
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         shape = shapes.reshape(shape_of(self.input.type), ints(self.shape))
@@ -79,8 +74,6 @@ class TransposeOp(LayerOp):
     permutation = prop_def(I64Array)
     result = result_def(AnyTensor)
 
-    traits = traits_def(Pure())
-
     def output_type(self) -> Attribute:
         turned = shapes.transpose(shape_of(self.input.type), ints(self.permutation))
         return tensor(element_type(self.input.type), turned)
@@ -95,8 +88,6 @@ class ConcatOp(LayerOp):
     inputs = var_operand_def(AnyTensor)
     dim = prop_def(I32)
     result = result_def(AnyTensor)
-
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         if not self.inputs:

@@ -11,9 +11,7 @@ from xdsl.irdl import (
     opt_operand_def,
     prop_def,
     result_def,
-    traits_def,
 )
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import F64, I32, FloatTensor, integer, number
@@ -30,8 +28,6 @@ class NormalizationOp(LayerOp):
     input = operand_def(FloatTensor)
     eps = prop_def(F64)
     result = result_def(FloatTensor)
-
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         return self.input.type

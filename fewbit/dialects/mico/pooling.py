@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
-from xdsl.traits import Pure
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import AnyTensor, Flag, FloatTensor, I64Array
@@ -31,8 +30,6 @@ class PoolOp(LayerOp):
     stride = prop_def(I64Array)
     padding = prop_def(I64Array)
     ceil_mode = prop_def(Flag)
-
-    traits = traits_def(Pure())
 
     def pooled(self, type: Attribute, dilation: Sequence[int]) -> Attribute:
         shape = shape_of(type)

@@ -21,9 +21,7 @@ from xdsl.irdl import (
     opt_result_def,
     prop_def,
     result_def,
-    traits_def,
 )
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import (
@@ -76,7 +74,6 @@ class WeightQuantOp(LayerOp):
         "mode": StringAttr("max"),
         "symmetric": BoolAttr.from_bool(True),
     }
-    traits = traits_def(Pure())
 
     def scale_shape(self) -> tuple[int, ...]:
         shape = shape_of(self.weight.type)
@@ -143,7 +140,6 @@ class ActivationQuantOp(LayerOp):
         "mode": StringAttr("max"),
         "granularity": StringAttr("row"),
     }
-    traits = traits_def(Pure())
 
     def scale_shape(self) -> tuple[int, ...]:
         check_choice("granularity", self.granularity, ("row", "sample", "tensor"))
@@ -186,8 +182,6 @@ class QuantizeOp(LayerOp):
     zero_point = opt_operand_def(ZeroPoint)
     result = result_def(FewBitTensor)
 
-    traits = traits_def(Pure())
-
     def output_type(self) -> Attribute:
         return tensor(element_type(self.result.type), shape_of(self.input.type))
 
@@ -210,8 +204,6 @@ class DequantizeOp(LayerOp):
     scale = operand_def(Scale)
     zero_point = opt_operand_def(ZeroPoint)
     result = result_def(FloatTensor)
-
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         return tensor(element_type(self.result.type), shape_of(self.input.type))
@@ -249,7 +241,6 @@ class RequantizeOp(LayerOp):
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {"axis": integer(1)}
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
 
     def output_type(self) -> Attribute:
         return tensor(element_type(self.result.type), shape_of(self.input.type))
@@ -280,8 +271,6 @@ class BundleOp(LayerOp):
     zero_point = opt_operand_def(ZeroPoint)
     result = result_def(base(QTensorType))
 
-    traits = traits_def(Pure())
-
     def output_type(self) -> Attribute:
         zero_point = None if self.zero_point is None else self.zero_point.type
         return QTensorType(self.values.type, self.scale.type, zero_point)
@@ -297,8 +286,6 @@ class UnbundleOp(LayerOp):
     values = result_def(FewBitTensor)
     scale = result_def(Scale)
     zero_point = opt_result_def(ZeroPoint)
-
-    traits = traits_def(Pure())
 
     def output_types(self) -> Sequence[Attribute]:
         type = self.input.type

@@ -40,15 +40,18 @@ from xdsl.irdl import (
     OptOperandDef,
     OptResultDef,
     VarOperandDef,
+    traits_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.constants import GetConstantOp
 from fewbit.dialects.mico.shapes import require
 from fewbit.dialects.mico.types import TernaryType, element_type, shape_of
+from fewbit.dialects.traits import Canonicalizes
 from fewbit.ir.parse import SourceParser
 from fewbit.numerics.widths import Width
 
@@ -73,6 +76,8 @@ class LayerOp(IRDLOperation):
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {}
     """Attributes that may be left out in the text; the IR always has them."""
+
+    traits = traits_def(Pure(), Canonicalizes())
 
     @classmethod
     def attribute_names(cls) -> list[str]:
