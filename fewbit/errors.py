@@ -53,7 +53,7 @@ class Error(Exception):
     ) -> None:
         super().__init__(what)
         self.what = what
-        self.place = place or Place()
+        self.place = place if place is not None else Place()
         self.hint = hint
         self.excerpt = excerpt
         """Source lines with a caret, when the place is in a text that we have."""

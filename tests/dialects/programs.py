@@ -63,7 +63,7 @@ def weight_parts(draw: Draw, values: Values, shape: Sequence[int], asymmetric: b
     )
     scale = values(f32) if scale_shape is None else values.tensor(f32, scale_shape)
     zero_point = None
-    if asymmetric and draw(st.booleans()):
+    if asymmetric and width >= Width.of(2) and draw(st.booleans()):
         zero_point = values(i32) if scale_shape is None else values.tensor(i32, scale_shape)
     return values.tensor(mico.few_bit_type(width), shape), scale, zero_point
 
@@ -80,7 +80,7 @@ def layer_arguments(draw: Draw, values: Values, x: list[int], weight: list[int],
         if arriving or draw(st.booleans()):
             shape = draw(st.sampled_from([None, [], rows]))
             named["act_scale"] = values(f32) if shape is None else values.tensor(f32, shape)
-            if draw(st.booleans()):
+            if act >= Width.of(2) and draw(st.booleans()):
                 named["act_zero_point"] = values(i32)
         elif draw(st.booleans()):
             named["act_mode"] = draw(st.sampled_from(["max", "mean"]))
@@ -166,7 +166,7 @@ def weight_quant(draw: Draw, values: Values) -> Operation:
     if named["granularity"] == "group":
         k = prod(shape[1:])
         named["group"] = draw(st.sampled_from([d for d in range(1, k + 1) if k % d == 0]))
-    if named["bits"] >= Width.of(2):
+    if named["bits"] >= Width.of(2) and named["mode"] == "max":
         named["symmetric"] = draw(st.booleans())
     return mico.WeightQuantOp.of(values.tensor(f32, shape), **named)
 
@@ -187,10 +187,12 @@ def activation_quant(draw: Draw, values: Values) -> Operation:
 def _given_scale(op: type[mico.LayerOp], to_integers: bool) -> Make:
     def make(draw: Draw, values: Values) -> Operation:
         shape = shapes(draw)
-        few = TensorType(mico.few_bit_type(draw(widths)), shape)
+        width: Width = draw(widths)
+        few = TensorType(mico.few_bit_type(width), shape)
         real = TensorType(f32, shape)
         scale = shape[: draw(st.integers(0, len(shape) - 1))]
-        zero_point = values.tensor(i32, scale) if draw(st.booleans()) else None
+        asymmetric = width >= Width.of(2) and draw(st.booleans())
+        zero_point = values.tensor(i32, scale) if asymmetric else None
         return op.of(
             values(real if to_integers else few),
             values.tensor(f32, scale),
@@ -386,7 +388,7 @@ def constants(draw: Draw, name: str) -> list[mico.ConstantOp]:
     )
     few = TensorType(mico.few_bit_type(width), shape)
     parts = [scale, mico.ConstantOp(name, few, value, f"{name}.s")]
-    if draw(st.booleans()):
+    if width >= Width.of(2) and draw(st.booleans()):
         type = TensorType(i32, scale_shape)
         data = DenseIntOrFPElementsAttr.from_list(type, [3])
         parts = [mico.ConstantOp(f"{name}.z", type, data), scale]

@@ -85,7 +85,11 @@ def mutate(text: str, rng: random.Random) -> str:
                 tokens = tokens[:i] + tokens[i : i + 30] * rng.randint(2, 5) + tokens[i + 30 :]
             case 6:
                 at = rng.randrange(len(text) + 1)
-                tokens = [text[:at], chr(rng.choice([0, 9, 34, 92, 127, 233, 8364, 128512])), text[at:]]
+                tokens = [
+                    text[:at],
+                    chr(rng.choice([0, 9, 34, 92, 127, 233, 8364, 128512])),
+                    text[at:],
+                ]
             case _:
                 tokens[i] = rng.choice(list("<>(){}[],:=@%#!^-+*/&|")) + tokens[i]
         text = "".join(tokens)
@@ -115,8 +119,8 @@ def check(seed: int, texts: list[str]) -> bool:
             module = parse_module(text, "mutated.mlir", make_context())
             verify(module)
         except Error as e:
-            assert str(e), f"seed {seed}: an error without a message"
-            assert e.place.file == "mutated.mlir", f"seed {seed}: {e}"
+            if not e.what or e.place.file != "mutated.mlir":
+                raise AssertionError(f"seed {seed}: an error that does not help: {e!r}") from e
             return False
         except Exception as e:
             raise AssertionError(f"seed {seed}: {type(e).__name__}: {e}\n{text}") from e

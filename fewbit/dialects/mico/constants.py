@@ -110,6 +110,8 @@ class ConstantOp(IRDLOperation):
             return
         if self.scale is None:
             raise VerifyException("a constant of few-bit integers needs a scale")
+        if self.zero_point is not None and width < Width.of(2):
+            raise VerifyException(f"a zero point needs at least 2 bits, not {width}")
         if isinstance(self.value, PackedAttr):
             _check_length(len(self.value.data), shape, width)
         elif not isinstance(self.value, RefAttr):

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, base, eq
 from xdsl.utils.exceptions import VerifyException
 
-from fewbit.dialects.mico.types import FewBit, TernaryType, width_of
+from fewbit.dialects.mico.types import FewBit, TernaryType, shape_of, width_of
 from fewbit.numerics.widths import Width
 
 Integer = IntegerAttr[IntegerType]
@@ -85,3 +85,16 @@ def check_choice(name: str, attr: StringAttr | None, choices: tuple[str, ...]) -
     if attr is not None and attr.data not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise VerifyException(f'{name} is one of {listed}, not "{attr.data}"')
+
+
+def check_zero_point(
+    zero_point: Attribute | None, width: Width | None, scale: Attribute | None = None
+) -> None:
+    """A zero point needs 2 bits (one bit and ternary are symmetric), and the shape of its scale."""
+    if zero_point is None or width is None:
+        return
+    if width < Width.of(2):
+        raise VerifyException(f"a zero point needs at least 2 bits, not {width}")
+    shape = shape_of(zero_point)
+    if scale is not None and shape not in ((), shape_of(scale)):
+        raise VerifyException(f"the zero point is {zero_point}, its scale {scale}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
+from fewbit.dialects.mico.constraints import check_zero_point
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape, granularity, require, size
 from fewbit.dialects.mico.types import element_width, is_float_tensor, shape_of
 from fewbit.errors import Error
@@ -62,6 +63,7 @@ class LayerTypes:
             )
         if self.weight_scale is None and self.scaled:
             raise VerifyException("a quantized weight needs its weight_scale")
+        check_zero_point(self.weight_zero_point, width, self.weight_scale)
         for type in (self.weight_scale, self.weight_zero_point):
             if type is not None:
                 granularity(shape_of(self.weight), shape_of(type))
@@ -77,6 +79,7 @@ class LayerTypes:
             raise VerifyException("act_scale given, but activations stay float (no act_bits)")
         if self.act_zero_point is not None and self.act_scale is None and arriving is None:
             raise VerifyException("act_zero_point needs an act_scale")
+        check_zero_point(self.act_zero_point, self.act_width, self.act_scale)
         for type in (self.act_scale, self.act_zero_point):
             if type is not None and (shape := shape_of(type)) != ():
                 require(rows, shape, "an activation scale")

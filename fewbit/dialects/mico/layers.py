@@ -43,6 +43,7 @@ from fewbit.dialects.mico.constraints import (
     ZeroPoint,
     check_choice,
     check_width,
+    check_zero_point,
     integer,
     read_width,
 )
@@ -341,6 +342,8 @@ class EmbeddingOp(LayerOp):
             return
         if self.weight_scale is None:
             raise VerifyException("a quantized table needs its weight_scale")
+        zero_point = None if self.weight_zero_point is None else self.weight_zero_point.type
+        check_zero_point(zero_point, element_width(self.weight.type), self.weight_scale.type)
         for value in (self.weight_scale, self.weight_zero_point):
             if value is not None:
                 granularity(table, shape_of(value.type))

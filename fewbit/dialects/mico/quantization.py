@@ -38,6 +38,7 @@ from fewbit.dialects.mico.constraints import (
     ZeroPoint,
     check_choice,
     check_width,
+    check_zero_point,
     integer,
     read_width,
 )
@@ -51,7 +52,10 @@ from fewbit.dialects.mico.types import (
     shape_of,
     tensor,
 )
-from fewbit.numerics.widths import Width
+
+
+def _type_of(value: SSAValue | None) -> Attribute | None:
+    return None if value is None else value.type
 
 
 @irdl_op_definition
@@ -100,8 +104,9 @@ class WeightQuantOp(LayerOp):
         check_choice("mode", self.mode, ("max", "mean"))
         if self.group is not None and self.granularity.data != "group":
             raise VerifyException(f'granularity "{self.granularity.data}" has no group')
-        if not self.symmetric.value.data and read_width(self.bits) < Width.of(2):
-            raise VerifyException("a zero point needs at least 2 bits")
+        check_zero_point(_type_of(self.zero_point), read_width(self.bits))
+        if self.zero_point is not None and self.mode.data != "max":
+            raise VerifyException(f'an asymmetric weight has no mode "{self.mode.data}"')
 
     @classmethod
     def fill_attributes(
@@ -188,6 +193,9 @@ class QuantizeOp(LayerOp):
     def verify_(self) -> None:
         super().verify_()
         shape = shape_of(self.input.type)
+        check_zero_point(
+            _type_of(self.zero_point), element_width(self.result.type), self.scale.type
+        )
         _check_leading(self.scale, shape, "a scale")
         _check_leading(self.zero_point, shape, "a zero point")
 
@@ -211,6 +219,7 @@ class DequantizeOp(LayerOp):
     def verify_(self) -> None:
         super().verify_()
         shape = shape_of(self.input.type)
+        check_zero_point(_type_of(self.zero_point), element_width(self.input.type), self.scale.type)
         for value in (self.scale, self.zero_point):
             if value is None:
                 continue
@@ -248,11 +257,14 @@ class RequantizeOp(LayerOp):
     def verify_(self) -> None:
         super().verify_()
         shape = shape_of(self.input.type)
+        check_zero_point(_type_of(self.zero_point), element_width(self.result.type))
         element = element_type(self.multiplier.type)
         if isinstance(element, IntegerType) != (self.shift is not None):
             raise VerifyException("an integer multiplier needs a shift, a float one has none")
         extent = shape[axis(self.axis.value.data, len(shape), "axis")] if shape else DYNAMIC
-        for name in ("multiplier", "shift", "zero_point"):
+        if self.zero_point is not None and shape_of(self.zero_point.type) != ():
+            raise VerifyException("one zero point serves the whole tensor")
+        for name in ("multiplier", "shift"):
             value: SSAValue | None = getattr(self, name)
             if value is not None and (given := shape_of(value.type)) != ():
                 require((extent,), given, f"the {name}")
@@ -272,7 +284,8 @@ class BundleOp(LayerOp):
     result = result_def(base(QTensorType))
 
     def output_type(self) -> Attribute:
-        zero_point = None if self.zero_point is None else self.zero_point.type
+        zero_point = _type_of(self.zero_point)
+        check_zero_point(zero_point, element_width(self.values.type), self.scale.type)
         return QTensorType(self.values.type, self.scale.type, zero_point)
 
 

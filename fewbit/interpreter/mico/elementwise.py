@@ -1,0 +1,62 @@
+"""Elementwise ops and softmax; what is not exact is computed in float64 and rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewbit.dialects.mico import AddOp, GeluOp, MulOp, Relu6Op, ReluOp, SiluOp, SoftmaxOp
+from fewbit.interpreter.floats import erf, maximum, minimum
+from fewbit.interpreter.interpreter import Frame
+from fewbit.interpreter.mico.operands import as_type
+from fewbit.interpreter.registry import register
+from fewbit.interpreter.values import Value
+
+
+@register(ReluOp)
+def relu(frame: Frame, op: ReluOp, operands: Sequence[Value]) -> Sequence[Value]:
+    return (maximum(operands[0], operands[0].dtype.type(0)),)
+
+
+@register(Relu6Op)
+def relu6(frame: Frame, op: Relu6Op, operands: Sequence[Value]) -> Sequence[Value]:
+    of = operands[0].dtype.type
+    return (minimum(maximum(operands[0], of(0)), of(6)),)
+
+
+@register(GeluOp)
+def gelu(frame: Frame, op: GeluOp, operands: Sequence[Value]) -> Sequence[Value]:
+    x = operands[0].astype(np.float64)
+    if op.approximate.data == "tanh":
+        inner = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
+        return (as_type(0.5 * x * (1 + np.tanh(inner)), op.result.type),)
+    return (as_type(0.5 * x * (1 + erf(x / np.sqrt(2))), op.result.type),)
+
+
+@register(SiluOp)
+def silu(frame: Frame, op: SiluOp, operands: Sequence[Value]) -> Sequence[Value]:
+    x = operands[0].astype(np.float64)
+    return (as_type(x / (1 + np.exp(-x)), op.result.type),)
+
+
+@register(SoftmaxOp)
+def softmax(frame: Frame, op: SoftmaxOp, operands: Sequence[Value]) -> Sequence[Value]:
+    return (as_type(softmax_along(operands[0], op.dim.value.data), op.result.type),)
+
+
+def softmax_along(x: Value, axis: int) -> Value:
+    """In float64. A row of -inf only has no softmax: it gives NaN, as everywhere."""
+    wide = x.astype(np.float64)
+    powers = np.exp(wide - wide.max(axis=axis, keepdims=True, initial=-np.inf))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+@register(AddOp)
+def add(frame: Frame, op: AddOp, operands: Sequence[Value]) -> Sequence[Value]:
+    return (operands[0] + operands[1],)
+
+
+@register(MulOp)
+def mul(frame: Frame, op: MulOp, operands: Sequence[Value]) -> Sequence[Value]:
+    return (operands[0] * operands[1],)

@@ -1,0 +1,153 @@
+"""Quantizable layers, in the four combinations of float and few-bit, and bare accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from fewbit.dialects.mico import (
+    BitConv1dOp,
+    BitConv2dOp,
+    BitLinearOp,
+    EmbeddingOp,
+    QuantizedLayerOp,
+)
+from fewbit.dialects.mico.syntax import ints
+from fewbit.errors import InterpretError
+from fewbit.interpreter.interpreter import Frame
+from fewbit.interpreter.mico.operands import Operands, as_type
+from fewbit.interpreter.registry import register
+from fewbit.interpreter.values import Value
+from fewbit.numerics import (
+    Quantized,
+    bitconv1d,
+    bitconv2d,
+    bitlinear,
+    conv1d,
+    conv2d,
+    linear,
+    quantize_activation,
+)
+
+Rows = Literal["row", "sample"]
+
+
+def _activation(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | Quantized:
+    """The input, quantized unless it stays float."""
+    x = given.tensor(op.input, op.act_scale, op.act_zero_point)
+    if isinstance(x, Quantized) or op.act_width is None:
+        return x
+    mode = "mean" if op.act_mode is not None and op.act_mode.data == "mean" else "max"
+    scale, zero_point = given.get(op.act_scale), given.get(op.act_zero_point)
+    if scale is None:
+        return quantize_activation(x, op.act_width, granularity=rows, mode=mode)
+    return quantize_activation(
+        x,
+        op.act_width,
+        granularity="tensor" if scale.shape == () else rows,
+        scale=scale,
+        zero_point=None if zero_point is None else np.broadcast_to(zero_point, scale.shape),
+    )
+
+
+def _weight(op: QuantizedLayerOp, given: Operands) -> Value | Quantized:
+    return given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
+
+
+def _sum(acc: Value, bias: Value | None, channel_axis: int) -> Value:
+    """Accumulators with their i32 bias, which must not overflow either."""
+    if bias is None:
+        return acc
+    shape = [1] * acc.ndim
+    shape[channel_axis] = -1
+    total = acc.astype(np.int64) + bias.reshape(shape)
+    if np.abs(total).max(initial=0) >= 1 << 31:
+        raise InterpretError("an accumulator with its bias does not fit into 32 bits")
+    return total.astype(np.int32)
+
+
+@register(BitLinearOp)
+def bit_linear(frame: Frame, op: BitLinearOp, operands: Sequence[Value]) -> Sequence[Value]:
+    given = Operands(op, operands)
+    bias = given.get(op.bias)
+    if op.gives_accumulators:
+        zeros = given.get(op.act_zero_point), given.get(op.weight_zero_point)
+        return (_sum(linear(given[op.input], given[op.weight], *zeros), bias, -1),)
+    y = bitlinear(_activation(op, given, "row"), _weight(op, given), bias)
+    return (as_type(y, op.result.type),)
+
+
+@register(BitConv2dOp)
+def bit_conv2d(frame: Frame, op: BitConv2dOp, operands: Sequence[Value]) -> Sequence[Value]:
+    given = Operands(op, operands)
+    (down, right), (rows, columns) = ints(op.stride), ints(op.dilation)
+    height, width = op.padding_pairs
+    where = (down, right), (height, width), (rows, columns), op.groups.value.data
+    if op.gives_accumulators:
+        zeros = given.get(op.act_zero_point), given.get(op.weight_zero_point)
+        acc = conv2d(given[op.input], given[op.weight], *where, *zeros)
+        return (_sum(acc, given.get(op.bias), 1),)
+    x, weight = _activation(op, given, "sample"), _weight(op, given)
+    stride, padding, dilation, groups = where
+    y = bitconv2d(
+        x,
+        weight,
+        given.get(op.bias),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+    return (as_type(y, op.result.type),)
+
+
+@register(BitConv1dOp)
+def bit_conv1d(frame: Frame, op: BitConv1dOp, operands: Sequence[Value]) -> Sequence[Value]:
+    given = Operands(op, operands)
+    (stride,), (dilation,), (padding,) = ints(op.stride), ints(op.dilation), op.padding_pairs
+    groups = op.groups.value.data
+    if op.gives_accumulators:
+        zeros = given.get(op.act_zero_point), given.get(op.weight_zero_point)
+        acc = conv1d(given[op.input], given[op.weight], stride, padding, dilation, groups, *zeros)
+        return (_sum(acc, given.get(op.bias), 1),)
+    x, weight = _activation(op, given, "sample"), _weight(op, given)
+    y = bitconv1d(
+        x,
+        weight,
+        given.get(op.bias),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+    )
+    return (as_type(y, op.result.type),)
+
+
+@register(EmbeddingOp)
+def embedding(frame: Frame, op: EmbeddingOp, operands: Sequence[Value]) -> Sequence[Value]:
+    given = Operands(op, operands)
+    indices = given[op.indices]
+    table = given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
+    rows = table.shape[0]
+    if indices.size and not 0 <= indices.min() <= indices.max() < rows:
+        raise InterpretError(
+            f"indices {indices.min()} to {indices.max()} into a table of {rows} rows"
+        )
+    if isinstance(table, Quantized):
+        return (as_type(_taken(table, indices), op.result.type),)
+    return (table[indices],)
+
+
+def _taken(table: Quantized, indices: Value) -> Value:
+    """Only the rows that are asked for, dequantized."""
+    flat = indices.reshape(-1)
+    by_row = table.scale.ndim > 0
+    zero_point = table.zero_point
+    if zero_point is not None and zero_point.ndim > 0:
+        zero_point = zero_point[flat]
+    taken = Quantized(
+        table.values[flat], table.scale[flat] if by_row else table.scale, zero_point, table.width
+    )
+    return taken.dequantize().reshape(*indices.shape, -1)
