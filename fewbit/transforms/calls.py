@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute
 from xdsl.traits import is_side_effect_free
 
@@ -55,17 +55,28 @@ def symbols_used(op: Operation) -> Iterator[SymbolRefAttr]:
 
 def is_effect_free(op: Operation) -> bool:
     """Whether `op` does nothing but compute its results; a call does what its callee does."""
-    seen: set[Operation] = set()
+    judged: set[Operation] = set()
     stack = [op]
     while stack:
         current = stack.pop()
         if is_side_effect_free(current):
             continue
-        callee = callee_of(current) if isinstance(current, Call) else None
-        block = only_block(callee) if callee is not None else None
-        if callee is None or block is None:
+        if isinstance(current, Call):
+            callee = callee_of(current)
+            if callee is None or (block := only_block(callee)) is None:
+                return False
+            if callee not in judged:
+                judged.add(callee)
+                stack.extend(o for o in block.ops if o is not block.last_op)
+        elif _is_linalg_on_tensors(current):
+            stack.extend(o for region in current.regions for b in region.blocks for o in b.ops)
+        else:
             return False
-        if callee not in seen:
-            seen.add(callee)
-            stack.extend(o for o in block.ops if o is not block.last_op)
     return True
+
+
+def _is_linalg_on_tensors(op: Operation) -> bool:
+    """xDSL says nothing of the effects of linalg ops, which are those of their bodies."""
+    if op.dialect_name() != "linalg":
+        return False
+    return not any(isinstance(operand.type, MemRefType) for operand in op.operands)

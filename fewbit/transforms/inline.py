@@ -27,6 +27,8 @@ from fewbit.transforms.names import NamePattern
 
 @dataclass(frozen=True)
 class Inline(ModulePass):
+    """Put the bodies of subgraphs and functions in place of calls to them."""
+
     name = "inline"
 
     only: tuple[str, ...] = ()

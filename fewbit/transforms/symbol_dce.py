@@ -25,6 +25,8 @@ from fewbit.transforms.names import NamePattern
 
 @dataclass(frozen=True)
 class SymbolDce(ModulePass):
+    """Remove weights, subgraphs and private functions that nothing reaches."""
+
     name = "symbol-dce"
 
     keep: tuple[str, ...] = ()
