@@ -1,4 +1,4 @@
-"""The documentation does as it says: its commands run, its code runs, its links lead somewhere."""
+"""The README does as it says, and docs/cli.md explains every verb and option."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ import pytest
 
 from fewbit.cli import opt
 from fewbit.cli.main import VERBS
-from fewbit.ir.parse import parse_module
-from fewbit.ir.verify import verify
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CLI_PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/cli.md"]
 
 
 def blocks(language: str) -> list[str]:
@@ -63,10 +60,9 @@ def test_python_runs_and_prints_what_it_says(tmp_path: Path) -> None:
     assert run([sys.executable, "-c", code], tmp_path).strip() == code.rpartition("# ")[2].strip()
 
 
-def test_the_program_is_the_example_and_is_valid() -> None:
+def test_the_program_is_the_example() -> None:
     (program,) = blocks("mlir")
     assert program in (ROOT / "examples" / "mlp.mlir").read_text(encoding="utf-8")
-    verify(parse_module(program))
 
 
 def test_make_targets_exist() -> None:
@@ -75,15 +71,6 @@ def test_make_targets_exist() -> None:
     assert named == {"demo", "test"}
     for target in named:
         assert re.search(rf"^{target}:.*## ", makefile, flags=re.MULTILINE)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    targets = re.findall(r"\]\(([^)#]+?)\)", text)
-    local = [target for target in targets if "://" not in target]
-    missing = [target for target in local if not (ROOT / page).parent.joinpath(target).exists()]
-    assert not missing
 
 
 @pytest.mark.parametrize("verb", VERBS)

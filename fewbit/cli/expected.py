@@ -31,7 +31,7 @@ class Expectation:
 
 
 def read_expectations(text: str, file: str, first_line: int = 1) -> list[Expectation]:
-    lines = text.splitlines()
+    lines = text.split("\n")
     return [
         Expectation(match["words"], _target(match, index, lines, first_line), index + first_line)
         for index, line in enumerate(lines)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -163,7 +164,7 @@ class Session:
         return unmet(expectations, errors, self.file)
 
     def _write(self, text: str, *, complete: bool) -> None:
-        if self.options.output is None:
+        if self.options.output in (None, "-"):
             if not self.options.diff:
                 sys.stdout.write(text)
             return
@@ -175,7 +176,7 @@ def split_input(text: str) -> list[Part]:
     """The parts between separator lines, numbered from 1."""
     parts: list[list[str]] = [[]]
     starts = [1]
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
+    for number, line in enumerate(StringIO(text), 1):
         if line.strip() == SEPARATOR:
             parts.append([])
             starts.append(number + 1)

@@ -19,7 +19,11 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from fewbit.errors import Error, UsageError
 
-PassTable: TypeAlias = Mapping[str, Callable[[], type[ModulePass]]]
+_QUOTES = "'"
+"""xDSL quotes the types of fields whose annotations are not evaluated."""
+
+PassFactory: TypeAlias = Callable[[], type[ModulePass]]
+PassTable: TypeAlias = Mapping[str, PassFactory]
 
 
 def available_passes() -> PassTable:
@@ -55,15 +59,14 @@ def suggest_pass(name: str, available: PassTable) -> str:
 
 def describe_passes() -> str:
     """Every pass with its options, in groups by where it comes from, fewbit's first."""
+    available = available_passes()
     groups = sorted(entry_points(group="xdsl.universe"), key=lambda e: (e.name != "fewbit", e.name))
     lines: list[str] = []
     for group in groups:
-        universe = group.load()
-        if not isinstance(universe, Universe) or not universe.all_passes:
-            continue
+        universe: Universe = group.load()
         lines.append(f"passes of {group.name}:")
-        for name, factory in sorted(universe.all_passes.items()):
-            lines.extend(_describe_pass(name, factory()))
+        for name in sorted(universe.all_passes):
+            lines.extend(_describe_pass(name, _load(name, available[name])))
         lines.append("")
     return "\n".join(lines)
 
@@ -79,7 +82,7 @@ def _describe_pass(name: str, kind: type[ModulePass]) -> list[str]:
 def _options(kind: type[ModulePass]) -> list[str]:
     return [
         info.name.replace("_", "-")
-        + f": {info.expected_type}"
+        + f": {info.expected_type.strip(_QUOTES)}"
         + (f" = {info.default_value}" if info.default_value is not None else "")
         for info in get_pass_option_infos(kind)
     ]
@@ -88,7 +91,7 @@ def _options(kind: type[ModulePass]) -> list[str]:
 def _make_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
     if spec.name not in available:
         raise UsageError(f"there is no pass '{spec.name}'", hint=suggest_pass(spec.name, available))
-    kind = available[spec.name]()
+    kind = _load(spec.name, available[spec.name])
     options = _options(kind)
     hint = f"its options are: {', '.join(options)}" if options else "it takes no options"
     known = {option.partition(":")[0] for option in options}
@@ -99,6 +102,16 @@ def _make_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
         return kind.from_spec(spec)
     except (ValueError, TypeError) as e:
         raise UsageError(f"pass '{spec.name}' cannot be set up: {e}", hint=hint) from e
+
+
+def _load(name: str, factory: PassFactory) -> type[ModulePass]:
+    try:
+        return factory()
+    except Exception as e:
+        raise Error(
+            f"pass '{name}' cannot be loaded: {type(e).__name__}: {e}",
+            hint="the package it comes from is broken; update or uninstall it",
+        ) from e
 
 
 def _excerpt(e: ArgSpecParseError) -> str:
