@@ -25,7 +25,7 @@ from xdsl.parser import AttrParser, Parser, ParserState
 from xdsl.utils.exceptions import ParseError as SpanError
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from fewbit.errors import Error, ParseError, Place
 from fewbit.ir.context import make_context
@@ -86,6 +86,8 @@ class SourceParser(Parser):
         self._pending.append(op)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        if self._current_token.kind is MLIRTokenKind.EOF:
+            return ModuleOp([])
         module = super().parse_module(allow_implicit_module)
         # The last op of a text without `module { }` may still wait behind its helpers.
         module.body.block.add_ops(self._ready)

@@ -51,7 +51,6 @@ def test_unknown_op_names_a_close_one() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
         "{",
         "module {",
         "%0 = ",
@@ -73,6 +72,11 @@ def test_malformed_text_is_a_parse_error(text: str) -> None:
         parse_module(text, "bad.mlir")
     assert caught.value.place.file == "bad.mlir"
     assert caught.value.what
+
+
+def test_text_without_ops_is_an_empty_module() -> None:
+    for text in ("", "\n", "// nothing\n"):
+        assert print_module(parse_module(text)) == "builtin.module {\n}\n"
 
 
 def test_excerpt_points_at_the_token() -> None:

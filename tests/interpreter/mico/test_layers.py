@@ -1,4 +1,4 @@
-# pyright: basic, reportArgumentType=false  (torch is typed in part only)
+# pyright: basic
 """Layers against PyTorch on the dequantized tensors, and against numerics; every width."""
 
 from __future__ import annotations
