@@ -92,7 +92,7 @@ def test_dotted_symbols_and_devices_print_as_written() -> None:
             id="device name",
         ),
         pytest.param(
-            f"%0 = arith.constant 1 : i32\ngraph.subgraph @a() -> i32 {{\n  graph.return %0 : i32\n}}",
+            "%0 = arith.constant 1 : i32\ngraph.subgraph @a() -> i32 {\n  graph.return %0 : i32\n}",
             "",
             3,
             id="value from outside",

@@ -1,11 +1,11 @@
 """A dialect as IRDL, which MLIR's tools load at run time: `mlir-opt --irdl-file=FILE`.
 
 IRDL describes structure: how many operands, of which base types, which attributes, how many
-blocks. What it cannot say is left out, so that it never refuses a valid program but for one case
-(see below): element types of tensors, types inside of builtin attributes, attributes that may be
-absent, traits, custom syntax, and what verifiers compute. A constraint used twice would mean that
-both values are equal, so each use gets its own; for the same reason IRDL holds all values of one
-variadic operand or result to the same type. `docs/interop.md` lists what follows for users.
+blocks. What it cannot say is left out: element types of tensors, types inside of builtin
+attributes, attributes that may be absent, traits, custom syntax, and what verifiers compute. A
+constraint used twice would mean that both values are equal, so each use gets its own. Two valid
+things are still refused: values of different types in one variadic operand or result, for that
+same reason, and a terminator of the dialect's own, for want of traits (see `docs/interop.md`).
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def test_index_beyond_the_table() -> None:
 
 
 def value_of(type: Attribute, rng: np.random.Generator) -> Any:
-    """A random value of a type; unknown dimensions are 9, integers 0, floats positive."""
+    """A value of a type: unknown dimensions are 9, integers 0, i1 true, floats positive."""
     element = mico.element_type(type)
     shape = tuple(9 if d == DYNAMIC_INDEX else d for d in mico.shape_of(type))
     width = mico.element_width(type)
@@ -202,7 +202,7 @@ def value_of(type: Attribute, rng: np.random.Generator) -> Any:
         parts[()] = tuple(value_of(p, rng) for p in (type.values, type.scale))
         return parts
     if isinstance(element, IntegerType):
-        return np.zeros(shape, dtype_of(type))
+        return np.full(shape, element.width.data == 1, dtype_of(type))
     return (rng.random(shape) + 0.1).astype(dtype_of(type))
 
 
