@@ -15,6 +15,6 @@ def make_context(*, allow_unregistered: bool = False) -> Context:
     from fewbit.dialects.upstream import EXTENDED
 
     ctx = Context(allow_unregistered=allow_unregistered)
-    for name, factory in Universe.get_multiverse().all_dialects.items():
-        ctx.register_dialect(name, EXTENDED.get(name, factory))
+    for name, factory in (Universe.get_multiverse().all_dialects | EXTENDED).items():
+        ctx.register_dialect(name, factory)
     return ctx

@@ -1,0 +1,54 @@
+"""Front ends: models of any framework as programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fewbit.errors import UsageError
+from fewbit.program import Program
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.export import ExportedProgram
+
+    Model = nn.Module | ExportedProgram | Program | str | Path
+
+Shapes = Mapping[str, Sequence[int]] | Sequence[Sequence[int]]
+
+
+def import_model(
+    model: Model,
+    example_inputs: Sequence[Any] = (),
+    dynamic_shapes: Any = None,
+    *,
+    example_kwargs: Mapping[str, Any] | None = None,
+    input_shapes: Shapes | None = None,
+) -> Program:
+    """A program of a PyTorch module or exported program, or of what a text names.
+
+    Texts: `zoo:NAME`, `file.py:factory`, `model.pt2`, `program.mlir`, or a folder that
+    `Program.save` wrote. `input_shapes` makes float example inputs where there are none.
+    """
+    if isinstance(model, Program):
+        return model
+    if isinstance(model, str | Path):
+        from fewbit.frontends.locate import import_named
+
+        return import_named(str(model), input_shapes)
+    from fewbit.frontends.torch import import_torch
+
+    if not example_inputs and input_shapes is not None:
+        from fewbit.frontends.locate import random_inputs
+
+        example_inputs = random_inputs(input_shapes)
+    try:
+        return import_torch(model, example_inputs, example_kwargs, dynamic_shapes)
+    except TypeError as e:
+        if example_inputs or "required positional argument" not in str(e):
+            raise
+        raise UsageError(
+            f"the model needs inputs to be traced on: {e}",
+            hint="pass example_inputs=(...), or input_shapes=[(1, 3, 32, 32)]",
+        ) from e

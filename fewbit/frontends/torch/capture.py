@@ -1,0 +1,120 @@
+# pyright: basic
+"""A PyTorch module as a functional graph of ATen ops.
+
+`torch.export` traces the module; decompositions then make updates in place explicit and leave core
+ATen ops, but `linear`, `conv2d`, `layer_norm` and all others that have an op of ours stay whole.
+Export looks only at tensors: state that `forward` keeps in plain attributes would be frozen into
+the graph without a word. The module is therefore run once beforehand, and any attribute that
+changed is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import ExportedProgram
+from torch.utils._pytree import tree_map_only
+
+from fewbit.errors import Place, UnsupportedError
+from fewbit.frontends.torch import aten
+
+_MODULE_FIELDS = frozenset(vars(nn.Module()))
+
+
+def capture(
+    model: nn.Module,
+    example_inputs: Sequence[Any],
+    example_kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> ExportedProgram:
+    """Trace `model` in eval mode; its training mode is left as it was."""
+    arguments, named = tuple(example_inputs), dict(example_kwargs or {})
+    with _evaluating(model), torch.no_grad():
+        _refuse_hidden_state(model, arguments, named)
+        try:
+            program = torch.export.export(
+                model, arguments, named, dynamic_shapes=dynamic_shapes, strict=False
+            )
+        except Exception as e:
+            raise _explained(e) from e
+        return decompose(program)
+
+
+def decompose(program: ExportedProgram) -> ExportedProgram:
+    """Without updates in place, and in ops that either we know or torch-mlir does."""
+    from torch_mlir.extras.fx_decomp_util import get_decomposition_table
+
+    table = torch.export.default_decompositions()
+    table.update(get_decomposition_table())
+    for op in list(table.keys()):
+        if getattr(op, "_schema").name.removeprefix(aten.ATEN) in aten.CONVERTERS:  # noqa: B009
+            table.pop(op)
+    return program.run_decompositions(table)
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    training = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, was in training.items():
+            module.training = was
+
+
+def _refuse_hidden_state(
+    model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> None:
+    before = {name: _plain_attributes(module) for name, module in model.named_modules()}
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    copies = tree_map_only(torch.Tensor, torch.clone, (arguments, named))
+    try:
+        model(*copies[0], **copies[1])
+    finally:
+        changed = list(_changed(model, before))
+        for name, buffer in model.named_buffers():
+            if name in buffers and buffer.shape == buffers[name].shape:
+                buffer.copy_(buffers[name])
+    if not changed:
+        return
+    names = ", ".join(f"{module or 'the model'}.{attribute}" for module, attribute in changed)
+    raise UnsupportedError(
+        f"forward changes {names}, which the exported program would not",
+        place=Place(layer=changed[0][0] or None),
+        hint="keep state in a buffer (register_buffer) that is updated in place, or make it an "
+        "input and an output",
+    )
+
+
+def _plain_attributes(module: nn.Module) -> dict[str, Any]:
+    return {k: v for k, v in vars(module).items() if k not in _MODULE_FIELDS}
+
+
+def _changed(model: nn.Module, before: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Attributes that a call rebound, which are also put back."""
+    for name, module in model.named_modules():
+        old = before.get(name, {})
+        for attribute, value in _plain_attributes(module).items():
+            if attribute not in old:
+                delattr(module, attribute)
+                yield name, attribute
+            elif value is not old[attribute]:
+                setattr(module, attribute, old[attribute])
+                if isinstance(value, torch.Tensor) or value != old[attribute]:
+                    yield name, attribute
+
+
+def _explained(e: Exception) -> UnsupportedError:
+    text = str(e).strip()
+    first = next((line for line in text.splitlines() if line.strip()), type(e).__name__)
+    hint = None
+    if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(e).__name__ + text:
+        hint = "branch on data with torch.cond or torch.where instead of Python's if"
+    elif "specializ" in text or "Constraints violated" in text:
+        hint = "trace dynamic dimensions at a size of at least 2, and declare them with Dim"
+    return UnsupportedError(f"torch.export cannot trace the model: {first.strip()}", hint=hint)

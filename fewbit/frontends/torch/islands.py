@@ -1,0 +1,183 @@
+# pyright: basic
+"""Whatever has no op of ours, through torch-mlir to linalg.
+
+Each such node becomes a function of its own, equal nodes one function. All functions are
+lowered in a single torch-mlir module, which takes a fraction of a second, and come back as xDSL
+through generic text; the importer inlines them where they are called. If the lowering fails, every
+function is tried alone, so that the error names all ops that cannot be imported, not the first.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+from xdsl.context import Context
+from xdsl.dialects.func import FuncOp
+
+from fewbit.errors import UnsupportedError
+from fewbit.frontends.torch.aten import CONVERTERS, name_of
+from fewbit.frontends.torch.sources import source_of
+from fewbit.frontends.torch.types import is_known
+from fewbit.ir.parse import parse_module
+
+# torch-mlir's own backend pipeline, less the last step, a contract check.
+PIPELINE = """builtin.module(
+  torch-simplification-pipeline,
+  func.func(torch-decompose-complex-ops),
+  canonicalize,
+  func.func(torch-match-quantized-custom-ops, torch-fuse-quantized-ops, torch-scalarize-shapes),
+  func.func(convert-torch-to-tmtensor),
+  canonicalize,
+  func.func(convert-torch-to-linalg),
+  canonicalize,
+  func.func(convert-torch-to-scf, convert-torch-to-arith, convert-torch-to-tensor),
+  convert-torch-conversion-to-mlprogram,
+  func.func(memref-expand),
+  canonicalize,
+  func.func(cse),
+  torch-func-backend-type-conversion,
+  canonicalize,
+  func.func(torch-finalizing-backend-type-conversion))"""
+
+
+class Islands:
+    """The functions that one import needs."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, list[Node]] = {}
+        self._names: dict[Any, str] = {}
+
+    def name_of(self, node: Node) -> str:
+        """The function that computes `node`; made if none like it is known."""
+        key = _key(node)
+        if key not in self._names:
+            word = str(node.target).replace(".default", "").replace("aten.", "")
+            self._names[key] = f"aten.{word}.{len(self._names)}"
+            self._nodes[self._names[key]] = []
+        name = self._names[key]
+        self._nodes[name].append(node)
+        return name
+
+    def lower(self, ctx: Context) -> list[FuncOp]:
+        """Lower all functions to linalg."""
+        if not self._nodes:
+            return []
+        text = _lowered({name: nodes[0] for name, nodes in self._nodes.items()})
+        if text is None:
+            raise self._unsupported()
+        module = parse_module(text, "torch-mlir", ctx)
+        functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
+        others = [op for op in module.body.block.ops if not isinstance(op, FuncOp)]
+        if others:
+            raise UnsupportedError(
+                f"torch-mlir made a global '{others[0].name}', which is not read"
+            )
+        for function in functions:
+            function.detach()
+        return functions
+
+    def _unsupported(self) -> UnsupportedError:
+        groups = self._nodes.items()
+        bad = [nodes for name, nodes in groups if _lowered({name: nodes[0]}) is None]
+        return unsupported([node for nodes in bad for node in nodes])
+
+
+def unsupported(nodes: Sequence[Node]) -> UnsupportedError:
+    lines = [f"  {node.target}: {source_of(node)}" for node in nodes]
+    return UnsupportedError(
+        "these ops cannot be imported:\n" + "\n".join(lines or ["  (each alone can)"]),
+        hint="write them with other ops, or keep that part outside of the model",
+    )
+
+
+def check_types(nodes: Sequence[Node]) -> None:
+    """Refuse a graph with tensors that no program holds (complex, sparse); name all its bad ops."""
+    bad = [node for node in nodes if not all(map(is_known, outputs_of(node)))]
+    if not bad:
+        return
+    rest = [
+        node
+        for node in nodes
+        if node not in bad
+        and not set(node.all_input_nodes) & set(bad)
+        and name_of(node) not in CONVERTERS
+        and _lowered({"alone": node}) is None
+    ]
+    raise unsupported([*bad, *rest])
+
+
+def _key(node: Node) -> Any:
+    """Nodes of one key compute the same function of their inputs."""
+    inputs = {arg: i for i, arg in enumerate(node.all_input_nodes)}
+
+    def described(value: Any) -> Any:
+        if isinstance(value, Node):
+            return ("input", inputs[value], _described_value(value.meta["val"]))
+        if isinstance(value, list | tuple):
+            return tuple(described(v) for v in value)
+        return (type(value).__name__, str(value))
+
+    named = tuple(sorted((k, described(v)) for k, v in node.kwargs.items()))
+    return node.target, described(node.args), named, _described_value(node.meta["val"])
+
+
+def _described_value(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype), tuple(str(size) for size in value.shape)
+    if isinstance(value, list | tuple):
+        return tuple(_described_value(v) for v in value)
+    return type(value).__name__
+
+
+def _lowered(nodes: dict[str, Node]) -> str | None:
+    """The lowered functions as generic text; None where torch-mlir cannot."""
+    from torch_mlir.dialects import torch as torch_dialect
+    from torch_mlir.extras.fx_importer import FxImporter
+    from torch_mlir.ir import Context as UpstreamContext  # pyright: ignore
+    from torch_mlir.passmanager import PassManager  # pyright: ignore
+
+    context = UpstreamContext()
+    torch_dialect.register_dialect(context)
+    importer = FxImporter(context=context)
+    # What fails is told by ourselves, op by op.
+    context.attach_diagnostic_handler(lambda diagnostic: True)
+    try:
+        for name, node in nodes.items():
+            importer.import_stateless_graph(_single(node), func_name=name)
+        with context:
+            PassManager.parse(PIPELINE).run(importer.module.operation)
+    except Exception:
+        return None
+    text = importer.module.operation.get_asm(print_generic_op_form=True)
+    return None if '"torch.' in text or "!torch." in text else text
+
+
+def _single(node: Node) -> Graph:
+    """A graph of one node, whose inputs are its arguments."""
+    graph = Graph()
+    inputs: dict[Node, Node] = {}
+    for argument in node.all_input_nodes:
+        inputs[argument] = graph.placeholder(argument.name)
+        inputs[argument].meta = dict(argument.meta)
+    copy = graph.node_copy(node, lambda argument: inputs[argument])
+    value = node.meta["val"]
+    if not isinstance(value, list | tuple):
+        graph.output((copy,))
+        return graph
+    parts: list[Node] = []
+    for i, part in enumerate(value):
+        item = graph.call_function(operator.getitem, (copy, i))
+        item.meta = {"val": part}
+        parts.append(item)
+    graph.output(tuple(parts))
+    return graph
+
+
+def outputs_of(node: Node) -> Iterable[Any]:
+    """What a node computes, one entry for each result."""
+    value = node.meta["val"]
+    return value if isinstance(value, list | tuple) else (value,)
