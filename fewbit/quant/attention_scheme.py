@@ -1,0 +1,57 @@
+"""How attention is quantized: a width for each of query, key, value and score.
+
+Attention is no layer with a weight, so it has a scheme of its own: `q8k8v8s8`, parts left out stay
+float. Query and key go together, because their product is one of integers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+from fewbit.errors import UsageError
+from fewbit.numerics import Width
+from fewbit.quant.scheme import read_width
+
+_TEXT = re.compile(
+    r"(?=.)(q(?P<query>[\d.]+))?(k(?P<key>[\d.]+))?(v(?P<value>[\d.]+))?(s(?P<score>[\d.]+))?"
+)
+
+
+@dataclass(frozen=True)
+class AttentionScheme:
+    """Widths of query, key, value and softmax scores; None stays float."""
+
+    query: Width | None = None
+    key: Width | None = None
+    value: Width | None = None
+    score: Width | None = None
+
+    def __post_init__(self) -> None:
+        if (self.query is None) != (self.key is None):
+            raise UsageError(
+                "query and key are quantized together", hint="their product is one of integers"
+            )
+
+    @staticmethod
+    def of(value: AttentionSchemeLike) -> AttentionScheme:
+        """The scheme written as a text, `q8k8v4s8` or `fp`, or itself."""
+        if isinstance(value, AttentionScheme):
+            return value
+        plain = value.strip().lower()
+        match = _TEXT.fullmatch("" if plain == "fp" else plain)
+        if match is None and plain != "fp":
+            raise UsageError(
+                f"'{value}' is not a scheme for attention",
+                hint="write 'q8k8v8s8', leaving out what stays float, or 'fp'",
+            )
+        widths = {} if match is None else match.groupdict()
+        return AttentionScheme(**{part: read_width(text) for part, text in widths.items()})
+
+    def __str__(self) -> str:
+        widths = ((part.name[0], getattr(self, part.name)) for part in fields(self))
+        return "".join(f"{letter}{width}" for letter, width in widths if width) or "fp"
+
+
+AttentionSchemeLike: TypeAlias = AttentionScheme | str

@@ -1,0 +1,263 @@
+"""Post-training quantization of programs: layers become few-bit as a recipe says.
+
+A layer is named by its weight: the constant `layers.0.mlp.up.weight` makes the layer
+`layers.0.mlp.up`. Its float weight in the store is replaced by packed integers and their scales,
+and its op gets the activations' width. The program that is given is not changed; the one that is
+made shares the tensors that stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from xdsl.dialects.arith import ConstantOp as ArithConstantOp
+from xdsl.dialects.builtin import FloatAttr, TensorType, f32, i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.dialects.mico import (
+    ConstantOp,
+    EmbeddingOp,
+    GetConstantOp,
+    LayerOp,
+    QuantizedLayerOp,
+    RefAttr,
+    element_width,
+    few_bit_type,
+)
+from fewbit.errors import Error, UsageError
+from fewbit.ir.locations import place_of
+from fewbit.ir.symbols import SymbolTable
+from fewbit.ir.verify import verify
+from fewbit.numerics import Quantized, pack
+from fewbit.program import Program
+from fewbit.progress import progress
+from fewbit.quant.recipe import Recipe, RecipeLike
+from fewbit.quant.scheme import LayerScheme
+from fewbit.store import WeightStore
+
+if TYPE_CHECKING:
+    from torch import nn
+
+WEIGHT = ".weight"
+Layer = QuantizedLayerOp | EmbeddingOp
+
+
+def quantize(
+    model: Program | nn.Module,
+    recipe: RecipeLike,
+    calibration: Mapping[str, float] | None = None,
+    *,
+    example_inputs: Sequence[Any] = (),
+    dynamic_shapes: Any = None,
+) -> Program:
+    """Quantize a program, or a PyTorch module traced on its example inputs."""
+    if not isinstance(model, Program):
+        from fewbit.frontends import import_model
+
+        model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
+    return _Quantization(model, Recipe.of(recipe), calibration or {}).program()
+
+
+def layers(program: Program) -> dict[str, list[Layer]]:
+    """The quantizable layers of a program, by name, in the order of its text."""
+    found: dict[str, list[Layer]] = {}
+    for op in program.module.walk():
+        if isinstance(op, QuantizedLayerOp | EmbeddingOp) and (name := layer_name(op)) is not None:
+            found.setdefault(name, []).append(op)
+    return found
+
+
+def layer_name(op: Layer) -> str | None:
+    """The name of a layer whose weight is a constant; None where it is not."""
+    read = op.weight.owner
+    if not isinstance(read, GetConstantOp):
+        return None
+    return read.symbol.root_reference.data.removesuffix(WEIGHT)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Names and types of a quantized weight's constants."""
+
+    weight: ConstantOp
+    scale: ConstantOp
+    zero_point: ConstantOp | None
+
+
+class _Quantization:
+    def __init__(self, given: Program, recipe: Recipe, calibration: Mapping[str, float]) -> None:
+        self.given = given
+        self.module = given.module.clone()
+        self.calibration = calibration
+        self.symbols = SymbolTable(self.module)
+        self.originals = {
+            op.sym_name.data: op for op in given.module.body.block.ops if isinstance(op, ConstantOp)
+        }
+        self.store = WeightStore()
+        self.stored: dict[tuple[str, LayerScheme], _Stored] = {}
+        self.layers = layers(Program(self.module, given.store))
+        names = list(self.layers)
+        if not names:
+            raise UsageError("the program has no layer whose weight could be quantized")
+        self.schemes = recipe.resolve(names)
+        self.uses = self._uses()
+
+    def _uses(self) -> dict[str, set[LayerScheme | None]]:
+        """How each constant is used: by which schemes its weight is quantized, None for float."""
+        uses: dict[str, set[LayerScheme | None]] = {}
+        for read in self.module.walk():
+            if not isinstance(read, GetConstantOp):
+                continue
+            name = read.symbol.root_reference.data
+            for use in read.result.uses:
+                op = use.operation
+                scheme = None
+                if isinstance(op, QuantizedLayerOp | EmbeddingOp) and op.weight is read.result:
+                    scheme = self.schemes[name.removesuffix(WEIGHT)]
+                few_bit = scheme is not None and scheme.weight is not None
+                uses.setdefault(name, set()).add(scheme if few_bit else None)
+        return uses
+
+    def program(self) -> Program:
+        with progress("Quantizing", total=len(self.layers)) as step:
+            for name, ops in self.layers.items():
+                for op in ops:
+                    self._quantize(name, op, self.schemes[name])
+                step(1)
+        self._drop_unused()
+        result = Program(self.module, self._complete_store())
+        verify(self.module, stage="quantize")
+        return result
+
+    def _quantize(self, name: str, op: Layer, scheme: LayerScheme) -> None:
+        if scheme.is_float:
+            return
+        if element_width(op.weight.type) is not None:
+            raise UsageError(
+                "the layer is quantized already",
+                place=place_of(op),
+                hint="quantize the float program, or name the layer 'fp' in the recipe",
+            ).at(layer=name)
+        named: dict[str, Any] = dict(_attributes(op))
+        weight: SSAValue = op.weight
+        if scheme.weight is not None:
+            stored = self._weight(name, op, scheme)
+            weight = self._read(stored.weight, op)
+            named["weight_scale"] = self._read(stored.scale, op)
+            if stored.zero_point is not None:
+                named["weight_zero_point"] = self._read(stored.zero_point, op)
+        if isinstance(op, QuantizedLayerOp) and scheme.act is not None:
+            named["act_bits"] = scheme.act
+            if scheme.static:
+                named["act_scale"] = self._static_scale(name, op)
+        operands = [op.operands[0], weight]
+        if isinstance(op, QuantizedLayerOp):
+            operands += [op.bias] if op.bias is not None else []
+        made = type(op).of(*operands, result_types=[op.result.type], **named)
+        made.location = op.location
+        made.result.name_hint = op.result.name_hint
+        Rewriter.replace_op(op, cast(LayerOp, made))
+
+    def _weight(self, name: str, op: Layer, scheme: LayerScheme) -> _Stored:
+        """The constants of a layer's weight; layers that share weight and scheme share them."""
+        read = cast(GetConstantOp, op.weight.owner)
+        constant = read.symbol.root_reference.data
+        key = (constant, scheme)
+        if key not in self.stored:
+            try:
+                quantized = scheme.quantize_weight(self._data(constant))
+            except Error as e:
+                raise e.at(layer=name) from None
+            shared = len(self.uses[constant]) > 1
+            name = f"{constant}${scheme}" if shared else constant
+            self.stored[key] = self._constants(name, constant, quantized)
+        return self.stored[key]
+
+    def _data(self, constant: str) -> np.ndarray[Any, Any]:
+        from fewbit.interpreter.mico.constants import constant_value
+
+        return constant_value(self.originals[constant], self.given.store)
+
+    def _constants(self, name: str, original: str, quantized: Quantized) -> _Stored:
+        scale = self._constant(
+            f"{name}.scale", quantized.scale, TensorType(f32, quantized.scale.shape)
+        )
+        zero_point = None
+        if quantized.zero_point is not None:
+            type = TensorType(i32, quantized.zero_point.shape)
+            zero_point = self._constant(f"{name}.zero_point", quantized.zero_point, type)
+        shape = quantized.values.shape
+        packed = pack(quantized.values.reshape(shape[0], -1), quantized.width)
+        few = TensorType(few_bit_type(quantized.width), shape)
+        weight = self._constant(name, packed, few, scale, zero_point)
+        before = self.symbols[original]
+        for op in (scale, zero_point, weight):
+            if op is not None:
+                op.location = before.location
+                Rewriter.insert_op(op, InsertPoint.before(before))
+        return _Stored(weight, scale, zero_point)
+
+    def _constant(
+        self,
+        name: str,
+        data: np.ndarray[Any, Any],
+        type: TensorType[Any],
+        scale: ConstantOp | None = None,
+        zero_point: ConstantOp | None = None,
+    ) -> ConstantOp:
+        ref = self.store.add(name, data)
+        return ConstantOp(
+            name,
+            type,
+            RefAttr(ref.key, ref.sha256),
+            None if scale is None else scale.sym_name.data,
+            None if zero_point is None else zero_point.sym_name.data,
+        )
+
+    def _read(self, constant: ConstantOp, before: Operation) -> SSAValue:
+        read = GetConstantOp(constant.sym_name.data, constant.type)
+        read.location = before.location
+        read.result.name_hint = constant.sym_name.data.rpartition(".")[2]
+        Rewriter.insert_op(read, InsertPoint.before(before))
+        return read.result
+
+    def _static_scale(self, name: str, op: Operation) -> SSAValue:
+        if name not in self.calibration:
+            raise UsageError(
+                f"the recipe asks for a static scale of '{name}', and calibration gave none",
+                hint="pass calibration=fewbit.quant.calibrate(model, data, recipe)",
+            )
+        scale = ArithConstantOp(FloatAttr(float(self.calibration[name]), f32))
+        scale.location = op.location
+        Rewriter.insert_op(scale, InsertPoint.before(op))
+        return scale.result
+
+    def _drop_unused(self) -> None:
+        """Reads of float weights that nothing uses any more, and those weights."""
+        for op in list(self.module.walk()):
+            if isinstance(op, GetConstantOp) and not op.result.uses:
+                Rewriter.erase_op(op)
+        for (constant, _), stored in self.stored.items():
+            original = self.symbols[constant]
+            unused = stored.weight.sym_name.data == constant or None not in self.uses[constant]
+            if unused and original.parent is not None:
+                Rewriter.erase_op(original)
+
+    def _complete_store(self) -> WeightStore:
+        """What was made, and what the program still refers to of the old store."""
+        for op in self.module.body.block.ops:
+            if isinstance(op, ConstantOp) and isinstance(op.value, RefAttr):
+                key = op.value.key
+                if key not in self.store:
+                    self.store.add(key, self.given.store[key], copy=False)
+        return self.store
+
+
+def _attributes(op: LayerOp) -> Iterator[tuple[str, Any]]:
+    for name in op.attribute_names():
+        if name in op.properties:
+            yield name, op.properties[name]

@@ -1,0 +1,204 @@
+"""How one layer is quantized, and the short text for it: `w4a8`, `w4a8g128`, `w1.58a8-static`.
+
+Every scheme has exactly one canonical text, and equal texts mean equal schemes; files, caches and
+reports use that text. Options that could have no effect (a group size without a few-bit weight, a
+static scale for float activations) are errors, so that a scheme never says more than is done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, TypeAlias, cast
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
+
+from fewbit.errors import UsageError
+from fewbit.numerics import Granularity, Mode, Quantized, Width, quantize_weight
+from fewbit.numerics.formulas import check_asymmetric
+
+FLOAT = "fp"
+"""How a tensor that stays float is written in place of a width."""
+
+_GRAMMAR = (
+    "write 'w<bits>a<bits>', then perhaps 'g<size>' and '-tensor', '-mean', '-static', '-asym'"
+)
+_TEXT = re.compile(
+    r"w(?P<weight>fp|[\d.]+)a(?P<act>fp|[\d.]+)(g(?P<group>\d+))?(?P<words>(-[a-z]*)*)"
+)
+_WORDS: dict[str, tuple[str, object]] = {
+    "tensor": ("granularity", "tensor"),
+    "mean": ("mode", "mean"),
+    "static": ("static", True),
+    "asym": ("symmetric", False),
+}
+
+
+def read_width(value: object) -> Width | None:
+    """A width as users write it: 4, 1.58, "4", "fp"; None is float too."""
+    if value is None or value == FLOAT:
+        return None
+    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value):
+        value = float(value)
+    return Width.of(cast(Any, value))
+
+
+_Width: TypeAlias = Annotated[Width | None, BeforeValidator(read_width)]
+
+
+class LayerScheme(BaseModel):
+    """Widths of a layer's weight and activations (None stays float), and how scales are taken.
+
+    `granularity`, `group` and `mode` concern the weight. `static` activations take their scale
+    from calibration. Asymmetric means zero points: for the weight, and for static activations.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, arbitrary_types_allowed=True
+    )
+
+    weight: _Width = None
+    act: _Width = None
+    granularity: Granularity = "channel"
+    group: int | None = None
+    mode: Mode = "max"
+    static: bool = False
+    symmetric: bool = True
+
+    @staticmethod
+    def of(value: SchemeLike) -> LayerScheme:
+        """The scheme written as a text, as a mapping of its fields, or itself."""
+        return LayerScheme.model_validate(value)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the layer stays as it is."""
+        return self.weight is None and self.act is None
+
+    def quantize_weight(self, weight: Any) -> Quantized:
+        """`fewbit.numerics.quantize_weight` with this scheme's choices."""
+        if self.weight is None:
+            raise UsageError(f"the scheme '{self}' leaves the weight in floating point")
+        return quantize_weight(
+            weight,
+            self.weight,
+            mode=self.mode,
+            granularity=self.granularity,
+            group=self.group,
+            symmetric=self.symmetric,
+        )
+
+    def __str__(self) -> str:
+        if self.is_float:
+            return FLOAT
+        widths = f"w{self.weight or FLOAT}a{self.act or FLOAT}"
+        group = "" if self.group is None else f"g{self.group}"
+        words = [word for word, (field, value) in _WORDS.items() if getattr(self, field) == value]
+        return "-".join([widths + group, *words])
+
+    @model_serializer
+    def _written(self) -> str:
+        return str(self)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, data: Any, handler: ModelWrapValidatorHandler[LayerScheme]) -> LayerScheme:
+        if isinstance(data, LayerScheme):
+            return data
+        if isinstance(data, str):
+            data = _fields_of(data)
+        if not isinstance(data, Mapping):
+            raise UsageError(f"{data!r} is not a scheme", hint=_GRAMMAR)
+        fields = dict(cast(Mapping[str, Any], data))
+        if fields.get("group") is not None:
+            fields.setdefault("granularity", "group")
+        try:
+            return handler(fields)
+        except ValidationError as error:
+            raise _explained(error) from None
+
+    @model_validator(mode="after")
+    def _check(self) -> LayerScheme:
+        for what, hint in _problems(self):
+            raise UsageError(what, hint=hint)
+        if not self.symmetric:
+            _check_zero_points(self)
+        return self
+
+
+SchemeLike: TypeAlias = LayerScheme | str | Mapping[str, Any]
+
+
+def _fields_of(text: str) -> dict[str, object]:
+    plain = text.strip().lower()
+    if plain == FLOAT:
+        return {}
+    match = _TEXT.fullmatch(plain)
+    if match is None:
+        raise UsageError(f"'{text}' is not a scheme", hint=f"{_GRAMMAR}; or 'fp' for float")
+    fields: dict[str, object] = {"weight": match["weight"], "act": match["act"]}
+    if match["group"]:
+        fields["group"] = int(match["group"])
+    for word in match["words"].split("-")[1:]:
+        if word not in _WORDS:
+            raise _unknown(f"option '-{word}'", word, _WORDS)
+        field, value = _WORDS[word]
+        if field in fields:
+            raise UsageError(f"'{text}' says '{field}' twice")
+        fields[field] = value
+    if "group" in fields and "granularity" in fields:
+        raise UsageError(f"'{text}' asks for groups and for one scale", hint="choose one of them")
+    return fields
+
+
+def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
+    """What a scheme says that could have no effect, or contradicts itself."""
+    if (scheme.group is not None) != (scheme.granularity == "group"):
+        yield (
+            f"granularity '{scheme.granularity}' with group {scheme.group}",
+            "a group size goes with granularity 'group', and only with it",
+        )
+    if scheme.group is not None and scheme.group < 1:
+        yield f"a group of {scheme.group} elements", "groups have at least one element"
+    few_bit = scheme.weight is not None
+    if not few_bit and (scheme.granularity, scheme.mode) != ("channel", "max"):
+        yield "options for a weight that stays float", "give the weight a width, or leave them out"
+    if scheme.act is None and scheme.static:
+        yield "static scales for activations that stay float", "give them a width: 'w4a8-static'"
+    if scheme.symmetric:
+        return
+    if not few_bit and not scheme.static:
+        yield "nothing here can be asymmetric", "weights and static activations have zero points"
+    if scheme.mode != "max":
+        yield "an asymmetric weight has no mode 'mean'", "its scale comes from max - min"
+
+
+def _check_zero_points(scheme: LayerScheme) -> None:
+    for width in (scheme.weight, scheme.act if scheme.static else None):
+        if width is not None:
+            check_asymmetric(width)
+
+
+def _explained(error: ValidationError) -> UsageError:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return _unknown(f"field '{where}'", where, LayerScheme.model_fields)
+    got = f", not {first['input']!r}" if isinstance(first["input"], str | int | float) else ""
+    message = first["msg"].removeprefix("Input ")
+    return UsageError(f"a scheme's '{where}' {message}{got}", hint=_GRAMMAR)
+
+
+def _unknown(what: str, name: str, known: Mapping[str, object]) -> UsageError:
+    close = get_close_matches(name, known, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}"
+    return UsageError(f"a scheme has no {what}", hint=hint)
