@@ -10,33 +10,46 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fewbit import errors, numerics
+    from fewbit import errors, models, numerics, quant
+    from fewbit.frontends import import_model
     from fewbit.interpreter import interpret
     from fewbit.ir.parse import parse_module as parse
     from fewbit.ir.verify import verify
     from fewbit.program import Program
+    from fewbit.quant.quantize import quantize
+    from fewbit.quant.recipe import Recipe
     from fewbit.store import WeightStore
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Program",
+    "Recipe",
     "WeightStore",
     "__version__",
     "errors",
+    "import_model",
     "interpret",
+    "models",
     "numerics",
     "parse",
+    "quant",
+    "quantize",
     "verify",
 ]
 
 _HOMES = {
     "Program": ("fewbit.program", "Program"),
+    "Recipe": ("fewbit.quant.recipe", "Recipe"),
     "WeightStore": ("fewbit.store", "WeightStore"),
     "errors": ("fewbit.errors", None),
+    "import_model": ("fewbit.frontends", "import_model"),
     "interpret": ("fewbit.interpreter", "interpret"),
+    "models": ("fewbit.models", None),
     "numerics": ("fewbit.numerics", None),
     "parse": ("fewbit.ir.parse", "parse_module"),
+    "quant": ("fewbit.quant", None),
+    "quantize": ("fewbit.quant.quantize", "quantize"),
     "verify": ("fewbit.ir.verify", "verify"),
 }
 """Where each public name lives: its module, and its name there (None: the module itself)."""

@@ -18,11 +18,14 @@ from typer.exceptions import TyperException
 
 import fewbit
 from fewbit import progress
-from fewbit.cli import demo, doctor, export_dialect
+from fewbit.cli import compile, demo, doctor, export_dialect, inspect, quantize
 from fewbit.cli.guard import guarded
 from fewbit.errors import UsageError
 
 VERBS: dict[str, Callable[..., object]] = {
+    "compile": compile.compile_model,
+    "quantize": quantize.quantize,
+    "inspect": inspect.inspect,
     "demo": demo.demo,
     "doctor": doctor.doctor,
     "export-dialect": export_dialect.export_dialect,

@@ -71,6 +71,7 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--verify-diagnostics": "check the errors against // expected-error {{...}} comments",
         "--diff": "show what each pass changed, in place of the result",
         "--generic": "print the generic form, which every MLIR tool reads",
+        "--properties-as-attributes": "with --generic: {} for <{}>, as dialects from IRDL need it",
         "--print-locations": "print loc(...) on every op",
         "--allow-unregistered-dialect": "accept ops of dialects that are not known",
         "--no-verify": "do not verify before and between passes",
@@ -114,7 +115,10 @@ class Session:
         self.context = make_context(allow_unregistered=options.allow_unregistered_dialect)
         self.timing = Timing()
         self.to_text = partial(
-            print_module, generic=options.generic, locations=options.print_locations
+            print_module,
+            generic=options.generic,
+            properties_as_attributes=options.properties_as_attributes,
+            locations=options.print_locations,
         )
 
     def run(self) -> int:

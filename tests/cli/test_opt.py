@@ -210,3 +210,16 @@ def test_the_installed_program_runs() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "func.func @f" in done.stdout
+
+
+def test_generic_output_is_read_by_iree_opt(tmp_path: Path) -> None:
+    """The two commands of docs/interop.md."""
+    root = Path(__file__).parents[2]
+    file = tmp_path / "program.mlir"
+    passes = ["-p", "inline,symbol-dce", "--generic", "--properties-as-attributes"]
+    assert run(root / "examples" / "mlp.mlir", *passes, "-o", file) == 0
+    irdl = root / "docs" / "dialects" / "mico.irdl.mlir"
+    command = [Path(sys.executable).with_name("iree-opt"), f"--irdl-file={irdl}", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "mico.bitlinear" in done.stdout

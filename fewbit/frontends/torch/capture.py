@@ -10,6 +10,7 @@ changed is refused.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -33,7 +34,7 @@ def capture(
 ) -> ExportedProgram:
     """Trace `model` in eval mode; its training mode is left as it was."""
     arguments, named = tuple(example_inputs), dict(example_kwargs or {})
-    with _evaluating(model), torch.no_grad():
+    with _evaluating(model), torch.no_grad(), _without_warnings():
         _refuse_hidden_state(model, arguments, named)
         try:
             program = torch.export.export(
@@ -54,6 +55,14 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
         if getattr(op, "_schema").name.removeprefix(aten.ATEN) in aten.CONVERTERS:  # noqa: B009
             table.pop(op)
     return program.run_decompositions(table)
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """torch.export warns about its own use of what it deprecates."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 @contextmanager

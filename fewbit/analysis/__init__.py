@@ -1,0 +1,1 @@
+"""What programs cost, and what quantization does to them."""

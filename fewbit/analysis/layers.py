@@ -1,0 +1,154 @@
+"""Layer by layer: shapes, widths, bytes, operations, and how far from float.
+
+Operations are counted from the shapes of an actual run, so dynamic dimensions have sizes. A layer's
+SQNR compares its output in the quantized program with that in the float program on the same inputs:
+all that went wrong up to and including the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, log10, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType
+from xdsl.ir import Operation
+
+from fewbit.dialects.mico import (
+    EmbeddingOp,
+    GetConstantOp,
+    QuantizedLayerOp,
+    RefAttr,
+    element_type,
+    element_width,
+    shape_of,
+)
+from fewbit.interpreter import Interpreter
+from fewbit.interpreter.values import Value, dtype_of
+from fewbit.numerics import Width
+from fewbit.program import Program
+from fewbit.quant.quantize import layer_name
+
+FLOAT_BITS = 32
+DYNAMIC_SIZE = 8
+"""The size given to dynamic dimensions where inputs are made up."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """One layer of a program, as it ran once."""
+
+    name: str
+    op: str
+    weight_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    weight: Width | None
+    act: Width | None
+    parameters: int
+    bytes: int
+    macs: int
+    sqnr: float | None
+    """In decibels; None where there is no float program to compare with."""
+
+    @property
+    def bops(self) -> int:
+        """Bit operations: MACs times both widths."""
+        weight = FLOAT_BITS if self.weight is None else self.weight.bits
+        act = FLOAT_BITS if self.act is None else self.act.bits
+        return self.macs * weight * act
+
+
+def report_layers(
+    program: Program, inputs: Sequence[Array], reference: Program | None = None
+) -> list[LayerReport]:
+    """Every layer in the order in which it ran; compared with `reference` where given."""
+    expected = {} if reference is None else dict(_run(reference, inputs))
+    return [
+        _report(program, op, output, _sqnr(expected.get(key), output))
+        for key, (op, output) in _run(program, inputs)
+    ]
+
+
+def sqnr(expected: Value, given: Value) -> float:
+    """Signal to quantization noise, in decibels."""
+    signal = float(np.square(expected, dtype=np.float64).sum())
+    noise = float(np.square(expected.astype(np.float64) - given).sum())
+    if noise == 0:
+        return inf
+    return 10 * log10(signal / noise) if signal > 0 else -inf
+
+
+def made_up_inputs(program: Program, seed: int = 0) -> list[Array]:
+    """Random inputs that fit the program's signature; integers are zero, so they index anything."""
+    rng = np.random.default_rng(seed)
+    made: list[Array] = []
+    for parameter in program.signature.inputs:
+        shape = tuple(DYNAMIC_SIZE if size is None else size for size in parameter.shape or ())
+        if parameter.dtype.kind in "iub":
+            made.append(np.zeros(shape, parameter.dtype))
+        else:
+            made.append(rng.standard_normal(shape).astype(parameter.dtype))
+    return made
+
+
+Layer = QuantizedLayerOp | EmbeddingOp
+Key = tuple[str, int]
+
+
+def _run(program: Program, inputs: Sequence[Array]) -> list[tuple[Key, tuple[Layer, Value]]]:
+    """The layers' outputs, by layer and how often it had run before."""
+    seen: list[tuple[Key, tuple[Layer, Value]]] = []
+    counts: dict[str, int] = {}
+
+    def observe(op: Operation, results: Sequence[Value]) -> None:
+        if not isinstance(op, QuantizedLayerOp | EmbeddingOp):
+            return
+        name = layer_name(op) or op.name
+        seen.append(((name, counts.get(name, 0)), (op, results[0])))
+        counts[name] = counts.get(name, 0) + 1
+
+    Interpreter(program.module, program.store, observe=observe).call(None, list(inputs))
+    return seen
+
+
+def _sqnr(expected: tuple[Layer, Value] | None, given: Value) -> float | None:
+    return None if expected is None else sqnr(expected[1], given)
+
+
+def _report(program: Program, op: Layer, output: Value, quality: float | None) -> LayerReport:
+    weight = shape_of(op.weight.type)
+    linear = isinstance(op, QuantizedLayerOp)
+    return LayerReport(
+        name=layer_name(op) or op.name,
+        op=op.name,
+        weight_shape=weight,
+        output_shape=output.shape,
+        weight=element_width(op.weight.type),
+        act=op.act_width if linear else None,
+        parameters=prod(weight) + (prod(shape_of(op.bias.type)) if linear and op.bias else 0),
+        bytes=sum(_stored_bytes(program, value.owner) for value in op.operands),
+        macs=output.size * prod(weight[1:]) if linear else 0,
+        sqnr=quality,
+    )
+
+
+def _stored_bytes(program: Program, owner: object) -> int:
+    """Bytes of a constant operand: weight, scale, zero point or bias."""
+    if not isinstance(owner, GetConstantOp):
+        return 0
+    value = owner.constant.value
+    if isinstance(value, RefAttr):
+        return program.store.nbytes(value.key)
+    shape, width = shape_of(owner.result.type), element_width(owner.result.type)
+    if DYNAMIC_INDEX in shape:
+        return 0
+    if width is not None:
+        return -(-prod(shape) * width.bits // 8)
+    element = element_type(owner.result.type)
+    size = 1 if element == IntegerType(1) else dtype_of(owner.result.type).itemsize
+    return prod(shape) * size

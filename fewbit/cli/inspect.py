@@ -1,0 +1,98 @@
+"""`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fewbit.cli.options import InputShape, ModelName, OptionalRecipe, parse_shapes
+
+if TYPE_CHECKING:
+    from fewbit.analysis.layers import LayerReport
+
+
+WIDTH = 150
+"""Columns of the table where there is no terminal to ask."""
+
+
+def inspect(
+    model: ModelName,
+    recipe: OptionalRecipe = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    input_shape: InputShape = None,
+) -> None:
+    """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
+    from fewbit.analysis.layers import made_up_inputs, report_layers
+    from fewbit.frontends import import_model
+    from fewbit.quant.quantize import quantize
+
+    program = import_model(model, input_shapes=parse_shapes(input_shape))
+    inputs = made_up_inputs(program)
+    if recipe is None:
+        layers = report_layers(program, inputs)
+    else:
+        layers = report_layers(quantize(program, recipe), inputs, program)
+    if as_json:
+        print(json.dumps({"model": model, "recipe": recipe, "layers": [_plain(r) for r in layers]}))
+        return
+    _print_table(layers, f"{model}, {recipe or 'float'}")
+
+
+def _plain(layer: LayerReport) -> dict[str, object]:
+    return {
+        "name": layer.name,
+        "op": layer.op,
+        "weight_shape": layer.weight_shape,
+        "output_shape": layer.output_shape,
+        "weight_bits": None if layer.weight is None else layer.weight.precision,
+        "act_bits": None if layer.act is None else layer.act.precision,
+        "parameters": layer.parameters,
+        "bytes": layer.bytes,
+        "macs": layer.macs,
+        "bops": layer.bops,
+        "sqnr_db": layer.sqnr,
+    }
+
+
+def _print_table(layers: list[LayerReport], title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("layer", overflow="fold")
+    for name in ("weight", "output", "w", "a", "params", "bytes", "MACs", "BOPs", "SQNR dB"):
+        table.add_column(name, justify="right")
+    for layer in layers:
+        table.add_row(
+            layer.name,
+            "x".join(map(str, layer.weight_shape)),
+            "x".join(map(str, layer.output_shape)),
+            str(layer.weight or "fp"),
+            str(layer.act or "fp"),
+            f"{layer.parameters:,}",
+            f"{layer.bytes:,}",
+            _short(layer.macs),
+            _short(layer.bops),
+            "" if layer.sqnr is None else f"{layer.sqnr:.1f}",
+        )
+    table.add_section()
+    table.add_row(
+        f"{len(layers)} layers",
+        *[""] * 4,
+        f"{sum(r.parameters for r in layers):,}",
+        f"{sum(r.bytes for r in layers):,}",
+        _short(sum(r.macs for r in layers)),
+        _short(sum(r.bops for r in layers)),
+        "",
+    )
+    console = Console()
+    Console(width=None if console.is_terminal else WIDTH).print(table)
+
+
+def _short(count: int) -> str:
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return str(count)

@@ -1,0 +1,26 @@
+"""`fewbit quantize MODEL -r RECIPE -o DIR`: a quantized program, saved as a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fewbit.cli.options import InputShape, ModelName, RecipeName, parse_shapes
+
+
+def quantize(
+    model: ModelName,
+    recipe: RecipeName,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
+    input_shape: InputShape = None,
+) -> None:
+    """Import a model, quantize it by a recipe, and save the program."""
+    from fewbit.frontends import import_model
+    from fewbit.progress import say
+    from fewbit.quant.quantize import quantize as quantized
+
+    program = quantized(import_model(model, input_shapes=parse_shapes(input_shape)), recipe)
+    program.save(output)
+    say(f"{output}: {program.store.nbytes():,} bytes of weights")

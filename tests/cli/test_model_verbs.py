@@ -1,0 +1,119 @@
+"""`fewbit compile`, `quantize` and `inspect` on models named in each of the ways."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fewbit.cli.guard import guarded
+from fewbit.cli.main import run
+from fewbit.ir.parse import parse_module
+from fewbit.ir.verify import verify
+from fewbit.program import Program
+
+FACTORY = """
+import torch
+from torch import nn
+
+def plain():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 6), nn.ReLU(), nn.Linear(6, 4))
+
+def with_inputs():
+    return plain(), (torch.randn(2, 8),), {"input": {0: torch.export.Dim("n")}}
+
+def broken():
+    return 1, 2, 3, 4
+"""
+
+
+@pytest.fixture(scope="module")
+def factory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("model") / "net.py"
+    file.write_text(FACTORY)
+    return file
+
+
+def fewbit(*argv: object) -> int:
+    return guarded(run, [str(word) for word in argv])
+
+
+def test_graph_stage_is_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fewbit("compile", "zoo:lenet", "--stop-after", "graph") == 0
+    text = capsys.readouterr().out
+    verify(parse_module(text))
+    assert "graph.subgraph @model(" in text
+    assert "tensor<?x1x28x28xf32>" in text
+
+
+def test_stages_are_dumped(factory: Path, tmp_path: Path) -> None:
+    out, ir = tmp_path / "net.mlir", tmp_path / "ir"
+    options = ["--stop-after", "linalg", "-r", "w4a8", "-o", out, "--dump-ir", ir]
+    assert fewbit("compile", f"{factory}:with_inputs", *options) == 0
+    assert sorted(p.name for p in ir.iterdir()) == [
+        "00-graph.mlir",
+        "01-mico.mlir",
+        "02-linalg.mlir",
+    ]
+    assert "!mico.int<4>" in (ir / "01-mico.mlir").read_text()
+    lowered = out.read_text()
+    verify(parse_module(lowered))
+    assert "mico.bitlinear" not in lowered
+    assert "linalg.generic" in lowered
+
+
+def test_quantized_program_is_saved(factory: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "q"
+    name = f"{factory}:plain"
+    assert fewbit("quantize", name, "-r", "w4a8", "-o", folder, "--input-shape", "1x8") == 0
+    program = Program.load(folder)
+    program.verify()
+    assert program.store["0.weight"].dtype == np.uint8
+    assert program.run(np.ones((1, 8), np.float32))[0].shape == (1, 4)
+
+
+def test_inspect_as_json(factory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fewbit("inspect", f"{factory}:with_inputs", "-r", "w4a8", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    first = found["layers"][0]
+    assert (first["name"], first["weight_bits"], first["act_bits"]) == ("0", 4, 8)
+    assert first["parameters"] == 8 * 6 + 6
+    assert first["bytes"] == 6 * 4 + 6 * 4 + 6 * 4
+    assert first["macs"] == first["output_shape"][0] * 48
+    assert first["bops"] == first["macs"] * 32
+    assert 5 < first["sqnr_db"] < 60
+
+
+def test_inspect_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fewbit("inspect", "zoo:lenet", "-r", "w8a8") == 0
+    shown = capsys.readouterr().out
+    assert "conv1" in shown
+    assert "5 layers" in shown
+    assert "44,426" in shown
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "message"),
+    [
+        (["compile", "zoo:lenett", "--stop-after", "graph"], 2, "lenet"),
+        (["compile", "zoo:lenet"], 2, "no target"),
+        (["inspect", "missing.pt2"], 2, "there is no model"),
+        (["inspect", "model.onnx"], 2, "ONNX"),
+        (["inspect", "FILE:nothing"], 2, "there is no 'nothing'"),
+        (["inspect", "FILE:broken"], 2, "gave 4 values"),
+        (["inspect", "FILE:plain"], 2, "input_shapes"),
+        (["inspect", "FILE:plain", "--input-shape", "1by8"], 2, "is not a shape"),
+        (["inspect", "FILE:with_inputs", "-r", "w9a8"], 1, "9"),
+        (["inspect", "FILE:with_inputs", "-r", "wat"], 2, "wat"),
+    ],
+)
+def test_mistakes_get_an_answer(
+    argv: list[str], status: int, message: str, factory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fewbit(*(word.replace("FILE", str(factory)) for word in argv)) == status
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown
