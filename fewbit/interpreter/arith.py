@@ -222,7 +222,7 @@ def _bitcast(value: Value, source: Attribute, target: Attribute) -> Value:
     dtype = dtype_of(target)
     if source == target:
         return value
-    if value.dtype.itemsize != dtype.itemsize or value.dtype == bool or dtype == bool:
+    if value.dtype.itemsize != dtype.itemsize or "b" in (value.dtype.kind, dtype.kind):
         raise InterpretError(f"bitcast from {source} to {target} is not interpreted")
     return value.view(dtype)
 
@@ -241,7 +241,7 @@ def _float_from_unsigned(value: Value, source: Attribute, target: Attribute) -> 
 
 def _float_from(value: Value, target: Attribute) -> Value:
     dtype = dtype_of(target)
-    if dtype in (np.float32, np.float64):
+    if dtype.itemsize >= 4:
         return value.astype(dtype)
     return floats.narrow(floats.widen(value), dtype)
 
@@ -260,8 +260,9 @@ def _saturate(value: Any, low: int, high: int, dtype: Any) -> Value:
     whole = np.trunc(value)
     inside = (whole >= low) & (whole <= high) & (whole < 2.0 ** (64 if low == 0 else 63))
     converted = np.where(inside, whole, 0.0).astype(dtype)
-    outside = np.where(whole > 0, dtype(high), dtype(low))
-    return np.where(inside | np.isnan(value), converted, outside)
+    too_high: Value = np.full_like(converted, high)
+    too_low: Value = np.full_like(converted, low)
+    return np.where(inside | np.isnan(value), converted, np.where(whole > 0, too_high, too_low))
 
 
 _cast(_resize_signed, arith.TruncIOp, arith.ExtSIOp, arith.IndexCastOp)

@@ -25,7 +25,7 @@ def read_constant(attribute: Attribute, type: Attribute) -> Value:
     match attribute:
         case IntegerAttr():
             number = attribute.value.data
-            return cast(Value, dtype.type(number & 1 if dtype == bool else number))
+            return cast(Value, dtype.type(number & 1 if dtype.kind == "b" else number))
         case FloatAttr():
             return cast(Value, dtype.type(attribute.value.data))
         case DenseIntOrFPElementsAttr():
@@ -42,11 +42,11 @@ def read_constant(attribute: Attribute, type: Attribute) -> Value:
 def _read_dense(data: bytes, type: Attribute, dtype: DType) -> Value:
     shape = cast(tuple[int, ...], shape_of(type))
     count = math.prod(shape)
-    if dtype == bool and len(data) == -(-count // 8) and len(data) != count:
+    if dtype.kind == "b" and len(data) == -(-count // 8) and len(data) != count:
         # MLIR's hexadecimal form packs i1 eight to a byte.
         bits = np.unpackbits(np.frombuffer(data, np.uint8), bitorder="little", count=count)
         return bits.astype(bool).reshape(shape)
-    stored = np.dtype(np.uint8) if dtype == bool else dtype
+    stored = np.dtype(np.uint8) if dtype.kind == "b" else dtype
     if len(data) == stored.itemsize != count * stored.itemsize:
         element = np.frombuffer(data, stored)
         return np.broadcast_to(_canonical(element, type, dtype)[0], shape)
@@ -57,7 +57,7 @@ def _read_dense(data: bytes, type: Attribute, dtype: DType) -> Value:
 
 def _canonical(stored: Value, type: Attribute, dtype: DType) -> Value:
     """Wrapped to the width of the type, because the bytes may hold any bits."""
-    if dtype == bool:
+    if dtype.kind == "b":
         return (stored & 1).astype(bool)
     width = bit_width(type)
     return wrap(stored, width) if dtype.kind == "i" and width < 8 * dtype.itemsize else stored

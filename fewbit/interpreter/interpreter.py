@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -27,6 +28,7 @@ from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable
 
 if TYPE_CHECKING:
+    from fewbit.interpreter.body import Body
     from fewbit.store import WeightStore
 
 Observer: TypeAlias = Callable[[Operation, Sequence[Value]], None]
@@ -38,7 +40,7 @@ MAX_DEPTH = 100
 
 def interpret(
     module: ModuleOp,
-    *args: Value,
+    *args: ArrayLike,
     function: str | None = None,
     store: WeightStore | None = None,
 ) -> tuple[Value, ...]:
@@ -46,12 +48,15 @@ def interpret(
     return Interpreter(module, store).call(function, args)
 
 
-def evaluate_op(op: Operation, operands: Sequence[Value]) -> list[Value]:
+def evaluate_op(op: Operation, operands: Sequence[Any]) -> list[Value]:
     """The results of one op that stands alone, for constant folding."""
-    check_meanings([op])
+    check_meanings(op.walk())
     frame = Frame(Interpreter(ModuleOp([])))
     with np.errstate(all="ignore"):
-        return list(frame.execute(_plan_op(op, ()), operands))
+        outcome = frame.execute(_plan_op(op, ()), operands)
+    if isinstance(outcome, Leave | Jump):
+        raise InterpretError("a terminator has no results", place=place_of(op))
+    return list(outcome)
 
 
 class Interpreter:
@@ -75,12 +80,13 @@ class Interpreter:
         self.max_steps = max_steps
         self.symbols: Mapping[str, Operation] = SymbolTable(module)
         self.globals: dict[str, Value] = {}
+        self.bodies: dict[Block, Body] = {}
         self._plans: dict[Block, list[Step]] = {}
         self._steps = 0
         self._depth = 0
         self._checked = False
 
-    def call(self, name: str | None, args: Sequence[Value]) -> tuple[Value, ...]:
+    def call(self, name: str | None, args: Sequence[ArrayLike]) -> tuple[Value, ...]:
         """Run the function `name` (None: the entry) on arrays; gives arrays that it owns."""
         function = choose_function(self.symbols, name)
         if not self._checked:
@@ -138,6 +144,13 @@ class Frame:
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
         self.values: dict[SSAValue, Value] = {}
+        self.points: list[tuple[int, ...]] = []
+
+    def __getitem__(self, value: SSAValue) -> Value:
+        try:
+            return self.values[value]
+        except KeyError as e:
+            raise InterpretError("uses a value from outside of what is being run") from e
 
     def run(self, region: Region, arguments: Sequence[Value] = ()) -> tuple[Value, ...]:
         """Run a region from its first block until a terminator leaves it."""
@@ -153,7 +166,7 @@ class Frame:
         values.update(zip(block.args, arguments, strict=True))
         outcome: Outcome = ()
         for step in self.interpreter.plan(block):
-            outcome = self.execute(step, [values[v] for v in step.operands])
+            outcome = self.execute(step, [self[value] for value in step.operands])
             if isinstance(outcome, Leave | Jump):
                 return outcome
             values.update(zip(step.results, outcome, strict=True))

@@ -103,9 +103,7 @@ def ipowi(frame: Frame, op: math.IPowIOp, operands: Sequence[Value]) -> Sequence
     return (wrap(np.where(power < 0, inverse, result), width),)
 
 
-@register(
-    math.CtPopOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp, elementwise=True
-)
+@register(math.CtPopOp, math.CountLeadingZerosOp, math.CountTrailingZerosOp, elementwise=True)
 def count_bits(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
     width = bit_width(op.results[0].type)
     bits = unsigned(operands[0], width).astype(np.uint64)

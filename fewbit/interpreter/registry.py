@@ -66,9 +66,7 @@ class Entry:
 _ENTRIES: dict[type[Operation], Entry] = {}
 
 
-def register(
-    *ops: type[OpT], elementwise: bool = False
-) -> Callable[[Meaning[OpT]], Meaning[OpT]]:
+def register(*ops: type[OpT], elementwise: bool = False) -> Callable[[Meaning[OpT]], Meaning[OpT]]:
     """Give these op classes, and classes derived from them, their meaning."""
 
     def add(meaning: Meaning[OpT]) -> Meaning[OpT]:

@@ -10,15 +10,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.dialects.builtin import i8, i16, i32, i64
 from xdsl.dialects.func import CallOp as FuncCallOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from fewbit.dialects.graph import CallOp as GraphCallOp
 from fewbit.dialects.graph import SubgraphOp
+from fewbit.dialects.mico import element_width
 from fewbit.errors import InterpretError
-from fewbit.interpreter.values import Value, dtype_of, element_type, mismatch
+from fewbit.interpreter.integers import wrap
+from fewbit.interpreter.values import (
+    Value,
+    bit_width,
+    dtype_of,
+    element_type,
+    mismatch,
+    shape_of,
+)
 from fewbit.ir.locations import place_of
 
 Function: TypeAlias = FuncOp | SubgraphOp
@@ -90,7 +99,7 @@ def _check_argument(
 ) -> Value:
     hint = None if argument is None else argument.name_hint
     label = f"input {index}" + (f" (%{hint})" if hint else "") + f" of @{function.sym_name.data}"
-    value = np.asarray(given)
+    value = _as_array(given, type)
     if value.dtype == object:
         raise InterpretError(
             f"{label}: expected {type}, given {given.__class__.__name__}",
@@ -98,6 +107,8 @@ def _check_argument(
         )
     value = _as_signless(value, type)
     wrong = mismatch(value, type)
+    if wrong is None and not _in_range(value, type):
+        wrong = f"expected {type}, given values from {value.min()} to {value.max()}"
     if wrong is None:
         return value
     same_kind = value.dtype == dtype_of(type)
@@ -108,13 +119,36 @@ def _check_argument(
     )
 
 
-def _as_signless(value: Value, type: Attribute) -> Value:
-    element = element_type(type)
-    if not isinstance(element, IntegerType) or element.signedness.data is not Signedness.SIGNLESS:
-        return value
+def _as_array(given: Any, type: Attribute) -> Value:
+    """A plain number is a scalar of the wanted type, where it is one."""
+    if not isinstance(given, int | float) or shape_of(type) != ():
+        return np.asarray(given)
     dtype = dtype_of(type)
+    if dtype.kind == "b":
+        exact = given in (0, 1)
+    elif dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        exact = isinstance(given, int) and limits.min <= given <= limits.max
+    else:
+        exact = True
+    return np.asarray(given, dtype) if exact else np.asarray(given)
+
+
+def _in_range(value: Value, type: Attribute) -> bool:
+    """Whether integers that are held in more bits than their type has are numbers of the type."""
+    few_bit = element_width(type)
+    if few_bit is not None:
+        return few_bit.holds(value)
+    if value.dtype.kind != "i":
+        return True
+    width = bit_width(type)
+    return width >= 8 * value.dtype.itemsize or bool(np.all(wrap(value, width) == value))
+
+
+def _as_signless(value: Value, type: Attribute) -> Value:
+    element, dtype = element_type(type), dtype_of(type)
+    if element not in (i8, i16, i32, i64):
+        return value
     if value.dtype.kind != "u" or dtype.kind != "i" or value.dtype.itemsize != dtype.itemsize:
         return value
-    return value.view(dtype) if element.width.data == 8 * dtype.itemsize else value
-
-
+    return value.view(dtype)

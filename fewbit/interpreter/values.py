@@ -121,7 +121,7 @@ def dtype_of(type: Attribute) -> DType:
 
 def element_type(type: Attribute) -> Attribute:
     if isinstance(type, TensorType | UnrankedTensorType | VectorType):
-        return cast(Attribute, type.element_type)
+        return cast(TensorType[Attribute], type).element_type
     return type
 
 
@@ -138,7 +138,12 @@ def shape_of(type: Attribute) -> tuple[int | None, ...] | None:
 def bit_width(type: Attribute) -> int:
     """The width of an integer type, or of a tensor's integer elements; `index` has 64 bits."""
     element = element_type(type)
-    return element.width.data if isinstance(element, IntegerType) else 64
+    return element.bitwidth if isinstance(element, IntegerType) else 64
+
+
+def index_value(number: int) -> Value:
+    """A value of type `index`."""
+    return cast(Value, np.int64(number))
 
 
 def describe(value: Value) -> str:
@@ -166,4 +171,5 @@ def poison(type: Attribute) -> Value:
         return cast(Value, np.False_)
     if dtype.kind not in "iu":
         return dtype.type(np.nan)
-    return dtype.type(-1 << (bit_width(type) - 1) if dtype.kind == "i" else 0)
+    width = min(bit_width(type), 8 * dtype.itemsize)
+    return dtype.type(-1 << (width - 1) if dtype.kind == "i" else 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from xdsl.dialects.arith import FastMathFlagsAttr
-from xdsl.dialects.builtin import AnyFloat, container_of, i1
+from xdsl.dialects.builtin import AnyFloat, TensorType, VectorType, container_of, i1
 from xdsl.dialects.math import FloatingPointLikeUnaryMathOperation, Math
+from xdsl.ir import Attribute
 from xdsl.irdl import (
     IRDLOperation,
     VarConstraint,
@@ -16,6 +17,8 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import Pure, SameOperandsAndResultType
 
 from fewbit.dialects.upstream.extend import extend
@@ -63,6 +66,36 @@ class FloatClassOperation(IRDLOperation):
     result = result_def(_BOOL_LIKE)
 
     traits = traits_def(Pure())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        unresolved = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        flags = attributes.pop("fastmath", FastMathFlagsAttr("none"))
+        parser.parse_punctuation(":")
+        operand = parser.resolve_operand(unresolved, parser.parse_type())
+        return cls(
+            operands=[operand],
+            result_types=[_bool_like(operand.type)],
+            properties={"fastmath": flags},
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.operand)
+        plain = self.fastmath == FastMathFlagsAttr("none")
+        flags = {} if plain else {"fastmath": self.fastmath}
+        printer.print_op_attributes({**flags, **self.attributes})
+        printer.print_string(" : ")
+        printer.print_attribute(self.operand.type)
+
+
+def _bool_like(type: Attribute) -> Attribute:
+    """i1, in a tensor or vector like `type`'s."""
+    if isinstance(type, TensorType):
+        return TensorType(i1, type.get_shape())
+    return VectorType(i1, type.get_shape()) if isinstance(type, VectorType) else i1
 
 
 @irdl_op_definition
