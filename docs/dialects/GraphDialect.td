@@ -27,7 +27,7 @@ class Graph_Attr<string name, string word> : AttrDef<Graph_Dialect, name> {
 
 class Graph_Op<string word, list<Trait> traits> : Op<Graph_Dialect, word, traits>;
 
-def Graph_SubgraphOp : Graph_Op<"subgraph", [DeclareOpInterfaceMethods<CallableOpInterface>, IsolatedFromAbove, Symbol]> {
+def Graph_SubgraphOp : Graph_Op<"subgraph", [DeclareOpInterfaceMethods<CallableOpInterface>, IsolatedFromAbove, ParentOneOf<["ModuleOp"]>, Symbol]> {
   let summary = "A module of the model: a named, isolated, single-block function on one device.";
   let arguments = (ins
     SymbolNameAttr:$sym_name,

@@ -78,7 +78,7 @@ def MiCo_RefAttr : MiCo_Attr<"Ref", "ref"> {
   let assemblyFormat = "`<` $key_attr `,` $sha256_attr `>`";
 }
 
-def MiCo_ConstantOp : MiCo_Op<"constant", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, Symbol]> {
+def MiCo_ConstantOp : MiCo_Op<"constant", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, ParentOneOf<["ModuleOp"]>, Symbol]> {
   let summary = "A constant tensor with a name.";
   let arguments = (ins
     SymbolNameAttr:$sym_name,
@@ -171,8 +171,8 @@ def MiCo_RequantizeOp : MiCo_Op<"requantize", [AttrSizedOperandSegments, Pure]> 
   }];
   let arguments = (ins
     RankedTensorOf<[I32]>:$input,
-    AnyTypeOf<[F32, RankedTensorOf<[F32, AnyInteger]>, AnyInteger]>:$multiplier,
-    Optional<AnyTypeOf<[RankedTensorOf<[AnyInteger]>, AnyInteger]>>:$shift,
+    AnyTypeOf<[F32, RankedTensorOf<[F32, I32]>, I32]>:$multiplier,
+    Optional<AnyTypeOf<[I32, RankedTensorOf<[I32]>]>>:$shift,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$zero_point,
     I32Attr:$axis
   );
@@ -279,7 +279,7 @@ def MiCo_BitConv1dOp : MiCo_Op<"bitconv1d", [AttrSizedOperandSegments, Pure]> {
 def MiCo_EmbeddingOp : MiCo_Op<"embedding", [AttrSizedOperandSegments, Pure]> {
   let summary = "Rows of a table, one for each index; a few-bit table is scaled as a weight is.";
   let arguments = (ins
-    RankedTensorOf<[AnyInteger]>:$indices,
+    RankedTensorOf<[AnyInteger, Index]>:$indices,
     RankedTensorOf<[AnyFloat, MiCo_IntType, MiCo_TernaryType]>:$weight,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$weight_zero_point

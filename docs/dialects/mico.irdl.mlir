@@ -151,10 +151,10 @@ irdl.dialect @mico {
     %input = irdl.base "!builtin.tensor"
     %multiplier_0 = irdl.base "!builtin.f32"
     %multiplier_1 = irdl.base "!builtin.tensor"
-    %multiplier_2 = irdl.base "!builtin.integer"
+    %multiplier_2 = irdl.is i32
     %multiplier = irdl.any_of(%multiplier_0, %multiplier_1, %multiplier_2)
-    %shift_0 = irdl.base "!builtin.tensor"
-    %shift_1 = irdl.base "!builtin.integer"
+    %shift_0 = irdl.is i32
+    %shift_1 = irdl.base "!builtin.tensor"
     %shift = irdl.any_of(%shift_0, %shift_1)
     %zero_point_0 = irdl.base "!builtin.integer"
     %zero_point_1 = irdl.base "!builtin.tensor"

@@ -17,6 +17,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import TextIO, TypeGuard
 
 from fewbit.errors import Error, Place, UsageError
 
@@ -24,11 +25,21 @@ FAILED, MISUSED, FAULTY, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
 
 
 def guarded(main: Callable[[list[str]], int | None], argv: Sequence[str]) -> int:
-    """Run `main(argv)` and return its exit status; no exception leaves."""
+    """Run `main(argv)` and return its exit status; no exception leaves but `SystemExit`."""
+    debug = "--debug" in argv
+    if _is_closed(sys.stdout):
+        hint = "send it to a file, or to /dev/null"
+        return report(Error("the standard output is closed", hint=hint), debug=debug)
     try:
         status = main(list(argv)) or 0
         sys.stdout.flush()
         return status
+    except SystemExit as e:
+        # This is how rich and typer pass on that nobody reads.
+        if not isinstance(e.__context__, BrokenPipeError):
+            raise
+        _let_go_of_stdout()
+        return UNREAD
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -36,7 +47,9 @@ def guarded(main: Callable[[list[str]], int | None], argv: Sequence[str]) -> int
         _let_go_of_stdout()
         return UNREAD
     except Exception as e:
-        return report(e, debug="--debug" in argv)
+        if _is_about_output(e):
+            _let_go_of_stdout()
+        return report(e, debug=debug)
 
 
 def report(exception: Exception, *, debug: bool) -> int:
@@ -69,6 +82,8 @@ def _as_error(exception: Exception) -> Error:
         return Error(
             exception.strerror or str(exception), place=Place(file=str(exception.filename))
         )
+    if _is_about_output(exception):
+        return Error(f"cannot write the output: {exception.strerror or exception}")
     return InternalError(
         f"{type(exception).__name__}: {exception}",
         hint="this is a fault in fewbit; please report it with the output of the same command"
@@ -76,6 +91,16 @@ def _as_error(exception: Exception) -> Error:
     )
 
 
+def _is_closed(stream: TextIO | None) -> bool:
+    """Python has no stream for a descriptor that was closed before it began."""
+    return stream is None
+
+
+def _is_about_output(exception: Exception) -> TypeGuard[OSError]:
+    """What the system refuses without naming a file is a write to an open stream."""
+    return isinstance(exception, OSError) and exception.filename is None and bool(exception.errno)
+
+
 def _let_go_of_stdout() -> None:
-    """Python flushes stdout at exit; a pipe that nobody reads would make it complain."""
+    """Python flushes stdout at exit; a stream that takes nothing would make it complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

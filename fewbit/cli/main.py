@@ -1,8 +1,8 @@
 """`fewbit VERB ...`: the table of verbs, and the options that all of them share.
 
 Each verb is a function in a file of its own, listed in `VERBS`. Its file imports nothing heavy
-at the top (a test checks), so that `fewbit --help` answers at once. `-v`, `-q` and `--debug` are
-understood before and after the verb: the same option objects are attached to both.
+at the top (a test checks), so that `fewbit --help` answers at once. `-v`, `-q`, `--debug` and
+`--version` are understood before and after the verb: the same option objects are attached to both.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ VERBS: dict[str, Callable[..., object]] = {
 }
 
 
+_SHARED = ("verbose", "quiet", "debug", "version")
+
+
 def main() -> None:
     sys.exit(guarded(run, sys.argv[1:]))
 
@@ -56,7 +59,7 @@ def build_app() -> typer.core.TyperGroup:
         app.command(name)(verb)
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
-    shared = [option for option in group.params if option.name in ("verbose", "quiet", "debug")]
+    shared = [option for option in group.params if option.name in _SHARED]
     for command in group.commands.values():
         command.params.extend(shared)
     return group

@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import fewbit
+from fewbit import progress
 from fewbit.cli.guard import guarded, report
 from fewbit.errors import Error, ParseError, Place, UsageError
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from fewbit.cli.stages import Watcher
+    from fewbit.cli.stages import Stage, Watcher
 
 SEPARATOR = "// -----"
 
@@ -36,6 +38,7 @@ def main() -> None:
 
 def run(argv: list[str]) -> int:
     options, others = _argument_parser().parse_known_args(argv)
+    progress.set_verbosity(progress.QUIET if options.quiet else options.verbose)
     if options.list_passes:
         from fewbit.cli.passes import describe_passes
 
@@ -82,6 +85,12 @@ def _argument_parser() -> argparse.ArgumentParser:
     for flag, text in flags.items():
         parser.add_argument(flag, action="store_true", help=text)
     parser.add_argument(
+        "-v", "--verbose", action="count", default=0, help="say each pass with its time, on stderr"
+    )
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", help="say nothing but results and errors"
+    )
+    parser.add_argument(
         "--dump-ir", metavar="DIR", type=Path, help="write a numbered file after every pass"
     )
     parser.add_argument(
@@ -126,25 +135,27 @@ class Session:
         parts = split_input(text) if self.options.split_input_file else [Part(text, 1, "")]
         printed: list[str] = []
         complaints: list[Error] = []
-        for part in parts:
-            errors: list[Error] = []
-            try:
-                printed.append(self._process(part))
-            except Error as e:
-                errors.append(e)
-            complaints.extend(self._judge(part, errors))
+        stages = len(parts) * (1 + len(self.passes))
+        with progress.progress(f"Working on {self.file}", stages) as step:
+            for part in parts:
+                errors: list[Error] = []
+                try:
+                    printed.append(self._process(part, step))
+                except Error as e:
+                    errors.append(e)
+                complaints.extend(self._judge(part, errors))
         self._write(f"{SEPARATOR}\n".join(printed), complete=not complaints)
         if self.options.time_passes:
             print("\n".join(self.timing.lines()), file=sys.stderr)
         return max((report(e, debug=self.options.debug) for e in complaints), default=0)
 
-    def _process(self, part: Part) -> str:
+    def _process(self, part: Part, step: progress.Step) -> str:
         """The text of a module after all passes."""
         from fewbit.cli.stages import run_passes
         from fewbit.ir.parse import parse_module
 
         module = parse_module(part.text, self.file, self.context, part.first_line)
-        watchers = self._watchers(part)
+        watchers = [_Announcer(step), *self._watchers(part)]
         verified = not self.options.no_verify
         run_passes(self.context, module, self.passes, watchers, verified=verified)
         return self.to_text(module)
@@ -174,6 +185,18 @@ class Session:
             return
         if complete:
             _write_file(Path(self.options.output), text)
+
+
+@dataclass(frozen=True)
+class _Announcer:
+    """Counts the stages for the one who waits, and says each pass to those who asked for it."""
+
+    step: progress.Step
+
+    def __call__(self, stage: Stage, module: ModuleOp) -> None:
+        self.step()
+        if stage.number:
+            progress.say(f"{stage.spec}: {stage.seconds:.2f} s", progress.VERBOSE)
 
 
 def split_input(text: str) -> list[Part]:
@@ -221,7 +244,7 @@ def _read(file: str) -> str:
         if file != "-":
             return Path(file).read_text(encoding="utf-8")
         if sys.stdin.isatty():
-            print("reading from the terminal; end with Ctrl-D", file=sys.stderr)
+            progress.say("reading from the terminal; end with Ctrl-D")
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as e:
         raise ParseError(

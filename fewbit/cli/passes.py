@@ -22,6 +22,15 @@ from fewbit.errors import Error, UsageError
 _QUOTES = "'"
 """xDSL quotes the types of fields whose annotations are not evaluated."""
 
+_PLAIN_TYPES: Mapping[str, tuple[type, str]] = {
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
+    "str": (str, "one text (a number stands in quotes)"),
+    "tuple[int, ...]": (int, "whole numbers"),
+    "tuple[str, ...]": (str, "texts (a number stands in quotes)"),
+}
+"""What an option of a type is called, and holds."""
+
 PassFactory: TypeAlias = Callable[[], type[ModulePass]]
 PassTable: TypeAlias = Mapping[str, PassFactory]
 
@@ -101,7 +110,29 @@ def _make_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
     try:
         return kind.from_spec(spec)
     except (ValueError, TypeError) as e:
-        raise UsageError(f"pass '{spec.name}' cannot be set up: {e}", hint=hint) from e
+        what = _wrong_value(spec, kind) or f"pass '{spec.name}' cannot be set up: {e}"
+        raise UsageError(what, hint=hint) from e
+
+
+def _wrong_value(spec: ArgSpec, kind: type[ModulePass]) -> str | None:
+    """The first option whose value is not of its type, where the type is a plain one."""
+    types = {info.name: info.expected_type.strip(_QUOTES) for info in get_pass_option_infos(kind)}
+    for name, values in spec.parameters.items():
+        expected = types[name.replace("-", "_")]
+        if expected not in _PLAIN_TYPES:
+            continue
+        python_type, words = _PLAIN_TYPES[expected]
+        is_list = expected.startswith("tuple")
+        if (is_list or len(values) == 1) and all(isinstance(v, python_type) for v in values):
+            continue
+        given = ",".join(map(_spelled, values)) or "nothing"
+        shown = name.replace("_", "-")
+        return f"the option '{shown}' of pass '{spec.name}' takes {words}, not {given}"
+    return None
+
+
+def _spelled(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _load(name: str, factory: PassFactory) -> type[ModulePass]:

@@ -1,9 +1,9 @@
 """The `graph` dialect: a model's module hierarchy, kept as subgraphs and calls.
 
 A subgraph is named after the module that it came from (`@model.layers.0.mlp`) and may be placed
-on a device; values cross devices only through `graph.transfer`. Subgraphs form no cycle: they are
-structure, not recursion. The dialect holds hierarchy and placement and nothing else, so any
-dialect's ops may stand inside.
+on a device; the pass `place-devices` makes a `graph.transfer` of every value that crosses.
+Subgraphs form no cycle: they are structure, not recursion. The dialect holds hierarchy and
+placement and nothing else, so any dialect's ops may stand inside.
 
     graph.subgraph @model.layers.0.mlp on <npu>(%x: tensor<1x?x256xf32>) -> tensor<1x?x256xf32> {
       %y = mico.relu(%x) : (tensor<1x?x256xf32>) -> tensor<1x?x256xf32>
@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
     FunctionType,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -54,7 +55,7 @@ from xdsl.utils.exceptions import VerifyException
 from fewbit.dialects.traits import Canonicalizes
 from fewbit.ir.symbols import lookup
 
-_DEVICE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*(:\d+)?")
+_DEVICE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*(:(0|[1-9][0-9]*))?")
 
 
 class SubgraphCallable(CallableOpInterface):
@@ -85,7 +86,9 @@ class SubgraphOp(IRDLOperation):
     device = opt_prop_def(StringAttr)
     body = region_def("single_block")
 
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), SubgraphCallable())
+    traits = traits_def(
+        HasParent(ModuleOp), IsolatedFromAbove(), SymbolOpInterface(), SubgraphCallable()
+    )
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.graph import SubgraphOp
 from fewbit.errors import Error, InterpretError
@@ -198,7 +199,7 @@ class Frame:
             raise InterpretError("regions nest too deeply", place=place_of(op)) from e
         except MemoryError as e:
             raise InterpretError(f"out of memory: {e}", place=place_of(op)) from e
-        except (ValueError, IndexError, TypeError, ArithmeticError) as e:
+        except (VerifyException, ValueError, IndexError, TypeError, ArithmeticError) as e:
             raise InterpretError(f"cannot be evaluated: {e}", place=place_of(op)) from e
 
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType, ModuleOp
-from xdsl.ir import Operation, TypeAttribute
-from xdsl.parser import AttrParser, Parser, ParserState
+from xdsl.ir import AttributeInvT, Operation, SSAValue, TypeAttribute
+from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError as SpanError
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Input, Span
@@ -77,6 +77,9 @@ class SourceParser(Parser):
         self.constant_types: dict[str, TypeAttribute] = {}
         self.constant_scales: dict[str, str] = {}
         self.constant_zero_points: dict[str, str] = {}
+        self._given_scale = False
+        self._missing_scale: int | None = None
+        self._uses: dict[str, Span] = {}
         self._pending: list[Operation] = []
         self._ready: deque[Operation] = deque()
         self._depth = 0
@@ -85,10 +88,41 @@ class SourceParser(Parser):
         """Put `op` in front of the op that is being parsed."""
         self._pending.append(op)
 
+    def note_scale(self, *, given: bool, offset: int) -> None:
+        """Keep track of few-bit weights with and without a scale.
+
+        A text may leave out all scales, as the dialect's first examples did; then integers stand
+        for themselves. One that gives some and not others has lost one.
+        """
+        self._given_scale |= given
+        if not given and self._missing_scale is None:
+            self._missing_scale = offset
+        if self._given_scale and self._missing_scale is not None:
+            self.raise_error(
+                "a few-bit weight without its scale, in a text where others have theirs",
+                self._missing_scale,
+            )
+
+    def resolve_operand(
+        self, operand: UnresolvedOperand, type: AttributeInvT
+    ) -> SSAValue[AttributeInvT]:
+        self._uses.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
+    def _refuse_undefined(self) -> None:
+        for name in self.forward_ssa_references:
+            if name in self._uses:
+                self.raise_error(f"%{name} is used but not defined", self._uses[name])
+
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         if self._current_token.kind is MLIRTokenKind.EOF:
             return ModuleOp([])
-        module = super().parse_module(allow_implicit_module)
+        try:
+            module = super().parse_module(allow_implicit_module)
+        except SpanError as e:
+            if "used but not defined" in e.msg:
+                self._refuse_undefined()
+            raise
         # The last op of a text without `module { }` may still wait behind its helpers.
         module.body.block.add_ops(self._ready)
         return module

@@ -99,8 +99,10 @@ def _check_block(parent: Operation, block: Block, several: bool) -> None:
 def _check_own_rules(op: Operation, table: SymbolTable) -> None:
     try:
         _ask(op)
-    except Error as e:
+    except VerifyError as e:
         raise e.at(**vars(place_of(op))) from e.__cause__
+    except Error as e:
+        raise VerifyError(e.what, place=place_of(op), hint=e.hint) from e
     except Exception as e:
         # An op's verifier may trip over what it did not expect: that too is invalid IR.
         if _is_about_symbols(op):

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
-from typing_extensions import TypeVar
 from xdsl.ir import Operation
 
 OpT = TypeVar("OpT", bound=Operation)

@@ -1,38 +1,27 @@
-"""LeNet-5 in mixed precision, as text in the `mico` dialect.
+"""LeNet-5 as it is written today (LeCun et al., 1998): ReLU, max pooling, no padding.
 
-`lenet.mlir` is the network with its data left out (`dense<...>`); `lenet_text` fills the data in
-at random, so that the program parses, verifies and runs.
+Two convolutions and three linear layers, in the shapes of `lenet.mlir`, so that a recipe of five
+widths fits both.
 """
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
-from math import prod
-
-import numpy as np
-
-from fewbit.numerics import Width, pack, quantize_weight
-
-_ELIDED = re.compile(
-    r": tensor<(?P<shape>[\dx]+)x(?:f32|!mico\.int<(?P<bits>\d)>)> = dense<\.\.\.>"
-)
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
 
 
-def lenet_text(seed: int = 0) -> str:
-    """The text of LeNet with random weights; the same weights for the same seed."""
-    rng = np.random.default_rng(seed)
-    template = files("fewbit.models").joinpath("lenet.mlir").read_text(encoding="utf-8")
+class LeNet(nn.Module):
+    def __init__(self, in_channels: int = 1, classes: int = 10) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_channels, 6, 5)
+        self.conv2 = nn.Conv2d(6, 16, 5)
+        self.fc1 = nn.Linear(16 * 4 * 4, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, classes)
 
-    def fill(match: re.Match[str]) -> str:
-        shape = tuple(int(extent) for extent in match["shape"].split("x"))
-        values = rng.standard_normal(shape, dtype=np.float32) / np.float32(prod(shape[1:]) ** 0.5)
-        if match["bits"]:
-            width = Width.of(int(match["bits"]))
-            quantized = quantize_weight(values, width, granularity="tensor")
-            data = pack(quantized.values.reshape(shape[0], -1), width)
-        else:
-            data = values
-        return match[0].replace("...", f'"0x{data.tobytes().hex().upper()}"')
-
-    return _ELIDED.sub(fill, template)
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        x = F.relu(self.fc1(x.flatten(1)))
+        x = F.relu(self.fc2(x))
+        return self.fc3(x)

@@ -36,6 +36,7 @@ def quantize_activation(
     """
     array = finite_float32(x, "activation")
     width = Width.of(width)
+    formulas.check_mode(mode)
     scale_shape = activation_scale_shape(array.shape, granularity)
     runs = array.reshape(math.prod(scale_shape), math.prod(array.shape[len(scale_shape) :]))
     if scale is not None:

@@ -25,8 +25,7 @@ _SUM_BLOCK = 1 << 16
 def symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, Float32Array]:
     """Values and one scale per run, by the table of symmetric formulas."""
     _check_not_empty(runs)
-    if mode not in ("max", "mean"):
-        raise UsageError(f"there is no mode '{mode}'", hint="modes are 'max' and 'mean'")
+    check_mode(mode)
     uses_mean = mode == "mean" or width.bits <= 2
     found = mean_magnitude(runs) if uses_mean else max_magnitude(runs)
     magnitude: Float32Array = np.maximum(found, EPS)
@@ -84,6 +83,11 @@ def mean_magnitude(runs: Float32Array) -> Float32Array:
             block = runs[top : top + rows, left : left + _SUM_BLOCK]
             total[top : top + rows] += np.abs(block).astype(np.float64).sum(axis=1)
     return (total / length).astype(np.float32)
+
+
+def check_mode(mode: Mode) -> None:
+    if mode not in ("max", "mean"):
+        raise UsageError(f"there is no mode '{mode}'", hint="modes are 'max' and 'mean'")
 
 
 def check_asymmetric(width: Width) -> None:

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fewbit.errors import ShapeError, WidthError
+from fewbit.errors import ShapeError, UsageError, WidthError
 from fewbit.numerics import integer
 from fewbit.numerics.activations import quantize_activation
 from fewbit.numerics.arrays import Float32Array, Int32Array, float32
@@ -119,6 +119,14 @@ def _activation(
     zero_point: npt.ArrayLike | None,
 ) -> Float32Array | Quantized:
     """The layer's input, quantized if it is to be and is not yet."""
+    if (scale is not None or zero_point is not None) and (
+        width is None or isinstance(x, Quantized)
+    ):
+        reason = "without act_width" if width is None else "for an input that has its own"
+        raise UsageError(
+            f"act_scale or act_zero_point was given {reason}",
+            hint="they quantize a float input, to act_width bits",
+        )
     if not isinstance(x, Quantized):
         if width is None:
             return float32(x, "activation")

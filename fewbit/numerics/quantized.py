@@ -44,6 +44,7 @@ class Quantized:
             )
         if not self.width.holds(self.values):
             raise WidthError(f"some values do not fit {self.width} bits")
+        _check_zero_point(self.zero_point, self.width)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -89,6 +90,17 @@ def centered(values: IntArray, zero_point: npt.ArrayLike | None) -> IntArray:
 
 def _runs(values: IntArray, count: int) -> IntArray:
     return values.reshape(count, values.size // count if count else 0)
+
+
+def _check_zero_point(zero_point: Int32Array | None, width: Width) -> None:
+    if zero_point is None:
+        return
+    if width.is_binary or width.is_ternary:
+        raise WidthError(
+            f"{width} bits have no zero point", hint="zero points need a width of 2 to 8"
+        )
+    if not width.holds(zero_point):
+        raise WidthError(f"zero points must fit {width} bits, {width.qmin} to {width.qmax}")
 
 
 def _check_dtypes(tensor: Quantized) -> None:

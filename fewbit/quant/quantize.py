@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
-from xdsl.dialects.builtin import FloatAttr, TensorType, f32, i32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, TensorType, f32, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -35,6 +35,7 @@ from fewbit.ir.verify import verify
 from fewbit.numerics import Quantized, pack
 from fewbit.program import Program
 from fewbit.progress import progress
+from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme
 from fewbit.store import WeightStore
@@ -49,17 +50,22 @@ Layer = QuantizedLayerOp | EmbeddingOp
 def quantize(
     model: Program | nn.Module,
     recipe: RecipeLike,
-    calibration: Mapping[str, float] | None = None,
+    calibration: Calibration | Mapping[str, float] | None = None,
     *,
     example_inputs: Sequence[Any] = (),
     dynamic_shapes: Any = None,
 ) -> Program:
     """Quantize a program, or a PyTorch module traced on its example inputs."""
+    recipe = Recipe.of(recipe)
     if not isinstance(model, Program):
         from fewbit.frontends import import_model
+        from fewbit.quant.torch.prepare import quantizable_layers
 
+        # MiCo's lists go by the order in which a model registers its layers, not by that of calls.
+        if recipe.order is not None:
+            recipe = Recipe.by_name(recipe.resolve(list(quantizable_layers(model))))
         model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
-    return _Quantization(model, Recipe.of(recipe), calibration or {}).program()
+    return _Quantization(model, recipe, Calibration.of(calibration or {})).program()
 
 
 def layers(program: Program) -> dict[str, list[Layer]]:
@@ -89,7 +95,7 @@ class _Stored:
 
 
 class _Quantization:
-    def __init__(self, given: Program, recipe: Recipe, calibration: Mapping[str, float]) -> None:
+    def __init__(self, given: Program, recipe: Recipe, calibration: Calibration) -> None:
         self.given = given
         self.module = given.module.clone()
         self.calibration = calibration
@@ -154,6 +160,9 @@ class _Quantization:
             named["act_bits"] = scheme.act
             if scheme.static:
                 named["act_scale"] = self._static_scale(name, op)
+                if not scheme.symmetric:
+                    zero_point = self.calibration.zero_points[name]
+                    named["act_zero_point"] = self._scalar(IntegerAttr(zero_point, i32), op)
         operands = [op.operands[0], weight]
         if isinstance(op, QuantizedLayerOp):
             operands += [op.bias] if op.bias is not None else []
@@ -231,10 +240,15 @@ class _Quantization:
                 f"the recipe asks for a static scale of '{name}', and calibration gave none",
                 hint="pass calibration=fewbit.quant.calibrate(model, data, recipe)",
             )
-        scale = ArithConstantOp(FloatAttr(float(self.calibration[name]), f32))
-        scale.location = op.location
-        Rewriter.insert_op(scale, InsertPoint.before(op))
-        return scale.result
+        return self._scalar(FloatAttr(float(self.calibration[name]), f32), op)
+
+    def _scalar(
+        self, value: FloatAttr[Any] | IntegerAttr[IntegerType], before: Operation
+    ) -> SSAValue:
+        constant = ArithConstantOp(value)
+        constant.location = before.location
+        Rewriter.insert_op(constant, InsertPoint.before(before))
+        return constant.result
 
     def _drop_unused(self) -> None:
         """Reads of float weights that nothing uses any more, and those weights."""

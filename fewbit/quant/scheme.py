@@ -33,7 +33,7 @@ _GRAMMAR = (
     "write 'w<bits>a<bits>', then perhaps 'g<size>' and '-tensor', '-mean', '-static', '-asym'"
 )
 _TEXT = re.compile(
-    r"w(?P<weight>fp|[\d.]+)a(?P<act>fp|[\d.]+)(g(?P<group>\d+))?(?P<words>(-[a-z]*)*)"
+    r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?(?P<words>(-[a-z]*)*)"
 )
 _WORDS: dict[str, tuple[str, object]] = {
     "tensor": ("granularity", "tensor"),

@@ -1,50 +1,46 @@
 """Passes, one per file, by name.
 
-Each value of `PASSES` imports its pass when asked, so listing the passes loads none of them.
-`canonicalize`, `cse` and `dce` are xDSL's own and are not repeated here.
+The name of a pass is the name of its file and of its class: `fold-constants` is `FoldConstants` in
+`fold_constants.py`. Each value of `PASSES` imports its pass when asked, so listing the passes
+loads none of them. `canonicalize`, `cse` and `dce` are xDSL's own and are not repeated here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from xdsl.passes import ModulePass
 
-
-def _fold_constants() -> type[ModulePass]:
-    from fewbit.transforms.fold_constants import FoldConstants
-
-    return FoldConstants
-
-
-def _inline() -> type[ModulePass]:
-    from fewbit.transforms.inline import Inline
-
-    return Inline
-
-
-def _outline_subgraph() -> type[ModulePass]:
-    from fewbit.transforms.outline_subgraph import OutlineSubgraph
-
-    return OutlineSubgraph
-
-
-def _place_devices() -> type[ModulePass]:
-    from fewbit.transforms.place_devices import PlaceDevices
-
-    return PlaceDevices
+NAMES = (
+    "constants-to-arith",
+    "fold-constants",
+    "inline",
+    "lower-activation-quant",
+    "lower-attention",
+    "lower-bit-conv",
+    "lower-bit-linear",
+    "lower-bundles",
+    "lower-elementwise",
+    "lower-embedding",
+    "lower-few-bit-types",
+    "lower-layout",
+    "lower-norm",
+    "lower-pool",
+    "lower-quantization",
+    "outline-subgraph",
+    "place-devices",
+    "symbol-dce",
+    "unpack-weights",
+)
 
 
-def _symbol_dce() -> type[ModulePass]:
-    from fewbit.transforms.symbol_dce import SymbolDce
+def _loader(name: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        module = import_module(f"{__name__}.{name.replace('-', '_')}")
+        return getattr(module, "".join(word.capitalize() for word in name.split("-")))
 
-    return SymbolDce
+    return load
 
 
-PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    "fold-constants": _fold_constants,
-    "inline": _inline,
-    "outline-subgraph": _outline_subgraph,
-    "place-devices": _place_devices,
-    "symbol-dce": _symbol_dce,
-}
+PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: _loader(name) for name in NAMES}

@@ -3,7 +3,8 @@
 An op folds when it has no effect and refers to no symbol, and all that it uses are constants:
 `arith.constant`, or `mico.get_constant` of data that stands in the module. Folding one op may
 make the next foldable. Constants must not swell the module, so all folds together may add at
-most `max_bytes`, counting constants that die with their last user as bytes saved.
+most `max_bytes`, counting constants that die with their last user as bytes saved. A splat counts
+as one element, which is what the text holds of it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from fewbit.dialects import mico
-from fewbit.errors import Error
 from fewbit.interpreter import evaluate_op
 from fewbit.interpreter.constants import read_constant
 from fewbit.interpreter.values import Value, bit_width, dtype_of, element_type, shape_of
@@ -72,20 +72,21 @@ class FoldConstantOp(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not _is_foldable(op):
             return
+        # What takes much more memory than it is made of is not even computed.
+        constant_operands = [v for v in op.operands if _attribute(v) is not None]
+        if _bytes_of(op.results) > self.budget + _bytes_of(constant_operands):
+            return
+        folded = _evaluate(op)
+        if folded is None:
+            return
         dying = _constants_only_for(op)
-        growth = _size(r.type for r in op.results) - _size(r.type for c in dying for r in c.results)
+        growth = sum(map(_stored_bytes, folded)) - sum(_stored_bytes(c.value) for c in dying)
         if growth > self.budget:
             return
-        try:
-            values = evaluate_op(op, [_value(operand) for operand in op.operands])
-        except Error:
-            # The interpreter does not know the op, or its outcome is undefined.
-            return
         self.budget -= growth
-        constants = [
-            arith.ConstantOp(make_constant(value, result.type))
-            for value, result in zip(values, op.results, strict=True)
-        ]
+        constants = [arith.ConstantOp(attribute) for attribute in folded]
+        for constant in constants:
+            constant.location = op.location
         rewriter.replace(op, constants, [constant.result for constant in constants])
         for constant in dying:
             rewriter.erase(constant)
@@ -102,6 +103,17 @@ def make_constant(value: Value, type: Attribute) -> ConstantAttr:
     if isinstance(type, IntegerType | IndexType):
         return IntegerAttr(int(value), cast(IntegerType, type))
     return FloatAttr(float(value), cast(AnyFloat, type))
+
+
+def _evaluate(op: Operation) -> list[ConstantAttr] | None:
+    """The op's results; None where they cannot be told."""
+    try:
+        values = evaluate_op(op, [_value(operand) for operand in op.operands])
+        return [make_constant(v, r.type) for v, r in zip(values, op.results, strict=True)]
+    except Exception:
+        # The interpreter does not know the op, or its outcome is undefined; the functions of
+        # other dialects may say so in their own ways. An op that is not folded is still right.
+        return None
 
 
 def _is_foldable(op: Operation) -> bool:
@@ -169,6 +181,16 @@ def _constants_only_for(op: Operation) -> list[arith.ConstantOp]:
     ]
 
 
-def _size(types: Iterable[Attribute]) -> int:
-    """Bytes of constants of these types."""
+def _bytes_of(values: Iterable[SSAValue]) -> int:
+    """Bytes of values in memory."""
+    types = [value.type for value in values]
     return sum(math.prod(cast(tuple[int, ...], shape_of(t))) * dtype_of(t).itemsize for t in types)
+
+
+def _stored_bytes(attribute: Attribute) -> int:
+    """Bytes that a constant adds to the module."""
+    if not isinstance(attribute, DenseIntOrFPElementsAttr):
+        return dtype_of(cast(IntegerAttr | FloatAttr, attribute).type).itemsize
+    data = attribute.data.data
+    element = data[: dtype_of(element_type(attribute.get_type())).itemsize]
+    return len(element) if data == element * (len(data) // max(len(element), 1)) else len(data)

@@ -35,6 +35,8 @@ class Inline(ModulePass):
     """Names, or patterns after `re:`, of the callees to inline; all when empty."""
     across_devices: bool = False
     """Inline callees that are placed on another device than their caller, too."""
+    default: str = "cpu"
+    """The device of functions, as in `place-devices`."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         only = [NamePattern.parse(text) for text in self.only]
@@ -66,15 +68,14 @@ class Inline(ModulePass):
     def _wanted(self, caller: Callable, callee: Callable, only: list[NamePattern]) -> bool:
         if only and not any(p.selects(callee.sym_name.data) for p in only):
             return False
-        return self.across_devices or _on_one_device(caller, callee)
+        return self.across_devices or self._on_one_device(caller, callee)
 
-
-def _on_one_device(caller: Callable, callee: Callable) -> bool:
-    """A subgraph without a device runs where its caller does; functions run on the host."""
-    device = caller.device_name if isinstance(caller, graph.SubgraphOp) else None
-    if isinstance(callee, func.FuncOp):
-        return device is None
-    return callee.device_name is None or callee.device_name == device
+    def _on_one_device(self, caller: Callable, callee: Callable) -> bool:
+        """A subgraph without a device runs where its caller does; functions on the default."""
+        here = self.default if isinstance(caller, func.FuncOp) else caller.device_name
+        if isinstance(callee, func.FuncOp):
+            return here in (None, self.default)
+        return callee.device_name in (None, here)
 
 
 def _calls_in(caller: Callable) -> Iterator[Call]:

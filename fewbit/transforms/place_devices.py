@@ -18,7 +18,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from fewbit.dialects.graph import SubgraphOp, TransferOp
+from fewbit.dialects.graph import (
+    _DEVICE_NAME,  # pyright: ignore[reportPrivateUsage]
+    SubgraphOp,
+    TransferOp,
+)
 from fewbit.errors import Place, UsageError
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.ir.walk import nested_ops, walk
@@ -40,6 +44,7 @@ class PlaceDevices(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         subgraphs = [o for o in nested_ops(op) if isinstance(o, SubgraphOp)]
         names = [subgraph.sym_name.data for subgraph in subgraphs]
+        _require_device(self.default, f"the option default='{self.default}'")
         rules = [_parse_rule(text) for text in self.rules]
         for pattern, _ in rules:
             pattern.require_match(names, self.name)
@@ -60,7 +65,18 @@ def _parse_rule(text: str) -> tuple[NamePattern, str]:
             place=Place(stage=PlaceDevices.name),
             hint="write pattern=device, as in model.layers.0=npu or re:.*attn.*=gpu:1",
         )
+    _require_device(device, f"the rule '{text}'")
     return NamePattern.parse(pattern), device
+
+
+def _require_device(device: str, source: str) -> None:
+    if _DEVICE_NAME.fullmatch(device):
+        return
+    raise UsageError(
+        f"'{device}' is not a device name, in {source}",
+        place=Place(stage=PlaceDevices.name),
+        hint="names are such as cpu, npu or gpu:1",
+    )
 
 
 def _remove(transfer: TransferOp) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from xdsl.universe import Universe
 
 from fewbit.cli import main
+from fewbit.cli.export_dialect import Format, export
 from fewbit.cli.guard import guarded
 from fewbit.dialects.export.irdl import export_irdl
 from fewbit.dialects.export.tablegen import export_tablegen
 from fewbit.dialects.graph import Graph
+from fewbit.errors import UnsupportedError
 
 
 def test_irdl_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,6 +37,8 @@ def test_tablegen_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["zzz"], 2, "known dialects: "),
         (["mico", "--format", "xml"], 2, "xml"),
         (["arith"], 1, "arith.fastmath"),
+        (["builtin"], 1, "has no dialect in its name"),
+        (["tensor", "-f", "tablegen"], 1, "op 'tensor."),
     ],
 )
 def test_mistakes(
@@ -47,3 +53,13 @@ def test_an_output_that_cannot_be_written(
 ) -> None:
     assert guarded(main.run, ["export-dialect", "graph", "-o", str(tmp_path)]) == 1
     assert "it is a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", Format)
+def test_every_dialect_is_exported_or_refused_in_words(format: Format) -> None:
+    exported: set[str] = set()
+    for name, load in Universe.get_multiverse().all_dialects.items():
+        with suppress(UnsupportedError):
+            export(load(), format)
+            exported.add(name)
+    assert exported >= {"graph", "mico"}

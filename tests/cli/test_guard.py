@@ -79,10 +79,11 @@ def test_an_interrupt_exits_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_a_reader_that_goes_away_makes_no_noise() -> None:
+@pytest.mark.parametrize("printer", ["print", "rich.console.Console().print"])
+def test_a_reader_that_goes_away_makes_no_noise(printer: str) -> None:
     code = (
-        "import sys; from fewbit.cli.guard import guarded\n"
-        "def main(argv):\n    for i in range(100000): print(i)\n"
+        "import sys, rich.console; from fewbit.cli.guard import guarded\n"
+        f"def main(argv):\n    for i in range(100000): {printer}(i)\n"
         "sys.exit(guarded(main, []))"
     )
     writer = subprocess.Popen(
@@ -95,3 +96,31 @@ def test_a_reader_that_goes_away_makes_no_noise() -> None:
     with writer.stderr:
         assert writer.stderr.read() == ""
     assert writer.wait() == 141
+
+
+def test_other_ways_to_exit_pass_through() -> None:
+    with pytest.raises(SystemExit):
+        run(SystemExit(3))
+
+
+OUTPUTS = {
+    "full": (">/dev/full", "error: cannot write the output: No space left on device\n"),
+    "closed": (">&-", "error: the standard output is closed\nhint: "),
+}
+
+
+@pytest.mark.parametrize("lines", [1, 100_000])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_an_output_that_takes_nothing_is_an_ordinary_error(output: str, lines: int) -> None:
+    redirection, message = OUTPUTS[output]
+    code = (
+        "import sys; from fewbit.cli.guard import guarded\n"
+        f"sys.exit(guarded(lambda argv: [print(i) for i in range({lines})] and 0, []))"
+    )
+    command = f'exec "$0" -c "$1" {redirection}'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, code], stderr=subprocess.PIPE, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(message)
+    assert "Traceback" not in done.stderr

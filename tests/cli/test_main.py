@@ -57,8 +57,9 @@ def test_every_verb_has_help(verb_name: str, capsys: pytest.CaptureFixture[str])
     assert f"Usage: fewbit {verb_name}" in capsys.readouterr().out
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(main.run, ["--version"]) == 0
+@pytest.mark.parametrize("argv", [["--version"], ["doctor", "--version"]])
+def test_version(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(main.run, argv) == 0
     assert capsys.readouterr().out == f"fewbit {fewbit.__version__}\n"
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from fewbit.cli import opt
 from fewbit.cli.guard import guarded
 from fewbit.ir.parse import parse_module
+from fewbit.progress import SHOW_AFTER_SECONDS
 
 GOOD = "func.func @f(%x: i32) -> i32 {\n  func.return %x : i32\n}\n"
 INVALID = "func.func @f() {\n  func.call @g() : () -> ()\n  func.return\n}\n"
@@ -130,6 +133,33 @@ def test_timings_go_to_stderr(good: Path, capsys: pytest.CaptureFixture[str]) ->
     shown = capsys.readouterr()
     assert "s  cse\n" in shown.err
     assert "total" not in shown.out
+
+
+def test_verbose_says_each_pass_with_its_time(
+    good: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(good, "-v", "-p", "cse,fold-constants{max-bytes=5}") == 0
+    shown = capsys.readouterr()
+    first, second = shown.err.splitlines()
+    assert re.fullmatch(r"cse: \d+\.\d\d s", first)
+    assert re.fullmatch(r"fold-constants\{max.bytes=5\}: \d+\.\d\d s", second)
+    assert "cse" not in shown.out
+
+
+@pytest.mark.parametrize(("flags", "shown"), [([], True), (["-q"], False), (["-v", "-q"], False)])
+def test_long_work_shows_progress_unless_quiet(
+    flags: list[str],
+    shown: bool,
+    good: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def slow(*_: object) -> None:
+        time.sleep(SHOW_AFTER_SECONDS + 0.3)
+
+    monkeypatch.setattr("fewbit.cli.stages._apply", slow)
+    assert run(good, "-p", "cse,dce", *flags) == 0
+    assert (f"Working on {good}: 33% (1 of 3)" in capsys.readouterr().err) == shown
 
 
 def test_unknown_ops_need_permission(tmp_path: Path) -> None:

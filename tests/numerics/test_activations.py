@@ -157,6 +157,11 @@ def test_calls_that_make_no_sense():
         quantize_activation(x, 8, scale=1.0, symmetric=False)
     with pytest.raises(UsageError, match="no granularity 'channel'"):
         quantize_activation(x, 8, granularity="channel")  # pyright: ignore[reportArgumentType]
+    for scale in (None, 1.0):
+        with pytest.raises(UsageError, match="no mode 'nonsense'"):
+            quantize_activation(x, 8, mode="nonsense", scale=scale)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match="no mode 'nonsense'"):
+        quantize_activation(x, 8, mode="nonsense", symmetric=False)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ShapeError, match="scalar"):
         quantize_activation(1.0, 8)
     with pytest.raises(Error, match="positive"):

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbit.errors import ShapeError, WidthError
+from fewbit.errors import ShapeError, UsageError, WidthError
 from fewbit.numerics import (
     WIDTHS,
     Quantized,
@@ -363,6 +363,19 @@ def test_layers_refuse_what_does_not_fit():
         bitconv1d(image, kernel)
     with pytest.raises(ShapeError, match="input channels"):
         bitconv2d(image[:, :2], kernel, None, 8)
+
+
+def test_layers_refuse_static_scales_that_they_would_not_use():
+    x, q = normal(0, 2, 8), quantize_weight(normal(1, 3, 8), 4)
+    image, kernel = normal(2, 2, 3, 5, 5), quantize_weight(normal(3, 4, 3, 3, 3), 4)
+    with pytest.raises(UsageError, match="without act_width"):
+        bitlinear(x, q, act_scale=123.0)
+    with pytest.raises(UsageError, match="without act_width"):
+        bitconv2d(image, kernel, act_zero_point=1)
+    with pytest.raises(UsageError, match="has its own"):
+        bitlinear(quantize_activation(x, 8), q, act_width=8, act_scale=1.0)
+    with pytest.raises(UsageError, match="act_scale"):
+        bitlinear(quantize_activation(x, 8), q, act_scale=1.0)
 
 
 def test_layers_refuse_a_reduction_that_could_overflow():

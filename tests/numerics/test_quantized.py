@@ -59,6 +59,22 @@ def test_values_outside_the_width_are_refused():
         Quantized(np.array([0], np.int8), np.ones((), np.float32), None, Width.of(1))
 
 
+@pytest.mark.parametrize(("width", "zero"), [(4, 1000), (4, 8), (4, -9), (2, 2), (8, -129)])
+def test_zero_points_outside_the_width_are_refused(width: int, zero: int):
+    with pytest.raises(WidthError, match=f"zero points must fit {width} bits"):
+        Quantized(
+            np.ones(2, np.int8), np.ones((), np.float32), np.array(zero, np.int32), Width.of(width)
+        )
+
+
+@pytest.mark.parametrize("width", [1, 1.58])
+def test_the_narrowest_widths_have_no_zero_point(width: float):
+    with pytest.raises(WidthError, match="have no zero point"):
+        Quantized(
+            np.ones(2, np.int8), np.ones((), np.float32), np.array(1, np.int32), Width.of(width)
+        )
+
+
 def test_types_are_fixed():
     one = np.ones((), np.float32)
     with pytest.raises(WidthError, match="values are int8, not int32"):

@@ -2,8 +2,15 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
+from xdsl.transforms.canonicalize import CanonicalizePass
+
+from fewbit.ir.context import make_context
+from fewbit.ir.locations import place_of
+from fewbit.ir.parse import parse_module
+from fewbit.ir.walk import nested_ops
 
 RunPasses = Callable[[str, str], str]
 
@@ -179,3 +186,70 @@ def test_arithmetic_folds_beside_layers(run_passes: RunPasses):
     )
     assert "arith.constant 4 : i32" in text
     assert "arith.addi" not in text
+
+
+def refining(name: str, attributes: str, *types: str) -> str:
+    """A chain of one kind of op through these types."""
+    ops = [op(name, attributes, f"(tensor<{a}>) -> tensor<{b}>") for a, b in pairwise(types)]
+    return chain(*ops, argument=f"tensor<{types[0]}>", result=f"tensor<{types[-1]}>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        refining("relu", "", "?xf32", "?xf32", "4xf32"),
+        refining("relu6", "", "?xf32", "?xf32", "4xf32"),
+        refining("transpose", "{permutation = [1, 0]}", "2x3xf32", "3x?xf32", "5x3xf32"),
+        refining("reshape", "", "2x3xf32", "?xf32", "4x2xf32"),
+        chain(
+            op("relu", "", "(tensor<2xf32>) -> tensor<?xf32>"),
+            op("relu6", "", "(tensor<?xf32>) -> tensor<5xf32>"),
+            argument="tensor<2xf32>",
+            result="tensor<5xf32>",
+        ),
+    ],
+)
+def test_what_would_change_a_type_or_contradict_itself_stays(run_passes: RunPasses, text: str):
+    assert ops_left(run_passes(text, "canonicalize")) == ops_left(text)
+
+
+def test_parts_of_a_bundle_whose_types_differ_stay(run_passes: RunPasses):
+    q = "!mico.qtensor<tensor<2x4x!mico.int<4>>, scale: tensor<2xf32>>"
+    text = run_passes(
+        f"""
+        func.func @main(%w: tensor<2x4x!mico.int<4>>, %s: tensor<2xf32>)
+            -> tensor<?x4x!mico.int<4>> {{
+          %q = mico.bundle(%w, %s) : (tensor<2x4x!mico.int<4>>, tensor<2xf32>) -> {q}
+          %v, %t = mico.unbundle(%q) : ({q}) -> (tensor<?x4x!mico.int<4>>, tensor<2xf32>)
+          func.return %v : tensor<?x4x!mico.int<4>>
+        }}""",
+        "canonicalize",
+    )
+    assert "mico.unbundle" in text
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        chain(op("relu"), op("relu6")),
+        chain(
+            transpose("[1, 2, 0]", "2x3x4xf32", "3x4x2xf32"),
+            transpose("[2, 1, 0]", "3x4x2xf32", "2x4x3xf32"),
+            result="tensor<2x4x3xf32>",
+        ),
+        chain(
+            reshape("2x3x4xf32", "6x4xf32"), reshape("6x4xf32", "24xf32"), result="tensor<24xf32>"
+        ),
+        chain(
+            f"graph.transfer {{}} from <cpu> to <npu> : {T}",
+            f"graph.transfer {{}} from <npu> to <gpu> : {T}",
+        ),
+    ],
+)
+def test_what_takes_the_place_of_an_op_has_its_location_and_name(second: str):
+    module = parse_module(second.replace("%2", "%kept"), "net.mlir")
+    CanonicalizePass().apply(make_context(), module)
+    (left,) = (o for o in nested_ops(module) if o.name.startswith(("mico.", "graph.")))
+    assert place_of(left).file == "net.mlir"
+    assert place_of(left).line == 3
+    assert left.results[0].name_hint == "kept"

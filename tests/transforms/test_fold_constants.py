@@ -1,11 +1,13 @@
 import re
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, bf16, f16, f32, f64, i1, i8
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
 
 from fewbit.interpreter.constants import read_constant
 from fewbit.interpreter.values import dtype_of
@@ -195,14 +197,17 @@ def test_constants_grow_up_to_the_limit_and_not_beyond(run_passes: RunPasses):
     assert "linalg.broadcast" in run_passes(BROADCAST, f"fold-constants{{max-bytes={GROWTH - 1}}}")
 
 
+VARIED = f"dense<{[float(i) for i in range(64)]}>"
+
+
 def test_limit_holds_for_all_folds_together(run_passes: RunPasses):
-    text = """
-    func.func @main() -> (tensor<64xf32>, tensor<64xf32>) {
-      %k = arith.constant dense<1.0> : tensor<64xf32>
+    text = f"""
+    func.func @main() -> (tensor<64xf32>, tensor<64xf32>) {{
+      %k = arith.constant {VARIED} : tensor<64xf32>
       %a = arith.addf %k, %k : tensor<64xf32>
       %b = arith.mulf %k, %k : tensor<64xf32>
       func.return %a, %b : tensor<64xf32>, tensor<64xf32>
-    }"""
+    }}"""
     assert re.findall(r"arith\.(\w+)f", run_passes(text, "fold-constants{max-bytes=255}")) == [
         "add",
         "mul",
@@ -212,16 +217,61 @@ def test_limit_holds_for_all_folds_together(run_passes: RunPasses):
 
 
 def test_limit_counts_what_was_folded_before(run_passes: RunPasses):
-    text = """
-    func.func @main() -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
-      %k = arith.constant dense<1.0> : tensor<64xf32>
+    text = f"""
+    func.func @main() -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {{
+      %k = arith.constant {VARIED} : tensor<64xf32>
       %a = arith.addf %k, %k : tensor<64xf32>
       %b = arith.mulf %k, %k : tensor<64xf32>
       func.return %a, %b, %k : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
-    }"""
+    }}"""
     folded = run_passes(text, "fold-constants{max-bytes=511}")
     assert "arith.addf" not in folded
     assert "arith.mulf" in folded
+
+
+SPLAT_AND_ROW = f"""
+func.func @main() -> tensor<512x64xf32> {{
+  %k = arith.constant dense<1.0> : tensor<512x64xf32>
+  %v = arith.constant {VARIED} : tensor<64xf32>
+  %e = tensor.empty() : tensor<512x64xf32>
+  %b = linalg.broadcast ins(%v : tensor<64xf32>) outs(%e : tensor<512x64xf32>) dimensions = [0]
+  %s = arith.addf %k, %b : tensor<512x64xf32>
+  func.return %s : tensor<512x64xf32>
+}}"""
+
+
+def test_splat_that_dies_saves_one_element(run_passes: RunPasses):
+    growth = 512 * 64 * 4 - 64 * 4
+    folded = run_passes(SPLAT_AND_ROW, f"fold-constants{{max-bytes={growth - 1}}}")
+    assert "linalg.broadcast" in folded
+    assert "arith.addf" in folded
+    assert len(folded) < 2 * len(SPLAT_AND_ROW)
+    assert "arith.addf" not in run_passes(SPLAT_AND_ROW, f"fold-constants{{max-bytes={growth}}}")
+
+
+def test_splat_result_takes_one_element(run_passes: RunPasses):
+    text = """
+    func.func @main() -> (tensor<512x64xf32>, tensor<512x64xf32>) {
+      %k = arith.constant dense<1.0> : tensor<512x64xf32>
+      %s = arith.addf %k, %k : tensor<512x64xf32>
+      func.return %s, %k : tensor<512x64xf32>, tensor<512x64xf32>
+    }"""
+    assert "arith.addf" in run_passes(text, "fold-constants{max-bytes=3}")
+    assert "dense<2.000000e+00>" in run_passes(text, "fold-constants{max-bytes=4}")
+
+
+@pytest.mark.parametrize("exception", [VerifyException("odd"), ZeroDivisionError(), IndexError()])
+def test_op_that_cannot_be_evaluated_stays(
+    run_passes: RunPasses, exception: Exception, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> NoReturn:
+        raise exception
+
+    monkeypatch.setattr("fewbit.transforms.fold_constants.evaluate_op", fail)
+    text = function(
+        "%a = arith.constant 2 : i32", "%b = arith.addi %a, %a : i32", returns="%b", type="i32"
+    )
+    assert "arith.addi" in run_passes(text, "fold-constants")
 
 
 def test_shrinking_is_always_allowed(run_passes: RunPasses):

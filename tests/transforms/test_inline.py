@@ -220,3 +220,22 @@ def test_idempotent(run_passes: RunPasses):
         subgraph("model", "model.a") + subgraph("model.a", device="npu") + main("model"), "inline"
     )
     assert run_passes(once, "inline") == once
+
+
+def test_functions_are_on_the_default_device(run_passes: RunPasses):
+    placed = run_passes(subgraph("near") + main("near"), "place-devices,inline")
+    assert calls(placed) == []
+    elsewhere = subgraph("s", device="dsp") + main("s")
+    assert calls(run_passes(elsewhere, "inline")) == ["s"]
+    assert calls(run_passes(elsewhere, "inline{default=dsp}")) == []
+
+
+def test_function_called_from_another_device_stays(run_passes: RunPasses):
+    host = f"func.func private @host(%x: {T}) -> {T} {{ func.return %x : {T} }}\n"
+    caller = f"""
+    graph.subgraph @s on <{{}}>(%x: {T}) -> {T} {{{{
+      %y = func.call @host(%x) : {CALL}
+      graph.return %y : {T}
+    }}}}"""
+    assert calls(run_passes(host + caller.format("npu"), "inline")) == ["host"]
+    assert calls(run_passes(host + caller.format("cpu"), "inline")) == []

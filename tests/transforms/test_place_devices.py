@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fewbit.errors import UsageError, VerifyError
+from fewbit.errors import UsageError
 
 RunPasses = Callable[[str, str], str]
 
@@ -174,6 +174,15 @@ def test_malformed_rule(run_passes: RunPasses, rule: str):
         run_passes(CHAIN, f'place-devices{{rules="{rule}"}}')
 
 
-def test_device_name_that_is_none(run_passes: RunPasses):
-    with pytest.raises(VerifyError, match="not a device name"):
-        run_passes(CHAIN, 'place-devices{rules="net=n p u"}')
+@pytest.mark.parametrize(
+    ("options", "source"),
+    [
+        ('rules="net=n p u"', "the rule 'net=n p u'"),
+        ('rules="net.a=npu","net.b=9bad"', "the rule 'net.b=9bad'"),
+        ('default=""', "the option default=''"),
+        ('rules="net=npu" default="9bad"', "the option default='9bad'"),
+    ],
+)
+def test_device_name_that_is_none(run_passes: RunPasses, options: str, source: str):
+    with pytest.raises(UsageError, match=f"is not a device name, in {source}"):
+        run_passes(CHAIN, f"place-devices{{{options}}}")

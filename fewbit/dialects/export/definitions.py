@@ -65,10 +65,19 @@ def is_type(definition: type[Attribute]) -> bool:
 
 def mnemonic(definition: type[Attribute] | type[IRDLOperation]) -> str:
     """The name without that of the dialect."""
-    return definition.name.split(".", 1)[1]
+    _, dot, name = definition.name.partition(".")
+    if not dot:
+        raise UnsupportedError(
+            f"{definition.name} has no dialect in its name and cannot be exported"
+        )
+    return name
 
 
 def is_of(dialect: Dialect, definition: type[Attribute]) -> bool:
+    if not hasattr(definition, "name"):
+        raise UnsupportedError(
+            f"{definition.__name__} is a family of types or attributes, which cannot be exported"
+        )
     return definition.name.startswith(f"{dialect.name}.")
 
 

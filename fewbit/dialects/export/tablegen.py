@@ -146,6 +146,12 @@ class _Writer:
         return _record(f"def {self._prefix}_{definition.__name__} : {base}", lines)
 
     def operation(self, definition: type[IRDLOperation], op_def: OpDef) -> list[str]:
+        try:
+            return self._operation(definition, op_def)
+        except UnsupportedError as e:
+            raise e.at(op=op_def.name) from e
+
+    def _operation(self, definition: type[IRDLOperation], op_def: OpDef) -> list[str]:
         if op_def.successors:
             raise UnsupportedError(f"{op_def.name} has successors, which are not exported")
         lines = _documentation(definition)

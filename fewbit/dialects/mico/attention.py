@@ -9,6 +9,7 @@ tokens, whose scales differ, and is therefore one of floats: the rounded values 
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr, i1
@@ -35,7 +36,6 @@ from fewbit.dialects.mico.constraints import (
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape, broadcast, compatible, require, show
 from fewbit.dialects.mico.syntax import LayerOp
 from fewbit.dialects.mico.types import element_type, is_float_tensor, shape_of, tensor
-from fewbit.errors import Error
 from fewbit.numerics.integer import check_accumulator
 
 
@@ -97,13 +97,12 @@ class AttentionOp(LayerOp):
         require(scores, broadcast(scores, shape_of(mask)), "scores with the mask")
 
     def _verify_widths(self, head_size: int) -> None:
+        if self.scale is not None and not isfinite(self.scale.value.data):
+            raise VerifyException("scale is a finite number")
         for name in ("query_bits", "key_bits", "value_bits", "score_bits"):
             check_width(name, getattr(self, name))
         if (self.query_bits is None) != (self.key_bits is None):
             raise VerifyException("query_bits and key_bits go together: the product is of integers")
         if self.query_bits is None or self.key_bits is None or head_size == DYNAMIC:
             return
-        try:
-            check_accumulator(head_size, read_width(self.query_bits), read_width(self.key_bits))
-        except Error as e:
-            raise VerifyException(e.what) from None
+        check_accumulator(head_size, read_width(self.query_bits), read_width(self.key_bits))

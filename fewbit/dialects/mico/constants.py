@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
     Float32Type,
     IntegerType,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -37,7 +38,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure, SymbolOpInterface, SymbolUserOpInterface
+from xdsl.traits import HasParent, Pure, SymbolOpInterface, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
@@ -49,6 +50,9 @@ from fewbit.ir.parse import SourceParser
 from fewbit.ir.symbols import lookup
 from fewbit.numerics.packing import row_bytes
 from fewbit.numerics.widths import Width
+
+MAX_INLINE = 1 << 24
+"""Elements of a few-bit constant whose data may stand in text."""
 
 
 class NamesItsScale(SymbolUserOpInterface):
@@ -80,7 +84,7 @@ class ConstantOp(IRDLOperation):
     scale = opt_prop_def(FlatSymbolRefAttrConstr)
     zero_point = opt_prop_def(FlatSymbolRefAttrConstr)
 
-    traits = traits_def(SymbolOpInterface(), NamesItsScale())
+    traits = traits_def(HasParent(ModuleOp), SymbolOpInterface(), NamesItsScale())
 
     def __init__(
         self,
@@ -141,8 +145,9 @@ class ConstantOp(IRDLOperation):
         zero_point = _parse_symbol_clause(parser, "zero_point")
         attributes = parser.parse_optional_attr_dict()
         if isinstance(parser, SourceParser):
-            if element_width(type) is not None and scale is None:
-                scale = _unit_scale(parser, name)
+            if element_width(type) is not None:
+                parser.note_scale(given=scale is not None, offset=type_position)
+                scale = scale or _unit_scale(parser, name, type_position)
             parser.constant_types[name] = type
             if scale is not None:
                 parser.constant_scales[name] = scale
@@ -255,6 +260,10 @@ def _parse_few_bit(
 
     from fewbit.numerics.packing import pack
 
+    if prod(shape) > MAX_INLINE:
+        parser.raise_error(
+            f"{show(shape)} is too much to write out as text; keep it in a weight store", position
+        )
     with parser.in_angle_brackets():
         if (text := parser.lexer.input.at(parser.pos) or "") == '"':
             packed = PackedAttr(parse_hex(parser))
@@ -272,16 +281,18 @@ def _parse_few_bit(
         values = np.broadcast_to(values, (prod(shape),))
     try:
         rows = values.reshape(shape[0] if shape else 1, -1)
-        if rows.min() < -128 or rows.max() > 127:
-            parser.raise_error(f"an integer does not fit into {width} bits", position)
-        return PackedAttr(pack(rows.astype(np.int8), width).tobytes())
+        return PackedAttr(pack(rows, width).tobytes())
     except Error as e:
-        parser.raise_error(e.what, position)
+        hint = f" ({e.hint})" if e.hint else ""
+        parser.raise_error(f"{e.what}{hint}", position)
 
 
 def _parse_nested(parser: Parser, shape: tuple[int, ...], numbers: list[int]) -> None:
     if parser.parse_optional_punctuation("[") is None:
-        numbers.append(parser.parse_integer(allow_boolean=False))
+        number = parser.parse_integer(allow_boolean=False)
+        if not -128 <= number <= 127:
+            parser.raise_error(f"{number} does not fit into 8 bits")
+        numbers.append(number)
         return
     if not shape:
         parser.raise_error("the data is nested deeper than the type")
@@ -299,9 +310,11 @@ def _parse_nested(parser: Parser, shape: tuple[int, ...], numbers: list[int]) ->
         parser.raise_error(f"expected {shape[0]} entries, not {count}")
 
 
-def _unit_scale(parser: SourceParser, name: str) -> str:
+def _unit_scale(parser: SourceParser, name: str, position: int) -> str:
     one = DenseIntOrFPElementsAttr.from_list(TensorType(f32, []), [1.0])
     scale = f"{name}.scale"
+    if scale in parser.constant_types:
+        parser.raise_error(f"@{name} does not name its scale; add: scale @{scale}", position)
     parser.emit_before(ConstantOp(scale, TensorType(f32, []), one))
     parser.constant_types[scale] = TensorType(f32, [])
     return scale

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     FloatAttr,
+    IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -38,11 +39,13 @@ AnyTensor = AnyTensorTypeConstr
 FloatTensor = TensorType.constr(AnyFloatConstr)
 IntTensor = TensorType.constr(base(IntegerType))
 FewBitTensor = TensorType.constr(FewBit)
+IndexTensor = TensorType.constr(base(IntegerType) | base(IndexType))
 AccumulatorTensor = TensorType.constr(_I32)
 FloatOrFewBitTensor = TensorType.constr(AnyFloatConstr | FewBit)
 FloatOrAccumulatorTensor = TensorType.constr(AnyFloatConstr | _I32)
 
 Scale = base(Float32Type) | TensorType.constr(base(Float32Type))
+Int32 = _I32 | TensorType.constr(_I32)
 ZeroPoint = base(IntegerType) | TensorType.constr(base(IntegerType))
 
 I32 = cast(AttrConstraint[Integer], IntegerAttr.constr(_I32))

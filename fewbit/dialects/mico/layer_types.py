@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import check_zero_point
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape, granularity, require, size
-from fewbit.dialects.mico.types import element_width, is_float_tensor, shape_of
-from fewbit.errors import Error
+from fewbit.dialects.mico.types import element_type, element_width, is_float_tensor, shape_of
 from fewbit.numerics.integer import check_accumulator
 from fewbit.numerics.widths import Width
 
@@ -39,6 +39,9 @@ class LayerTypes:
         """Check everything but the result's shape; `rows` is the shape of activation scales."""
         if self.bias is not None:
             require(shape_of(self.weight)[:1], shape_of(self.bias), "the bias")
+        for type in (self.input, self.weight, self.bias):
+            if isinstance(element_type(type or self.input), Float64Type):
+                raise VerifyException("layers compute in float32, so they take no f64")
         self._verify_weight()
         self._verify_activation(rows)
         if not is_float_tensor(self.result):
@@ -57,7 +60,9 @@ class LayerTypes:
             if self.weight_bits is not None or self.weight_scale or self.weight_zero_point:
                 raise VerifyException("a float weight has no weight_bits, scale or zero point")
             return
-        if self.weight_bits not in (None, width.bits):
+        if self.weight_bits is None:
+            raise VerifyException(f"a few-bit weight needs weight_bits = {width.bits} : i32")
+        if self.weight_bits != width.bits:
             raise VerifyException(
                 f"weight_bits = {self.weight_bits}, but the weight is {self.weight}"
             )
@@ -100,7 +105,4 @@ class LayerTypes:
         scale = () if self.weight_scale is None else shape_of(self.weight_scale)
         _, group = granularity(shape_of(self.weight), scale)
         asymmetric = self.weight_zero_point is not None or self.act_zero_point is not None
-        try:
-            check_accumulator(group or k, self.act_width, weight_width, asymmetric=asymmetric)
-        except Error as e:
-            raise VerifyException(e.what) from None
+        check_accumulator(group or k, self.act_width, weight_width, asymmetric=asymmetric)

@@ -35,8 +35,8 @@ from fewbit.dialects.mico.constraints import (
     FloatOrFewBitTensor,
     FloatTensor,
     I64Array,
+    IndexTensor,
     Integer,
-    IntTensor,
     Name,
     Scale,
     WidthAttr,
@@ -184,7 +184,10 @@ def _unbundle_weight(parser: SourceParser, operands: OperandValues) -> None:
 
 def _find_scale(parser: SourceParser, operands: OperandValues) -> None:
     weight = operands["weight"][0]
-    if element_width(weight.type) is None or operands.get("weight_scale"):
+    if element_width(weight.type) is None:
+        return
+    if operands.get("weight_scale"):
+        parser.note_scale(given=True, offset=parser.pos)
         return
     owner = None if isinstance(weight, ForwardDeclaredValue) else weight.owner
     if isinstance(owner, WeightQuantOp | UnbundleOp):
@@ -201,6 +204,7 @@ def _find_scale(parser: SourceParser, operands: OperandValues) -> None:
             if name in known:
                 operands[field] = [read_constant(parser, known[name])]
         return
+    parser.note_scale(given=False, offset=parser.pos)
     unit = ArithConstantOp(FloatAttr(1.0, f32))
     unit.result.name_hint = "unit_scale"
     parser.emit_before(unit)
@@ -251,10 +255,10 @@ class ConvolutionOp(QuantizedLayerOp):
                 f"{shapes.show(input)} and {shapes.show(weight)}"
             )
         groups = self.groups.value.data
-        if groups < 1 or weight[0] % groups != 0:
+        if groups < 1 or (weight[0] != DYNAMIC and weight[0] % groups != 0):
             raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
         channels = input[1]
-        if channels not in (DYNAMIC, weight[1] * groups):
+        if DYNAMIC not in (channels, weight[1]) and channels != weight[1] * groups:
             raise VerifyException(
                 f"the input has {channels} channels, the weight takes {groups} groups of "
                 f"{weight[1]}"
@@ -317,7 +321,7 @@ class EmbeddingOp(LayerOp):
 
     CLAUSES: ClassVar[tuple[str, ...]] = ("weight_scale", "weight_zero_point")
 
-    indices = operand_def(IntTensor)
+    indices = operand_def(IndexTensor)
     weight = operand_def(FloatOrFewBitTensor)
     weight_scale = opt_operand_def(Scale)
     weight_zero_point = opt_operand_def(ZeroPoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import ClassVar
 
 from xdsl.ir import Attribute, SSAValue
@@ -34,8 +35,8 @@ class NormalizationOp(LayerOp):
 
     def verify_(self) -> None:
         super().verify_()
-        if self.eps.value.data < 0:
-            raise VerifyException("eps is at least 0")
+        if not 0 <= self.eps.value.data < inf:
+            raise VerifyException("eps is a number of at least 0")
 
 
 @irdl_op_definition

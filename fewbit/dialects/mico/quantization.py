@@ -31,7 +31,7 @@ from fewbit.dialects.mico.constraints import (
     Flag,
     FloatOrFewBitTensor,
     FloatTensor,
-    IntTensor,
+    Int32,
     Name,
     Scale,
     WidthAttr,
@@ -87,9 +87,9 @@ class WeightQuantOp(LayerOp):
             return shape[:1]
         group = 0 if self.group is None else self.group.value.data
         k = size(shape[1:])
-        if group < 1 or k % group != 0:
+        if group < 1 or (k != DYNAMIC and k % group != 0):
             raise VerifyException(f"groups of {group} do not divide {k} elements a channel")
-        return (shape[0], k // group)
+        return (shape[0], DYNAMIC if k == DYNAMIC else k // group)
 
     def output_types(self) -> Sequence[Attribute]:
         check_width("bits", self.bits)
@@ -242,8 +242,8 @@ class RequantizeOp(LayerOp):
     CLAUSES: ClassVar[tuple[str, ...]] = ("shift", "zero_point")
 
     input = operand_def(AccumulatorTensor)
-    multiplier = operand_def(Scale | IntTensor | base(IntegerType))
-    shift = opt_operand_def(IntTensor | base(IntegerType))
+    multiplier = operand_def(Scale | Int32)
+    shift = opt_operand_def(Int32)
     zero_point = opt_operand_def(ZeroPoint)
     axis = prop_def(I32)
     result = result_def(FewBitTensor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.utils.exceptions import VerifyException
@@ -97,11 +96,13 @@ def granularity(weight: tuple[int, ...], scale: tuple[int, ...]) -> tuple[str, i
         return "tensor", None
     if not weight:
         raise VerifyException(f"a scalar has one scale, not {show(scale)}")
-    channels, reduction = weight[0], prod(weight[1:])
+    channels, reduction = weight[0], size(weight[1:])
     if scale[0] != channels and DYNAMIC not in (scale[0], channels):
         raise VerifyException(f"{show(scale)} scales for {channels} output channels")
     if len(scale) == 1:
         return "channel", None
+    if len(scale) == 2 and DYNAMIC in (reduction, scale[1]):
+        return "group", None
     if len(scale) != 2 or scale[1] < 1 or reduction % scale[1] != 0:
         raise VerifyException(
             f"scales of shape {show(scale)} do not divide {reduction} elements a channel into "
@@ -141,20 +142,27 @@ def reshape(shape: Shape, wanted: Sequence[int]) -> Shape:
     total, given = size(shape), size([w for w in known if w != -1])
     rest = DYNAMIC
     if DYNAMIC not in (total, given):
-        if given == 0 or total % given != 0 or (-1 not in wanted and total != given):
+        fills = total == given if -1 not in wanted else given > 0 and total % given == 0
+        if not fills:
             raise VerifyException(f"{show(shape)} does not fill shape = {list(wanted)}")
-        rest = total // given
+        rest = total // given if -1 in wanted else 0
     return tuple(rest if w == -1 else w for w in known)
 
 
 def concat(shapes: Sequence[Shape], dim: int) -> Shape:
-    first = shapes[0]
-    along = axis(dim, len(first), "dim")
-    total = 0
+    along = axis(dim, len(shapes[0]), "dim")
+    known = list(shapes[0])
+    known[along] = 0
     for shape in shapes:
-        require((*first[:along], DYNAMIC, *first[along + 1 :]), shape, "a concatenated tensor")
-        total = DYNAMIC if DYNAMIC in (total, shape[along]) else total + shape[along]
-    return (*first[:along], total, *first[along + 1 :])
+        require((*known[:along], DYNAMIC, *known[along + 1 :]), shape, "a concatenated tensor")
+        for i, extent in enumerate(shape):
+            if i != along:
+                known[i] = extent if known[i] == DYNAMIC else known[i]
+            elif DYNAMIC not in (known[i], extent):
+                known[i] += extent
+            else:
+                known[i] = DYNAMIC
+    return tuple(known)
 
 
 def transpose(shape: Shape, permutation: Sequence[int]) -> Shape:

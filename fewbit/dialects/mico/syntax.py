@@ -52,6 +52,7 @@ from fewbit.dialects.mico.constants import GetConstantOp
 from fewbit.dialects.mico.shapes import require
 from fewbit.dialects.mico.types import TernaryType, element_type, shape_of
 from fewbit.dialects.traits import Canonicalizes
+from fewbit.errors import UsageError
 from fewbit.ir.parse import SourceParser
 from fewbit.numerics.widths import Width
 
@@ -120,7 +121,11 @@ class LayerOp(IRDLOperation):
         for name, value in named.items():
             if value is None:
                 continue
-            if isinstance(value, SSAValue | Operation):
+            is_operand = isinstance(value, SSAValue | Operation)
+            known = cls.CLAUSES if is_operand else cls.attribute_names()
+            if name not in known:
+                raise UsageError(f"{cls.name} has no '{name}'", hint=f"it has {', '.join(known)}")
+            if is_operand:
                 operands[name] = [SSAValue.get(value)]
             else:
                 properties[name] = _as_attribute(value)
@@ -133,6 +138,9 @@ class LayerOp(IRDLOperation):
         return op
 
     def verify_(self) -> None:
+        for name in self.attributes:
+            if "." not in name:
+                raise VerifyException(f"has no attribute '{name}'; those of others have a dot")
         expected = self.output_types()
         if len(expected) != len(self.results):
             raise VerifyException(f"has {len(self.results)} results, expected {len(expected)}")
@@ -198,7 +206,9 @@ class LayerOp(IRDLOperation):
             return
         printer.print_string(" ")
         with printer.in_braces():
-            printer.print_list(entries.items(), lambda entry: _print_entry(printer, *entry))
+            printer.print_list(
+                entries.items(), lambda entry: _print_entry(printer, entry[0] in names, *entry)
+            )
 
 
 def _create(
@@ -229,12 +239,19 @@ def _operands_by_name(
 ) -> OperandValues:
     rest = [None if value is None else SSAValue.get(value) for value in positional]
     operands: OperandValues = {}
-    for name, kind in op.get_irdl_definition().operands:
+    fields = op.get_irdl_definition().operands
+    for name, kind in fields:
         if name in op.CLAUSES or not rest:
             continue
         several = isinstance(kind, VarOperandDef) and not isinstance(kind, OptOperandDef)
         taken, rest = (rest, []) if several else (rest[:1], rest[1:])
         operands[name] = [value for value in taken if value is not None]
+    optional = {name for name, kind in fields if isinstance(kind, VarOperandDef)}
+    missing = [name for name, _ in fields if name not in optional and not operands.get(name)]
+    if rest or missing:
+        what = "too many operands" if rest else f"no '{missing[0]}'"
+        names = ", ".join(name for name, _ in fields if name not in op.CLAUSES)
+        raise UsageError(f"{op.name} was given {what}", hint=f"its operands are {names}")
     return operands
 
 
@@ -400,9 +417,10 @@ def _check_results(
         parser.raise_error(f"{op.name} cannot have {len(types)} results", position)
 
 
-def _print_entry(printer: Printer, name: str, value: Attribute) -> None:
-    printer.print_string(f"{name} = ")
-    if isa(value, ArrayAttr[IntegerAttr[IntegerType]]):
+def _print_entry(printer: Printer, own: bool, name: str, value: Attribute) -> None:
+    printer.print_identifier_or_string_literal(name)
+    printer.print_string(" = ")
+    if own and isa(value, ArrayAttr[IntegerAttr[IntegerType]]):
         printer.print_string(str(list(ints(value))))
         return
     printer.print_attribute(value)

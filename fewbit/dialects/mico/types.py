@@ -28,6 +28,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from fewbit.dialects.mico.shapes import compatible, granularity
 from fewbit.numerics.widths import Width
 
 MAX_BITS = 8
@@ -165,8 +166,16 @@ class QTensorType(ParametrizedAttribute, TypeAttribute):
                 f"!mico.qtensor holds a tensor of few-bit integers, not {self.values}"
             )
         _check_scale(self.scale)
-        if not isinstance(self.zero_point, NoneType | IntegerType | TensorType):
+        granularity(shape_of(self.values), shape_of(self.scale))
+        if isinstance(self.zero_point, NoneType):
+            return
+        if not isinstance(element_type(self.zero_point), IntegerType):
             raise VerifyException(f"a zero point is an integer or none, not {self.zero_point}")
+        if shape_of(self.zero_point) not in ((), shape_of(self.scale)):
+            raise VerifyException(f"the zero point is {self.zero_point}, its scale {self.scale}")
+        width = element_width(self.values)
+        if width is not None and width < Width.of(2):
+            raise VerifyException(f"a zero point needs at least 2 bits, not {width}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -221,6 +230,9 @@ class KVCacheType(ParametrizedAttribute, TypeAttribute):
         if isinstance(self.scale, NoneType):
             raise VerifyException("a cache of few-bit integers needs the type of its scales")
         _check_scale(self.scale)
+        values, scale = shape_of(self.values), shape_of(self.scale)
+        if len(scale) > 3 or not compatible(values[: len(scale)], scale):
+            raise VerifyException(f"scales {self.scale} for the values {self.values}")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:

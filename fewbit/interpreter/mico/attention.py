@@ -8,6 +8,8 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr, IntegerType
 
 from fewbit.dialects.mico import AttentionOp, TernaryType, read_width
+from fewbit.dialects.mico.shapes import require
+from fewbit.errors import InterpretError
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.elementwise import softmax_along
 from fewbit.interpreter.mico.operands import Operands, as_type
@@ -22,6 +24,7 @@ WidthAttr = IntegerAttr[IntegerType] | TernaryType
 def attention(frame: Frame, op: AttentionOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
     query = given[op.query]
+    _check_shapes(query, given[op.key], given[op.value])
     key, value = (_repeat_heads(given[x], query) for x in (op.key, op.value))
     scores = _scores(op, query, key)
     scores = _masked(scores, given.get(op.mask), bool(op.causal.value.data))
@@ -29,6 +32,14 @@ def attention(frame: Frame, op: AttentionOp, operands: Sequence[Value]) -> Seque
     weights = _rounded(weights, op.score_bits).astype(np.float64)
     y = weights @ _rounded(value, op.value_bits).astype(np.float64)
     return (as_type(y, op.result.type),)
+
+
+def _check_shapes(query: Value, key: Value, value: Value) -> None:
+    """What the types left open: batches agree, and heads of the key divide those of the query."""
+    require(query.shape[:-3], key.shape[:-3], "the batch of the key")
+    require(key.shape[:-1], value.shape[:-1], "the value")
+    if query.ndim >= 3 and query.shape[-3] % max(key.shape[-3], 1):
+        raise InterpretError(f"{key.shape[-3]} heads of the key for {query.shape[-3]} queries")
 
 
 def _repeat_heads(tensor: Value, query: Value) -> Value:

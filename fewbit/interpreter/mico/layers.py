@@ -63,7 +63,7 @@ def _sum(acc: Value, bias: Value | None, channel_axis: int) -> Value:
     shape = [1] * acc.ndim
     shape[channel_axis] = -1
     total = acc.astype(np.int64) + bias.reshape(shape)
-    if np.abs(total).max(initial=0) >= 1 << 31:
+    if total.max(initial=0) >= 1 << 31 or total.min(initial=0) < -(1 << 31):
         raise InterpretError("an accumulator with its bias does not fit into 32 bits")
     return total.astype(np.int32)
 
@@ -128,7 +128,7 @@ def bit_conv1d(frame: Frame, op: BitConv1dOp, operands: Sequence[Value]) -> Sequ
 @register(EmbeddingOp)
 def embedding(frame: Frame, op: EmbeddingOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
-    indices = given[op.indices]
+    indices = given[op.indices].astype(np.int64)
     table = given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
     rows = table.shape[0]
     if indices.size and not 0 <= indices.min() <= indices.max() < rows:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from fewbit.dialects.mico import AvgPool2dOp, MaxPool2dOp
+from fewbit.dialects.mico import AvgPool2dOp, MaxPool2dOp, element_width
 from fewbit.dialects.mico.shapes import windows
 from fewbit.dialects.mico.syntax import ints
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.operands import as_type
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
+from fewbit.numerics import Width
 
 
 def _windows(
@@ -51,13 +52,15 @@ def _padded(x: Value, sides: Sequence[tuple[int, int]], fill: float) -> Value:
     return result
 
 
-def _least(x: Value) -> float:
+def _least(x: Value, width: Width | None) -> float:
+    if width is not None:
+        return width.qmin
     return int(np.iinfo(x.dtype.type).min) if x.dtype.kind in "iu" else -np.inf
 
 
 @register(MaxPool2dOp)
 def max_pool(frame: Frame, op: MaxPool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    least = _least(operands[0])
+    least = _least(operands[0], element_width(op.input.type))
     views = _windows(op, operands[0], ints(op.dilation), least, least)
     return (views.max(axis=(4, 5)),)
 

@@ -24,6 +24,7 @@ from fewbit.dialects.mico import (
     element_width,
     read_width,
 )
+from fewbit.dialects.mico.shapes import require
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.operands import Operands, as_type
 from fewbit.interpreter.registry import register
@@ -88,6 +89,7 @@ def activation_quant(
 def quantize(frame: Frame, op: QuantizeOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
     x, scale, zero_point = given[op.input], given[op.scale], given.get(op.zero_point)
+    require(x.shape[: scale.ndim], scale.shape, "the scale")
     rows = x.reshape(prod(scale.shape), -1)
     quantized = quantize_activation(
         rows,

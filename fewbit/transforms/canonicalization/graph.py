@@ -6,6 +6,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
 from fewbit.dialects.graph import TransferOp
+from fewbit.transforms.canonicalization.replacement import replace_where_valid
 
 
 class ShortenTransfer(RewritePattern):
@@ -20,7 +21,7 @@ class ShortenTransfer(RewritePattern):
             rewriter.replace(op, (), (first.source,))
             return
         direct = TransferOp(first.source, first.from_device.data, op.to_device.data)
-        rewriter.replace(op, direct)
+        replace_where_valid(op, direct, rewriter)
 
 
 PATTERNS: dict[type[Operation], tuple[RewritePattern, ...]] = {TransferOp: (ShortenTransfer(),)}

@@ -18,6 +18,7 @@ from fewbit.dialects.mico import (
 from fewbit.dialects.mico.shapes import axis
 from fewbit.dialects.mico.syntax import ints
 from fewbit.dialects.mico.types import shape_of
+from fewbit.transforms.canonicalization.replacement import replace_where_valid
 
 
 class DropReluOfRelu(RewritePattern):
@@ -25,6 +26,8 @@ class DropReluOfRelu(RewritePattern):
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ReluOp, rewriter: PatternRewriter, /) -> None:
+        if op.input.type != op.result.type:
+            return
         if isinstance(op.input.owner, ReluOp | Relu6Op):
             rewriter.replace(op, (), (op.input,))
 
@@ -35,10 +38,11 @@ class DropReluUnderRelu6(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: Relu6Op, rewriter: PatternRewriter, /) -> None:
         inner = op.input.owner
-        if isinstance(inner, Relu6Op):
+        if isinstance(inner, Relu6Op) and op.input.type == op.result.type:
             rewriter.replace(op, (), (op.input,))
         elif isinstance(inner, ReluOp):
-            rewriter.replace(op, Relu6Op.of(inner.input, result_types=[op.result.type]))
+            direct = Relu6Op.of(inner.input, result_types=[op.result.type])
+            replace_where_valid(op, direct, rewriter)
 
 
 class ComposeTransposes(RewritePattern):
@@ -56,7 +60,7 @@ class ComposeTransposes(RewritePattern):
         inner_order = ints(inner.permutation)
         composed = [inner_order[d] for d in order]
         both = TransposeOp.of(inner.input, permutation=composed, result_types=[op.result.type])
-        rewriter.replace(op, both)
+        replace_where_valid(op, both, rewriter)
 
 
 class ComposeReshapes(RewritePattern):
@@ -76,7 +80,7 @@ class ComposeReshapes(RewritePattern):
         if any(size <= 0 for size in shape):
             return
         direct = ReshapeOp.of(inner.input, shape=shape, result_types=[op.result.type])
-        rewriter.replace(op, direct)
+        replace_where_valid(op, direct, rewriter)
 
 
 def _flattens_nothing(op: ReshapeOp | FlattenOp) -> bool:
@@ -100,7 +104,7 @@ class UnbundleBundle(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: UnbundleOp, rewriter: PatternRewriter, /) -> None:
         bundle = op.input.owner
-        if isinstance(bundle, BundleOp):
+        if isinstance(bundle, BundleOp) and bundle.operand_types == op.result_types:
             rewriter.replace(op, (), tuple(bundle.operands))
 
 

@@ -1,0 +1,9 @@
+"""Small data to try models on: real MNIST digits, and synthetic sets that say so in their names."""
+
+from __future__ import annotations
+
+from fewbit.data.digits import mnist
+from fewbit.data.split import Split
+from fewbit.data.synthetic import synthetic_audio, synthetic_images, synthetic_tokens
+
+__all__ = ["Split", "mnist", "synthetic_audio", "synthetic_images", "synthetic_tokens"]

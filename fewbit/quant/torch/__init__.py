@@ -1,0 +1,1 @@
+"""Few-bit layers of torch: fake quantization, training, calibration."""

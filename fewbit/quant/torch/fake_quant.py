@@ -1,0 +1,209 @@
+# pyright: basic
+"""The quantization formulas in torch, equal to `fewbit.numerics` bit by bit, with gradients.
+
+Integers are kept in float32 tensors, which hold them exactly. Every operation is one IEEE
+operation on tensors: a Python number divided by a tensor would be computed through a reciprocal,
+and differ. Fake quantization gives the value that the integers stand for and passes gradients
+straight through the rounding. For weights the gradient is 1 everywhere: their clamp moves with
+them, and a clipped weight without a gradient could never come back. For activations it is 1 where
+the value is within half a step of the range, and 0 beyond it. Scales are constants.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fewbit.errors import Error, ShapeError
+from fewbit.numerics import (
+    EPS,
+    ActivationGranularity,
+    Mode,
+    Width,
+    activation_scale_shape,
+    weight_scale_shape,
+)
+from fewbit.numerics.formulas import check_asymmetric
+from fewbit.quant.scheme import LayerScheme
+
+_EPS = float(EPS)
+_SUM_BLOCK = 1 << 16
+_ROWS_BLOCK = 1 << 22
+
+
+class Integers(NamedTuple):
+    """A quantized tensor: values, scales and zero points as float32, as `numerics.Quantized`."""
+
+    values: Tensor
+    scale: Tensor
+    zero_point: Tensor | None = None
+
+    def centered(self) -> Tensor:
+        """The values less their zero points."""
+        if self.zero_point is None:
+            return self.values
+        runs = _runs(self.values, self.scale)
+        return (runs - self.zero_point.reshape(-1, 1)).reshape(self.values.shape)
+
+    def dequantize(self) -> Tensor:
+        runs = _runs(self.centered(), self.scale)
+        return (runs * self.scale.reshape(-1, 1)).reshape(self.values.shape)
+
+
+def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
+    """A weight's integers; the scheme must give it a width."""
+    assert scheme.weight is not None
+    shape = weight_scale_shape(tuple(weight.shape), scheme.granularity, scheme.group)
+    runs = weight.detach().float().reshape(math.prod(shape), -1)
+    if scheme.symmetric:
+        found = _symmetric(runs, scheme.weight, scheme.mode)
+    else:
+        found = _asymmetric(runs, scheme.weight)
+    return _shaped(found, weight.shape, shape)
+
+
+def quantize_activation(
+    x: Tensor,
+    width: Width,
+    granularity: ActivationGranularity = "row",
+    mode: Mode = "max",
+    scale: Tensor | None = None,
+    zero_point: Tensor | None = None,
+    symmetric: bool = True,
+) -> Integers:
+    """An activation's integers: dynamic, or static where a scale is given."""
+    shape = activation_scale_shape(tuple(x.shape), granularity)
+    length = math.prod(x.shape[len(shape) :])
+    runs = x.detach().float().reshape(math.prod(shape), length)
+    if scale is not None:
+        if zero_point is not None:
+            check_asymmetric(width)
+        _check_finite(runs)
+        values = _with_scale(runs, width, scale.float(), zero_point)
+        return Integers(values.reshape(x.shape), scale.float(), zero_point)
+    if length == 0:
+        raise ShapeError("no scale can be taken from an empty tensor", hint="give static scales")
+    found = _symmetric(runs, width, mode) if symmetric else _asymmetric(runs, width)
+    return _shaped(found, x.shape, shape)
+
+
+def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
+    """What the weight's integers stand for; as it is where it stays float."""
+    if scheme.weight is None:
+        return weight
+    value = quantize_weight(weight, scheme).dequantize().to(weight.dtype)
+    return _StraightThrough.apply(weight, value, None)  # pyright: ignore[reportReturnType]
+
+
+def fake_quant_activation(
+    x: Tensor,
+    width: Width | None,
+    granularity: ActivationGranularity = "row",
+    scale: Tensor | None = None,
+    zero_point: Tensor | None = None,
+) -> Tensor:
+    """What the activation's integers stand for; as it is without a width."""
+    if width is None:
+        return x
+    integers = quantize_activation(x, width, granularity, scale=scale, zero_point=zero_point)
+    value = integers.dequantize().to(x.dtype)
+    inside = _inside(x, width, integers) if torch.is_grad_enabled() and x.requires_grad else None
+    return _StraightThrough.apply(x, value, inside)  # pyright: ignore[reportReturnType]
+
+
+class _StraightThrough(torch.autograd.Function):
+    """`value` forwards; backwards the gradient of `x`, where it is inside."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, value: Tensor, inside: Tensor | None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        ctx.save_for_backward(inside)
+        return value
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (inside,) = ctx.saved_tensors
+        return grad if inside is None else grad * inside, None, None
+
+
+def _inside(x: Tensor, width: Width, integers: Integers) -> Tensor:
+    runs = _runs(x.detach().float(), integers.scale)
+    steps = runs / integers.scale.reshape(-1, 1)
+    if integers.zero_point is not None:
+        steps = steps + integers.zero_point.reshape(-1, 1)
+    return ((steps >= width.qmin - 0.5) & (steps <= width.qmax + 0.5)).reshape(x.shape)
+
+
+def _runs(x: Tensor, scale: Tensor) -> Tensor:
+    """`x` as a matrix with one row for each scale; there may be none."""
+    count = scale.numel()
+    return x.reshape(count, x.numel() // max(count, 1))
+
+
+def _shaped(found: Integers, shape: torch.Size, scale_shape: tuple[int, ...]) -> Integers:
+    zeros = found.zero_point
+    return Integers(
+        found.values.reshape(shape),
+        found.scale.reshape(scale_shape),
+        None if zeros is None else zeros.reshape(scale_shape),
+    )
+
+
+def _symmetric(runs: Tensor, width: Width, mode: Mode) -> Integers:
+    by_mean = mode == "mean" or width.bits <= 2
+    found = _mean_magnitude(runs) if by_mean else torch.maximum(runs.amax(1), -runs.amin(1))
+    _check_finite(found)
+    magnitude = found.clamp(min=_EPS)
+    if width.bits <= 2:
+        return Integers(_with_scale(runs, width, magnitude), magnitude)
+    multiplier = torch.div(torch.full_like(magnitude, width.qmax), magnitude)
+    values = _clamped(torch.round(runs * multiplier[:, None]), width)
+    return Integers(values, torch.div(torch.ones_like(multiplier), multiplier))
+
+
+def _asymmetric(runs: Tensor, width: Width) -> Integers:
+    check_asymmetric(width)
+    low, high = runs.amin(1).clamp(max=0.0), runs.amax(1).clamp(min=0.0)
+    span = (high - low).clamp(min=_EPS)
+    _check_finite(span)
+    scale = torch.div(span, torch.full_like(span, (1 << width.bits) - 1))
+    zero_point = _clamped(torch.round(width.qmin - low / scale), width)
+    return Integers(_with_scale(runs, width, scale, zero_point), scale, zero_point)
+
+
+def _with_scale(
+    runs: Tensor, width: Width, scale: Tensor, zero_point: Tensor | None = None
+) -> Tensor:
+    if width.is_binary:
+        return torch.where(runs >= 0, torch.ones_like(runs), -torch.ones_like(runs))
+    values = torch.round(runs / scale.reshape(-1, 1))
+    if zero_point is not None:
+        values = values + zero_point.reshape(-1, 1)
+    return _clamped(values, width)
+
+
+def _clamped(x: Tensor, width: Width) -> Tensor:
+    return x.clamp(width.qmin, width.qmax)
+
+
+def _mean_magnitude(runs: Tensor) -> Tensor:
+    """mean|x| of each run, summed in float64 in blocks of 65536, rounded once."""
+    count, length = runs.shape
+    total = torch.zeros(count, dtype=torch.float64, device=runs.device)
+    rows = max(1, _ROWS_BLOCK // min(max(length, 1), _SUM_BLOCK))
+    for top in range(0, count, rows):
+        for left in range(0, length, _SUM_BLOCK):
+            block = runs[top : top + rows, left : left + _SUM_BLOCK]
+            total[top : top + rows] += block.abs().double().sum(dim=1)
+    return (total / length).float()
+
+
+def _check_finite(x: Tensor) -> None:
+    if torch.compiler.is_compiling() or bool(torch.isfinite(x).all()):
+        return
+    raise Error(
+        "a tensor to be quantized holds values that are not finite in float32",
+        hint="a scale cannot be taken from NaN or infinity; look where they come from",
+    )

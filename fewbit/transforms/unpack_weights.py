@@ -1,0 +1,152 @@
+"""Few-bit constants as packed bytes, unpacked in the program by shifts and masks.
+
+A field is moved to the top of its word and back to the bottom, which extends its sign. A word is
+one byte where fields divide it; fields of 3, 5, 6 and 7 bits run on across bytes, and there the
+smallest number of bytes that holds whole fields is joined to a word first: 3 bytes for 3 and 6
+bits, 5 for 5, 7 for 7. Bytes of the weight store stay as they are stored, unsigned, so that their
+hash still holds; those in the text become i8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import (
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from fewbit.dialects import mico
+from fewbit.dialects.upstream.tensor import BitcastOp
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.numerics.packing import row_bytes
+from fewbit.numerics.widths import Width
+from fewbit.transforms.lowering import scalars as s
+from fewbit.transforms.lowering.driver import lower_ops
+from fewbit.transforms.lowering.loops import generic, loops, read
+from fewbit.transforms.lowering.tensors import as_type, collapse, expand_axis, pad
+
+UI8 = IntegerType(8, Signedness.UNSIGNED)
+
+
+@dataclass(frozen=True)
+class UnpackWeights(ModulePass):
+    """Keep few-bit constants as packed bytes, and unpack them where they are read."""
+
+    name = "unpack-weights"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        with using(SymbolTable(op)):
+            lower_ops(op, {mico.GetConstantOp: _get_constant})
+        for constant in list(op.ops):
+            if isinstance(constant, mico.ConstantOp) and mico.element_width(constant.type):
+                _pack(constant)
+
+
+def packed_type(constant: mico.ConstantOp) -> TensorType[IntegerType]:
+    """Rows of bytes; unsigned where they are in the weight store."""
+    shape, width = mico.shape_of(constant.type), mico.element_width(constant.type)
+    assert width is not None
+    rows, k = _matrix(shape)
+    element = UI8 if isinstance(constant.value, mico.RefAttr) else i8
+    return TensorType(element, [rows, row_bytes(k, width)])
+
+
+def _matrix(shape: Sequence[int]) -> tuple[int, int]:
+    """A weight's rows, and the elements of one."""
+    return (shape[0], prod(shape[1:])) if shape else (1, 1)
+
+
+def _pack(constant: mico.ConstantOp) -> None:
+    type, value = packed_type(constant), constant.value
+    if isinstance(value, mico.PackedAttr):
+        value = DenseIntOrFPElementsAttr(type, BytesAttr(value.data))
+    constant.properties |= {"type": type, "value": value}
+    constant.properties.pop("scale", None)
+    constant.properties.pop("zero_point", None)
+
+
+def _get_constant(op: mico.GetConstantOp) -> Sequence[SSAValue] | None:
+    width = mico.element_width(op.result.type)
+    if width is None:
+        return None
+    packed: SSAValue = mico.GetConstantOp(op.symbol, packed_type(op.constant)).result
+    if mico.element_type(packed.type) != i8:
+        packed = BitcastOp(
+            operands=[packed], result_types=[TensorType(i8, mico.shape_of(packed.type))]
+        ).dest
+    shape = mico.shape_of(op.result.type)
+    rows = unpacked(packed, width, _matrix(shape)[1])
+    if len(shape) < 2:
+        return [as_type(collapse(rows, [[0, 1]] if shape else []), op.result.type)]
+    return [as_type(expand_axis(rows, 1, shape[1:]), op.result.type)]
+
+
+def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
+    """Rows of k integers, as i8, of rows of packed bytes."""
+    if width.bits == 8:
+        return packed
+    fields, size = 8 // gcd(width.bits, 8), width.bits // gcd(width.bits, 8)
+    words = _words(packed, size)
+    rows, count = mico.shape_of(words.type)
+    type = s.integer_type(mico.element_type(words.type))
+    assert type is not None
+    row, word, field = loops(3)
+
+    def extract(bits: SSAValue) -> SSAValue:
+        number = s.to_integer(s.loop_index(2), type)
+        below = s.mul(number, s.constant(width.bits, type))
+        above = s.sub(s.constant(type.bitwidth - width.bits, type), below)
+        top = arith.ShLIOp(bits, above).result
+        value = arith.ShRSIOp(top, s.constant(type.bitwidth - width.bits, type)).result
+        if width.is_binary:
+            # A set bit has become -1, and a clear one must become +1.
+            value = arith.OrIOp(value, s.constant(1, type)).result
+        return s.to_integer(value, i8)
+
+    values = generic(
+        [read(words, row, word)], [row, word, field], [rows, count, fields], i8, extract
+    )
+    return _first_columns(collapse(values, [[0], [1, 2]]), k)
+
+
+def _words(packed: SSAValue, size: int) -> SSAValue:
+    """Rows of words of `size` bytes, the first byte lowest."""
+    if size == 1:
+        return packed
+    rows, length = mico.shape_of(packed.type)
+    count = -(-length // size)
+    whole = pad(packed, [0, 0], [0, count * size - length], 0)
+    parts = expand_axis(whole, 1, [count, size])
+    type = i32 if size <= 4 else i64
+    row, word, byte = loops(3)
+
+    def join(part: SSAValue, joined: SSAValue) -> SSAValue:
+        number = s.to_integer(s.loop_index(2), type)
+        wide = arith.ExtUIOp(part, type).result
+        moved = arith.ShLIOp(wide, s.mul(number, s.constant(8, type))).result
+        return arith.OrIOp(joined, moved).result
+
+    return generic([read(parts, row, word, byte)], [row, word], [rows, count], type, join, start=0)
+
+
+def _first_columns(rows: SSAValue, k: int) -> SSAValue:
+    """Without the padding at the end of each row."""
+    count, length = mico.shape_of(rows.type)
+    if length == k:
+        return rows
+    type = TensorType(mico.element_type(rows.type), [count, k])
+    return tensor.ExtractSliceOp(rows, [0, 0], [count, k], [1, 1], type).result
