@@ -37,7 +37,7 @@ def inspect(
     if as_json:
         print(json.dumps({"model": model, "recipe": recipe, "layers": [_plain(r) for r in layers]}))
         return
-    _print_table(layers, f"{model}, {recipe or 'float'}")
+    print_layers(layers, f"{model}, {recipe or 'float'}")
 
 
 def _plain(layer: LayerReport) -> dict[str, object]:
@@ -56,7 +56,8 @@ def _plain(layer: LayerReport) -> dict[str, object]:
     }
 
 
-def _print_table(layers: list[LayerReport], title: str) -> None:
+def print_layers(layers: list[LayerReport], title: str) -> None:
+    """A table of layers on the console."""
     from rich.console import Console
     from rich.table import Table
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
 from fewbit.models.transformer import EncoderBlock
 
 
-class CCT(nn.Module):
+class CCT(Schemed):
     def __init__(
         self,
         image_size: int = 32,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
 
-class CmsisCNN(nn.Module):
+
+class CmsisCNN(Schemed):
     def __init__(self, in_channels: int = 3, classes: int = 10) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(in_channels, 32, 5, padding=2)

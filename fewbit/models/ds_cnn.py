@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 
 def _separable(channels: int) -> list[nn.Module]:
     return [
@@ -21,7 +23,7 @@ def _separable(channels: int) -> list[nn.Module]:
     ]
 
 
-class DSCNN(nn.Module):
+class DSCNN(Schemed):
     def __init__(self, classes: int = 12, channels: int = 64, blocks: int = 4) -> None:
         super().__init__()
         self.features = nn.Sequential(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 
 class TemporalBlock(nn.Module):
     """Two convolutions over 9 frames beside a shortcut that halves the frames too."""
@@ -26,7 +28,7 @@ class TemporalBlock(nn.Module):
         return (y + self.shortcut_bn(self.shortcut(x)).relu()).relu()
 
 
-class KWSConv1d(nn.Module):
+class KWSConv1d(Schemed):
     def __init__(self, coefficients: int = 40, classes: int = 12) -> None:
         super().__init__()
         self.conv = nn.Conv1d(coefficients, 16, 3, padding=1, bias=False)

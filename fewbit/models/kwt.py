@@ -9,10 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
 from fewbit.models.transformer import EncoderBlock
 
 
-class KWT(nn.Module):
+class KWT(Schemed):
     def __init__(
         self,
         frames: int = 98,

@@ -9,8 +9,10 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.models.schemed import Schemed
 
-class LeNet(nn.Module):
+
+class LeNet(Schemed):
     def __init__(self, in_channels: int = 1, classes: int = 10) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(in_channels, 6, 5)

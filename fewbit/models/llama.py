@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.models.schemed import Schemed
+
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn each pair (x[i], x[i + half]) by the angle of its position."""
@@ -105,7 +107,7 @@ class Decoder(nn.Module):
         return self.norm(x)
 
 
-class LlamaTiny(nn.Module):
+class LlamaTiny(Schemed):
     """[batch, sequence] tokens to [batch, sequence, vocabulary] logits."""
 
     def __init__(

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 
 def _stage(in_channels: int, channels: int, kernel: int, stride: int = 1) -> list[nn.Module]:
     return [
@@ -18,7 +20,7 @@ def _stage(in_channels: int, channels: int, kernel: int, stride: int = 1) -> lis
     ]
 
 
-class M5(nn.Module):
+class M5(Schemed):
     def __init__(self, classes: int = 10, width: int = 32) -> None:
         super().__init__()
         self.features = nn.Sequential(

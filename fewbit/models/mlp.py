@@ -7,8 +7,10 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
 
-class MLP(nn.Module):
+
+class MLP(Schemed):
     def __init__(
         self, in_features: int = 784, hidden: Sequence[int] = (64, 64, 64), classes: int = 10
     ) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 STAGES = (
     # expansion, channels, blocks, stride of the first block
     (1, 16, 1, 1),
@@ -64,7 +66,7 @@ def _scaled(channels: int, width: float) -> int:
     return nearest if nearest >= 0.9 * channels * width else nearest + 8
 
 
-class MobileNetV2(nn.Module):
+class MobileNetV2(Schemed):
     def __init__(self, classes: int = 1000, width: float = 1.0) -> None:
         super().__init__()
         channels = _scaled(32, width)

@@ -11,6 +11,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 
 class Block(nn.Module):
     """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where shapes change."""
@@ -34,7 +36,7 @@ class Block(nn.Module):
         return self.relu(y + self.shortcut(x))
 
 
-class ResNet8(nn.Module):
+class ResNet8(Schemed):
     def __init__(self, in_channels: int = 3, classes: int = 10) -> None:
         super().__init__()
         self.conv1 = nn.Conv2d(in_channels, 16, 3, padding=1)
@@ -52,7 +54,7 @@ class ResNet8(nn.Module):
         return self.fc(self.avgpool(x).flatten(1))
 
 
-class ResNet18(nn.Module):
+class ResNet18(Schemed):
     """With the stem for ImageNet (7x7, then pooling) or for CIFAR (3x3 at full resolution)."""
 
     def __init__(

@@ -10,6 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 
 class Fire(nn.Module):
     def __init__(self, in_channels: int, squeezed: int, expanded: int) -> None:
@@ -24,7 +26,7 @@ class Fire(nn.Module):
         return torch.cat([self.relu(self.expand1x1(x)), self.relu(self.expand3x3(x))], 1)
 
 
-class SqueezeNet(nn.Module):
+class SqueezeNet(Schemed):
     def __init__(self, classes: int = 1000) -> None:
         super().__init__()
         self.features = nn.Sequential(

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from fewbit.models.schemed import Schemed
+
 
 def _stage(in_channels: int, channels: int) -> list[nn.Module]:
     return [
@@ -23,7 +25,7 @@ def _stage(in_channels: int, channels: int) -> list[nn.Module]:
     ]
 
 
-class VGG(nn.Module):
+class VGG(Schemed):
     def __init__(
         self,
         in_channels: int = 3,

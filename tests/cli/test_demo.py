@@ -1,6 +1,8 @@
-"""`fewbit demo` runs a whole network and says the same thing each time."""
+"""`fewbit demo` trains, quantizes and reports."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -8,18 +10,24 @@ from fewbit.cli.main import run
 
 
 def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
-    assert not run(["demo"])
-    first = capsys.readouterr().out
-    assert not run(["demo"])
-    assert capsys.readouterr().out == first
-    assert "mico.bitconv2d" in first
-    assert "6 bits" in first
-    assert "(1, 10) float32" in first
+    assert not run(["demo", "--epochs", "2"])
+    shown = capsys.readouterr().out
+    assert "1x256" in shown
+    assert "checksum 41fd9e354d9b1fae" in shown, "the same on every machine"
+    accuracies = [float(x) for x in re.findall(r"(\d+\.\d)%", shown)]
+    assert len(accuracies) == 4
+    assert accuracies[0] > 80
+    assert abs(accuracies[1] - accuracies[0]) < 2, "eight bits change little"
+    assert abs(accuracies[2] - accuracies[0]) < 5, "so does the mixed scheme"
+    for layer in ("conv1", "conv2", "fc1", "fc2", "fc3"):
+        assert layer in shown
 
 
-def test_seed_changes_the_checksum(capsys: pytest.CaptureFixture[str]) -> None:
-    checksums: set[str] = set()
-    for seed in ("1", "2"):
-        assert not run(["demo", "--seed", seed])
-        checksums.add(capsys.readouterr().out.splitlines()[-1])
-    assert len(checksums) == 2
+@pytest.mark.slow
+def test_accuracy_of_the_full_demo(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not run(["demo"])
+    shown = capsys.readouterr().out
+    full, eight, mixed, _ = (float(x) for x in re.findall(r"(\d+\.\d)%", shown))
+    assert full >= 97
+    assert full - eight <= 0.3
+    assert full - mixed <= 0.5
