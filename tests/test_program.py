@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -221,10 +222,10 @@ def test_save_and_load(folder: Path) -> None:
 def test_the_manifest_has_the_hashes_of_the_files(folder: Path) -> None:
     manifest = json.loads((folder / "program.json").read_text())
     assert manifest["format"] == "fewbit-program"
-    for field, name in (("text", "program.mlir"), ("weights", "weights.safetensors")):
-        data = (folder / name).read_bytes()
-        assert manifest[field]["size"] == len(data)
-        assert manifest[field]["sha256"] == hashlib.sha256(data).hexdigest()
+    text = (folder / "program.mlir").read_bytes()
+    assert manifest["text"] == {"sha256": hashlib.sha256(text).hexdigest()}
+    store = WeightStore.open(folder / "weights.safetensors")
+    assert manifest["weights"] == {"header_sha256": store.header_sha256}
 
 
 def test_saving_is_reproducible(tmp_path: Path) -> None:
@@ -263,6 +264,21 @@ def test_a_failed_save_leaves_the_older_program(
     monkeypatch.undo()
     assert "more" not in Program.load(folder).store
     assert os.listdir(folder.parent) == ["program"]
+
+
+def test_saving_from_several_threads_at_once(tmp_path: Path) -> None:
+    programs = [make_program() for _ in range(8)]
+    for number, program in enumerate(programs):
+        program.store.add(f"extra.{number}", np.zeros(1, np.float32))
+
+    def save_often(program: Program) -> None:
+        for _ in range(10):
+            program.save(tmp_path / "program")
+
+    with ThreadPoolExecutor(len(programs)) as pool:
+        list(pool.map(save_often, programs))
+    Program.load(tmp_path / "program").verify()
+    assert os.listdir(tmp_path) == ["program"]
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "program.txt"])
@@ -346,7 +362,12 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another format": (set_manifest("format", "zip"), "format: "),
     "another version": (set_manifest("version", 2), "version: "),
     "unknown field": (set_manifest("files", ["../../secret"]), "files: "),
-    "field missing": (set_manifest("text", {"size": 1}), r"text\.sha256: "),
+    "field missing": (set_manifest("text", {}), r"text\.sha256: "),
+    "text hash changed": (set_manifest("text", {"sha256": "0" * 64}), "differs from its hash"),
+    "weights hash changed": (
+        set_manifest("weights", {"header_sha256": "0" * 64}),
+        "differs from its hash",
+    ),
 }
 
 
@@ -354,7 +375,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_a_damaged_folder_is_refused(folder: Path, name: str) -> None:
     damage, what = DAMAGES[name]
     damage(folder)
-    with pytest.raises(Error, match=what) as caught:
+    with pytest.raises(StoreError, match=what) as caught:
         Program.load(folder)
     assert str(folder) in str(caught.value.place)
     assert caught.value.hint

@@ -20,7 +20,9 @@ import safetensors.numpy as safetensors_numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from xdsl.utils.exceptions import VerifyException
 
+from fewbit.dialects.mico.attributes import RefAttr
 from fewbit.errors import Error, StoreError
 from fewbit.store import WeightRef, WeightStore, sha256_of_tensor
 from fewbit.tensor_file import DTYPES, Array
@@ -54,10 +56,12 @@ def example() -> WeightStore:
 
 # Round trips
 
+REFERABLE = [chr(code) for code in range(32, 127) if chr(code) not in '"\\']
+
 
 @st.composite
 def tensors(draw: st.DrawFn) -> dict[str, Array]:
-    name = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+    name = st.text(st.sampled_from(REFERABLE), min_size=1, max_size=8)
     keys = draw(st.lists(name.filter(lambda k: k != "__metadata__"), unique=True, max_size=4))
     shape = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=5)
     dtypes = st.sampled_from(list(DTYPES.values()))
@@ -241,12 +245,27 @@ def test_sizes_are_known_without_reading() -> None:
     assert len(store) == 3
 
 
+class Tensor:
+    """Like torch's: an array with a dtype that is none of numpy's."""
+
+    dtype = "torch.float32"
+
+
 @pytest.mark.parametrize(
     ("key", "array", "what"),
     [
         ("", np.zeros(1), "is empty"),
         ("__metadata__", np.zeros(1), "reserved"),
         ("\ud800", np.zeros(1), "not valid Unicode"),
+        ("größe", np.zeros(1), "not printable ASCII"),
+        ("a\n", np.zeros(1), "not printable ASCII"),
+        ('say "a"', np.zeros(1), "not printable ASCII"),
+        ("a\\b", np.zeros(1), "not printable ASCII"),
+        (3, np.zeros(1), "name 3 is not a text"),
+        (None, np.zeros(1), "name None is not a text"),
+        ("w", [1.0, 2.0], "is a list, not a numpy array"),
+        ("w", 1.0, "is a float, not a numpy array"),
+        ("w", Tensor(), r"Tensor, not a numpy array"),
         ("w", np.zeros(1, object), "dtype object"),
         ("w", np.zeros(1, "U3"), "dtype <U3"),
         ("w", np.zeros(1, ml_dtypes.int4), "dtype int4"),
@@ -254,10 +273,33 @@ def test_sizes_are_known_without_reading() -> None:
         ("w", np.zeros(1, [("a", "i4")]), "dtype"),
     ],
 )
-def test_what_cannot_be_stored(key: str, array: Array, what: str) -> None:
+def test_what_cannot_be_stored(key: Any, array: Any, what: str) -> None:
     with pytest.raises(StoreError, match=what) as caught:
         WeightStore().add(key, array)
     assert caught.value.hint
+
+
+@given(key=st.text(max_size=4))
+def test_every_key_that_is_stored_can_be_referred_to(key: str) -> None:
+    store = WeightStore()
+    try:
+        RefAttr(key, "0" * 64)
+        referable = True
+    except VerifyException:
+        referable = False
+    if referable:
+        store.add(key, np.zeros(1))
+        return
+    with pytest.raises(StoreError):
+        store.add(key, np.zeros(1))
+
+
+def test_foreign_keys_are_read_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    package_numpy.save_file({"größe": np.ones(2, np.float32)}, path)
+    store = WeightStore.open(path)
+    store.save(tmp_path / "again.safetensors")
+    assert same(WeightStore.open(tmp_path / "again.safetensors")["größe"], store["größe"])
 
 
 def test_a_key_is_added_once() -> None:

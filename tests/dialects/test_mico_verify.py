@@ -430,7 +430,10 @@ def test_constant_is_refused_at_its_line(text: str, message: str, line: int) -> 
         ('mico.constant @w : tensor<2x!mico.int<4>> = dense<"0x0G">', "hexadecimal digits"),
         ("mico.constant @w : tensor<2x!mico.int<4>> = dense<...>", "expected the data"),
         ("mico.constant @w : tensor<2x!mico.int<4>> = dense<[1, 8]>", "does not fit 4 bits"),
-        ("mico.constant @w : tensor<2x!mico.int<4>> = dense<[1, 300]>", "300 does not fit into 8 bits"),
+        (
+            "mico.constant @w : tensor<2x!mico.int<4>> = dense<[1, 300]>",
+            "300 does not fit into 8 bits",
+        ),
         ("mico.constant @w : tensor<2x2x!mico.int<4>> = dense<[1, 2, 3]>", "expected 2 integers"),
         ("mico.constant @w : tensor<?xf32> = dense<1.0>", "static shape"),
         ("mico.constant @w : f32 = dense<1.0>", "a constant is a tensor"),

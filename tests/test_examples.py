@@ -1,0 +1,61 @@
+# pyright: basic
+"""The examples run as they are written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+TOOLS = Path(sys.executable).parent
+
+
+def run(*command: object) -> str:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [str(word) for word in command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_mico_program_is_read_by_both_tools(tmp_path: Path) -> None:
+    out = run(sys.executable, EXAMPLES / "mlir_example.py", tmp_path)
+    path = tmp_path / "lenet_mnist.mlir"
+    assert str(path) in out
+    generic = run(TOOLS / "fewbit-opt", path, "--generic", "--properties-as-attributes")
+    (tmp_path / "generic.mlir").write_text(generic)
+    irdl = EXAMPLES.parent / "docs" / "dialects"
+    # The hierarchy is inlined first: IRDL knows no terminators of ours.
+    flat = run(
+        TOOLS / "fewbit-opt", path, "-p", "inline,symbol-dce", "--generic",
+        "--properties-as-attributes", "-o", tmp_path / "flat.mlir",
+    )  # fmt: skip
+    assert flat == ""
+    shown = run(
+        TOOLS / "iree-opt", f"--irdl-file={irdl / 'mico.irdl.mlir'}", tmp_path / "flat.mlir"
+    )
+    assert "mico.bitconv2d" in shown
+
+
+@pytest.mark.parametrize("kind", ["torch", "linalg", "stablehlo", "tosa"])
+def test_torch_mlir_output_is_read_by_its_tool(kind: str, tmp_path: Path) -> None:
+    out = run(sys.executable, EXAMPLES / "torch_mlir_example.py", tmp_path, kind)
+    assert "Backend: torch-mlir" in out
+    path = tmp_path / f"lenet_mnist_{kind}.mlir"
+    assert 'conv1 = "w8a8-tensor"' in path.read_text()
+    assert run(TOOLS / "torch-mlir-opt", path)
+
+
+def test_llama() -> None:
+    out = run(sys.executable, EXAMPLES / "quantize_llama.py")
+    assert "layers.0.mlp" in out
+    assert "dB" in out
