@@ -29,10 +29,10 @@ demo: setup ## Parse, verify and run a quantized network
 	@$(BIN)/fewbit demo
 
 test: setup ## Run the tests, but for the slow ones
-	@$(BIN)/pytest -n $(WORKERS) -m 'not slow'
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m 'not slow'
 
 test-slow: setup ## Run the slow tests
-	@$(BIN)/pytest -n $(WORKERS) -m slow
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m slow
 
 lint: setup ## Check style and types
 	$(BIN)/ruff check

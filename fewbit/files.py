@@ -7,12 +7,13 @@ to its folder only after a check, so that no manifest reaches a file elsewhere.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import secrets
 import shutil
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, TypeAlias
 
@@ -79,6 +80,7 @@ def replacing_folder(path: PathLike) -> Generator[Path]:
 
     What was at `path` is removed, so the caller asks first whether it may go. It is moved aside
     only once its successor is complete, and is moved back if the successor cannot take its place.
+    Of several who write to one path at once, the last one to end decides.
     """
     target = Path(path)
     with _reporting("write", target):
@@ -89,11 +91,29 @@ def replacing_folder(path: PathLike) -> Generator[Path]:
             temporary.mkdir()
             yield temporary
             _flush_tree(temporary)
-            _swap(temporary, target, aside)
+            with locked(target.parent):
+                _swap(temporary, target, aside)
             _flush_folder(target.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
             shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Keep out others who change what is in `folder`, where it is there and can be locked.
+
+    The lock is on the folder itself, so no lock file is left behind, and ends with the process.
+    """
+    descriptor = None
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _swap(temporary: Path, target: Path, aside: Path) -> None:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from xdsl.dialects.builtin import ModuleOp
 
 from fewbit.errors import Error, Place, StoreError
-from fewbit.files import PathLike, inside, replacing_folder
+from fewbit.files import PathLike, inside, locked, replacing_folder
 from fewbit.ir.parse import parse_file, parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
@@ -34,16 +34,17 @@ MANIFEST = "program.json"
 _REMAKE = "the folder was changed or not fully copied: make or copy it again"
 
 
-class FileStamp(BaseModel):
-    """What identifies a file's content."""
-
+class TextStamp(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    size: int
     sha256: str
 
 
-class WeightsStamp(FileStamp):
+class WeightsStamp(BaseModel):
+    """The header fixes the size of the file and the hash of every tensor in it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     header_sha256: str
 
 
@@ -52,7 +53,7 @@ class Manifest(BaseModel):
 
     format: Literal["fewbit-program"] = "fewbit-program"
     version: Literal[1] = 1
-    text: FileStamp
+    text: TextStamp
     weights: WeightsStamp
 
 
@@ -76,14 +77,15 @@ class Program:
     def save(self, folder: PathLike) -> None:
         """Write the program as a folder, whole or not at all; it replaces an older program."""
         folder = Path(folder)
-        _refuse_foreign(folder)
+        with locked(folder.resolve().parent):
+            _refuse_foreign(folder)
         text = self.text().encode()
         with replacing_folder(folder) as target:
             (target / TEXT).write_bytes(text)
             weights = self.store.save(target / WEIGHTS)
             manifest = Manifest(
-                text=FileStamp(size=len(text), sha256=hashlib.sha256(text).hexdigest()),
-                weights=WeightsStamp(**vars(weights)),
+                text=TextStamp(sha256=hashlib.sha256(text).hexdigest()),
+                weights=WeightsStamp(header_sha256=weights.header_sha256),
             )
             (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
 
@@ -108,20 +110,16 @@ class Program:
 
 def _load_folder(folder: Path) -> Program:
     manifest = _read_manifest(folder)
-    text_path = inside(folder, TEXT)
+    text_path = _file(folder, TEXT)
     text = _read(text_path)
     _compare(text_path, manifest.text.sha256, hashlib.sha256(text).hexdigest())
-    store = WeightStore.open(inside(folder, WEIGHTS))
+    store = WeightStore.open(_file(folder, WEIGHTS))
     _compare(folder / WEIGHTS, manifest.weights.header_sha256, store.header_sha256)
     return Program(parse_module(text.decode(), str(text_path)), store)
 
 
 def _read_manifest(folder: Path) -> Manifest:
-    try:
-        path = inside(folder, MANIFEST)
-    except Error as error:
-        hint = f"a program folder holds {MANIFEST}, {TEXT} and {WEIGHTS}; give such a folder"
-        raise StoreError(error.what, place=error.place, hint=hint) from error
+    path = _file(folder, MANIFEST)
     try:
         return Manifest.model_validate_json(_read(path))
     except ValidationError as error:
@@ -133,6 +131,14 @@ def _read_manifest(folder: Path) -> Manifest:
             place=Place(file=str(path)),
             hint="it was written by a newer fewbit: update" if newer else _REMAKE,
         ) from error
+
+
+def _file(folder: Path, name: str) -> Path:
+    try:
+        return inside(folder, name)
+    except Error as error:
+        hint = f"a program folder holds {MANIFEST}, {TEXT} and {WEIGHTS}; give such a folder"
+        raise StoreError(error.what, place=error.place, hint=hint) from error
 
 
 def _read(path: Path) -> bytes:

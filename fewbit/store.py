@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, KeysView
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from fewbit.tensor_file import (
 FORMAT_KEY = "fewbit.store"
 FORMAT = "1"
 HASH_PREFIX = "sha256:"
+_REFERABLE = re.compile(r"[ !#-\[\]-~]+")
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,7 @@ class WeightStore:
 
     def add(self, key: str, array: Array, *, copy: bool = True) -> WeightRef:
         """Add a tensor. `copy=False` keeps the caller's memory, which must then never change."""
-        if reason := bad_key(key):
-            hint = "use the name of the parameter, such as 'layers.0.weight'"
-            raise StoreError(f"the weight name {key!r} {reason}", hint=hint)
+        _check_addable(key, array)
         if array.dtype.newbyteorder("<") not in CODES:
             hint = f"known dtypes: {', '.join(DTYPES)}; pack sub-byte values into uint8"
             raise StoreError(f"the weight {key!r} has the dtype {array.dtype}", hint=hint)
@@ -219,6 +218,20 @@ class WeightStore:
 
 
 _OTHER_STORE = "this is a store of another program, or of another version of it"
+
+
+def _check_addable(key: object, array: object) -> None:
+    """A key must be one that a reference in a program's text can name."""
+    reason = "is not a text" if not isinstance(key, str) else bad_key(key)
+    if reason is None and not _REFERABLE.fullmatch(cast(str, key)):
+        reason = "is not printable ASCII without quotes and backslashes"
+    if reason is not None:
+        hint = "use the name of the parameter, such as 'layers.0.weight'"
+        raise StoreError(f"the weight name {key!r} {reason}", hint=hint)
+    if not isinstance(array, np.ndarray | np.generic):
+        kind = f"{type(array).__module__}.{type(array).__qualname__}".removeprefix("builtins.")
+        hint = "convert it: numpy.asarray(values, dtype), or tensor.numpy() for torch"
+        raise StoreError(f"the weight {key!r} is a {kind}, not a numpy array", hint=hint)
 
 
 def _stored(array: Array, copy: bool = False) -> Array:

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -20,6 +21,8 @@ from collections.abc import Callable, Sequence
 from typing import TextIO, TypeGuard
 
 from fewbit.errors import Error, Place, UsageError
+
+_WRITE_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
 
 FAILED, MISUSED, FAULTY, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
 
@@ -97,8 +100,10 @@ def _is_closed(stream: TextIO | None) -> bool:
 
 
 def _is_about_output(exception: Exception) -> TypeGuard[OSError]:
-    """What the system refuses without naming a file is a write to an open stream."""
-    return isinstance(exception, OSError) and exception.filename is None and bool(exception.errno)
+    """Whether the system refused a write to a stream that is already open."""
+    if not isinstance(exception, OSError) or exception.filename is not None:
+        return False
+    return exception.errno in _WRITE_ERRORS
 
 
 def _let_go_of_stdout() -> None:

@@ -55,7 +55,7 @@ from xdsl.utils.exceptions import VerifyException
 from fewbit.dialects.traits import Canonicalizes
 from fewbit.ir.symbols import lookup
 
-_DEVICE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*(:(0|[1-9][0-9]*))?")
+DEVICE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*(:(0|[1-9][0-9]*))?")
 
 
 class SubgraphCallable(CallableOpInterface):
@@ -310,7 +310,7 @@ class TransferOp(IRDLOperation):
 
 
 def _verify_device(device: StringAttr | None) -> None:
-    if device is not None and not _DEVICE_NAME.fullmatch(device.data):
+    if device is not None and not DEVICE_NAME.fullmatch(device.data):
         raise VerifyException(f"'{device.data}' is not a device name such as cpu, npu or gpu:1")
 
 
@@ -323,7 +323,7 @@ def _parse_device(parser: Parser) -> str:
         index = parser.parse_integer(allow_boolean=False, allow_negative=False)
         parts.append(f":{index}")
     name = "".join(parts)
-    if not _DEVICE_NAME.fullmatch(name):
+    if not DEVICE_NAME.fullmatch(name):
         parser.raise_error(f"'{name}' is not a device name", start)
     parser.parse_punctuation(">", " after the device name")
     return name

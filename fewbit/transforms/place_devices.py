@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from fewbit.dialects.graph import (
-    _DEVICE_NAME,  # pyright: ignore[reportPrivateUsage]
+    DEVICE_NAME,
     SubgraphOp,
     TransferOp,
 )
@@ -70,7 +70,7 @@ def _parse_rule(text: str) -> tuple[NamePattern, str]:
 
 
 def _require_device(device: str, source: str) -> None:
-    if _DEVICE_NAME.fullmatch(device):
+    if DEVICE_NAME.fullmatch(device):
         return
     raise UsageError(
         f"'{device}' is not a device name, in {source}",

@@ -58,12 +58,14 @@ def relative(given: np.ndarray, expected: np.ndarray) -> float:
 def layer_errors(quantized: Program, exact: torch.nn.Module, x: tuple) -> list[float]:
     """Each layer of the program on the input that PyTorch's layer had, against its output."""
     seen: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    hooks = [
-        module.register_forward_hook(
-            lambda _, args, out, name=name: seen.setdefault(name, (args[0].numpy(), out.numpy()))
-        )
-        for name, module in quantizable_layers(exact).items()
-    ]
+
+    def watch(name: str, module: torch.nn.Module):
+        def note(_: object, args: tuple, output: torch.Tensor) -> None:
+            seen.setdefault(name, (args[0].numpy(), output.numpy()))
+
+        return module.register_forward_hook(note)
+
+    hooks = [watch(name, module) for name, module in quantizable_layers(exact).items()]
     with torch.no_grad():
         exact(*x)
     for hook in hooks:
