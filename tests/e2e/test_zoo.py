@@ -10,12 +10,15 @@ follows. Such differences must stay far below the noise of the quantization itse
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 import torch
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 
+from fewbit.dialects.mico import GetConstantOp
 from fewbit.frontends import import_model
 from fewbit.interpreter import evaluate_op
 from fewbit.interpreter.mico.constants import constant_value
@@ -73,7 +76,8 @@ def layer_errors(quantized: Program, exact: torch.nn.Module, x: tuple) -> list[f
     errors = []
     for name, ops in layers(quantized).items():
         given, expected = seen[name]
-        others = [constant_value(v.owner.constant, quantized.store) for v in ops[0].operands[1:]]
+        reads = [cast(GetConstantOp, value.owner) for value in ops[0].operands[1:]]
+        others = [constant_value(read.constant, quantized.store) for read in reads]
         errors.append(relative(evaluate_op(ops[0], [given, *others])[0], expected))
     return errors
 
