@@ -55,12 +55,15 @@ class Manifest(BaseModel):
     version: Literal[1] = 1
     text: TextStamp
     weights: WeightsStamp
+    recipe: str | None = None
 
 
 @dataclass
 class Program:
     module: ModuleOp
     store: WeightStore = field(default_factory=WeightStore)
+    recipe: str | None = None
+    """The recipe by which it was quantized, as `fewbit.Recipe` reads and prints it."""
 
     @staticmethod
     def parse(text: str, store: WeightStore | None = None, name: str = "<text>") -> Program:
@@ -79,13 +82,14 @@ class Program:
         folder = Path(folder)
         with locked(folder.resolve().parent):
             _refuse_foreign(folder)
-        text = self.text().encode()
+        text = self.text(locations=True).encode()
         with replacing_folder(folder) as target:
             (target / TEXT).write_bytes(text)
             weights = self.store.save(target / WEIGHTS)
             manifest = Manifest(
                 text=TextStamp(sha256=hashlib.sha256(text).hexdigest()),
                 weights=WeightsStamp(header_sha256=weights.header_sha256),
+                recipe=self.recipe,
             )
             (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
 
@@ -93,8 +97,8 @@ class Program:
     def signature(self) -> Signature:
         return signature_of(self.module)
 
-    def text(self, *, generic: bool = False) -> str:
-        return print_module(self.module, generic=generic)
+    def text(self, *, generic: bool = False, locations: bool = False) -> str:
+        return print_module(self.module, generic=generic, locations=locations)
 
     def verify(self, stage: str | None = None) -> None:
         """Check the module, then every weight that it refers to: presence, type and content."""
@@ -115,7 +119,7 @@ def _load_folder(folder: Path) -> Program:
     _compare(text_path, manifest.text.sha256, hashlib.sha256(text).hexdigest())
     store = WeightStore.open(_file(folder, WEIGHTS))
     _compare(folder / WEIGHTS, manifest.weights.header_sha256, store.header_sha256)
-    return Program(parse_module(text.decode(), str(text_path)), store)
+    return Program(parse_module(text.decode(), str(text_path)), store, manifest.recipe)
 
 
 def _read_manifest(folder: Path) -> Manifest:

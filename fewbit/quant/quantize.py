@@ -97,6 +97,7 @@ class _Stored:
 class _Quantization:
     def __init__(self, given: Program, recipe: Recipe, calibration: Calibration) -> None:
         self.given = given
+        self.recipe = recipe
         self.module = given.module.clone()
         self.calibration = calibration
         self.symbols = SymbolTable(self.module)
@@ -135,7 +136,7 @@ class _Quantization:
                     self._quantize(name, op, self.schemes[name])
                 step(1)
         self._drop_unused()
-        result = Program(self.module, self._complete_store())
+        result = Program(self.module, self._complete_store(), str(self.recipe))
         verify(self.module, stage="quantize")
         return result
 

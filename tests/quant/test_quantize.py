@@ -131,6 +131,11 @@ def test_saved_and_loaded_program_gives_the_same(program: Program, tmp_path: Any
     quantized.save(tmp_path / "q")
     loaded = Program.load(tmp_path / "q")
     loaded.verify()
+    assert loaded.recipe == "w3a8"
+    before, after = (
+        [place_of(op) for ops in layers(p).values() for op in ops] for p in (quantized, loaded)
+    )
+    assert before == after, "places survive in the file"
     np.testing.assert_array_equal(loaded.run(X)[0], quantized.run(X)[0])
 
 
