@@ -41,8 +41,11 @@ class LowerAttention(ModulePass):
 
     name = "lower-attention"
 
+    precise: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(op, {mico.AttentionOp: _attention})
+        with s.precision(self.precise):
+            lower_ops(op, {mico.AttentionOp: _attention})
 
 
 WidthAttr = IntegerAttr[IntegerType] | mico.TernaryType
@@ -52,7 +55,8 @@ def _attention(op: mico.AttentionOp) -> Sequence[SSAValue]:
     query, value = op.query, _repeated_heads(op.value, op.query)
     scores = _scores(op, query, _repeated_heads(op.key, query))
     rank = len(mico.shape_of(query.type))
-    weights = _rounded(softmax_along(scores, rank - 1), op.score_bits)
+    wide = converted(scores, s.working_type(f32))
+    weights = _rounded(converted(softmax_along(wide, rank - 1), f32), op.score_bits)
     *outer, i, e, j = loops(rank + 1)
     y = products(
         read(weights, *outer, i, j),

@@ -41,19 +41,22 @@ class LowerElementwise(ModulePass):
 
     name = "lower-elementwise"
 
+    precise: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(
-            op,
-            {
-                mico.ReluOp: _relu,
-                mico.Relu6Op: lambda op: _unary(op, _relu6),
-                mico.GeluOp: lambda op: _unary(op, _gelus[op.approximate.data]),
-                mico.SiluOp: lambda op: _unary(op, _silu),
-                mico.SoftmaxOp: _softmax,
-                mico.AddOp: lambda op: _binary(op, s.add),
-                mico.MulOp: lambda op: _binary(op, s.mul),
-            },
-        )
+        with s.precision(self.precise):
+            lower_ops(
+                op,
+                {
+                    mico.ReluOp: _relu,
+                    mico.Relu6Op: lambda op: _unary(op, _relu6),
+                    mico.GeluOp: lambda op: _unary(op, _gelus[op.approximate.data]),
+                    mico.SiluOp: lambda op: _unary(op, _silu),
+                    mico.SoftmaxOp: _softmax,
+                    mico.AddOp: lambda op: _binary(op, s.add),
+                    mico.MulOp: lambda op: _binary(op, s.mul),
+                },
+            )
 
 
 def _unary(op: UnaryOp, function: Unary) -> Sequence[SSAValue]:

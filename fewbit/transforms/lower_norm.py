@@ -25,15 +25,18 @@ class LowerNorm(ModulePass):
 
     name = "lower-norm"
 
+    precise: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(
-            op,
-            {
-                mico.BatchNormOp: _batch_norm,
-                mico.LayerNormOp: _layer_norm,
-                mico.RmsNormOp: _rms_norm,
-            },
-        )
+        with s.precision(self.precise):
+            lower_ops(
+                op,
+                {
+                    mico.BatchNormOp: _batch_norm,
+                    mico.LayerNormOp: _layer_norm,
+                    mico.RmsNormOp: _rms_norm,
+                },
+            )
 
 
 def _batch_norm(op: mico.BatchNormOp) -> Sequence[SSAValue]:

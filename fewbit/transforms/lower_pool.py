@@ -47,8 +47,11 @@ class LowerPool(ModulePass):
 
     name = "lower-pool"
 
+    precise: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(op, {mico.MaxPool2dOp: _max_pool, mico.AvgPool2dOp: _avg_pool})
+        with s.precision(self.precise):
+            lower_ops(op, {mico.MaxPool2dOp: _max_pool, mico.AvgPool2dOp: _avg_pool})
 
 
 def _windows(op: PoolOp, dilation: Sequence[int]) -> list[Window]:

@@ -23,3 +23,15 @@ LOWER_MICO: Final[tuple[str, ...]] = (
     "lower-few-bit-types",
 )
 """From `mico` to linalg, tensor, arith and math; constants stay `mico.constant`, of plain types."""
+
+FLOAT_PASSES: Final[tuple[str, ...]] = (
+    "lower-attention",
+    "lower-elementwise",
+    "lower-norm",
+    "lower-pool",
+)
+
+LOWER_MICO_PRECISELY: Final[tuple[str, ...]] = tuple(
+    f"{name}{{precise=true}}" if name in FLOAT_PASSES else name for name in LOWER_MICO
+)
+"""The same, with float ops in f64 and rounded once: equal to the interpreter to the bit."""

@@ -53,7 +53,7 @@ def _scores(op: AttentionOp, query: Value, key: Value) -> Value:
     turned = np.swapaxes(key, -1, -2)
     if op.query_bits is None or op.key_bits is None:
         product = query.astype(np.float64) @ turned.astype(np.float64)
-        return (product * scale).astype(np.float32)
+        return product.astype(np.float32) * np.float32(scale)
     q = quantize_activation(query, read_width(op.query_bits), granularity="row")
     k = quantize_activation(key, read_width(op.key_bits), granularity="row")
     # Sums below 2^31 are exact in float64.

@@ -5,6 +5,9 @@ Each function picks the op for floats or for integers by the type of its operand
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 from typing import cast
 
@@ -17,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     f32,
+    f64,
     i8,
     i64,
 )
@@ -42,9 +46,22 @@ def constant(value: float, type: Attribute) -> SSAValue:
     return arith.ConstantOp(IntegerAttr(int(value), cast(IntegerType, type))).result
 
 
+_precise: ContextVar[bool] = ContextVar("precise", default=False)
+
+
+@contextmanager
+def precision(precise: bool) -> Generator[None]:
+    """With `precise`, floats are computed in f64 and rounded once, as the interpreter does."""
+    token = _precise.set(precise)
+    try:
+        yield
+    finally:
+        _precise.reset(token)
+
+
 def working_type(element: Attribute) -> Attribute:
     """The type in which floats of this type are computed: f32, or wider."""
-    return element if isinstance(element, Float64Type) else f32
+    return f64 if _precise.get() or isinstance(element, Float64Type) else f32
 
 
 def to_float(value: SSAValue, type: Attribute = f32) -> SSAValue:
