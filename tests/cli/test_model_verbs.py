@@ -75,6 +75,18 @@ def test_quantized_program_is_saved(factory: Path, tmp_path: Path) -> None:
     assert program.run(np.ones((1, 8), np.float32))[0].shape == (1, 4)
 
 
+def test_exported_archive_and_text(factory: Path, tmp_path: Path) -> None:
+    import torch
+
+    model = torch.nn.Linear(8, 4)
+    archive = tmp_path / "net.pt2"
+    torch.export.save(torch.export.export(model, (torch.randn(2, 8),)), archive)
+    assert fewbit("compile", archive, "--stop-after", "graph", "-o", tmp_path / "net.mlir") == 0
+    assert fewbit("compile", tmp_path / "net.mlir", "--stop-after", "graph") == 0
+    archive.write_bytes(b"not an archive")
+    assert fewbit("compile", archive, "--stop-after", "graph") == 2
+
+
 def test_inspect_as_json(factory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fewbit("inspect", f"{factory}:with_inputs", "-r", "w4a8", "--json") == 0
     found = json.loads(capsys.readouterr().out)
