@@ -1,12 +1,44 @@
-"""Modules as text: the readable form, or the generic form that every MLIR tool reads."""
+"""Modules as text: the readable form, or the generic form that every MLIR tool reads.
+
+xDSL 0.74 prints `dense<[0.0, -0.0]>` as the splat `dense<0.0>`, because it compares values; such
+data is printed by its bytes here.
+"""
 
 from __future__ import annotations
 
 from io import StringIO
+from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
+
+
+class ExactPrinter(Printer):
+    """A printer that keeps the signs of zeros."""
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if type(attribute) is not DenseIntOrFPElementsAttr:
+            super().print_attribute(attribute)
+            return
+        dense = cast(DenseIntOrFPElementsAttr, attribute)
+        if not mixes_zeros(dense):
+            super().print_attribute(dense)
+            return
+        print_bytes(self, dense)
+        self.print_string(" : ")
+        super().print_attribute(dense.get_type())
+
+
+def mixes_zeros(data: DenseIntOrFPElementsAttr) -> bool:
+    """Whether all elements are equal as numbers but not as bits."""
+    raw = data.data.data
+    size = len(raw) // max(len(data), 1)
+    return raw != raw[:size] * len(data) and data.is_splat()
+
+
+def print_bytes(printer: Printer, data: DenseIntOrFPElementsAttr) -> None:
+    printer.print_string(f'dense<"0x{data.data.data.hex().upper()}">')
 
 
 def print_module(
@@ -37,7 +69,7 @@ def print_op(
     properties_as_attributes: bool = False,
 ) -> str:
     stream = StringIO()
-    printer = Printer(
+    printer = ExactPrinter(
         stream=stream,
         print_generic_format=generic,
         print_properties_as_attributes=properties_as_attributes,

@@ -80,6 +80,20 @@ def test_unknown_attribute_in_generic_form() -> None:
         verify(parse_module(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%0 = arith.constant dense<[0.0, -0.0]> : tensor<2xf32>",
+        "mico.constant @z : tensor<2xf32> = dense<[-0.0, 0.0]>",
+    ],
+)
+def test_signs_of_zeros_survive(text: str) -> None:
+    module = parse_module(text)
+    again = parse_module(print_module(module))
+    assert module.is_structurally_equivalent(again)
+    assert print_module(again) == print_module(module)
+
+
 def test_undefined_value_is_reported_at_its_use() -> None:
     with pytest.raises(ParseError, match="%z is used but not defined") as caught:
         parse_module("func.func @f() {\n\n  func.return %z : i32\n}\n")

@@ -48,6 +48,7 @@ from fewbit.dialects.mico.types import as_tensor, element_type, element_width, s
 from fewbit.errors import Error
 from fewbit.ir.parse import SourceParser
 from fewbit.ir.symbols import lookup
+from fewbit.ir.text import mixes_zeros, print_bytes
 from fewbit.numerics.packing import row_bytes
 from fewbit.numerics.widths import Width
 
@@ -167,6 +168,8 @@ class ConstantOp(IRDLOperation):
             printer.print_string("dense<")
             printer.print_attribute(self.value.digits)
             printer.print_string(">")
+        elif isinstance(self.value, DenseIntOrFPElementsAttr) and mixes_zeros(self.value):
+            print_bytes(printer, self.value)
         elif isinstance(self.value, DenseIntOrFPElementsAttr):
             self.value.print_without_type(printer)
         else:
