@@ -7,7 +7,6 @@ data is printed by its bytes here.
 from __future__ import annotations
 
 from io import StringIO
-from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Attribute, Operation
@@ -21,13 +20,12 @@ class ExactPrinter(Printer):
         if type(attribute) is not DenseIntOrFPElementsAttr:
             super().print_attribute(attribute)
             return
-        dense = cast(DenseIntOrFPElementsAttr, attribute)
-        if not mixes_zeros(dense):
-            super().print_attribute(dense)
+        if not mixes_zeros(attribute):
+            super().print_attribute(attribute)
             return
-        print_bytes(self, dense)
+        print_bytes(self, attribute)
         self.print_string(" : ")
-        super().print_attribute(dense.get_type())
+        super().print_attribute(attribute.get_type())
 
 
 def mixes_zeros(data: DenseIntOrFPElementsAttr) -> bool:
