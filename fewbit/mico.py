@@ -83,9 +83,9 @@ class MiCoMLIRGen:
 
     def convert(self, output_directory: str | Path, model_name: str) -> str:
         """Write `model_name.mlir` and its weights; gives the path of the text."""
+        program = self.program()
         folder = Path(output_directory)
         folder.mkdir(parents=True, exist_ok=True)
-        program = self.program()
         program.store.save(folder / f"{model_name}.safetensors")
         return self._write(folder / f"{model_name}.mlir", program.text())
 
@@ -122,9 +122,10 @@ class MiCoTorchMLIRGen(MiCoMLIRGen):
         self.use_torch_mlir = True
 
     def convert(self, output_directory: str | Path, model_name: str) -> str:
+        text = self.text()
         folder = Path(output_directory)
         folder.mkdir(parents=True, exist_ok=True)
-        return self._write(folder / f"{model_name}.mlir", self.text())
+        return self._write(folder / f"{model_name}.mlir", text)
 
     def text(self) -> str:
         """The model with its rounding as ordinary ops, in the dialect that was asked for."""

@@ -37,7 +37,7 @@ def inspect(
     if as_json:
         print(json.dumps({"model": model, "recipe": recipe, "layers": [_plain(r) for r in layers]}))
         return
-    print_layers(layers, f"{model}, {recipe or 'float'}")
+    print_layers(layers, f"{model}, {recipe or program.recipe or 'float'}")
 
 
 def _plain(layer: LayerReport) -> dict[str, object]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fewbit.errors import UsageError
 from fewbit.program import Program
 
 if TYPE_CHECKING:
@@ -39,16 +38,8 @@ def import_model(
         return import_named(str(model), input_shapes)
     from fewbit.frontends.torch import import_torch
 
-    if not example_inputs and input_shapes is not None:
+    if input_shapes is not None and len(example_inputs) == 0:
         from fewbit.frontends.locate import random_inputs
 
         example_inputs = random_inputs(input_shapes)
-    try:
-        return import_torch(model, example_inputs, example_kwargs, dynamic_shapes)
-    except TypeError as e:
-        if example_inputs or "required positional argument" not in str(e):
-            raise
-        raise UsageError(
-            f"the model needs inputs to be traced on: {e}",
-            hint="pass example_inputs=(...), or input_shapes=[(1, 3, 32, 32)]",
-        ) from e
+    return import_torch(model, example_inputs, example_kwargs, dynamic_shapes)

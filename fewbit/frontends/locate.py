@@ -57,7 +57,12 @@ def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Progr
     made = getattr(_loaded(path), factory, None)
     if made is None:
         raise UsageError(f"there is no '{factory}' in the file", place=Place(file=str(path)))
-    result = made()
+    try:
+        result = made()
+    except Exception as e:
+        raise UsageError(
+            f"'{factory}' fails: {type(e).__name__}: {e}", place=Place(file=str(path))
+        ) from e
     if not isinstance(result, tuple):
         return import_model(result, input_shapes=input_shapes)
     if len(result) not in (2, 3):

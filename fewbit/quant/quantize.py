@@ -14,9 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, TensorType, f32, i32
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+    f32,
+    i32,
+)
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import (
     ConstantOp,
@@ -44,6 +54,9 @@ if TYPE_CHECKING:
     from torch import nn
 
 WEIGHT = ".weight"
+REGISTERED = "fewbit.layers"
+"""The module's attribute that the importer leaves: the model's layers in their order."""
+
 Layer = QuantizedLayerOp | EmbeddingOp
 
 
@@ -59,11 +72,7 @@ def quantize(
     recipe = Recipe.of(recipe)
     if not isinstance(model, Program):
         from fewbit.frontends import import_model
-        from fewbit.quant.torch.prepare import quantizable_layers
 
-        # MiCo's lists go by the order in which a model registers its layers, not by that of calls.
-        if recipe.order is not None:
-            recipe = Recipe.by_name(recipe.resolve(list(quantizable_layers(model))))
         model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
     return _Quantization(model, recipe, Calibration.of(calibration or {})).program()
 
@@ -78,11 +87,34 @@ def layers(program: Program) -> dict[str, list[Layer]]:
 
 
 def layer_name(op: Layer) -> str | None:
-    """The name of a layer whose weight is a constant; None where it is not."""
+    """The name of a layer whose weight is a constant; None where it is not.
+
+    It is the constant's, but where the constant is tied to several modules it is the module's.
+    """
     read = op.weight.owner
     if not isinstance(read, GetConstantOp):
         return None
-    return read.symbol.root_reference.data.removesuffix(WEIGHT)
+    name = read.symbol.root_reference.data
+    module = place_of(op).layer
+    own = name.removesuffix(WEIGHT)
+    if module is None or module == own or not name.endswith(WEIGHT):
+        return own
+    return module if _is_registered(op, module) else own
+
+
+def registered_layers(module: Operation) -> list[str]:
+    """The layers of the model that was imported, in the order in which it registers them."""
+    names = module.attributes.get(REGISTERED)
+    if not isa(names, ArrayAttr[StringAttr]):
+        return []
+    return [name.data for name in names]
+
+
+def _is_registered(op: Operation, name: str) -> bool:
+    top: Operation = op
+    while (above := top.parent_op()) is not None:
+        top = above
+    return name in registered_layers(top)
 
 
 @dataclass(frozen=True)
@@ -110,8 +142,16 @@ class _Quantization:
         names = list(self.layers)
         if not names:
             raise UsageError("the program has no layer whose weight could be quantized")
-        self.schemes = recipe.resolve(names)
+        self.schemes = self._resolve(recipe, names)
         self.uses = self._uses()
+
+    def _resolve(self, recipe: Recipe, names: list[str]) -> dict[str, LayerScheme]:
+        """MiCo's lists go by the model's own order, which counts layers that are never called."""
+        registered = registered_layers(self.module)
+        others = [name for name in names if name not in registered]
+        if recipe.order is not None and registered:
+            return recipe.resolve(registered) | dict.fromkeys(others, LayerScheme())
+        return recipe.resolve([*registered, *others])
 
     def _uses(self) -> dict[str, set[LayerScheme | None]]:
         """How each constant is used: by which schemes its weight is quantized, None for float."""
@@ -124,7 +164,7 @@ class _Quantization:
                 op = use.operation
                 scheme = None
                 if isinstance(op, QuantizedLayerOp | EmbeddingOp) and op.weight is read.result:
-                    scheme = self.schemes[name.removesuffix(WEIGHT)]
+                    scheme = self.schemes[layer_name(op) or ""]
                 few_bit = scheme is not None and scheme.weight is not None
                 uses.setdefault(name, set()).add(scheme if few_bit else None)
         return uses
@@ -162,7 +202,7 @@ class _Quantization:
             if scheme.static:
                 named["act_scale"] = self._static_scale(name, op)
                 if not scheme.symmetric:
-                    zero_point = self.calibration.zero_points[name]
+                    zero_point = self._zero_point(name)
                     named["act_zero_point"] = self._scalar(IntegerAttr(zero_point, i32), op)
         operands = [op.operands[0], weight]
         if isinstance(op, QuantizedLayerOp):
@@ -242,6 +282,14 @@ class _Quantization:
                 hint="pass calibration=fewbit.quant.calibrate(model, data, recipe)",
             )
         return self._scalar(FloatAttr(float(self.calibration[name]), f32), op)
+
+    def _zero_point(self, name: str) -> int:
+        if name not in self.calibration.zero_points:
+            raise UsageError(
+                f"the recipe asks for a zero point of '{name}', and calibration gave none",
+                hint="calibrate with the same recipe: fewbit.quant.calibrate(model, data, recipe)",
+            )
+        return self.calibration.zero_points[name]
 
     def _scalar(
         self, value: FloatAttr[Any] | IntegerAttr[IntegerType], before: Operation

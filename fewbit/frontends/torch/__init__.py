@@ -14,24 +14,29 @@ from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind, OutputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fewbit.dialects import graph, mico
-from fewbit.errors import UnsupportedError
+from fewbit.errors import UnsupportedError, UsageError
 from fewbit.frontends.torch.capture import capture, decompose
 from fewbit.frontends.torch.emit import Emitted, emit_frame
-from fewbit.frontends.torch.hierarchy import ROOT, build_frames
+from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
 from fewbit.frontends.torch.islands import Islands, check_types
 from fewbit.frontends.torch.types import array_of, tensor_type, value_type
 from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
 from fewbit.program import Program
+from fewbit.quant.torch.layers import QuantLayer
+from fewbit.quant.torch.prepare import quantizable_layers
 from fewbit.store import WeightStore
 from fewbit.transforms.inline import Inline
+
+LAYERS = "fewbit.layers"
+"""The module's attribute with the quantizable layers in the order of registration."""
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -44,15 +49,43 @@ def import_torch(
 ) -> Program:
     """A program of a module, traced on the example inputs, or of an exported program."""
     if isinstance(model, ExportedProgram):
-        exported = decompose(model)
-    else:
-        exported = capture(model, example_inputs, example_kwargs, dynamic_shapes)
-    return _Import(exported).program()
+        return _Import(decompose(model)).program()
+    _check_model(model)
+    if isinstance(example_inputs, torch.Tensor):
+        example_inputs = (example_inputs,)
+    exported = capture(model, example_inputs, example_kwargs, dynamic_shapes)
+    program = _Import(exported, _first_names(model)).program()
+    names = [StringAttr(name) for name in quantizable_layers(model)]
+    program.module.attributes[LAYERS] = ArrayAttr(names)
+    return program
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, torch.nn.Module):
+        raise UsageError(f"a {type(model).__name__} is not a model", hint="pass a torch.nn.Module")
+    if any(isinstance(module, QuantLayer) for module in model.modules()):
+        raise UsageError(
+            "the model is prepared for training with rounding",
+            hint="import convert(model), and quantize it by recipe_of(model)",
+        )
+
+
+def _first_names(model: torch.nn.Module) -> dict[str, str]:
+    """By every name of a module, the first of them: a shared module has several."""
+    first: dict[int, str] = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        first.setdefault(id(module), name)
+    modules = model.named_modules(remove_duplicate=False)
+    return {name: first[id(module)] for name, module in modules}
 
 
 class _Import:
-    def __init__(self, exported: ExportedProgram) -> None:
+    def __init__(
+        self, exported: ExportedProgram, first_names: Mapping[str, str] | None = None
+    ) -> None:
         self.exported = exported
+        self.first_names = first_names or {}
+        rename_modules(exported.graph, self.first_names)
         self.store = WeightStore()
         self.constants: list[mico.ConstantOp] = []
         self.weights: dict[Node, str] = {}
@@ -70,6 +103,7 @@ class _Import:
                     self.inputs.append(node)
             elif spec.kind is InputKind.BUFFER and spec.target in mutated:
                 self.state.append(node)
+                self._add_constant(str(spec.target))  # its initial value
             elif spec.kind in _CONSTANTS and spec.target is not None:
                 self._add_weight(node, spec.target)
             else:
@@ -78,10 +112,16 @@ class _Import:
     def _add_weight(self, node: Node, name: str) -> None:
         if not node.users:
             return
-        data = self.exported.state_dict.get(name)
+        owner, dot, own = name.rpartition(".")
+        self.weights[node] = f"{self.first_names.get(owner, owner)}{dot}{own}"
+        if self.weights[node] not in self.store:
+            self._add_constant(name, self.weights[node])
+
+    def _add_constant(self, target: str, name: str | None = None) -> None:
+        name = name or target
+        data = self.exported.state_dict.get(target)
         if data is None:
-            data = cast(torch.Tensor, self.exported.constants[name])
-        self.weights[node] = name
+            data = cast(torch.Tensor, self.exported.constants[target])
         ref = self.store.add(name, array_of(data), copy=False)
         value = mico.RefAttr(ref.key, ref.sha256)
         self.constants.append(mico.ConstantOp(name, tensor_type(data), value))
@@ -115,6 +155,11 @@ class _Import:
         call = graph.CallOp(ROOT, arguments, model.subgraph.function_type.outputs.data)
         block.add_op(call)
         values |= dict(zip(model.outputs, call.results, strict=True))
+        for node in self._outputs():
+            if node in self.weights:
+                read = mico.GetConstantOp(self.weights[node], value_type(node.meta["val"]))
+                block.add_op(read)
+                values[node] = read.result
         results = [values[node] for node in self._outputs()]
         block.add_op(ReturnOp(*results))
         types = ([arg.type for arg in block.args], [value.type for value in results])
@@ -124,6 +169,21 @@ class _Import:
         """The model's own outputs, then the new values of its state."""
         by_name = {node.name: node for node in self.exported.graph.nodes}
         specs = self.exported.graph_signature.output_specs
+        if any(s.kind is OutputKind.USER_INPUT_MUTATION for s in specs):
+            raise UnsupportedError(
+                "forward changes one of its inputs in place, which the program would not",
+                hint="work on a copy (x = x.clone()), or return the changed tensor",
+            )
+        specs = [s for s in specs if not _is_none(s.arg)]
+        if not all(s.arg.name in by_name for s in specs):
+            raise UnsupportedError(
+                "forward returns something that is no tensor",
+                hint="return tensors only; None is left out",
+            )
         own = [s.arg.name for s in specs if s.kind is OutputKind.USER_OUTPUT]
         state = [s.arg.name for s in specs if s.kind is OutputKind.BUFFER_MUTATION]
         return [by_name[name] for name in (*own, *state)]
+
+
+def _is_none(argument: Any) -> bool:
+    return isinstance(argument, ConstantArgument) and argument.value is None

@@ -16,6 +16,8 @@ from torch.fx import Node
 from xdsl.ir import SSAValue
 
 from fewbit.dialects import mico
+from fewbit.errors import UnsupportedError
+from fewbit.frontends.torch.sources import source_of
 from fewbit.frontends.torch.types import is_static, tensor_type
 
 if TYPE_CHECKING:
@@ -96,8 +98,14 @@ def _pair(value: Any, rank: int) -> list[int]:
 
 def _convolution(emitter: Emitter, node: Node, a: Arguments, padding: list[int]):
     rank = len(shape_of(a["weight"])) - 2
-    if rank not in (1, 2) or len(shape_of(a["input"])) != rank + 2 or not is_float(a["input"]):
+    if rank not in (1, 2) or not is_float(a["input"]):
         return None
+    if len(shape_of(a["input"])) != rank + 2:
+        # torch-mlir crashes on these.
+        raise UnsupportedError(
+            f"a convolution of one sample without a batch dimension: {source_of(node)}",
+            hint="give the model batches: x.unsqueeze(0)",
+        )
     return layer(
         emitter,
         mico.BitConv2dOp if rank == 2 else mico.BitConv1dOp,
@@ -246,7 +254,12 @@ def adaptive_avg_pool(emitter: Emitter, node: Node, a: Arguments):
     if len(shape_of(a["self"])) != 4 or not all(map(is_static, sizes)):
         return None
     if any(size % out for size, out in zip(sizes, wanted, strict=True)):
-        return None
+        # torch-mlir's own lowering stops at run time.
+        raise UnsupportedError(
+            f"adaptive pooling of {list(sizes)} to {list(wanted)}, whose windows differ in size: "
+            f"{source_of(node)}",
+            hint="choose an output size that divides the input",
+        )
     kernel = [size // out for size, out in zip(sizes, wanted, strict=True)]
     return layer(emitter, mico.AvgPool2dOp, node, a["self"], kernel_size=kernel)
 

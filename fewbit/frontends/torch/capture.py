@@ -20,8 +20,11 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_map_only
 
-from fewbit.errors import Place, UnsupportedError
+from fewbit.errors import Place, UnsupportedError, UsageError
 from fewbit.frontends.torch import aten
+
+KEPT = ("group_norm", "native_group_norm")
+"""Ops that torch-mlir knows, and whose decomposition it does not."""
 
 _MODULE_FIELDS = frozenset(vars(nn.Module()))
 
@@ -52,7 +55,8 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     table = torch.export.default_decompositions()
     table.update(get_decomposition_table())
     for op in list(table.keys()):
-        if getattr(op, "_schema").name.removeprefix(aten.ATEN) in aten.CONVERTERS:  # noqa: B009
+        name = getattr(op, "_schema").name.removeprefix(aten.ATEN)  # noqa: B009
+        if name in aten.CONVERTERS or name in KEPT:
             table.pop(op)
     return program.run_decompositions(table)
 
@@ -84,6 +88,11 @@ def _refuse_hidden_state(
     copies = tree_map_only(torch.Tensor, torch.clone, (arguments, named))
     try:
         model(*copies[0], **copies[1])
+    except Exception as e:
+        raise UsageError(
+            f"the model does not run on the example inputs: {type(e).__name__}: {_first_line(e)}",
+            hint="pass example_inputs=(...) as the model is called, or input_shapes=[...]",
+        ) from e
     finally:
         changed = list(_changed(model, before))
         for name, buffer in model.named_buffers():
@@ -118,9 +127,13 @@ def _changed(model: nn.Module, before: dict[str, dict[str, Any]]) -> Iterator[tu
                     yield name, attribute
 
 
+def _first_line(e: Exception) -> str:
+    return next((line.strip() for line in str(e).splitlines() if line.strip()), "")
+
+
 def _explained(e: Exception) -> UnsupportedError:
     text = str(e).strip()
-    first = next((line for line in text.splitlines() if line.strip()), type(e).__name__)
+    first = _first_line(e) or type(e).__name__
     hint = None
     if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(e).__name__ + text:
         hint = "branch on data with torch.cond or torch.where instead of Python's if"

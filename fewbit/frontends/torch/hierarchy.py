@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from torch.fx import Graph, Node
@@ -90,6 +90,15 @@ def _dissolve_single_ops(frame: Frame) -> None:
         ops = [i for i in item.items if isinstance(i, Frame) or i.target is not operator.getitem]
         items += item.items if len(ops) == 1 and isinstance(ops[0], Node) else [item]
     frame.items = items
+
+
+def rename_modules(graph: Graph, first_names: Mapping[str, str]) -> None:
+    """Call every module by the first of its names, so that a shared one has a single name."""
+    for node in graph.nodes:
+        stack = node.meta.get("nn_module_stack")
+        if stack:
+            renamed = {k: (first_names.get(v[0], v[0]), *v[1:]) for k, v in stack.items()}
+            node.meta["nn_module_stack"] = renamed
 
 
 def module_stack(node: Node) -> list[tuple[str, str]]:

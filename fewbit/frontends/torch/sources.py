@@ -14,6 +14,7 @@ from fewbit.frontends.torch.hierarchy import layer_of
 from fewbit.ir.locations import file_location, named_location
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_HERE = os.path.dirname(__file__) + os.sep
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
@@ -37,8 +38,9 @@ def _user_line(node: Node) -> tuple[str, int] | None:
     found = [
         (m["file"], int(m["line"])) for m in _FRAME.finditer(node.meta.get("stack_trace") or "")
     ]
-    ours = [frame for frame in found if not frame[0].startswith((_TORCH, "torch/"))]
-    chosen = (ours or found or [None])[-1]
+    ours = [frame for frame in found if not frame[0].startswith((_TORCH, "torch/", _HERE))]
+    theirs = [frame for frame in found if not frame[0].startswith(_HERE)]
+    chosen = (ours or theirs or [None])[-1]
     if chosen is None:
         return None
     file, line = chosen
