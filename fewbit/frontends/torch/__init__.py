@@ -106,7 +106,7 @@ class _Import:
                 self._add_constant(str(spec.target))  # its initial value
             elif spec.kind in _CONSTANTS and spec.target is not None:
                 self._add_weight(node, spec.target)
-            else:
+            elif spec.kind is not InputKind.TOKEN:
                 raise UnsupportedError(f"the input '{node.name}' ({spec.kind}) is not imported")
 
     def _add_weight(self, node: Node, name: str) -> None:

@@ -47,6 +47,20 @@ def convert(emitter: Emitter, node: Node) -> Sequence[SSAValue] | None:
     return None if converter is None else converter(emitter, node, arguments_of(node))
 
 
+CHECKS = (
+    "_assert_tensor_metadata",
+    "_assert_async",
+    "_assert_scalar",
+    "sym_constrain_range",
+    "sym_constrain_range_for_size",
+)
+
+
+def is_check(node: Node) -> bool:
+    """Whether a node only checks what export assumed."""
+    return isinstance(node.target, torch._ops.OpOverload) and name_of(node) in CHECKS
+
+
 def name_of(node: Node) -> str:
     """The op's name without namespace and overload: `add` of `aten::add.Tensor`."""
     return cast(torch._ops.OpOverload, node.target)._schema.name.removeprefix(ATEN)

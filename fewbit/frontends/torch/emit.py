@@ -11,6 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -29,20 +30,18 @@ from fewbit.frontends.torch.islands import Islands, outputs_of
 from fewbit.frontends.torch.sources import location_of, source_of
 from fewbit.frontends.torch.types import tensor_type, value_type
 
-_IGNORED = (
-    "_assert_tensor_metadata",
-    "_assert_async",
-    "_assert_scalar",
-    "sym_constrain_range",
-    "sym_constrain_range_for_size",
-)
-
 _INTEGER_OPS: dict[Any, Callable[[SSAValue, SSAValue], Operation]] = {
     operator.add: arith.AddiOp,
     operator.sub: arith.SubiOp,
     operator.mul: arith.MuliOp,
     operator.floordiv: arith.FloorDivSIOp,
     operator.mod: arith.RemSIOp,
+    operator.eq: partial(arith.CmpiOp, arg="eq"),
+    operator.ne: partial(arith.CmpiOp, arg="ne"),
+    operator.lt: partial(arith.CmpiOp, arg="slt"),
+    operator.le: partial(arith.CmpiOp, arg="sle"),
+    operator.gt: partial(arith.CmpiOp, arg="sgt"),
+    operator.ge: partial(arith.CmpiOp, arg="sge"),
 }
 
 
@@ -123,7 +122,7 @@ class Emitter:
             return self.add(_INTEGER_OPS[node.target](lhs, rhs)).results
         if node.target is torch.ops.aten.sym_size.int:
             return [self._size(self.value(node.args[0]), cast(int, node.args[1]))]
-        if node.op == "get_attr" or getattr(node.target, "_opname", "") in _IGNORED:
+        if node.op == "get_attr" or aten.is_check(node):
             return []
         branched = emit_control_flow(self, node)
         if branched is not None:

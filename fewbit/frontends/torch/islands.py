@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.func import FuncOp
 
 from fewbit.errors import UnsupportedError
-from fewbit.frontends.torch.aten import CONVERTERS, name_of
+from fewbit.frontends.torch.aten import CONVERTERS, is_check, name_of
 from fewbit.frontends.torch.sources import source_of
 from fewbit.frontends.torch.types import is_known
 from fewbit.ir.parse import parse_module
@@ -71,11 +71,6 @@ class Islands:
             raise self._unsupported()
         module = parse_module(text, "torch-mlir", ctx)
         functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
-        others = [op for op in module.body.block.ops if not isinstance(op, FuncOp)]
-        if others:
-            raise UnsupportedError(
-                f"torch-mlir made a global '{others[0].name}', which is not read"
-            )
         for function in functions:
             function.detach()
         return functions
@@ -105,6 +100,7 @@ def check_types(nodes: Sequence[Node]) -> None:
         if node not in bad
         and not set(node.all_input_nodes) & set(bad)
         and name_of(node) not in CONVERTERS
+        and not is_check(node)
         and _lowered({"alone": node}) is None
     ]
     raise unsupported([*bad, *rest])
@@ -153,7 +149,9 @@ def _lowered(nodes: dict[str, Node]) -> str | None:
     except Exception:
         return None
     text = importer.module.operation.get_asm(print_generic_op_form=True)
-    return None if '"torch.' in text or "!torch." in text else text
+    # Globals hold the state of random numbers, which a program has no place for.
+    left_over = ('"torch.', "!torch.", '"ml_program.global"')
+    return None if any(word in text for word in left_over) else text
 
 
 def _single(node: Node) -> Graph:

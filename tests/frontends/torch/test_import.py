@@ -305,6 +305,32 @@ def test_all_unsupported_ops_are_listed_with_their_lines() -> None:
     assert "test_import.py" in caught.value.what
 
 
+class Effects(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.fft.fft(x).abs() + torch.linalg.inv(x) + torch.randn_like(x)
+
+
+def test_random_numbers_and_tokens_do_not_hide_the_list() -> None:
+    with pytest.raises(UnsupportedError, match="these ops cannot be imported") as caught:
+        import_model(Effects(), (torch.eye(3),))
+    for word in ("fft", "linalg_inv", "randn_like"):
+        assert word in caught.value.what
+    assert "_assert" not in caught.value.what
+
+
+class Nonzero(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.nonzero()
+
+
+def test_sizes_that_depend_on_data() -> None:
+    program = import_model(Nonzero(), (torch.eye(3),))
+    (found,) = program.run(
+        np.array([[0, 1], [1, 0]], np.float32).repeat(2, 0)[:3].repeat(2, 1)[:, :3]
+    )
+    assert found.shape[1] == 2
+
+
 class DataDependent(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x if x.sum() > 0 else -x
