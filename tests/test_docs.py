@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,13 @@ def test_reference_shows_every_op(dialect: Dialect) -> None:
     shown = "".join(blocks(page, "mlir"))
     for op in dialect.operations:
         assert re.search(rf"\b{re.escape(op.name)}\b", shown), op.name
+
+
+def test_python_of_the_import_page_runs() -> None:
+    (code,) = blocks(ROOT / "docs" / "pytorch.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("(1, 17, ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

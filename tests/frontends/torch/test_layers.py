@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportCallIssue=false, reportArgumentType=false, reportAttributeAccessIssue=false
 """Layers by name: shared modules, tied weights, registration order, and models that do not fit."""
 
 from __future__ import annotations
