@@ -25,7 +25,7 @@ $(INSTALLED): pyproject.toml
 	@$(PIP) --editable '.[dev]'
 	@touch $@
 
-demo: setup ## Parse, verify and run a quantized network
+demo: setup ## Run LeNet from text; train it, quantize it, and compare
 	@$(BIN)/fewbit demo
 
 test: setup ## Run the tests, but for the slow ones
