@@ -8,7 +8,6 @@ for each index of the first dimension (`fewbit.numerics.packing`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from fewbit.dialects.mico.attributes import RefAttr
 from fewbit.dialects.mico.constants import ConstantOp
+from fewbit.dialects.mico.shapes import rows_of
 from fewbit.dialects.mico.types import element_width, shape_of
 from fewbit.errors import StoreError, UnsupportedError
 from fewbit.interpreter.values import dtype_of
@@ -31,7 +31,7 @@ def stored_as(type: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and dtype, in a store, of a constant of this type."""
     shape, width = shape_of(type), element_width(type)
     if width is not None:
-        rows, k = (shape[0], prod(shape[1:])) if shape else (1, 1)
+        rows, k = rows_of(shape)
         return (rows, row_bytes(k, width)), np.dtype(np.uint8)
     dtype = dtype_of(type)
     if dtype not in CODES:

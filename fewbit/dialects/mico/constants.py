@@ -43,7 +43,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.attributes import PackedAttr, RefAttr, parse_hex
-from fewbit.dialects.mico.shapes import DYNAMIC, granularity, show
+from fewbit.dialects.mico.shapes import DYNAMIC, granularity, rows_of, show
 from fewbit.dialects.mico.types import as_tensor, element_type, element_width, shape_of
 from fewbit.errors import Error
 from fewbit.ir.parse import SourceParser
@@ -230,7 +230,7 @@ def _is_tensor_of(type: Attribute, element: type[Attribute]) -> bool:
 
 
 def _check_length(given: int, shape: tuple[int, ...], width: Width) -> None:
-    rows, k = (shape[0], prod(shape[1:])) if shape else (1, 1)
+    rows, k = rows_of(shape)
     expected = rows * row_bytes(k, width)
     if given != expected:
         raise VerifyException(

@@ -58,6 +58,7 @@ from fewbit.dialects.mico.syntax import (
     both_sides,
     int_array,
     ints,
+    pairs,
     read_constant,
 )
 from fewbit.dialects.mico.types import (
@@ -273,8 +274,7 @@ class ConvolutionOp(QuantizedLayerOp):
 
     @property
     def padding_pairs(self) -> tuple[tuple[int, int], ...]:
-        flat = ints(self.padding)
-        return tuple(zip(flat[::2], flat[1::2], strict=True))
+        return pairs(self.padding)
 
     @classmethod
     def fill_attributes(

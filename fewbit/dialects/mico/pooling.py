@@ -19,6 +19,7 @@ from fewbit.dialects.mico.syntax import (
     both_sides,
     int_array,
     ints,
+    pairs,
 )
 from fewbit.dialects.mico.types import element_type, shape_of, tensor
 
@@ -46,8 +47,7 @@ class PoolOp(LayerOp):
 
     @property
     def padding_pairs(self) -> tuple[tuple[int, int], ...]:
-        flat = ints(self.padding)
-        return tuple(zip(flat[::2], flat[1::2], strict=True))
+        return pairs(self.padding)
 
     @classmethod
     def fill_attributes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.utils.exceptions import VerifyException
@@ -34,6 +35,11 @@ def size(shape: Sequence[int]) -> int:
             return DYNAMIC
         total *= d
     return total
+
+
+def rows_of(shape: Sequence[int]) -> tuple[int, int]:
+    """A weight of any rank as rows, one for each output channel, of K elements."""
+    return (shape[0], prod(shape[1:])) if shape else (1, 1)
 
 
 def window(

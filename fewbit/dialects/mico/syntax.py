@@ -285,6 +285,12 @@ def ints(array: ArrayAttr[IntegerAttr[IntegerType]]) -> tuple[int, ...]:
     return tuple(entry.value.data for entry in array)
 
 
+def pairs(array: ArrayAttr[IntegerAttr[IntegerType]]) -> tuple[tuple[int, int], ...]:
+    """A flat list of befores and afters, two by two."""
+    flat = ints(array)
+    return tuple(zip(flat[::2], flat[1::2], strict=True))
+
+
 def both_sides(padding: Attribute, rank: int) -> Attribute:
     """One number a dimension, meant for both sides, written out for each side."""
     if not isa(padding, ArrayAttr[IntegerAttr[IntegerType]]) or len(padding) != rank:

@@ -30,13 +30,11 @@ from fewbit.frontends.torch.types import array_of, tensor_type, value_type
 from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
 from fewbit.program import Program
+from fewbit.quant.quantize import REGISTERED
 from fewbit.quant.torch.layers import QuantLayer
 from fewbit.quant.torch.prepare import quantizable_layers
 from fewbit.store import WeightStore
 from fewbit.transforms.inline import Inline
-
-LAYERS = "fewbit.layers"
-"""The module's attribute with the quantizable layers in the order of registration."""
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
@@ -56,7 +54,7 @@ def import_torch(
     exported = capture(model, example_inputs, example_kwargs, dynamic_shapes)
     program = _Import(exported, _first_names(model)).program()
     names = [StringAttr(name) for name in quantizable_layers(model)]
-    program.module.attributes[LAYERS] = ArrayAttr(names)
+    program.module.attributes[REGISTERED] = ArrayAttr(names)
     return program
 
 

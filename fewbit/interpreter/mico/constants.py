@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 from xdsl.ir import Attribute
@@ -17,6 +16,7 @@ from fewbit.dialects.mico import (
     element_width,
     shape_of,
 )
+from fewbit.dialects.mico.shapes import rows_of
 from fewbit.errors import InterpretError
 from fewbit.interpreter.constants import read_constant
 from fewbit.interpreter.interpreter import Frame
@@ -71,5 +71,5 @@ def _unpacked(packed: Value, type: Attribute) -> Value:
     width = element_width(type)
     assert width is not None
     shape = shape_of(type)
-    rows, k = (shape[0], prod(shape[1:])) if shape else (1, 1)
+    rows, k = rows_of(shape)
     return unpack(packed.reshape(rows, row_bytes(k, width)), width, k).reshape(shape)
