@@ -59,3 +59,8 @@ def test_llama() -> None:
     out = run(sys.executable, EXAMPLES / "quantize_llama.py")
     assert "layers.0.mlp" in out
     assert "dB" in out
+
+
+def test_gptq() -> None:
+    out = run(sys.executable, EXAMPLES / "gptq_brevitas.py")
+    assert [line.split()[0] for line in out.splitlines()] == ["float", "rounded", "gptq"]

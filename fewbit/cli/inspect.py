@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewbit.cli.options import InputShape, ModelName, OptionalRecipe, parse_shapes
+from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.options import (
+    CalibrateData,
+    InputShape,
+    ModelName,
+    OptionalMethod,
+    OptionalRecipe,
+    Samples,
+    parse_shapes,
+)
 
 if TYPE_CHECKING:
     from fewbit.analysis.layers import LayerReport
@@ -22,18 +31,19 @@ def inspect(
     recipe: OptionalRecipe = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     input_shape: InputShape = None,
+    calibrate: CalibrateData = None,
+    calibration_method: OptionalMethod = None,
+    samples: Samples = None,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
-    from fewbit.quant.quantize import quantize
 
     program = import_model(model, input_shapes=parse_shapes(input_shape))
-    inputs = made_up_inputs(program)
-    if recipe is None:
-        layers = report_layers(program, inputs)
-    else:
-        layers = report_layers(quantize(program, recipe), inputs, program)
+    options = CalibrationOptions(calibrate, calibration_method, samples)
+    quantized = options.quantize(program, recipe)
+    inputs = options.inputs(program)[0] if calibrate else made_up_inputs(program)
+    layers = report_layers(quantized, inputs, None if recipe is None else program)
     if as_json:
         print(json.dumps({"model": model, "recipe": recipe, "layers": [_plain(r) for r in layers]}))
         return

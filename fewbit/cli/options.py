@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
+from enum import Enum
 from typing import Annotated
 
 import typer
-
-from fewbit.errors import UsageError
 
 ModelName = Annotated[
     str,
@@ -24,16 +22,35 @@ OptionalRecipe = Annotated[
 ]
 InputShape = Annotated[
     list[str] | None,
-    typer.Option("--input-shape", help="Shape of an input to trace on: 1x3x32x32. Repeatable."),
+    typer.Option("--input-shape", help="An input to trace on: 1x3x32x32, 1x16:i64. Repeatable."),
 ]
 
-_SHAPE = re.compile(r"\d+(x\d+)*")
+
+class CalibrationMethod(Enum):
+    MINMAX = "minmax"
+    PERCENTILE = "percentile"
+    MSE = "mse"
+
+
+CalibrateData = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--calibrate",
+        metavar="DATA",
+        help="Samples for static scales: a .npy or .npz file, a folder, or 'mnist'. Repeatable.",
+    ),
+]
+OptionalMethod = Annotated[
+    CalibrationMethod | None,
+    typer.Option("--calibration-method", help="What a static scale covers; minmax if not given."),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option("--samples", min=1, help="How many samples to calibrate with; 128 if not given."),
+]
 
 
 def parse_shapes(texts: list[str] | None) -> list[tuple[int, ...]] | None:
-    if not texts:
-        return None
-    for text in texts:
-        if not _SHAPE.fullmatch(text):
-            raise UsageError(f"'{text}' is not a shape", hint="write 1x3x32x32")
-    return [tuple(int(size) for size in text.split("x")) for text in texts]
+    from fewbit.frontends.input_shape import InputShape
+
+    return [InputShape.parse(text) for text in texts] if texts else None

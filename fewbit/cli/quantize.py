@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from fewbit.cli.options import InputShape, ModelName, RecipeName, parse_shapes
+from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.options import (
+    CalibrateData,
+    InputShape,
+    ModelName,
+    OptionalMethod,
+    RecipeName,
+    Samples,
+    parse_shapes,
+)
 
 
 def quantize(
@@ -15,12 +24,15 @@ def quantize(
     recipe: RecipeName,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     input_shape: InputShape = None,
+    calibrate: CalibrateData = None,
+    calibration_method: OptionalMethod = None,
+    samples: Samples = None,
 ) -> None:
     """Import a model, quantize it by a recipe, and save the program."""
     from fewbit.frontends import import_model
     from fewbit.progress import say
-    from fewbit.quant.quantize import quantize as quantized
 
-    program = quantized(import_model(model, input_shapes=parse_shapes(input_shape)), recipe)
+    options = CalibrationOptions(calibrate, calibration_method, samples)
+    program = options.quantize(import_model(model, input_shapes=parse_shapes(input_shape)), recipe)
     program.save(output)
     say(f"{output}: {program.store.nbytes():,} bytes of weights")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     Model = nn.Module | ExportedProgram | Program | str | Path
 
-Shapes = Mapping[str, Sequence[int]] | Sequence[Sequence[int]]
+Shapes = Mapping[str, Sequence[int] | str] | Sequence[Sequence[int] | str]
+"""Sizes, or a text with sizes and type: `1x16:i64`."""
 
 
 def import_model(
@@ -28,7 +29,8 @@ def import_model(
     """A program of a PyTorch module or exported program, or of what a text names.
 
     Texts: `zoo:NAME`, `file.py:factory`, `model.pt2`, `program.mlir`, or a folder that
-    `Program.save` wrote. `input_shapes` makes float example inputs where there are none.
+    `Program.save` wrote. `input_shapes` makes example inputs where there are none: floats, or of
+    the type in a text such as `1x16:i64`.
     """
     if isinstance(model, Program):
         return model
@@ -39,7 +41,7 @@ def import_model(
     from fewbit.frontends.torch import import_torch
 
     if input_shapes is not None and len(example_inputs) == 0:
-        from fewbit.frontends.locate import random_inputs
+        from fewbit.frontends.locate import made_up_inputs
 
-        example_inputs = random_inputs(input_shapes)
+        example_inputs = made_up_inputs(input_shapes)
     return import_torch(model, example_inputs, example_kwargs, dynamic_shapes)

@@ -11,6 +11,7 @@ from typing import Any
 
 from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
+from fewbit.frontends.input_shape import InputShape
 from fewbit.program import Program
 
 LATER = {
@@ -51,27 +52,48 @@ def _from_zoo(name: str) -> Program:
 
 
 def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Program:
-    """`factory()` gives a module, or a module, its example inputs, and perhaps dynamic shapes."""
+    """`factory()` gives a module, or also its example inputs, named ones, and dynamic shapes."""
     from fewbit.frontends import import_model
 
+    place = Place(file=str(path))
     made = getattr(_loaded(path), factory, None)
     if made is None:
-        raise UsageError(f"there is no '{factory}' in the file", place=Place(file=str(path)))
+        raise UsageError(f"there is no '{factory}' in the file", place=place)
     try:
         result = made()
     except Exception as e:
-        raise UsageError(
-            f"'{factory}' fails: {type(e).__name__}: {e}", place=Place(file=str(path))
-        ) from e
+        raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
     if not isinstance(result, tuple):
         return import_model(result, input_shapes=input_shapes)
-    if len(result) not in (2, 3):
+    model, *rest = result
+    if not 1 <= len(rest) <= 3:
         raise UsageError(
             f"'{factory}' gave {len(result)} values",
-            place=Place(file=str(path)),
-            hint="return the model, or (model, example_inputs), or also dynamic_shapes",
+            place=place,
+            hint="return the model, or (model, inputs), and behind these named inputs, dynamic "
+            "shapes, or both",
         )
-    return import_model(*result)
+    inputs, *rest = rest
+    named = rest.pop(0) if len(rest) == 2 or (rest and _are_inputs(rest[0])) else None
+    return import_model(model, _as_inputs(inputs), rest[0] if rest else None, example_kwargs=named)
+
+
+def _as_inputs(inputs: Any) -> Sequence[Any]:
+    """One input may stand for itself."""
+    return inputs if isinstance(inputs, tuple | list) else (inputs,)
+
+
+def _are_inputs(third: Any) -> bool:
+    """Whether these are named inputs. Dynamic shapes are mappings too, but of mappings,
+    sequences and None, and have no tensors in them."""
+    from torch import Tensor
+    from torch.utils._pytree import tree_leaves
+
+    if not isinstance(third, Mapping):
+        return False
+    if any(isinstance(leaf, Tensor) for leaf in tree_leaves(third)):
+        return True
+    return not all(v is None or isinstance(v, Mapping | list | tuple) for v in third.values())
 
 
 def _loaded(path: Path) -> Any:
@@ -95,23 +117,16 @@ def _loaded(path: Path) -> Any:
 
 
 def _from_archive(path: Path) -> Program:
-    import torch
-
     from fewbit.frontends.torch import import_torch
+    from fewbit.frontends.torch.capture import load
 
-    try:
-        exported = torch.export.load(path)
-    except Exception as e:
-        raise UsageError(f"not an archive of torch.export: {e}", place=Place(file=str(path))) from e
-    return import_torch(exported)
+    return import_torch(load(path))
 
 
-def random_inputs(shapes: Shapes) -> tuple[Any, ...]:
-    """Float inputs of these shapes, always the same."""
+def made_up_inputs(shapes: Shapes) -> tuple[Any, ...]:
+    """Inputs of these shapes and types, always the same."""
     import torch
 
-    given: Sequence[Sequence[int]] = (
-        list(shapes.values()) if isinstance(shapes, Mapping) else list(shapes)
-    )
+    given = list(shapes.values()) if isinstance(shapes, Mapping) else list(shapes)
     generator = torch.Generator().manual_seed(0)
-    return tuple(torch.randn(*shape, generator=generator) for shape in given)
+    return tuple(InputShape.of(shape).example(generator) for shape in given)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fewbit.quant.attention_scheme import AttentionScheme
     from fewbit.quant.calibration import Calibration
+    from fewbit.quant.given import given_weight
     from fewbit.quant.recipe import Recipe
     from fewbit.quant.scheme import LayerScheme
     from fewbit.quant.torch.attention import QuantAttention, fake_quant_attention
@@ -30,6 +31,7 @@ __all__ = [
     "calibrate",
     "convert",
     "fake_quant_attention",
+    "given_weight",
     "prepare_qat",
     "quantizable_layers",
     "recipe_of",
@@ -46,6 +48,7 @@ _HOMES = {
     "calibrate": "fewbit.quant.torch.calibration",
     "convert": "fewbit.quant.torch.prepare",
     "fake_quant_attention": "fewbit.quant.torch.attention",
+    "given_weight": "fewbit.quant.given",
     "prepare_qat": "fewbit.quant.torch.prepare",
     "quantizable_layers": "fewbit.quant.torch.prepare",
     "recipe_of": "fewbit.quant.torch.prepare",

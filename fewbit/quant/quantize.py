@@ -2,8 +2,9 @@
 
 A layer is named by its weight: the constant `layers.0.mlp.up.weight` makes the layer
 `layers.0.mlp.up`. Its float weight in the store is replaced by packed integers and their scales,
-and its op gets the activations' width. The program that is given is not changed; the one that is
-made shares the tensors that stay as they were.
+and its op gets the activations' width. Where another tool has chosen the integers and scales of a
+weight (GPTQ, AWQ), `weights` has them, and they are packed as they are. The program that is given
+is not changed; the one that is made shares the tensors that stay as they were.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from fewbit.dialects.mico import (
     element_width,
     few_bit_type,
 )
-from fewbit.errors import Error, UsageError
+from fewbit.errors import Error, Place, UsageError
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable
 from fewbit.ir.verify import verify
@@ -46,6 +47,7 @@ from fewbit.numerics import Quantized, pack
 from fewbit.program import Program
 from fewbit.progress import progress
 from fewbit.quant.calibration import Calibration
+from fewbit.quant.given import GivenWeights, agreed, check_names, check_shape, same_weight
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme
 from fewbit.store import WeightStore
@@ -65,16 +67,21 @@ def quantize(
     recipe: RecipeLike,
     calibration: Calibration | Mapping[str, float] | None = None,
     *,
+    weights: GivenWeights | None = None,
     example_inputs: Sequence[Any] = (),
     dynamic_shapes: Any = None,
 ) -> Program:
-    """Quantize a program, or a PyTorch module traced on its example inputs."""
+    """Quantize a program, or a PyTorch module traced on its example inputs.
+
+    `weights` are those that another tool has quantized, by layer; see `fewbit.quant.given`. They
+    must agree with the recipe, or fill in what it leaves open.
+    """
     recipe = Recipe.of(recipe)
     if not isinstance(model, Program):
         from fewbit.frontends import import_model
 
         model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
-    return _Quantization(model, recipe, Calibration.of(calibration or {})).program()
+    return _Quantization(model, recipe, Calibration.of(calibration or {}), weights or {}).program()
 
 
 def layers(program: Program) -> dict[str, list[Layer]]:
@@ -102,6 +109,19 @@ def layer_name(op: Layer) -> str | None:
     return module if _is_registered(op, module) else own
 
 
+def schemes_of(program: Program, recipe: RecipeLike) -> dict[str, LayerScheme]:
+    """The scheme of every layer.
+
+    MiCo's lists go by the model's own order, which counts layers that are never called.
+    """
+    recipe = Recipe.of(recipe)
+    registered = registered_layers(program.module)
+    others = [name for name in layers(program) if name not in registered]
+    if recipe.order is not None and registered:
+        return recipe.resolve(registered) | dict.fromkeys(others, LayerScheme())
+    return recipe.resolve([*registered, *others])
+
+
 def registered_layers(module: Operation) -> list[str]:
     """The layers of the model that was imported, in the order in which it registers them."""
     names = module.attributes.get(REGISTERED)
@@ -127,9 +147,10 @@ class _Stored:
 
 
 class _Quantization:
-    def __init__(self, given: Program, recipe: Recipe, calibration: Calibration) -> None:
+    def __init__(
+        self, given: Program, recipe: Recipe, calibration: Calibration, weights: GivenWeights
+    ) -> None:
         self.given = given
-        self.recipe = recipe
         self.module = given.module.clone()
         self.calibration = calibration
         self.symbols = SymbolTable(self.module)
@@ -139,19 +160,41 @@ class _Quantization:
         self.store = WeightStore()
         self.stored: dict[tuple[str, LayerScheme], _Stored] = {}
         self.layers = layers(Program(self.module, given.store))
-        names = list(self.layers)
-        if not names:
+        if not self.layers:
             raise UsageError("the program has no layer whose weight could be quantized")
-        self.schemes = self._resolve(recipe, names)
+        self.schemes = schemes_of(Program(self.module, given.store), recipe)
+        self.weights: dict[tuple[str, LayerScheme], Quantized] = {}
+        self.recipe = self._take(weights, recipe)
         self.uses = self._uses()
 
-    def _resolve(self, recipe: Recipe, names: list[str]) -> dict[str, LayerScheme]:
-        """MiCo's lists go by the model's own order, which counts layers that are never called."""
-        registered = registered_layers(self.module)
-        others = [name for name in names if name not in registered]
-        if recipe.order is not None and registered:
-            return recipe.resolve(registered) | dict.fromkeys(others, LayerScheme())
-        return recipe.resolve([*registered, *others])
+    def _take(self, weights: GivenWeights, recipe: Recipe) -> Recipe:
+        """Keep the weights that are given; the recipe with the schemes that they fill in."""
+        check_names(weights, list(self.schemes))
+        filled: dict[str, LayerScheme] = {}
+        for name, weight in weights.items():
+            if name not in self.layers:
+                continue  # Registered in the model, and never called.
+            op = self.layers[name][0]
+            check_shape(name, weight, cast(TensorType[Any], op.weight.type).get_shape())
+            try:
+                scheme, weight = agreed(self.schemes[name], weight)
+            except Error as e:
+                raise e.at(layer=name) from None
+            constant = _constant_name(op)
+            if not same_weight(weight, self.weights.setdefault((constant, scheme), weight)):
+                raise UsageError(
+                    f"two weights are given for '{constant}', which several layers share",
+                    place=Place(layer=name),
+                )
+            if scheme != self.schemes[name]:
+                filled[name] = scheme
+        self.schemes |= filled
+        if not filled:
+            return recipe
+        if recipe.order is not None:
+            order = registered_layers(self.module) or list(self.layers)
+            return Recipe(order=tuple(self.schemes[name] for name in order))
+        return Recipe(default=recipe.default, layers=recipe.layers | filled)
 
     def _uses(self) -> dict[str, set[LayerScheme | None]]:
         """How each constant is used: by which schemes its weight is quantized, None for float."""
@@ -214,12 +257,11 @@ class _Quantization:
 
     def _weight(self, name: str, op: Layer, scheme: LayerScheme) -> _Stored:
         """The constants of a layer's weight; layers that share weight and scheme share them."""
-        read = cast(GetConstantOp, op.weight.owner)
-        constant = read.symbol.root_reference.data
+        constant = _constant_name(op)
         key = (constant, scheme)
         if key not in self.stored:
             try:
-                quantized = scheme.quantize_weight(self._data(constant))
+                quantized = self.weights.get(key) or scheme.quantize_weight(self._data(constant))
             except Error as e:
                 raise e.at(layer=name) from None
             shared = len(self.uses[constant]) > 1
@@ -318,6 +360,10 @@ class _Quantization:
                 if key not in self.store:
                     self.store.add(key, self.given.store[key], copy=False)
         return self.store
+
+
+def _constant_name(op: Layer) -> str:
+    return cast(GetConstantOp, op.weight.owner).symbol.root_reference.data
 
 
 def _attributes(op: LayerOp) -> Iterator[tuple[str, Any]]:

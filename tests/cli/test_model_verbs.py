@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +28,43 @@ def with_inputs():
     return plain(), (torch.randn(2, 8),), {"input": {0: torch.export.Dim("n")}}
 
 def broken():
-    return 1, 2, 3, 4
+    return 1, 2, 3, 4, 5
+
+def tokens():
+    return nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 2))
+
+def one_tensor():
+    return plain(), torch.randn(2, 8)
+
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x, *, scale, twice=False):
+        return self.fc(x) * scale * (2 if twice else 1)
+
+def named():
+    return Named(), (torch.randn(2, 8),), {"scale": torch.ones(2, 4)}
+
+def flagged():
+    return Named(), [torch.randn(2, 8)], {"scale": torch.ones(4), "twice": True}
+
+def all_four():
+    n = torch.export.Dim("n")
+    shapes = {"x": {0: n}, "scale": {0: n}}
+    return Named(), (torch.randn(2, 8),), {"scale": torch.ones(2, 4)}, shapes
+
+class Branching(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.fc(x) if x.sum() > 0 else x
+
+def branching():
+    return Branching(), (torch.ones(2, 8),)
 """
 
 
@@ -39,6 +77,13 @@ def factory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def fewbit(*argv: object) -> int:
     return guarded(run, [str(word) for word in argv])
+
+
+def outcome(*argv: object) -> tuple[int, str]:
+    """The exit status and what is shown on stderr, of a process."""
+    command = [sys.executable, "-c", "from fewbit.cli.main import main; main()", *map(str, argv)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
 
 
 def test_graph_stage_is_a_program(capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,8 +128,61 @@ def test_exported_archive_and_text(factory: Path, tmp_path: Path) -> None:
     torch.export.save(torch.export.export(model, (torch.randn(2, 8),)), archive)
     assert fewbit("compile", archive, "--stop-after", "graph", "-o", tmp_path / "net.mlir") == 0
     assert fewbit("compile", tmp_path / "net.mlir", "--stop-after", "graph") == 0
+
+
+def test_what_is_no_archive_is_one_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = tmp_path / "net.pt2"
     archive.write_bytes(b"not an archive")
-    assert fewbit("compile", archive, "--stop-after", "graph") == 2
+    assert fewbit("compile", archive, "--stop-after", "graph") == 1
+    assert "not an archive of torch.export" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_archives_are_read_without_noise(tmp_path: Path) -> None:
+    """In a process of its own: what torch logs goes around pytest."""
+    import torch
+
+    archive = tmp_path / "net.pt2"
+    exported = torch.export.export(torch.nn.Linear(8, 4), (torch.randn(2, 8),))
+    torch.export.save(exported, archive)
+    assert outcome("compile", archive, "--stop-after", "graph") == (0, "")
+    archive.write_bytes(b"not an archive")
+    status, shown = outcome("compile", archive, "--stop-after", "graph")
+    assert status == 1
+    assert shown.startswith(f"error: {archive}: not an archive of torch.export")
+    assert len(shown.splitlines()) == 2
+
+
+@pytest.mark.slow
+def test_a_branch_on_data_is_one_error(factory: Path) -> None:
+    status, shown = outcome("inspect", f"{factory}:branching")
+    assert status == 1
+    assert len(shown.splitlines()) == 2
+    assert "torch.cond" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "signature"),
+    [
+        ("one_tensor", "%input: tensor<2x8xf32>"),
+        ("named", "%x: tensor<2x8xf32>, %scale: tensor<2x4xf32>"),
+        ("flagged", "%x: tensor<2x8xf32>, %scale: tensor<4xf32>"),
+        ("all_four", "%x: tensor<?x8xf32>, %scale: tensor<?x4xf32>"),
+    ],
+)
+def test_what_a_factory_may_return(
+    name: str, signature: str, factory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fewbit("compile", f"{factory}:{name}", "--stop-after", "graph") == 0
+    assert f"@main({signature})" in capsys.readouterr().out
+
+
+def test_inputs_of_integers(factory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--stop-after", "graph", "--input-shape", "1x5:i64"]
+    assert fewbit("compile", f"{factory}:tokens", *options) == 0
+    assert "@main(%input: tensor<1x5xi64>)" in capsys.readouterr().out
 
 
 def test_inspect_as_json(factory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,9 +213,10 @@ def test_inspect_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["inspect", "missing.pt2"], 2, "there is no model"),
         (["inspect", "model.onnx"], 2, "ONNX"),
         (["inspect", "FILE:nothing"], 2, "there is no 'nothing'"),
-        (["inspect", "FILE:broken"], 2, "gave 4 values"),
+        (["inspect", "FILE:broken"], 2, "gave 5 values"),
         (["inspect", "FILE:plain"], 2, "input_shapes"),
         (["inspect", "FILE:plain", "--input-shape", "1by8"], 2, "is not a shape"),
+        (["inspect", "FILE:tokens", "--input-shape", "1x8:i65"], 2, "element type"),
         (["inspect", "FILE:with_inputs", "-r", "w9a8"], 1, "9"),
         (["inspect", "FILE:with_inputs", "-r", "wat"], 2, "wat"),
     ],

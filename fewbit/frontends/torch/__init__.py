@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError, UsageError
-from fewbit.frontends.torch.capture import capture, decompose
+from fewbit.frontends.torch.capture import capture, decompose, quiet
 from fewbit.frontends.torch.emit import Emitted, emit_frame
 from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
 from fewbit.frontends.torch.islands import Islands, check_types
@@ -31,8 +31,7 @@ from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
 from fewbit.program import Program
 from fewbit.quant.quantize import REGISTERED
-from fewbit.quant.torch.layers import QuantLayer
-from fewbit.quant.torch.prepare import quantizable_layers
+from fewbit.quant.torch.prepare import is_prepared, quantizable_layers
 from fewbit.store import WeightStore
 from fewbit.transforms.inline import Inline
 
@@ -47,7 +46,9 @@ def import_torch(
 ) -> Program:
     """A program of a module, traced on the example inputs, or of an exported program."""
     if isinstance(model, ExportedProgram):
-        return _Import(decompose(model)).program()
+        with quiet():
+            decomposed = decompose(model)
+        return _Import(decomposed).program()
     _check_model(model)
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
@@ -61,7 +62,7 @@ def import_torch(
 def _check_model(model: Any) -> None:
     if not isinstance(model, torch.nn.Module):
         raise UsageError(f"a {type(model).__name__} is not a model", hint="pass a torch.nn.Module")
-    if any(isinstance(module, QuantLayer) for module in model.modules()):
+    if is_prepared(model):
         raise UsageError(
             "the model is prepared for training with rounding",
             hint="import convert(model), and quantize it by recipe_of(model)",

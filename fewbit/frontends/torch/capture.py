@@ -10,9 +10,11 @@ changed is refused.
 
 from __future__ import annotations
 
+import io
+import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
 import torch
@@ -20,7 +22,8 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_map_only
 
-from fewbit.errors import Place, UnsupportedError, UsageError
+from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.files import PathLike
 from fewbit.frontends.torch import aten
 
 KEPT = ("group_norm", "native_group_norm")
@@ -37,15 +40,30 @@ def capture(
 ) -> ExportedProgram:
     """Trace `model` in eval mode; its training mode is left as it was."""
     arguments, named = tuple(example_inputs), dict(example_kwargs or {})
-    with _evaluating(model), torch.no_grad(), _without_warnings():
+    with _evaluating(model), torch.no_grad():
         _refuse_hidden_state(model, arguments, named)
         try:
-            program = torch.export.export(
-                model, arguments, named, dynamic_shapes=dynamic_shapes, strict=False
-            )
+            with quiet():
+                program = torch.export.export(
+                    model, arguments, named, dynamic_shapes=dynamic_shapes, strict=False
+                )
         except Exception as e:
             raise _explained(e) from e
-        return decompose(program)
+        with quiet():
+            return decompose(program)
+
+
+def load(path: PathLike) -> ExportedProgram:
+    """An archive of `torch.export.save`."""
+    try:
+        with quiet():
+            return torch.export.load(path)
+    except Exception as e:
+        raise Error(
+            f"not an archive of torch.export: {_first_line(e)}",
+            place=Place(file=str(path)),
+            hint="write it with torch.export.save, by the same version of torch",
+        ) from e
 
 
 def decompose(program: ExportedProgram) -> ExportedProgram:
@@ -62,11 +80,25 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
 
 
 @contextmanager
-def _without_warnings() -> Iterator[None]:
-    """torch.export warns about its own use of what it deprecates."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        yield
+def quiet() -> Iterator[None]:
+    """torch warns about its own use of what it deprecates, and logs and prints what it also raises.
+
+    Only what is written from Python is held back, and only here: what the model itself prints is
+    seen when it is run before.
+    """
+    disabled = logging.root.manager.disable
+    logging.disable(max(disabled, logging.WARNING))
+    try:
+        with (
+            warnings.catch_warnings(),
+            redirect_stderr(io.StringIO()),
+            redirect_stdout(io.StringIO()),
+        ):
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.filterwarnings("ignore", "The tensor attributes? .* assigned during export")
+            yield
+    finally:
+        logging.disable(disabled)
 
 
 @contextmanager

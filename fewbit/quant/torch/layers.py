@@ -4,14 +4,13 @@
 A quantized layer *is* the torch layer with another class: the same parameters, the same
 `state_dict`, the same object. `quantize_layer` changes the class and `float_layer` changes it
 back, so optimizers, tied weights, layers used twice, hooks and references held elsewhere keep
-working. Normally a layer multiplies fake-quantized floats, which trains; in `exact` mode it
-multiplies integers and scales the sums in the order that `fewbit.numerics` fixes.
+working. What a layer computes is in `product`. It computes outside of torch function modes: the
+one of `scope` looks for weights that are used without their layer.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,24 +19,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from fewbit.errors import UsageError
-from fewbit.numerics import ActivationGranularity, check_accumulator, weight_scale_shape
 from fewbit.quant.scheme import LayerScheme, SchemeLike
-from fewbit.quant.torch.fake_quant import (
-    Integers,
-    fake_quant_activation,
-    fake_quant_weight,
-    quantize_activation,
-    quantize_weight,
-)
-
-Product = Callable[[Tensor, Tensor], Tensor]
-"""A layer's operation, without its bias, on an activation and a weight."""
+from fewbit.quant.torch.fake_quant import Integers, quantize_weight
+from fewbit.quant.torch.product import check_rounding, few_bit_lookup, few_bit_product
 
 
 class QuantLayer(nn.Module):
     """What quantized layers share: the scheme, static scales, and the two ways to compute."""
 
-    ROWS: ActivationGranularity
     weight: Tensor
     scheme: LayerScheme
     exact: bool
@@ -60,7 +49,8 @@ class QuantLayer(nn.Module):
     def _set_scheme(
         self, scheme: LayerScheme, act_scale: float | None, act_zero_point: int | None
     ) -> None:
-        _check(self, scheme, act_scale)
+        shape, is_table = tuple(self.weight.shape), isinstance(self, nn.Embedding)
+        check_rounding(scheme, shape, act_scale, is_table=is_table)
         self.scheme = scheme
         self.exact = False
         self.act_scale = act_scale if scheme.static else None
@@ -73,49 +63,13 @@ class QuantLayer(nn.Module):
     def extra_repr(self) -> str:
         return f"{super().extra_repr()}, scheme={self.scheme}"
 
-    def _product(self, x: Tensor, product: Product, bias: Tensor | None) -> Tensor:
-        """The layer on `x`, whose bias is shaped to be added to the result."""
-        if self.exact:
-            with torch.no_grad():
-                return self._exact(x, product, bias)
-        rounded = fake_quant_activation(x, self.scheme.act, self.ROWS, *self._static(x))
-        y = product(rounded, fake_quant_weight(self.weight, self.scheme))
-        return y if bias is None else y + bias
-
-    def _exact(self, x: Tensor, product: Product, bias: Tensor | None) -> Tensor:
-        scheme = self.scheme
-        if scheme.weight is None or scheme.act is None:
-            real = fake_quant_activation(x.float(), scheme.act, self.ROWS, *self._static(x))
-            y = product(real, fake_quant_weight(self.weight.float(), scheme))
-        else:
-            scale, zero_point = self._static(x)
-            xs = quantize_activation(x, scheme.act, self.ROWS, scale=scale, zero_point=zero_point)
-            y = _integer_product(xs, self.integers(), product, self._channel_shape())
-        return (y if bias is None else y + bias.float()).to(x.dtype)
-
-    def _static(self, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """The static scale and zero point, as float32 scalars beside `x`."""
-        scale, zero_point = (
-            None if value is None else torch.tensor(value, dtype=torch.float32, device=x.device)
-            for value in (self.act_scale, self.act_zero_point)
-        )
-        return scale, zero_point
-
-    def _channel_shape(self) -> tuple[int, ...]:
-        """How one number for each output channel is shaped to broadcast over the result."""
-        raise NotImplementedError
-
 
 class QuantLinear(QuantLayer, nn.Linear):
     """`nn.Linear` with one activation scale for each row."""
 
-    ROWS = "row"
-
     def forward(self, x: Tensor) -> Tensor:
-        return self._product(x, functional.linear, self.bias)
-
-    def _channel_shape(self) -> tuple[int, ...]:
-        return (-1,)
+        with torch._C.DisableTorchFunction():
+            return few_bit_product(self, functional.linear, x, self.weight, self.bias, 0)
 
 
 class _QuantConv(QuantLayer):
@@ -125,7 +79,6 @@ class _QuantConv(QuantLayer):
     input is what is quantized.
     """
 
-    ROWS = "sample"
     RANK: int
     CONVOLVE: Callable[..., Tensor]
 
@@ -140,11 +93,8 @@ class _QuantConv(QuantLayer):
         product = functools.partial(
             _convolved, type(self).CONVOLVE, layer.stride, padding, layer.dilation, layer.groups
         )
-        bias = layer.bias
-        return self._product(x, product, None if bias is None else bias.view(-1, *[1] * self.RANK))
-
-    def _channel_shape(self) -> tuple[int, ...]:
-        return (-1, *[1] * self.RANK)
+        with torch._C.DisableTorchFunction():
+            return few_bit_product(self, product, x, layer.weight, layer.bias, self.RANK)
 
 
 def _convolved(
@@ -176,23 +126,19 @@ class QuantConv2d(_QuantConv, nn.Conv2d):
 class QuantEmbedding(QuantLayer, nn.Embedding):
     """`nn.Embedding` with a few-bit table; its indices are no activations."""
 
-    ROWS = "row"
-
     def forward(self, indices: Tensor) -> Tensor:
-        if self.scheme.granularity != "tensor":
-            taken = nn.Embedding.forward(self, indices)
-            if taken.numel() == 0:
-                return taken
-            rows = taken.reshape(math.prod(taken.shape[:-1]), taken.shape[-1])
-            return fake_quant_weight(rows, self.scheme).reshape(taken.shape)
-        if self.max_norm is not None:
-            with torch.no_grad():
-                torch.embedding_renorm_(
-                    self.weight, indices.contiguous(), self.max_norm, self.norm_type
-                )
+        with torch._C.DisableTorchFunction():
+            if self.max_norm is not None:
+                with torch.no_grad():
+                    torch.embedding_renorm_(
+                        self.weight, indices.contiguous(), self.max_norm, self.norm_type
+                    )
+            return few_bit_lookup(self, functools.partial(self._take, indices), self.weight)
+
+    def _take(self, indices: Tensor, table: Tensor) -> Tensor:
         return functional.embedding(
             indices,
-            fake_quant_weight(self.weight, self.scheme),
+            table,
             self.padding_idx,
             scale_grad_by_freq=self.scale_grad_by_freq,
             sparse=self.sparse,
@@ -253,46 +199,3 @@ def _base_of(cls: type[nn.Module]) -> type[nn.Module]:
             return base
     known = ", ".join(base.__name__ for base in QUANT_CLASSES)
     raise UsageError(f"a {cls.__name__} cannot be quantized", hint=f"layers that can: {known}")
-
-
-def _check(layer: QuantLayer, scheme: LayerScheme, act_scale: float | None) -> None:
-    """Refuse what the shapes do not allow, and static scales that are missing."""
-    shape = tuple(layer.weight.shape)
-    act = None if isinstance(layer, nn.Embedding) else scheme.act
-    if scheme.weight is not None:
-        scales = weight_scale_shape(shape, scheme.granularity, scheme.group)
-        groups = scales[1] if len(scales) == 2 else 1
-        if act is not None:
-            zero_points = not scheme.symmetric
-            both = zero_points if scheme.static else "w" if zero_points else False
-            check_accumulator(math.prod(shape[1:]) // groups, act, scheme.weight, both)
-    if scheme.static and act is not None and act_scale is None:
-        raise UsageError(
-            f"the scheme '{scheme}' is static, and no scale is known",
-            hint="calibrate first: prepare_qat(model, recipe, calibration=calibrate(...))",
-        )
-
-
-def _integer_product(
-    x: Integers, w: Integers, product: Product, channel_shape: tuple[int, ...]
-) -> Tensor:
-    """Σ over groups, in order, of acc · s_x · s_w; sums of integers are exact in float64."""
-    xs, ws = x.centered().double(), w.centered().double()
-    x_scale = x.scale.reshape(*x.scale.shape, *[1] * (xs.dim() - x.scale.dim()))
-    scales = list(w.scale.T) if w.scale.dim() == 2 else [w.scale]
-    total = None
-    for index, scale in enumerate(scales):
-        part = ws if len(scales) == 1 else _only_group(ws, index, len(scales))
-        scale = scale if scale.dim() == 0 else scale.reshape(channel_shape)
-        term = product(xs, part).float() * x_scale * scale
-        total = term if total is None else total + term
-    assert total is not None
-    return total
-
-
-def _only_group(weight: Tensor, index: int, groups: int) -> Tensor:
-    """The weight with every other group along K set to zero."""
-    runs = weight.reshape(weight.shape[0], groups, -1)
-    kept = torch.zeros_like(runs)
-    kept[:, index] = runs[:, index]
-    return kept.reshape(weight.shape)

@@ -2,9 +2,14 @@
 """Quantization-aware training: give a model's layers their schemes, and take them away again.
 
 `prepare_qat` changes the layers of a model by a recipe and leaves everything else alone, so any
-training loop and optimizer works on the result. `convert` gives the float model back with the
-trained weights and, on each layer, the scheme it was trained for: quantizing that model by
-`recipe_of(model)` rounds the very weights that training saw. `unprepare` leaves no trace.
+training loop and optimizer works on the result. Layers that are modules become quantized layers
+(`layers`). Those that are calls of a function on a weight, such as the projections of
+`nn.MultiheadAttention`, are rounded in the scope (`scope`) of the model, and again of the module
+that holds the weight, so that it may be called alone.
+
+`convert` gives the float model back with the trained weights and the schemes that they were trained
+for: quantizing that model by `recipe_of(model)` rounds the very weights that training saw.
+`unprepare` leaves no trace.
 """
 
 from __future__ import annotations
@@ -20,30 +25,43 @@ from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme
 from fewbit.quant.torch.attention import QuantAttention
+from fewbit.quant.torch.functional import WEIGHT, held, layer_name, weights_of
 from fewbit.quant.torch.layers import QUANT_CLASSES, QuantLayer, float_layer, quantize_layer
+from fewbit.quant.torch.scope import FewBitWeight, QuantScope, dissolve_scope, make_scope
 
 RECORD = "fewbit_scheme"
 """The attribute in which `convert` leaves a layer's scheme."""
+RECORDS = "fewbit_schemes"
+"""The attribute in which it leaves those of layers that are no modules, on the modules around."""
 
 
 def quantizable_layers(model: nn.Module) -> dict[str, nn.Module]:
-    """The layers that a recipe speaks of, by name, in the order of `named_modules`.
+    """The layers that are modules, by name, in the order of `named_modules`.
 
-    A layer used in several places is listed once. Not listed are subclasses that compute something
-    else in their own `forward`, and the insides of `nn.MultiheadAttention`, which takes the weights
-    out of its layers without calling them.
+    These are what lists of widths count. A layer used in several places is listed once. Not listed
+    are layers that are no modules of their own: subclasses that compute something else in their own
+    `forward`, and the insides of `nn.MultiheadAttention`. A model that is one layer is named after
+    its weight, as in a program.
     """
-    hidden = {
-        id(child)
-        for module in model.modules()
-        if isinstance(module, nn.MultiheadAttention)
-        for child in module.modules()
-    }
+    inside = {id(part) for attention in _attentions(model) for part in attention.modules()}
     return {
-        name: module
+        name or WEIGHT: module
         for name, module in model.named_modules()
-        if _is_quantizable(module) and id(module) not in hidden
+        if _is_quantizable(module) and id(module) not in inside
     }
+
+
+def resolve_layers(model: nn.Module, recipe: RecipeLike) -> dict[str, LayerScheme]:
+    """The scheme of every layer, and of every tensor that would be one if a function took it.
+
+    Lists of widths count layers that are modules; the others stay float.
+    """
+    recipe = Recipe.of(recipe)
+    layers = list(quantizable_layers(model))
+    others = [name for name in map(layer_name, weights_of(model)) if name not in layers]
+    if recipe.order is not None:
+        return recipe.resolve(layers) | dict.fromkeys(others, LayerScheme())
+    return recipe.resolve([*layers, *others])
 
 
 def prepare_qat(
@@ -56,14 +74,15 @@ def prepare_qat(
 
     A recipe with static activations needs their calibration.
     """
-    if any(isinstance(module, QuantLayer) for module in model.modules()):
+    if is_prepared(model):
         raise UsageError("this model is prepared already", hint="use unprepare(model) first")
-    schemes = Recipe.of(recipe).resolve(list(quantizable_layers(model)))
+    schemes = resolve_layers(model, recipe)
     prepared = model if inplace else copy.deepcopy(model)
     known = Calibration.of({} if calibration is None else calibration)
     try:
         for name, layer in quantizable_layers(prepared).items():
             _prepare_layer(name, layer, schemes[name], known)
+        _prepare_functions(prepared, schemes, known)
     except BaseException:
         unprepare(prepared, inplace=True)
         raise
@@ -73,6 +92,9 @@ def prepare_qat(
 def convert(model: nn.Module, inplace: bool = False) -> nn.Module:
     """The float model with the trained weights and a record of each layer's scheme."""
     converted = model if inplace else copy.deepcopy(model)
+    for scope in _scopes(converted):
+        schemes = _schemes_of(scope)
+        setattr(dissolve_scope(scope), RECORDS, schemes)
     for layer in _quant_layers(converted):
         scheme = layer.scheme
         setattr(_restore(layer), RECORD, scheme)
@@ -82,17 +104,32 @@ def convert(model: nn.Module, inplace: bool = False) -> nn.Module:
 def unprepare(model: nn.Module, inplace: bool = False) -> nn.Module:
     """The float model again, with its weights as they are now and no record."""
     restored = model if inplace else copy.deepcopy(model)
+    for scope in _scopes(restored):
+        dissolve_scope(scope)
     for layer in _quant_layers(restored):
         _restore(layer)
     for module in restored.modules():
         module.__dict__.pop(RECORD, None)
+        module.__dict__.pop(RECORDS, None)
     return restored
 
 
 def recipe_of(model: nn.Module) -> Recipe:
-    """The recipe that a prepared or converted model follows, by exact names."""
-    schemes = {name: _scheme_of(layer) for name, layer in quantizable_layers(model).items()}
+    """The recipe that a prepared or converted model follows, by exact names.
+
+    Of layers that are no modules it has those that have run.
+    """
+    layers = quantizable_layers(model)
+    schemes = {name: _scheme_of(layer) for name, layer in layers.items()}
+    for module_name, module in model.named_modules():
+        prefix = f"{module_name}." if module_name else ""
+        found = _schemes_of(module).items()
+        schemes |= {layer_name(prefix + path): scheme for path, scheme in found}
     return Recipe.by_name(schemes)
+
+
+def is_prepared(model: nn.Module) -> bool:
+    return any(isinstance(module, QuantLayer | QuantScope) for module in model.modules())
 
 
 def set_exact(model: nn.Module, exact: bool = True) -> nn.Module:
@@ -100,6 +137,9 @@ def set_exact(model: nn.Module, exact: bool = True) -> nn.Module:
     for module in model.modules():
         if isinstance(module, QuantLayer | QuantAttention):
             module.exact = exact
+        if isinstance(module, QuantScope):
+            for weight in module.few_bit_weights.values():
+                weight.exact = exact
     return model
 
 
@@ -123,6 +163,60 @@ def _prepare_layer(
     layer.register_forward_pre_hook(_called_as_a_module)
 
 
+def _prepare_functions(
+    model: nn.Module, schemes: Mapping[str, LayerScheme], calibration: Calibration
+) -> None:
+    """Scopes for the model and for modules with weights that no quantized layer holds."""
+    tensors = weights_of(model)
+    weights: dict[str, FewBitWeight] = {}
+    homes: dict[str, nn.Module] = {"": model}
+    for path in tensors:
+        name = layer_name(path)
+        if schemes[name].is_float:
+            continue
+        home_path, home = _home_of(model, path)
+        if not isinstance(home, QuantLayer):
+            homes[home_path] = home
+        weights[path] = _few_bit_weight(name, schemes[name], calibration)
+        weights[path].used = None if _takes_its_weights(home) and WEIGHT in path else False
+    if not weights:
+        return
+    _keep_float(model, {id(tensors[path]) for path in weights})
+    for home_path, home in homes.items():
+        prefix = f"{home_path}." if home_path else ""
+        inside = {p.removeprefix(prefix): w for p, w in weights.items() if p.startswith(prefix)}
+        if not isinstance(home, QuantLayer | QuantScope):
+            make_scope(home, inside)
+
+
+def _few_bit_weight(name: str, scheme: LayerScheme, calibration: Calibration) -> FewBitWeight:
+    if not scheme.static:
+        return FewBitWeight(name, scheme)
+    zero_point = None if scheme.symmetric else calibration.zero_points.get(name)
+    return FewBitWeight(name, scheme, calibration.get(name), zero_point)
+
+
+def _keep_float(model: nn.Module, rounded: set[int]) -> None:
+    """Layers that stay float although their weight is tied to one that is rounded."""
+    for name, layer in quantizable_layers(model).items():
+        if not isinstance(layer, QuantLayer) and id(held(layer, WEIGHT)) in rounded:
+            make_scope(layer, {WEIGHT: FewBitWeight(name, LayerScheme())})
+
+
+def _home_of(model: nn.Module, path: str) -> tuple[str, nn.Module]:
+    """The module that takes a weight to functions: the one that holds it, or attention around."""
+    owner = path.rpartition(".")[0]
+    for name, module in model.named_modules():
+        if isinstance(module, nn.MultiheadAttention) and f"{owner}.".startswith(f"{name}."):
+            return name, module
+    return owner, model.get_submodule(owner)
+
+
+def _takes_its_weights(module: nn.Module) -> bool:
+    """Whether a module is known to take its own weights to functions."""
+    return isinstance(module, (nn.MultiheadAttention, nn.RNNBase, *QUANT_CLASSES))
+
+
 def _called_as_a_module(module: nn.Module, args: Any) -> None:
     """Does nothing. `nn.TransformerEncoderLayer` has a fast path that takes the weights out of its
     layers without calling them; it is not taken where a layer has a hook."""
@@ -137,6 +231,25 @@ def _restore(layer: QuantLayer) -> nn.Module:
 
 def _quant_layers(model: nn.Module) -> Iterator[QuantLayer]:
     return (module for module in list(model.modules()) if isinstance(module, QuantLayer))
+
+
+def _scopes(model: nn.Module) -> list[QuantScope]:
+    return [module for module in model.modules() if isinstance(module, QuantScope)]
+
+
+def _attentions(model: nn.Module) -> Iterator[nn.MultiheadAttention]:
+    return (module for module in model.modules() if isinstance(module, nn.MultiheadAttention))
+
+
+def _schemes_of(module: nn.Module) -> Mapping[str, LayerScheme]:
+    """By path of the weight, the schemes of layers in this module that are no modules."""
+    if not isinstance(module, QuantScope):
+        return getattr(module, RECORDS, {})
+    return {
+        path: weight.scheme
+        for path, weight in module.few_bit_weights.items()
+        if weight.used is not False and not weight.scheme.is_float
+    }
 
 
 def _scheme_of(layer: nn.Module) -> LayerScheme:

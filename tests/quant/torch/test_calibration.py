@@ -15,7 +15,7 @@ from fewbit import numerics
 from fewbit.errors import Error, UsageError
 from fewbit.numerics import WIDTHS, Width
 from fewbit.quant import Calibration, calibrate, prepare_qat
-from fewbit.quant.torch.calibration import BINS, Observer
+from fewbit.quant.observer import BINS, Observer
 
 
 def model() -> nn.Sequential:
@@ -168,4 +168,4 @@ def test_the_histogram_widens_without_losing_counts() -> None:
     assert (observer.low, observer.high) == (-7.0, 100.0)
     assert observer.top == 128.0
     assert observer.percentile(100) == 100.0
-    assert calibrate(nn.Linear(4, 4), [torch.zeros(1, 4)], "w4a8", "mse")[""] > 0
+    assert calibrate(nn.Linear(4, 4), [torch.zeros(1, 4)], "w4a8", "mse")["weight"] > 0

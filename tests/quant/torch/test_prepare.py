@@ -166,7 +166,7 @@ def test_a_model_that_is_one_layer() -> None:
     assert prepare_qat(layer, "w4a8", inplace=True) is layer
 
 
-def test_layers_with_their_own_forward_are_left_alone() -> None:
+def test_layers_with_their_own_forward_are_no_modules_to_count() -> None:
     class Twice(nn.Linear):
         def forward(self, input: torch.Tensor) -> torch.Tensor:
             return super().forward(input) * 2
@@ -185,8 +185,8 @@ def test_parametrized_layers_train_their_parameters() -> None:
     assert torch.equal(unprepare(prepared)(x), model(x))
 
 
-def test_attention_of_torch_is_left_alone() -> None:
-    """It takes the weights out of its layers and never calls them."""
+def test_the_insides_of_attention_are_no_modules_to_count() -> None:
+    """It takes the weights out of its layers and never calls them; see `test_functional`."""
     model = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     assert list(quantizable_layers(model)) == ["linear1", "linear2"]
 

@@ -1,0 +1,72 @@
+"""Quantization as the verbs do it: by a recipe, and static scales from `--calibrate`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fewbit.cli.options import CalibrationMethod
+from fewbit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fewbit.program import Program
+    from fewbit.quant.calibration import Calibration
+    from fewbit.tensor_file import Array
+
+SAMPLES = 128
+
+
+@dataclass(frozen=True)
+class CalibrationOptions:
+    """What was said on the command line; None and nothing where it was not."""
+
+    data: list[str] | None = None
+    method: CalibrationMethod | None = None
+    samples: int | None = None
+
+    def quantize(self, program: Program, recipe: str | None) -> Program:
+        """The program quantized by the recipe; as it is without one."""
+        from fewbit.quant.quantize import quantize
+
+        self._check(recipe)
+        if recipe is None:
+            return program
+        return quantize(program, recipe, self._calibration(program, recipe))
+
+    def _check(self, recipe: str | None) -> None:
+        if recipe is None and self.data:
+            raise UsageError("--calibrate needs a recipe", hint="add -r w8a8-static, for example")
+        if self.data:
+            return
+        if self.method is not None or self.samples is not None:
+            option = "--samples" if self.method is None else "--calibration-method"
+            raise UsageError(f"{option} needs data", hint="add --calibrate DATA")
+
+    def _calibration(self, program: Program, recipe: str) -> Calibration | None:
+        from fewbit.quant.program_calibration import calibrate_program, schemes_of
+        from fewbit.quant.sample_data import NAMED
+
+        schemes = schemes_of(program, recipe)
+        static = [name for name, scheme in schemes.items() if scheme.static]
+        if not static and self.data:
+            raise UsageError(
+                "the recipe has no static scales, so data would have no effect",
+                hint="write -static in the recipe (w8a8-static), or leave out --calibrate",
+            )
+        if not static:
+            return None
+        if not self.data:
+            raise UsageError(
+                f"the recipe asks for static scales ('{static[0]}': {schemes[static[0]]}), which "
+                "come from data",
+                hint="add --calibrate DATA: .npy or .npz files, a folder of them, or "
+                + " or ".join(NAMED),
+            )
+        method = (self.method or CalibrationMethod.MINMAX).value
+        return calibrate_program(program, self.inputs(program), recipe, method)
+
+    def inputs(self, program: Program) -> list[list[Array]]:
+        """The data as inputs of the program."""
+        from fewbit.quant.sample_data import read_samples
+
+        return read_samples(program.signature, self.data or [], self.samples or SAMPLES)

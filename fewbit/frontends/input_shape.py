@@ -1,0 +1,63 @@
+"""The shape and element type of an input to trace on: `1x3x32x32`, `1x16:i64`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from fewbit.errors import UsageError
+
+DTYPES = {
+    "f32": "float32",
+    "f64": "float64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u8": "uint8",
+    "i1": "bool",
+}
+"""Element types as MLIR spells them, and as torch does."""
+
+_TEXT = re.compile(r"(?P<sizes>\d+(x\d+)*)(:(?P<dtype>\w+))?")
+
+
+class InputShape(tuple[int, ...]):
+    """Sizes, with an element type."""
+
+    dtype: str
+
+    def __new__(cls, sizes: Sequence[int], dtype: str = "f32") -> InputShape:
+        shape = super().__new__(cls, sizes)
+        shape.dtype = dtype
+        return shape
+
+    @staticmethod
+    def of(value: Sequence[int] | str) -> InputShape:
+        if isinstance(value, InputShape):
+            return value
+        return InputShape.parse(value) if isinstance(value, str) else InputShape(value)
+
+    @staticmethod
+    def parse(text: str) -> InputShape:
+        found = _TEXT.fullmatch(text)
+        if found is None:
+            raise UsageError(f"'{text}' is not a shape", hint="write 1x3x32x32, or 1x16:i64")
+        dtype = found["dtype"] or "f32"
+        if dtype not in DTYPES:
+            raise UsageError(
+                f"'{dtype}' is no element type of an input", hint=f"there are {', '.join(DTYPES)}"
+            )
+        return InputShape([int(size) for size in found["sizes"].split("x")], dtype)
+
+    def example(self, generator: Any) -> Any:
+        """Random floats; zeros of any other type, which are valid as indices of anything."""
+        import torch
+
+        dtype = getattr(torch, DTYPES[self.dtype])
+        if not dtype.is_floating_point:
+            return torch.zeros(self, dtype=dtype)
+        return torch.randn(*self, generator=generator).to(dtype)

@@ -1,0 +1,216 @@
+# pyright: basic
+"""Layers that are no modules: functions of torch that are called on a tensor that a model holds.
+
+`nn.MultiheadAttention` and `nn.LSTM` take their weights, and those of their parts, to functions; so
+do models that write `F.linear(x, self.weight)`. A program has a layer there, named after the
+tensor. `weights_of` lists the tensors that can be such weights; `LayerCalls` is a mode in which the
+calls on given weights are handed over.
+
+A mode ends at the first Python function that asks for it, so the two kinds of functions that call
+`F.linear` themselves are taken apart: attention runs as a copy that does not ask, and recurrent
+networks by the decomposition that `torch.export` uses too. Where a mode is active torch takes none
+of its fast paths.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch._decomp.decompositions import one_layer_lstm
+from torch.nn import functional
+from torch.nn.parameter import is_lazy
+from torch.overrides import TorchFunctionMode
+
+from fewbit.quant.torch.product import Rounding, check_rounding, few_bit_lookup, few_bit_product
+
+WEIGHT = "weight"
+
+_Known = TypeVar("_Known")
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """A call of a layer's function."""
+
+    weight: Tensor
+    activation: Tensor | None
+    """None where a table is looked up: indices are no activations."""
+    plain: Callable[[], Tensor]
+    """The call as it was made."""
+    rounded: Callable[[Rounding], Tensor]
+    """The call as a few-bit layer."""
+
+    def few_bit(self, how: Rounding) -> Tensor:
+        shape, is_table = tuple(self.weight.shape), self.activation is None
+        check_rounding(how.scheme, shape, how.act_scale, is_table=is_table)
+        return self.rounded(how)
+
+
+class LayerCalls(TorchFunctionMode, Generic[_Known]):
+    """Hands calls on known weights to `handle`, with what is known of the weight."""
+
+    def __init__(
+        self, known: Mapping[int, _Known], handle: Callable[[_Known, LayerCall], Tensor]
+    ) -> None:
+        super().__init__()
+        self.known = known
+        """By the identity of the weight."""
+        self.handle = handle
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        named = kwargs or {}
+        inner = _CALLERS.get(func)
+        if inner is not None:
+            with self:
+                return inner(*args, **named)
+        read = _READERS.get(func)
+        if read is not None:
+            call = read(*args, **named)
+            known = self.known.get(id(call.weight))
+            if known is not None:
+                with torch._C.DisableTorchFunction():
+                    return self.handle(known, call)
+        return func(*args, **named)
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Tensors of a model that can be a layer's weight, by path.
+
+    A shared module has its first name, and a tensor of several modules its last, as in an
+    imported program.
+    """
+    last = {id(tensor): (path, tensor) for path, tensor in _tensors(model)}
+    return dict(last.values())
+
+
+def layer_name(path: str) -> str:
+    """The name of the layer whose weight has this path."""
+    return path.removesuffix(f".{WEIGHT}")
+
+
+def held(model: nn.Module, path: str) -> Tensor | None:
+    """The tensor at a path, where it is held as it is and not computed."""
+    owner, _, name = path.rpartition(".")
+    try:
+        module = model.get_submodule(owner)
+    except AttributeError:
+        return None
+    found = {**module._buffers, **module._parameters}.get(name, vars(module).get(name))
+    return found if isinstance(found, Tensor) else None
+
+
+def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    for module_path, module in model.named_modules():
+        for name, tensor in (vars(module) | module._parameters | module._buffers).items():
+            if not isinstance(tensor, Tensor) or is_lazy(tensor):
+                continue
+            if tensor.is_floating_point() and 2 <= tensor.dim() <= 4:
+                yield f"{module_path}.{name}" if module_path else name, tensor
+
+
+def _read_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> LayerCall:
+    return LayerCall(
+        weight,
+        input,
+        lambda: functional.linear(input, weight, bias),
+        lambda how: few_bit_product(how, functional.linear, input, weight, bias, 0),
+    )
+
+
+def _read_convolution(
+    function: Callable[..., Tensor],
+    rank: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *places: Any,
+    **options: Any,
+) -> LayerCall:
+    def product(x: Tensor, w: Tensor) -> Tensor:
+        return function(x, w, None, *places, **options)
+
+    def rounded(how: Rounding) -> Tensor:
+        if input.dim() == rank + 2:
+            return few_bit_product(how, product, input, weight, bias, rank)
+        return few_bit_product(how, product, input[None], weight, bias, rank)[0]
+
+    return LayerCall(
+        weight, input, lambda: function(input, weight, bias, *places, **options), rounded
+    )
+
+
+def _read_embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> LayerCall:
+    def lookup(table: Tensor) -> Tensor:
+        return functional.embedding(
+            input, table, padding_idx, None, norm_type, scale_grad_by_freq, sparse
+        )
+
+    def rounded(how: Rounding) -> Tensor:
+        if max_norm is not None:
+            with torch.no_grad():
+                torch.embedding_renorm_(weight, input.contiguous(), max_norm, norm_type)
+        return few_bit_lookup(how, lookup, weight)
+
+    rest = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    return LayerCall(weight, None, lambda: functional.embedding(input, weight, *rest), rounded)
+
+
+def _where(function: Any, **names: Any) -> Callable[..., Any]:
+    """The same function, in which these names mean something else."""
+    inside = {**function.__globals__, **names}
+    copy = FunctionType(function.__code__, inside, function.__name__, function.__defaults__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _attention() -> Callable[..., Any]:
+    """It does not look for modes; the functions that it calls still do."""
+    asks = functional.multi_head_attention_forward
+    return _where(asks, has_torch_function=lambda tensors: False)
+
+
+def _recurrent(name: str) -> Callable[..., Any]:
+    """The steps of a recurrent network, never one kernel for all of them."""
+    overloads = getattr(torch.ops.aten, name)
+    whole, packed = (
+        _where(
+            overload.py_kernels[torch._C.DispatchKey.CompositeImplicitAutograd],
+            select_one_layer_lstm_function=lambda *_: one_layer_lstm,
+        )
+        for overload in (overloads.input, overloads.data)
+    )
+
+    def run(*args: Any) -> Any:
+        # Packed sequences have an argument more, before the weights.
+        return whole(*args) if isinstance(args[3], bool) else packed(*args)
+
+    return run
+
+
+_READERS: dict[Any, Callable[..., LayerCall]] = {
+    functional.linear: _read_linear,
+    functional.conv1d: functools.partial(_read_convolution, functional.conv1d, 1),
+    functional.conv2d: functools.partial(_read_convolution, functional.conv2d, 2),
+    functional.embedding: _read_embedding,
+}
+_CALLERS: dict[Any, Callable[..., Any]] = {
+    functional.multi_head_attention_forward: _attention(),
+    torch.lstm: _recurrent("lstm"),
+    torch.gru: _recurrent("gru"),
+    torch.rnn_tanh: _recurrent("rnn_tanh"),
+    torch.rnn_relu: _recurrent("rnn_relu"),
+}

@@ -1,0 +1,135 @@
+# pyright: basic
+"""What a few-bit layer computes, whoever holds its weight: rounded operands, multiplied.
+
+Normally the rounded floats are multiplied, which trains; in `exact` mode the integers are, and the
+sums are scaled in the order that `fewbit.numerics` fixes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from fewbit.errors import UsageError
+from fewbit.numerics import ActivationGranularity, check_accumulator, weight_scale_shape
+from fewbit.quant.scheme import LayerScheme
+from fewbit.quant.torch.fake_quant import (
+    Integers,
+    fake_quant_activation,
+    fake_quant_weight,
+    quantize_activation,
+    quantize_weight,
+)
+
+Product = Callable[[Tensor, Tensor], Tensor]
+"""A layer's operation, without its bias, on an activation and a weight."""
+
+
+class Rounding(Protocol):
+    """How a layer rounds: by its scheme, with static scales where it has them."""
+
+    scheme: LayerScheme
+    exact: bool
+    act_scale: float | None
+    act_zero_point: int | None
+
+
+def few_bit_product(
+    how: Rounding, product: Product, x: Tensor, weight: Tensor, bias: Tensor | None, rank: int
+) -> Tensor:
+    """A convolution of that rank, or for rank 0 a linear layer, with its bias."""
+    channels = (-1, *[1] * rank)
+    rows: ActivationGranularity = "sample" if rank else "row"
+    if how.exact:
+        with torch.no_grad():
+            y = _exact(how, product, x, weight, channels, rows)
+            y = y if bias is None else y + bias.float().view(channels)
+            return y.to(x.dtype)
+    rounded = fake_quant_activation(x, how.scheme.act, rows, *_static(how, x))
+    y = product(rounded, fake_quant_weight(weight, how.scheme))
+    return y if bias is None else y + bias.view(channels)
+
+
+def few_bit_lookup(how: Rounding, lookup: Callable[[Tensor], Tensor], weight: Tensor) -> Tensor:
+    """Rows of a table; unless they share a scale, only those that are taken are rounded."""
+    if how.scheme.granularity == "tensor":
+        return lookup(fake_quant_weight(weight, how.scheme))
+    taken = lookup(weight)
+    if taken.numel() == 0:
+        return taken
+    rows = taken.reshape(math.prod(taken.shape[:-1]), taken.shape[-1])
+    return fake_quant_weight(rows, how.scheme).reshape(taken.shape)
+
+
+def check_rounding(
+    scheme: LayerScheme, weight_shape: tuple[int, ...], act_scale: float | None, *, is_table: bool
+) -> None:
+    """Refuse what the shapes do not allow, and static scales that are missing."""
+    act = None if is_table else scheme.act
+    if scheme.weight is not None:
+        scales = weight_scale_shape(weight_shape, scheme.granularity, scheme.group)
+        groups = scales[1] if len(scales) == 2 else 1
+        if act is not None:
+            zero_points = not scheme.symmetric
+            both = zero_points if scheme.static else "w" if zero_points else False
+            check_accumulator(math.prod(weight_shape[1:]) // groups, act, scheme.weight, both)
+    if scheme.static and act is not None and act_scale is None:
+        raise UsageError(
+            f"the scheme '{scheme}' is static, and no scale is known",
+            hint="calibrate first: prepare_qat(model, recipe, calibration=calibrate(...))",
+        )
+
+
+def _exact(
+    how: Rounding,
+    product: Product,
+    x: Tensor,
+    weight: Tensor,
+    channels: tuple[int, ...],
+    rows: ActivationGranularity,
+) -> Tensor:
+    scheme = how.scheme
+    scale, zero_point = _static(how, x)
+    if scheme.weight is None or scheme.act is None:
+        real = fake_quant_activation(x.float(), scheme.act, rows, scale, zero_point)
+        return product(real, fake_quant_weight(weight.float(), scheme))
+    xs = quantize_activation(x, scheme.act, rows, scale=scale, zero_point=zero_point)
+    return _integer_product(xs, quantize_weight(weight, scheme), product, channels)
+
+
+def _static(how: Rounding, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """The static scale and zero point, as float32 scalars beside `x`."""
+    scale, zero_point = (
+        None if value is None else torch.tensor(value, dtype=torch.float32, device=x.device)
+        for value in (how.act_scale, how.act_zero_point)
+    )
+    return scale, zero_point
+
+
+def _integer_product(
+    x: Integers, w: Integers, product: Product, channels: tuple[int, ...]
+) -> Tensor:
+    """Σ over groups, in order, of acc · s_x · s_w; sums of integers are exact in float64."""
+    xs, ws = x.centered().double(), w.centered().double()
+    x_scale = x.scale.reshape(*x.scale.shape, *[1] * (xs.dim() - x.scale.dim()))
+    scales = list(w.scale.T) if w.scale.dim() == 2 else [w.scale]
+    total = None
+    for index, scale in enumerate(scales):
+        part = ws if len(scales) == 1 else _only_group(ws, index, len(scales))
+        scale = scale if scale.dim() == 0 else scale.reshape(channels)
+        term = product(xs, part).float() * x_scale * scale
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+def _only_group(weight: Tensor, index: int, groups: int) -> Tensor:
+    """The weight with every other group along K set to zero."""
+    runs = weight.reshape(weight.shape[0], groups, -1)
+    kept = torch.zeros_like(runs)
+    kept[:, index] = runs[:, index]
+    return kept.reshape(weight.shape)
