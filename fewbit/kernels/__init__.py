@@ -1,0 +1,24 @@
+"""Generators of CPU kernels: of floats and of integers, as LLVM IR. See docs/kernels.md."""
+
+from fewbit.kernels.conv2d import Conv2d
+from fewbit.kernels.depthwise import Depthwise
+from fewbit.kernels.integer.conv2d import IntegerConv2d
+from fewbit.kernels.integer.depthwise import IntegerDepthwise
+from fewbit.kernels.integer.matmul import IntegerMatmul
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.kernel import Kernel, module_text
+from fewbit.kernels.matmul import Matmul
+from fewbit.kernels.pack import PackB
+
+__all__ = [
+    "Conv2d",
+    "Depthwise",
+    "IntegerConv2d",
+    "IntegerDepthwise",
+    "IntegerMatmul",
+    "Isa",
+    "Kernel",
+    "Matmul",
+    "PackB",
+    "module_text",
+]

@@ -1,0 +1,192 @@
+"""Depthwise 3x3 kernels by dot products: three rows of the image are one step.
+
+For 64 channels at a column of the image, the bytes of three rows (and a zero) are interleaved:
+four vectors, in which each lane holds what a channel sees in that column. Neighbouring pixels share
+it. It is the unsigned side of the product, as x + 128, so sums start from -128 times the sum of
+their weights, which is packed with them.
+
+What is outside the image is read from zeros. All this is for processors with `vnni`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.image import Sizes
+from fewbit.kernels.integer.dot import BIAS
+from fewbit.kernels.integer.output import ELEMENT, Output, finish
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.kernel import Bytes
+from fewbit.kernels.sweep import row_of
+
+WIDTH = 64
+"""Channels that are taken together."""
+SIDE = 3
+STRIDES = (1, 2)
+AT_ONCE = 3
+"""Pixels that share columns: with more, their sums are not in registers."""
+_VECTORS = 4
+_CHUNK = SIDE * WIDTH * 4 + WIDTH * 4
+"""Bytes of packed weights for 64 channels: three columns in steps of four, and where sums start."""
+
+
+def has_columns(kh: int, kw: int, isa: Isa) -> bool:
+    """Whether kernels of this size have packed columns, after their other weights."""
+    return isa.dot == "vnni" and kh == kw == SIDE
+
+
+def columns_fit(f: Function, s: Sizes) -> Value:
+    """Whether a convolution is for this tile: its last 64 channels must not be mostly missing."""
+    kernel = s.kh.equals(SIDE) & s.kw.equals(SIDE) & s.dilation_w.equals(1)
+    taken = f.ceiling(s.c, WIDTH) * WIDTH
+    fits = kernel & (s.stride_w <= max(STRIDES)) & (taken * 7 <= s.c * 10)
+    return fits & Value(f, "i1", str(f.isa.dot == "vnni").lower())
+
+
+def pack_columns(weight: Bytes) -> Bytes:
+    """The weight [c, 1, 3, 3] for this tile."""
+    c = weight.shape[0]
+    chunks = -(-c // WIDTH)
+    padded = np.zeros((chunks * WIDTH, SIDE, 4), np.int8)
+    padded[:c, :, :SIDE] = weight[:, 0].swapaxes(1, 2)
+    starts = -BIAS * padded.astype(np.int32).sum((1, 2), dtype=np.int32).reshape(chunks, WIDTH)
+    steps = padded.reshape(chunks, WIDTH, SIDE, 4).swapaxes(1, 2).reshape(chunks, -1)
+    return np.concatenate([steps, starts.view(np.int8)], 1).ravel()
+
+
+@cache
+def columns_tile(isa: Isa, stride: int, pixels: int) -> Function:
+    """Sums of neighbouring pixels, for 64 channels, or for `depth` of them if that is less.
+
+    The image is `w` wide; the first column that is seen is `left` in it. Rows outside are zeros,
+    with a step of 0.
+    """
+    f = Function(
+        isa,
+        f"fewbit_columns_i8_{stride}_{pixels}",
+        "ptr row0, ptr row1, ptr row2, i64 step0, i64 step1, i64 step2, i64 left, i64 w, "
+        "ptr weights, i64 depth, ptr sums",
+    )
+    rows, steps = f.parameters[:SIDE], f.parameters[SIDE : 2 * SIDE]
+    left, w, packed, depth, to = f.parameters[2 * SIDE :]
+    kind, total = f"<{WIDTH} x i8>", f"<{isa.lanes} x i32>"
+    unsigned = f.broadcast(Value(f, "i8", str(BIAS)), WIDTH)
+    starts = f.at(packed, SIDE * WIDTH * 4, "i8")
+    mask = f.bits(f.set("i64", f"lshr i64 -1, {f.integer(WIDTH) - depth}"), f"<{WIDTH} x i1>")
+
+    def sum_up(seen: Value | None) -> None:
+        sums = [[f.load(total, starts, v) for v in range(_VECTORS)] for _ in range(pixels)]
+        for column in range((pixels - 1) * stride + SIDE):
+            exists = (left + column).inside(w)
+            bytes_: list[Value] = []
+            for row, step in zip(rows, steps, strict=True):
+                place = f.select(exists, f.at(row, step * column, "i8"), f.zeros())
+                loaded = f.load(kind, place) if seen is None else f.load_part(place, seen, "i8")
+                bytes_.append(loaded ^ unsigned)
+            interleaved = _interleaved(f, bytes_)
+            for pixel in range(pixels):
+                kx = column - pixel * stride
+                if 0 <= kx < SIDE:
+                    weights = [f.load(kind, packed, kx * _VECTORS + v) for v in range(_VECTORS)]
+                    sums[pixel] = [
+                        f.processor_call("x86.avx512.vpdpbusd.512", total, t, x, k)
+                        for t, x, k in zip(sums[pixel], interleaved, weights, strict=True)
+                    ]
+        for i, value in enumerate(value for row in sums for value in row):
+            f.store(value, to, i)
+
+    with f.when(depth >= WIDTH):
+        sum_up(None)
+    with f.when(depth < WIDTH):
+        sum_up(mask)
+    return f
+
+
+@cache
+def columns(isa: Isa, output: Output) -> Function:
+    """All channels of neighbouring pixels; `x` is the corner of what the first of them sees."""
+    f = Function(
+        isa,
+        f"fewbit_columns_i8_{output}",
+        "ptr sizes, ptr x, i64 top, i64 left, ptr w_packed, i64 pixels, ptr x_scale, "
+        "ptr w_scale, ptr bias, ptr add, ptr y, i64 y_step, i64 c, float lo, float hi",
+    )
+    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, y, y_step, c, lo, hi = f.parameters
+    s = Sizes.load(f, sizes)
+    sums = f.array("i32", AT_ONCE * WIDTH)
+    scales = f.array("float", AT_ONCE)
+    if output == "f32":
+        for i in range(AT_ONCE):
+            f.store(f.load("float", x_scale), scales, i)
+    exist = [(top + s.dilation_h * r).inside(s.h) for r in range(SIDE)]
+    rows = [f.at(x, s.dilation_h * s.w * s.x_stride * r, "i8") for r in range(SIDE)]
+    with f.loop(0, c, WIDTH) as loop:
+        channel, depth = loop.index, c - loop.index
+        seen = zip(exist, rows, strict=True)
+        f.switch(
+            s.stride_w * 16 + pixels,
+            [
+                (stride * 16 + n, columns_tile(isa, stride, n))
+                for stride in STRIDES
+                for n in range(1, AT_ONCE + 1)
+            ],
+            *(f.select(exists, f.at(row, channel, "i8"), f.zeros()) for exists, row in seen),
+            *(f.select(exists, s.x_stride, 0) for exists in exist),
+            left,
+            s.w,
+            f.at(w, channel // WIDTH * _CHUNK, "i8"),
+            depth,
+            sums,
+        )
+        f.call(
+            finish(isa, output),
+            sums,
+            pixels,
+            WIDTH,
+            f.zeros(),
+            scales,
+            f.at(w_scale, channel),
+            row_of(f, bias, channel),
+            row_of(f, add, channel),
+            f.at(y, channel, ELEMENT[output]),
+            y_step,
+            f.smaller(depth, WIDTH),
+            lo,
+            hi,
+        )
+    return f
+
+
+def _interleaved(f: Function, rows: list[Value]) -> list[Value]:
+    """Of vectors of 64 bytes: the first bytes of all and a zero, the second bytes, and so on."""
+    rows = [_dealt(f, row) for row in rows]
+    zero = f.zero(rows[0].type)
+    pairs = [_unpack(f, rows[0], rows[1], 1), _unpack(f, rows[2], zero, 1)]
+    low, high = (_unpack(f, a, b, 2) for a, b in zip(*pairs, strict=True))
+    return [*low, *high]
+
+
+def _dealt(f: Function, row: Value) -> Value:
+    """Groups of four bytes, dealt out to the quarters of a register, within which bytes stay."""
+    words = f.bits(row, "<16 x i32>")
+    order = ", ".join(f"i32 {4 * (i % 4) + i // 4}" for i in range(16))
+    moved = f"shufflevector <16 x i32> {words}, <16 x i32> poison, <16 x i32> <{order}>"
+    return f.bits(f.set("<16 x i32>", moved), row.type)
+
+
+def _unpack(f: Function, a: Value, b: Value, size: int) -> tuple[Value, Value]:
+    """The lower halves of all quarters interleaved, and the upper halves, `size` bytes a time."""
+    halves: list[Value] = []
+    for half in (0, 8):
+        indices = ", ".join(
+            f"i32 {quarter + half + cell // 2 * size + i + cell % 2 * WIDTH}"
+            for quarter in range(0, WIDTH, 16)
+            for cell in range(16 // size)
+            for i in range(size)
+        )
+        text = f"shufflevector {a.type} {a}, {b.type} {b}, <{WIDTH} x i32> <{indices}>"
+        halves.append(f.set(a.type, text))
+    return halves[0], halves[1]

@@ -1,0 +1,110 @@
+"""How a processor multiplies bytes: this is all that differs between them.
+
+`vnni` multiplies four unsigned bytes with four signed ones and adds all to a sum. Weights are the
+unsigned ones, stored as w + 128, so a sum is too large by 128 times the sum of its row; `offsets`
+gives that, once for a row and all its columns. `madd` widens to 16 bits and multiplies two at
+once. Elsewhere a product is a product of 32-bit numbers.
+
+A step of a sum is `isa.step` numbers of a row, and for each column as many weights. `weights` is
+the one place that knows how a panel holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.tile import Sums
+
+BIAS = 128
+"""What unsigned weights are too large by."""
+CHUNK = 64
+"""Bytes of a row that are summed at once."""
+
+
+def weights(f: Function, w: Value, v: int) -> Value:
+    """Vector v of one step of a panel, as `multiply` wants it."""
+    lanes = f.isa.lanes * f.isa.step
+    packed = f.load(f"<{lanes} x i8>", w, v)
+    if f.isa.dot == "vnni":
+        return packed
+    return f.convert("sext", packed, "i16" if f.isa.dot == "madd" else "i32")
+
+
+def numbers(f: Function, row: Value, at: Value) -> Value:
+    """One step of a row, in every lane."""
+    lanes, step = f.isa.lanes, f.isa.step
+    if f.isa.dot == "plain":
+        return f.broadcast(f.convert("sext", f.load("i8", f.at(row, at, "i8")), "i32"))
+    together = f.broadcast(f.load(f"i{8 * step}", f.at(row, at, "i8")))
+    spread = f.bits(together, f"<{lanes * step} x i8>")
+    return spread if f.isa.dot == "vnni" else f.convert("sext", spread, "i16")
+
+
+def multiply(f: Function, x: Value, w: Value, total: Value) -> Value:
+    """total + x · w, a step in each lane."""
+    if f.isa.dot == "vnni":
+        return f.processor_call("x86.avx512.vpdpbusd.512", total.type, total, w, x)
+    if f.isa.dot == "madd":
+        return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, x, w)
+    return total + x * w
+
+
+def dot(f: Function, rows: Sequence[Value], w: Value, at: Value, sums: Sums) -> Sums:
+    """One step of all sums of a tile: this is the inner loop."""
+    loaded = [weights(f, w, v) for v in range(len(sums[0]))]
+    done: Sums = []
+    for row, totals in zip(rows, sums, strict=True):
+        x = numbers(f, row, at)
+        done.append([multiply(f, x, w, t) for w, t in zip(loaded, totals, strict=True)])
+    return done
+
+
+def widened(f: Function, w: Value) -> Value:
+    """A byte of weights in each lane, as `multiply_lanes` wants it: 16 bits, and 16 of zeros."""
+    if f.isa.dot == "plain":
+        return f.convert("sext", w, "i32")
+    return f.convert("zext", f.convert("sext", w, "i16"), "i32")
+
+
+def multiply_lanes(f: Function, x: Value, w: Value, total: Value) -> Value:
+    """total + x · w for 32-bit lanes that hold a byte each."""
+    if f.isa.dot == "plain":
+        return total + x * w
+    halves = f"<{2 * f.isa.lanes} x i16>"
+    pair = (f.bits(x, halves), f.bits(w, halves))
+    if f.isa.dot == "vnni":
+        return f.processor_call("x86.avx512.vpdpwssd.512", total.type, total, *pair)
+    return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, *pair)
+
+
+@cache
+def offsets(isa: Isa) -> Function:
+    """Subtract 128 times the sum of each row of a table from its offset."""
+    f = Function(
+        isa,
+        "fewbit_offsets_i8",
+        "ptr table, i64 rows, i64 taps, i64 depth, ptr offsets",
+    )
+    table, rows, taps, depth, to = f.parameters
+    kind, total = f"<{CHUNK} x i8>", f"<{isa.lanes} x i32>"
+    many = f.broadcast(Value(f, "i8", str(BIAS)), CHUNK)
+    whole = (depth - 1) // CHUNK * CHUNK
+    rest = f.bits(f.set("i64", f"lshr i64 -1, {whole + CHUNK - depth}"), f"<{CHUNK} x i1>")
+    with f.loop(0, rows) as loop:
+        with f.loop(0, taps, carried=[f.zero(total)]) as over_taps:
+            row = f.load("ptr", table, over_taps.index * rows + loop.index)
+            with f.loop(0, whole, CHUNK, carried=over_taps.carried) as along:
+                x = f.load(kind, f.at(row, along.index, "i8"))
+                along.carry(multiply(f, x, many, along.carried[0]))
+            x = f.load_part(f.at(row, whole, "i8"), rest, "i8")
+            over_taps.carry(multiply(f, x, many, along.results[0]))
+        (lanes,) = over_taps.results
+        spent = f.processor_call(f"vector.reduce.add.v{isa.lanes}i32", "i32", lanes)
+        f.store(f.load("i32", to, loop.index) - spent, to, loop.index)
+    return f
+
+
+_MADD = {128: "x86.sse2.pmadd.wd", 256: "x86.avx2.pmadd.wd", 512: "x86.avx512.pmaddw.d.512"}

@@ -1,0 +1,153 @@
+"""What a kernel must know of a processor: how wide a vector is, and how many registers hold one.
+
+An `Isa` names an LLVM target in full (triple, processor, features), so the code that compiles a
+module needs nothing else. The shape of a tile follows from the registers alone: the accumulators
+of a tile stay in registers for the whole of a sum, so they, a vector of weights each and a
+broadcast must fit.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fewbit.errors import UnsupportedError
+from fewbit.targets.llvm import host_features, host_processor
+
+FLOAT_BITS = 32
+TALLEST = 12
+"""Rows of a tile, at most: each has a pointer, in a register if it can."""
+Dot = Literal["vnni", "madd", "plain"]
+
+
+@dataclass(frozen=True)
+class Isa:
+    """A processor to generate code for. `of` gives those known by name, `host` this machine."""
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bits: int
+    """Bits of a vector register; 32 says that there are no vectors."""
+    registers: int
+    fma: bool = True
+    """Whether multiply and add round once. Without it, they are two operations."""
+    dot: Dot = "plain"
+    """How integers are multiplied: four bytes to a sum at once, two, or one."""
+
+    @staticmethod
+    def of(name: str) -> Isa:
+        """The processor of this name; `host` is this machine."""
+        if name == "host":
+            return Isa.host()
+        found = _KNOWN.get(name)
+        if found is None:
+            raise UnsupportedError(
+                f"no kernels are made for '{name}'", hint=f"one of: {', '.join(names())}, host"
+            )
+        return found
+
+    @staticmethod
+    def host() -> Isa:
+        """This machine, with every feature that it has."""
+        features = host_features()
+        base = next((isa for isa in _BY_PREFERENCE if isa.runs_on(features)), None)
+        if base is None:
+            raise UnsupportedError(
+                f"no kernels are made for this machine ({platform.machine()})",
+                hint=f"name a processor to compile for: {', '.join(names())}",
+            )
+        return replace(
+            base,
+            name="host",
+            cpu=host_processor(),
+            features=",".join(f"+{feature}" for feature in sorted(features)),
+        )
+
+    def runs_on(self, features: set[str], machine: str | None = None) -> bool:
+        """Whether a machine (this one, unless named) with these features executes this code."""
+        architecture = _ARCHITECTURES.get(machine or platform.machine())
+        return self.triple.startswith(f"{architecture}-") and _NEEDS[self.name] <= features
+
+    @property
+    def lanes(self) -> int:
+        """Floats in a vector."""
+        return self.vector_bits // FLOAT_BITS
+
+    @property
+    def step(self) -> int:
+        """Integers that are multiplied and summed at once, for each lane."""
+        return {"vnni": 4, "madd": 2, "plain": 1}[self.dot]
+
+    @property
+    def tile_vectors(self) -> int:
+        """Vectors in a row of the widest tile."""
+        return 4 if self.registers >= 32 else 2
+
+    def tile_rows(self, vectors: int) -> int:
+        """Rows of the highest tile of this width."""
+        return min(TALLEST, (self.registers - vectors - 2) // vectors)
+
+    @property
+    def panel_width(self) -> int:
+        """Output channels of the widest panel of weights."""
+        return self.tile_vectors * self.lanes
+
+    @property
+    def block_depth(self) -> int:
+        """Steps of a sum taken at once: so much of a panel and of the rows stays near."""
+        return 384
+
+
+def names() -> tuple[str, ...]:
+    """The processors that `Isa.of` knows."""
+    return tuple(_KNOWN)
+
+
+def _x86(name: str, bits: int, registers: int, fma: bool = True) -> Isa:
+    return Isa(name, "x86_64-unknown-linux-gnu", name, "", bits, registers, fma, "madd")
+
+
+_V4 = _x86("x86-64-v4", 512, 32)
+_KNOWN = {
+    isa.name: isa
+    for isa in (
+        _x86("x86-64-v2", 128, 16, fma=False),
+        _x86("x86-64-v3", 256, 16),
+        _V4,
+        replace(_V4, name="x86-64-v4-vnni", features="+avx512vnni", dot="vnni"),
+        Isa("aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 128, 32),
+        Isa("riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 32, 32),
+        Isa(
+            "riscv64-v",
+            "riscv64-unknown-linux-gnu",
+            "generic-rv64",
+            "+m,+a,+f,+d,+c,+v,+zvl128b",
+            128,
+            32,
+        ),
+    )
+}
+
+_NEEDS = {
+    "x86-64-v2": {"sse4.2", "ssse3", "popcnt", "cx16"},
+    "x86-64-v3": {"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"},
+    "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
+    "x86-64-v4-vnni": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"},
+    "aarch64": {"neon"},
+    "riscv64": set[str](),
+    "riscv64-v": {"v"},
+}
+
+_PREFERRED = ("x86-64-v4-vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64", "riscv64-v")
+_BY_PREFERENCE = tuple(_KNOWN[name] for name in (*_PREFERRED, "riscv64"))
+
+_ARCHITECTURES = {
+    "x86_64": "x86_64",
+    "AMD64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "riscv64": "riscv64",
+}

@@ -1,0 +1,79 @@
+"""Matrix times packed matrix: linear layers, and products of two matrices that a run computes.
+
+    void fewbit_matmul_f32(ptr a, i64 lda, ptr b_packed, ptr bias, ptr add, ptr c, i64 ldc,
+                           i64 m, i64 n, i64 k, float lo, float hi, i64 thread, i64 threads)
+
+c = clamp(a · b + bias + add, lo, hi). `bias` and `add`, which is laid out as c and may be c
+itself, may be null. Strides are in floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fewbit.kernels.emit import Function
+from fewbit.kernels.kernel import Floats, Kernel
+from fewbit.kernels.pack import pack_panels
+from fewbit.kernels.sweep import BLOCK_ROWS, part_of_sum, row_of, share, sweep
+
+
+@dataclass(frozen=True)
+class Matmul(Kernel):
+    """A product with a matrix in panels, as `pack` or the kernel `PackB` makes them."""
+
+    @property
+    def symbol(self) -> str:
+        return "fewbit_matmul_f32"
+
+    def pack(self, weight: Floats) -> Floats:
+        """A layer's weight, [n, k], in panels."""
+        return pack_panels(weight.T, self.isa)
+
+    def function(self) -> Function:
+        f = Function(
+            self.isa,
+            self.symbol,
+            "ptr a, i64 lda, ptr b_packed, ptr bias, ptr add, ptr c, i64 ldc, i64 m, i64 n, "
+            "i64 k, float lo, float hi, i64 thread, i64 threads",
+            public=True,
+        )
+        a, lda, b, bias, add, c, ldc, m, n, k, lo, hi, thread, threads = f.parameters
+        row_first, row_last, first, last = share(f, m, n, thread, threads)
+        table = f.array("ptr", BLOCK_ROWS)
+        # One tile of rows reads each weight once: then it is best read in one go.
+        blocks = f.select(
+            m <= self.isa.tile_rows(self.isa.tile_vectors), 1, f.ceiling(k, self.isa.block_depth)
+        )
+        block = f.larger(f.ceiling(k, f.larger(blocks, 1)), 1)
+        with f.loop(row_first, row_last, BLOCK_ROWS) as over_rows:
+            row = over_rows.index
+            rows = f.smaller(row_last - row, BLOCK_ROWS)
+            c_row, add_row = f.at(c, row * ldc), row_of(f, add, row * ldc)
+            with f.loop(0, k, block, hot=True) as over_k:
+                start = over_k.index
+                depth = f.smaller(k - start, block)
+                with f.loop(0, rows) as loop:
+                    f.store(f.at(a, (row + loop.index) * lda + start), table, loop.index)
+                bias_part, add_part, lo_part, hi_part = part_of_sum(
+                    f, start.equals(0), k <= start + depth, bias, add_row, c_row, lo, hi
+                )
+                f.call(
+                    sweep(self.isa),
+                    table,
+                    rows,
+                    f.smaller(k, 1),
+                    depth,
+                    b,
+                    start,
+                    k,
+                    bias_part,
+                    add_part,
+                    c_row,
+                    ldc,
+                    n,
+                    first,
+                    last,
+                    lo_part,
+                    hi_part,
+                )
+        return f

@@ -1,0 +1,199 @@
+"""From tiles to matrices: which rows and panels a tile is applied to, and by which thread.
+
+`sweep` takes a block of rows over a range of panels. A panel is read by all tiles of the block
+while it is near, and they fetch the next one meanwhile. Sums start from bias + add. A sum that is
+cut into blocks goes on by adding to what it has written, in the same order, so neither blocks,
+tiles nor threads change the bits of a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.isa import TALLEST, Isa
+from fewbit.kernels.pack import Panels
+from fewbit.kernels.tile import LINE, tile
+
+BLOCK_ROWS = 96
+"""Rows that go over a panel before the next panel is taken."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A part of packed weights: `steps` of a sum of `k_total`, from `k_first` on.
+
+    A step is one cell for each column, of so many bytes.
+    """
+
+    pointer: Value
+    k_first: Value
+    k_total: Value
+    steps: Value
+    cell: int = 4
+
+    def panel(self, f: Function, column: Value, width: Value, k: Value) -> Value:
+        return f.at(self.pointer, column * self.k_total + k * width, f"[{self.cell} x i8]")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tile stands: its rows, its columns, and its panel. `shape` stands for its size."""
+
+    row: Value
+    height: Value
+    column: Value
+    columns: Value
+    width: Value
+    shape: Value
+    panel: Value
+    ahead: Value
+    """A part of the next panel, to be asked for meanwhile."""
+
+
+@contextmanager
+def places(
+    f: Function,
+    rows: Value,
+    n: Value,
+    first: Value,
+    last: Value,
+    w: Weights,
+    tallest: int = TALLEST,
+) -> Generator[Place]:
+    """The tiles of a block of rows on the panels `first` up to `last`; heights are about equal."""
+    isa, panels = f.isa, Panels.of(f, n)
+    with f.loop(first, last) as over_panels:
+        column, vectors = panels.at(f, over_panels.index)
+        width = vectors * isa.lanes
+        highest = f.integer(tallest)
+        for v in range(1, isa.tile_vectors + 1):
+            highest = f.select(vectors.equals(v), min(tallest, isa.tile_rows(v)), highest)
+        follows = over_panels.index + 1 < last
+        next_column, next_vectors = panels.at(f, f.select(follows, over_panels.index + 1, first))
+        next_k = f.select(follows, w.k_first, w.k_first + w.steps)
+        next_panel = w.panel(f, next_column, next_vectors * isa.lanes, next_k)
+        panel = w.panel(f, column, width, w.k_first)
+        tiles = f.ceiling(rows, highest)
+        least = rows // tiles
+        higher = rows - least * tiles
+        with f.loop(0, tiles, carried=[f.integer(0)]) as loop:
+            (row,) = loop.carried
+            height = f.select(loop.index < higher, least + 1, least)
+            loop.carry(row + height)
+            covers = loop.index * LINE < width * w.cell
+            part = f.at(next_panel, loop.index * w.steps * LINE, "i8")
+            yield Place(
+                row,
+                height,
+                column,
+                f.smaller(n - column, width),
+                width,
+                vectors * 64 + height,
+                panel,
+                f.select(covers, part, panel),
+            )
+
+
+def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:
+    """Every tile that there is: its number as a `shape`, its rows, its vectors."""
+    return [
+        (vectors * 64 + rows, rows, vectors)
+        for vectors in range(1, isa.tile_vectors + 1)
+        for rows in range(1, min(tallest, isa.tile_rows(vectors)) + 1)
+    ]
+
+
+@cache
+def sweep(isa: Isa) -> Function:
+    """A block of rows, given by their table, times the panels `first` up to `last`.
+
+    The block is the steps `k_first` and on of a sum of `k_total`: `taps` times `depth` of them.
+    """
+    f = Function(
+        isa,
+        "fewbit_sweep_f32",
+        "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, "
+        "ptr bias, ptr add, ptr c, i64 c_step, i64 columns, i64 first, i64 last, "
+        "float lo, float hi",
+    )
+    table, rows, taps, depth, w, k_first, k_total, bias, add, c, c_step, n, first, last, lo, hi = (
+        f.parameters
+    )
+    bias_start, bias_step = or_zeros(f, bias)
+    add_start, add_step = or_zeros(f, add)
+    add_row_step = c_step * add_step
+    weights = Weights(w, k_first, k_total, taps * depth)
+    with places(f, rows, n, first, last, weights) as p:
+        f.switch(
+            p.shape,
+            [(number, tile(isa, r, v)) for number, r, v in shapes(isa)],
+            f.at(table, p.row, "ptr"),
+            rows,
+            taps,
+            depth,
+            p.panel,
+            p.ahead,
+            f.at(bias_start, p.column * bias_step),
+            f.at(add_start, p.row * add_row_step + p.column * add_step),
+            add_row_step,
+            f.at(c, p.row * c_step + p.column),
+            c_step,
+            p.columns,
+            lo,
+            hi,
+        )
+    return f
+
+
+def or_zeros(f: Function, pointer: Value) -> tuple[Value, Value]:
+    """A pointer and the step 1; if it is null, zeros and the step 0, on which it stands still."""
+    absent = pointer.is_null()
+    return f.select(absent, f.zeros(), pointer), f.select(absent, 0, 1)
+
+
+def share(
+    f: Function, m: Value, n: Value, thread: Value, threads: Value
+) -> tuple[Value, Value, Value, Value]:
+    """The thread's part of m rows and n columns: rows from, to, panels from, to.
+
+    Whichever of rows and weights is larger is what threads do not have to share.
+    """
+    panels = Panels.of(f, n).count
+    by_panels = (n > m) & (threads <= panels)
+    units = f.select(by_panels, panels, m)
+    start, stop = units * thread // threads, units * (thread + 1) // threads
+    return (
+        f.select(by_panels, 0, start),
+        f.select(by_panels, m, stop),
+        f.select(by_panels, start, 0),
+        f.select(by_panels, stop, panels),
+    )
+
+
+def part_of_sum(
+    f: Function,
+    first: Value,
+    last: Value,
+    bias: Value,
+    add: Value,
+    c: Value,
+    lo: Value,
+    hi: Value,
+) -> tuple[Value, Value, Value, Value]:
+    """bias, add, lo and hi of a block of a sum: all but the first go on from what is in c."""
+    null = Value(f, "ptr", "null")
+    return (
+        f.select(first, bias, null),
+        f.select(first, add, c),
+        f.select(last, lo, f.number(float("-inf"))),
+        f.select(last, hi, f.number(float("inf"))),
+    )
+
+
+def row_of(f: Function, pointer: Value, offset: Value) -> Value:
+    """The pointer moved on, or null if it is null."""
+    return f.select(pointer.is_null(), pointer, f.at(pointer, offset))

@@ -1,0 +1,96 @@
+"""What sums should become, computed by numpy, and the arguments that ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from fewbit.kernels.integer.output import Output
+from tests.kernels.machine import address, guarded
+
+Bytes = NDArray[np.int8]
+INF = float("inf")
+TYPES: dict[Output, str] = {"i32": "int32", "f32": "float32", "i8": "int8"}
+UNTOUCHED = 77
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An output, which optional arguments it has, and of what numbers it is made."""
+
+    output: Output
+    bias: bool
+    add: bool
+    clamped: bool
+    extreme: bool
+    together: int
+    """Rows that have one scale."""
+
+    def integers(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Bytes:
+        """Any bytes, or the extremes of them, mostly -128."""
+        some = rng.integers(-128, 128, shape)
+        extremes = rng.choice([-128, 127], shape, p=[0.9, 0.1])
+        return guarded((extremes if self.extreme else some).astype(np.int8))
+
+    def outputs(self, shape: tuple[int, ...]) -> NDArray[Any]:
+        return np.full(shape, UNTOUCHED).astype(TYPES[self.output])
+
+
+def wanted() -> st.SearchStrategy[Wanted]:
+    outputs = cast("list[Output]", ["i32", "f32", "i8"])
+    return st.builds(
+        Wanted, st.sampled_from(outputs), *[st.booleans()] * 4, together=st.integers(1, 60)
+    )
+
+
+class Epilogue:
+    """Scales, bias, what is added, and bounds, for outputs [rows, n]."""
+
+    def __init__(self, want: Wanted, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
+        rows, n = int(np.prod(shape[:-1])), shape[-1]
+        floats = want.output == "f32"
+        self.want = want
+        self.x_scale = guarded(rng.random(-(-rows // want.together), np.float32) + np.float32(0.1))
+        self.w_scale = guarded((rng.standard_normal(n) * 2.0**-12).astype(np.float32))
+        self.bias: NDArray[Any] | None = None
+        if want.bias:
+            integer = rng.integers(-(2**15), 2**15, n).astype(np.int32)
+            self.bias = guarded(rng.standard_normal(n, np.float32) if floats else integer)
+        self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and floats else None
+        widest = (-128.0, 127.0) if want.output == "i8" else (-INF, INF)
+        self.bounds = (-7.0, 6.0) if want.clamped else widest
+
+    def scales(self, channel: int = 0) -> list[int | None]:
+        """The arguments x_scale, rows_per_scale, w_scale, bias and add, from a channel on."""
+        return [
+            address(self.x_scale),
+            self.want.together,
+            address(self.w_scale[channel:]),
+            None if self.bias is None else address(self.bias[channel:]),
+            None if self.add is None else address(self.add[..., channel:]),
+        ]
+
+    def of(self, sums: NDArray[Any], channel: int = 0) -> NDArray[Any]:
+        """Every operation on floats is one of numpy's on float32, in the order that is promised."""
+        sums = sums.astype(np.int64)
+        assert np.abs(sums).max(initial=0) < 2**31
+        if self.want.output == "i32":
+            return sums.astype(np.int32)
+        n = sums.shape[-1]
+        columns = slice(channel, channel + n)
+        rows = sums.reshape(-1, n)
+        if self.want.output == "i8":
+            total = rows if self.bias is None else rows + self.bias[columns]
+            scaled = total.astype(np.int32).astype(np.float32) * self.w_scale[columns]
+            return np.clip(np.rint(scaled), *self.bounds).astype(np.int8).reshape(sums.shape)
+        scale = np.repeat(self.x_scale, self.want.together)[: len(rows), None]
+        y = rows.astype(np.int32).astype(np.float32) * scale * self.w_scale[columns]
+        y = y if self.bias is None else y + self.bias[columns]
+        y = y.reshape(sums.shape)
+        y = y if self.add is None else y + self.add[..., columns]
+        low, high = (np.float32(bound) for bound in self.bounds)
+        return np.minimum(np.maximum(y, low), high)

@@ -1,0 +1,58 @@
+"""Convolutions of bytes on the cases of the float kernels: exact, or the bits that numpy gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fewbit.kernels import IntegerConv2d, IntegerDepthwise, Isa
+from tests.kernels.convolution import Case, windows
+from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted
+from tests.kernels.machine import address, compiled_integer, guarded, on_threads
+
+
+def check(
+    isa: Isa,
+    case: Case,
+    want: Wanted,
+    kind: type[IntegerConv2d] | type[IntegerDepthwise],
+    seed: int,
+) -> None:
+    """One group's channels follow another's in x and y; each group is a call."""
+    rng = np.random.default_rng(seed)
+    want = replace(want, bias=case.bias, add=case.add, clamped=case.clamped)
+    depthwise, g = kind is IntegerDepthwise, case.groups
+    oc = case.c if depthwise else case.oc
+    (oh, ow), c, depth = case.out, case.c, 1 if depthwise else case.c
+    shape = (case.batch, oh, ow, g * oc + case.gap)
+    x = want.integers(rng, (case.batch, case.h, case.w, g * c + case.gap))
+    weight = want.integers(rng, (g * oc, depth, case.kh, case.kw))
+    epilogue = Epilogue(want, rng, shape)
+    sizes = np.array(
+        [case.batch, case.h, case.w, c, g * c + case.gap, oh, ow, oc, shape[-1], case.kh, case.kw,
+         *case.stride, *case.pad[:2], *case.dilation], np.int64
+    )  # fmt: skip
+    call = compiled_integer(isa)[kind, want.output]
+    results = {threads: want.outputs(shape) for threads in (1, 2, 3)}
+    for i in range(g):
+        channels = slice(i * oc, (i + 1) * oc)
+        packed = guarded(kind(isa).pack(weight[channels]))
+        for threads, y in results.items():
+            given = [
+                address(x[..., i * c :]),
+                address(packed),
+                *epilogue.scales(i * oc),
+                address(y[..., i * oc :]),
+                address(sizes),
+                *epilogue.bounds,
+            ]
+            on_threads(threads, lambda t, ts, given=given: call(*given, t, ts))
+        seen = windows(case, x[..., i * c : (i + 1) * c].astype(np.float64))
+        rule = "bhwcij,cij->bhwc" if depthwise else "bhwcij,ocij->bhwo"
+        used = (weight[channels, 0] if depthwise else weight[channels]).astype(np.float64)
+        expected = epilogue.of(np.einsum(rule, seen, used, optimize=True), i * oc)
+        for y in results.values():
+            assert np.array_equal(y[..., channels], expected)
+    for y in results.values():
+        assert (y[..., g * oc :] == UNTOUCHED).all(), "wrote beside the channels"

@@ -1,0 +1,47 @@
+"""Convolutions of bytes, dense and grouped, on every processor that this machine can execute."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewbit.kernels import IntegerConv2d, Isa
+from tests.kernels.convolution import Case, cases
+from tests.kernels.integer.epilogue import Wanted, wanted
+from tests.kernels.integer.images import check
+
+ANY = Wanted("f32", True, True, False, False, 7)
+EXTREME = Wanted("i32", False, False, False, True, 1)
+
+
+@settings(max_examples=80)
+@given(case=cases(st.integers(1, 40)), want=wanted(), seed=st.integers(0, 2**32))
+def test_is_the_convolution(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
+    check(isa, case, want, IntegerConv2d, seed)
+
+
+@settings(max_examples=10)
+@given(case=cases(st.integers(200, 600)), want=wanted(), seed=st.integers(0, 2**32))
+def test_many_channels(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
+    check(isa, case, want, IntegerConv2d, seed)
+
+
+def test_more_channels_than_zeros(isa: Isa) -> None:
+    case = Case(1, 3, 2, 4099, 70, 2, 2, (1, 1), (1, 1, 1, 1), (1, 1), 1, True, True, False, 0)
+    check(isa, case, ANY, IntegerConv2d, 0)
+    check(isa, case, EXTREME, IntegerConv2d, 0)
+
+
+def test_more_taps_than_a_table_holds(isa: Isa) -> None:
+    """conv1d is an image of one line. With fewer channels than a step, rows are widened."""
+    for c in (3, 5):
+        case = Case(
+            2, 1, 400, c, 133, 1, 300, (1, 2), (0, 20, 0, 20), (1, 1), 1, True, True, False, 0
+        )
+        check(isa, case, ANY, IntegerConv2d, 0)
+        check(isa, case, EXTREME, IntegerConv2d, 0)
+
+
+def test_every_pixel_at_an_edge(isa: Isa) -> None:
+    case = Case(1, 70, 3, 6, 20, 5, 7, (1, 1), (2, 3, 2, 3), (1, 1), 1, True, True, True, 0)
+    check(isa, case, ANY, IntegerConv2d, 0)

@@ -1,0 +1,109 @@
+"""Compiles kernels in this process and calls them on numpy arrays."""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from llvmlite import binding
+from numpy.typing import NDArray
+
+from fewbit.kernels import (
+    Conv2d,
+    Depthwise,
+    IntegerConv2d,
+    IntegerDepthwise,
+    IntegerMatmul,
+    Isa,
+    Matmul,
+    PackB,
+    module_text,
+)
+from fewbit.kernels.integer.output import ELEMENT, Output
+
+Floats = NDArray[np.float32]
+Number = TypeVar("Number", bound=np.generic)
+SIGNATURES = {
+    Matmul: "pippppiiiiffii",
+    PackB: "piipiiii",
+    Conv2d: "ppppppffii",
+    Depthwise: "ppppppffii",
+}
+INTEGER_SIGNATURES = {
+    IntegerMatmul: "pippippppiiiiffii",
+    IntegerConv2d: "pppipppppffii",
+    IntegerDepthwise: "pppipppppffii",
+}
+_TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
+Call = Callable[..., None]
+_LIBC = ctypes.CDLL(None)
+
+
+def target_machine(isa: Isa) -> Any:
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(isa.triple).create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=3, reloc="pic"
+    )
+
+
+def load(text: str, isa: Isa, signatures: dict[str, str]) -> dict[str, Call]:
+    """The module's functions of these names, to be called with what their letters say."""
+    module = binding.parse_assembly(text)
+    module.verify()
+    engine = binding.create_mcjit_compiler(module, target_machine(isa))
+    engine.finalize_object()
+    calls: dict[str, Call] = {}
+    for symbol, letters in signatures.items():
+        prototype = ctypes.CFUNCTYPE(None, *(_TYPES[letter] for letter in letters))
+        calls[symbol] = prototype(engine.get_function_address(symbol))
+        calls[symbol].engine = engine  # pyright: ignore[reportFunctionMemberAccess]
+    return calls
+
+
+@cache
+def compiled(isa: Isa) -> dict[type, Call]:
+    """All kernels for a processor, compiled once."""
+    kernels = [kind(isa) for kind in SIGNATURES]
+    signatures = {kernel.symbol: SIGNATURES[type(kernel)] for kernel in kernels}
+    calls = load(module_text(kernels, isa), isa, signatures)
+    return {type(kernel): calls[kernel.symbol] for kernel in kernels}
+
+
+@cache
+def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
+    """All kernels on integers with all outputs, compiled once."""
+    kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in ELEMENT]
+    signatures = {kernel.symbol: INTEGER_SIGNATURES[type(kernel)] for kernel in kernels}
+    calls = load(module_text(kernels, isa), isa, signatures)
+    return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
+
+
+def guarded(array: NDArray[Number]) -> NDArray[Number]:
+    """A copy that ends where readable memory ends: whoever reads on crashes."""
+    page = mmap.PAGESIZE
+    pages = -(-array.nbytes // page) * page
+    memory = mmap.mmap(-1, pages + page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    if _LIBC.mprotect(ctypes.c_void_p(start + pages), ctypes.c_size_t(page), 0) != 0:
+        raise OSError("no guard page")
+    copy = np.frombuffer(memory, array.dtype, array.size, pages - array.nbytes)
+    copy = copy.reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def address(array: NDArray[Any] | None) -> int | None:
+    return None if array is None else array.ctypes.data
+
+
+def on_threads(threads: int, call: Callable[[int, int], None]) -> None:
+    """Threads share nothing that they write, so one after another is as good as together."""
+    for thread in range(threads):
+        call(thread, threads)

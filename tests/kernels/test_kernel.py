@@ -1,0 +1,70 @@
+"""Modules of kernels: for every processor they compile, and depend on nothing outside."""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from llvmlite import binding
+
+from fewbit.errors import UnsupportedError
+from fewbit.kernels import Conv2d, Depthwise, Isa, Kernel, Matmul, PackB, module_text
+from fewbit.kernels.integer.output import ELEMENT
+from fewbit.kernels.isa import names
+from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
+
+
+@pytest.mark.parametrize("name", names())
+def test_compiles_and_needs_no_library(name: str) -> None:
+    isa = Isa.of(name)
+    floats = [Matmul(isa), PackB(isa), Conv2d(isa), Depthwise(isa)]
+    kernels: list[Kernel] = [
+        *floats,
+        *(kind(isa, output) for kind in INTEGER_SIGNATURES for output in ELEMENT),
+    ]
+    machine = target_machine(isa)
+    module = binding.parse_assembly(module_text(kernels, isa))
+    module.verify()
+    assembly = machine.emit_assembly(module)
+    defined = set(re.findall(r"^(\w+):", assembly, re.MULTILINE))
+    assert {kernel.symbol for kernel in kernels} <= defined
+    called = set(
+        re.findall(
+            r"^\s+(?:callq?|bl|jmp|b|tail)\s+(fewbit\w+|f\w*f|mem\w+|r\w*f|__\w+)",
+            assembly,
+            re.MULTILINE,
+        )
+    )
+    assert called <= defined
+    assert "fmaf" not in assembly
+    assert ("vpdpbusd" in assembly) == (isa.dot == "vnni")
+
+
+def test_shared_functions_are_defined_once() -> None:
+    isa = Isa.of("x86-64-v3")
+    text = module_text([Matmul(isa), Conv2d(isa), Matmul(isa)], isa)
+    names_defined = re.findall(r"^define .*?@(\w+)\(", text, re.MULTILINE)
+    assert len(names_defined) == len(set(names_defined))
+
+
+def test_text_is_the_same_every_time() -> None:
+    isa = Isa.of("x86-64-v4")
+    assert module_text([Conv2d(isa)], isa) == module_text([Conv2d(isa)], isa)
+
+
+def test_one_module_is_for_one_processor() -> None:
+    with pytest.raises(UnsupportedError, match="aarch64"):
+        module_text([Matmul(Isa.of("aarch64"))], Isa.of("riscv64"))
+
+
+def test_the_page_tells_the_truth() -> None:
+    page = Path(__file__).parents[2] / "docs" / "kernels.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "declare void @fewbit_matmul_f32(ptr, i64, ptr, ptr" in done.stdout
