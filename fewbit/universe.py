@@ -17,10 +17,18 @@ def _graph() -> Dialect:
     return Graph
 
 
+def _kernel() -> Dialect:
+    from fewbit.dialects.kernel import Kernel
+
+    return Kernel
+
+
 def _mico() -> Dialect:
     from fewbit.dialects.mico import Mico
 
     return Mico
 
 
-UNIVERSE = Universe(all_dialects={"graph": _graph, "mico": _mico}, all_passes=PASSES)
+UNIVERSE = Universe(
+    all_dialects={"graph": _graph, "kernel": _kernel, "mico": _mico}, all_passes=PASSES
+)

@@ -11,6 +11,7 @@ import pytest
 from xdsl.ir import Dialect
 
 from fewbit.dialects.graph import Graph
+from fewbit.dialects.kernel import Kernel
 from fewbit.dialects.mico import Mico
 from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
@@ -35,7 +36,7 @@ def test_programs_of_a_page_round_trip(page: Path) -> None:
         assert print_module(parse_module(printed)) == printed
 
 
-@pytest.mark.parametrize("dialect", [Mico, Graph], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize("dialect", [Mico, Graph, Kernel], ids=lambda dialect: dialect.name)
 def test_reference_shows_every_op(dialect: Dialect) -> None:
     page = ROOT / "docs" / "dialects" / f"{dialect.name}.md"
     shown = "".join(blocks(page, "mlir"))

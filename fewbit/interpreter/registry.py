@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 ENTRY_POINTS = "fewbit.interpreter"
 
 OWN = (
-    "affine", "arith", "builtin", "cf", "func", "graph", "linalg", "math",
-    "mico", "ml_program", "scf", "tensor", "tm_tensor",
+    "affine", "arith", "builtin", "cf", "func", "graph", "kernel", "linalg",
+    "math", "mico", "ml_program", "scf", "tensor", "tm_tensor",
 )  # fmt: skip
 
 OpT = TypeVar("OpT", bound=Operation)

@@ -14,7 +14,10 @@ from xdsl.passes import ModulePass
 
 NAMES = (
     "constants-to-arith",
+    "expand-math",
     "fold-constants",
+    "fuse-epilogue",
+    "im2col",
     "inline",
     "lower-activation-quant",
     "lower-attention",
@@ -24,12 +27,15 @@ NAMES = (
     "lower-elementwise",
     "lower-embedding",
     "lower-few-bit-types",
+    "lower-kernel",
     "lower-layout",
     "lower-norm",
     "lower-pool",
     "lower-quantization",
     "outline-subgraph",
     "place-devices",
+    "propagate-layout",
+    "select-kernels",
     "symbol-dce",
     "unpack-weights",
 )

@@ -35,3 +35,88 @@ LOWER_MICO_PRECISELY: Final[tuple[str, ...]] = tuple(
     f"{name}{{precise=true}}" if name in FLOAT_PASSES else name for name in LOWER_MICO
 )
 """The same, with float ops in f64 and rounded once: equal to the interpreter to the bit."""
+
+# The CPU target. Passes of ours run on xDSL, upstream's in the torch-mlir wheel; what lies between
+# them (binding memory, outlining loops, planning the arena, sharing work) is in targets/cpu.
+
+CPU_KERNELS: Final[tuple[str, ...]] = (
+    "select-kernels",
+    "propagate-layout",
+    "fuse-epilogue",
+    "cse",
+)
+"""Layers as ops that kernels compute, with channels innermost from end to end."""
+
+CPU_BLAS: Final[tuple[str, ...]] = ("im2col",)
+"""Products that a BLAS library computes, in place of calls of kernels."""
+
+CPU_LINALG: Final[tuple[str, ...]] = (
+    "lower-kernel",
+    *LOWER_MICO,
+    "expand-math",
+    "canonicalize",
+)
+"""Everything that no kernel is called for, as loops over tensors."""
+
+CPU_GENERIC: Final[tuple[str, ...]] = (
+    "canonicalize",
+    "func.func(linalg-generalize-named-ops)",
+)
+"""One form for all ops of linalg.
+
+From here until tensors are memory, `cse` must not run: it would move the reads of a kernel's inputs
+to where another kernel read them, and bufferization might then overwrite them too early.
+"""
+
+CPU_TENSORS: Final[tuple[str, ...]] = (
+    "func.func(linalg-fuse-elementwise-ops)",
+    "func.func(linalg-fold-unit-extent-dims)",
+    "canonicalize",
+    "resolve-ranked-shaped-type-result-dims",
+    "canonicalize",
+)
+"""Producers and consumers fused, dimensions of size 1 dropped, sizes traced back to inputs."""
+
+CPU_MEMORY: Final[tuple[str, ...]] = (
+    "eliminate-empty-tensors",
+    "empty-tensor-to-alloc-tensor",
+    "one-shot-bufferize{bufferize-function-boundaries=true"
+    " function-boundary-type-conversion=identity-layout-map}",
+    "canonicalize",
+    "cse",
+    "resolve-ranked-shaped-type-result-dims",
+    "resolve-shaped-type-result-dims",
+    "canonicalize",
+    "cse",
+)
+"""Tensors become memory."""
+
+CPU_LOOPS: Final[tuple[str, ...]] = (
+    "func.func(convert-linalg-to-affine-loops)",
+    "func.func(affine-loop-invariant-code-motion)",
+    "func.func(affine-scalrep)",
+    "lower-affine",
+    # Few processors compute with 16-bit floats: in f32, and rounded after each step.
+    "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})",
+    "func.func(arith-expand{include-bf16=true})",
+)
+"""Each function that holds a loop nest: affine loops, improved, then plain loops."""
+
+CPU_LLVM: Final[tuple[str, ...]] = (
+    "expand-strided-metadata",
+    "lower-affine",
+    "arith-expand",
+    "convert-scf-to-cf",
+    "convert-math-to-llvm",
+    "convert-math-to-libm",
+    "convert-arith-to-llvm",
+    "convert-index-to-llvm",
+    "finalize-memref-to-llvm",
+    "convert-func-to-llvm",
+    "convert-cf-to-llvm",
+    "convert-ub-to-llvm",
+    "reconcile-unrealized-casts",
+    "canonicalize",
+    "cse",
+)
+"""The llvm dialect, which is translated to LLVM IR."""

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from fewbit.dialects.kernel import Pool2dOp
 from fewbit.dialects.mico import AvgPool2dOp, MaxPool2dOp, element_width
+from fewbit.dialects.mico.pooling import PoolOp
 from fewbit.dialects.mico.shapes import windows
 from fewbit.dialects.mico.syntax import ints
 from fewbit.interpreter.interpreter import Frame
@@ -17,8 +19,8 @@ from fewbit.interpreter.values import Value
 from fewbit.numerics import Width
 
 
-def _windows(
-    op: MaxPool2dOp | AvgPool2dOp, x: Value, dilation: Sequence[int], padding: float, beyond: float
+def pooling_windows(
+    op: PoolOp | Pool2dOp, x: Value, dilation: Sequence[int], padding: float, beyond: float
 ) -> Value:
     """N x C x OH x OW x kh x kw; `padding` fills the padding, `beyond` what ceil_mode adds."""
     kernel, stride = ints(op.kernel_size), ints(op.stride)
@@ -61,14 +63,19 @@ def _least(x: Value, width: Width | None) -> float:
 @register(MaxPool2dOp)
 def max_pool(frame: Frame, op: MaxPool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
     least = _least(operands[0], element_width(op.input.type))
-    views = _windows(op, operands[0], ints(op.dilation), least, least)
+    views = pooling_windows(op, operands[0], ints(op.dilation), least, least)
     return (views.max(axis=(4, 5)),)
+
+
+def mean_of_windows(op: AvgPool2dOp | Pool2dOp, x: Value) -> Value:
+    """In float64, as everything is until it is rounded once."""
+    x = x.astype(np.float64)
+    total = pooling_windows(op, x, (1, 1), 0, 0).sum(axis=(4, 5))
+    counted = float(op.count_include_pad.value.data != 0)
+    count = pooling_windows(op, np.ones_like(x), (1, 1), counted, 0).sum(axis=(4, 5))
+    return total / count
 
 
 @register(AvgPool2dOp)
 def avg_pool(frame: Frame, op: AvgPool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    x = operands[0].astype(np.float64)
-    total = _windows(op, x, (1, 1), 0, 0).sum(axis=(4, 5))
-    counted = float(op.count_include_pad.value.data != 0)
-    count = _windows(op, np.ones_like(x), (1, 1), counted, 0).sum(axis=(4, 5))
-    return (as_type(total / count, op.result.type),)
+    return (as_type(mean_of_windows(op, operands[0]), op.result.type),)

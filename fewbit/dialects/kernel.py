@@ -1,0 +1,283 @@
+"""The `kernel` dialect: what a target's kernels compute, channels innermost.
+
+Between a layer and a call of a kernel there is one decision that no target is free of: the layout.
+These ops have made it. They are pure ops on tensors, so layout can be moved about and what follows
+can be fused into them; weights keep their plain shape, because how they are packed depends on the
+instruction set. A product is one of floats or of integers. Sums of integers are exact, and bare
+i32 unless both scales are given; with them the result is float, and a kernel does before it stores
+what it does for floats: bias, a tensor that is added, bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    BoolAttr,
+    Float32Type,
+    IntegerType,
+    TensorType,
+    f32,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute, Dialect
+from xdsl.irdl import (
+    AttrConstraint,
+    AttrSizedOperandSegments,
+    base,
+    eq,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from fewbit.dialects.mico import shapes
+from fewbit.dialects.mico.constraints import (
+    F64,
+    I32,
+    Flag,
+    I64Array,
+    Name,
+    Scale,
+    check_choice,
+    integer,
+)
+from fewbit.dialects.mico.shapes import DYNAMIC, Shape
+from fewbit.dialects.mico.syntax import (
+    LayerOp,
+    OperandValues,
+    Properties,
+    both_sides,
+    int_array,
+    ints,
+    pairs,
+)
+from fewbit.dialects.mico.types import FewBit, element_type, element_width, shape_of, tensor
+from fewbit.numerics.integer import check_accumulator
+from fewbit.numerics.widths import Width
+
+_I8: AttrConstraint[IntegerType] = eq(i8)
+_I32: AttrConstraint[IntegerType] = eq(i32)
+Float = TensorType.constr(base(Float32Type))
+Factor = TensorType.constr(base(Float32Type) | _I8 | FewBit)
+Sum = TensorType.constr(base(Float32Type) | _I32)
+
+
+class ProductOp(LayerOp):
+    """What the products share.
+
+    Of floats, clamp(Σ x · w + bias + add, minimum, maximum); of integers, the sums in i32, or with
+    scales clamp(Σ x · w · x_scale · weight_scale + bias + add, minimum, maximum) in f32.
+    """
+
+    CLAUSES: ClassVar[tuple[str, ...]] = ("x_scale", "weight_scale", "bias", "add")
+
+    x = operand_def(Factor)
+    weight = operand_def(Factor)
+    x_scale = opt_operand_def(Scale)
+    weight_scale = opt_operand_def(Scale)
+    bias = opt_operand_def(Float)
+    add = opt_operand_def(Float)
+    minimum = opt_prop_def(F64)
+    maximum = opt_prop_def(F64)
+    result = result_def(Sum)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether floats are multiplied."""
+        return element_type(self.x.type) == f32
+
+    @property
+    def gives_floats(self) -> bool:
+        """Whether the result is float: of floats, or of integers and their scales."""
+        return self.is_float or self.x_scale is not None
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        low, high = self.minimum, self.maximum
+        return None if low is None else low.value.data, None if high is None else high.value.data
+
+    def output_shape(self, x: Shape, weight: Shape) -> Shape:
+        raise NotImplementedError
+
+    def rows_shape(self, x: Shape) -> Shape:
+        """The leading dimensions of the input that may have scales of their own."""
+        raise NotImplementedError
+
+    def output_type(self) -> Attribute:
+        shape = self.output_shape(shape_of(self.x.type), shape_of(self.weight.type))
+        return tensor(f32 if self.gives_floats else i32, shape)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.is_float != (element_type(self.weight.type) == f32):
+            raise VerifyException("multiplies floats by floats or integers by integers")
+        self._verify_scales()
+        self._verify_epilogue()
+        k = shapes.size(shape_of(self.weight.type)[1:])
+        if not self.is_float and k != DYNAMIC:
+            check_accumulator(k, _width(self.x.type), _width(self.weight.type))
+
+    def _verify_scales(self) -> None:
+        x_scale, weight_scale = self.x_scale, self.weight_scale
+        if x_scale is None and weight_scale is None:
+            return
+        if self.is_float:
+            raise VerifyException("floats have no x_scale or weight_scale")
+        if x_scale is None or weight_scale is None:
+            raise VerifyException("has both x_scale and weight_scale, or neither")
+        given = shape_of(x_scale.type)
+        shapes.require(
+            self.rows_shape(shape_of(self.x.type))[: len(given)], given, "the input's scale"
+        )
+        if (given := shape_of(weight_scale.type)) != ():
+            shapes.require(shape_of(self.weight.type)[:1], given, "the weight's scale")
+
+    def _verify_epilogue(self) -> None:
+        low, high = self.bounds
+        if not self.gives_floats:
+            if self.bias is not None or self.add is not None or (low, high) != (None, None):
+                raise VerifyException("bare sums of integers have no bias, add, minimum or maximum")
+            return
+        if self.bias is not None:
+            shapes.require(shape_of(self.weight.type)[:1], shape_of(self.bias.type), "the bias")
+        if self.add is not None:
+            shapes.require(shape_of(self.result.type), shape_of(self.add.type), "what is added")
+        if low is not None and high is not None and not low <= high:
+            raise VerifyException(f"minimum = {low} is above maximum = {high}")
+
+
+def _width(type: Attribute) -> Width:
+    return element_width(type) or Width.of(8)
+
+
+@irdl_op_definition
+class MatmulOp(ProductOp):
+    """y[..., n] = Σ x[..., k] · w[n, k]."""
+
+    name = "kernel.matmul"
+
+    def output_shape(self, x: Shape, weight: Shape) -> Shape:
+        if len(weight) != 2 or not x:
+            raise VerifyException(
+                f"takes an input of ... x K and a weight of N x K, not {shapes.show(x)} and "
+                f"{shapes.show(weight)}"
+            )
+        shapes.require(weight[1:], x[-1:], "a row of the input")
+        return (*x[:-1], weight[0])
+
+    def rows_shape(self, x: Shape) -> Shape:
+        return x[:-1]
+
+
+@irdl_op_definition
+class Conv2dOp(ProductOp):
+    """Convolution of N x H x W x C by O x C/groups x kh x kw; depthwise where groups is C."""
+
+    name = "kernel.conv2d"
+
+    stride = prop_def(I64Array)
+    padding = prop_def(I64Array)
+    dilation = prop_def(I64Array)
+    groups = prop_def(I32)
+
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {
+        "stride": int_array(1, 1),
+        "padding": int_array(0, 0),
+        "dilation": int_array(1, 1),
+        "groups": integer(1),
+    }
+
+    def output_shape(self, x: Shape, weight: Shape) -> Shape:
+        if len(x) != 4 or len(weight) != 4:
+            raise VerifyException(
+                f"takes N x H x W x C and O x C/groups x kh x kw, not {shapes.show(x)} and "
+                f"{shapes.show(weight)}"
+            )
+        groups = self.groups.value.data
+        if groups < 1 or (weight[0] != DYNAMIC and weight[0] % groups != 0):
+            raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
+        if DYNAMIC not in (x[3], weight[1]) and x[3] != weight[1] * groups:
+            raise VerifyException(
+                f"the input has {x[3]} channels, the weight takes {groups} groups of {weight[1]}"
+            )
+        spatial = shapes.windows(
+            x[1:3], weight[2:], ints(self.stride), ints(self.padding), ints(self.dilation)
+        )
+        return (x[0], *spatial, weight[0])
+
+    def rows_shape(self, x: Shape) -> Shape:
+        return x[:1]
+
+    @property
+    def padding_pairs(self) -> tuple[tuple[int, int], ...]:
+        return pairs(self.padding)
+
+    @classmethod
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
+    ) -> None:
+        properties["padding"] = both_sides(properties["padding"], 2)
+
+
+@irdl_op_definition
+class Pool2dOp(LayerOp):
+    """The largest value or the mean of each window of N x H x W x C, as mico's poolings."""
+
+    name = "kernel.pool2d"
+
+    x = operand_def(Float)
+    kind = prop_def(Name)
+    kernel_size = prop_def(I64Array)
+    stride = prop_def(I64Array)
+    padding = prop_def(I64Array)
+    ceil_mode = prop_def(Flag)
+    count_include_pad = prop_def(Flag)
+    result = result_def(Float)
+
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {
+        "padding": int_array(0, 0),
+        "ceil_mode": BoolAttr.from_bool(False),
+        "count_include_pad": BoolAttr.from_bool(True),
+    }
+
+    def output_type(self) -> Attribute:
+        x = shape_of(self.x.type)
+        if len(x) != 4:
+            raise VerifyException(f"pools N x H x W x C, not {shapes.show(x)}")
+        kernel, padding = ints(self.kernel_size), ints(self.padding)
+        for extent, sides in zip(kernel, pairs(self.padding), strict=False):
+            if max(sides) * 2 > extent:
+                raise VerifyException(f"padding is at most half of the kernel, {extent}")
+        ceil = bool(self.ceil_mode.value.data)
+        spatial = shapes.windows(x[1:3], kernel, ints(self.stride), padding, (1, 1), ceil=ceil)
+        return tensor(f32, (x[0], *spatial, x[3]))
+
+    def verify_(self) -> None:
+        check_choice("kind", self.kind, KINDS)
+        super().verify_()
+
+    @property
+    def padding_pairs(self) -> tuple[tuple[int, int], ...]:
+        return pairs(self.padding)
+
+    @classmethod
+    def fill_attributes(
+        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
+    ) -> None:
+        properties["padding"] = both_sides(properties["padding"], 2)
+        if "kernel_size" in properties:
+            properties.setdefault("stride", properties["kernel_size"])
+
+
+KINDS = ("max", "average")
+
+Kernel = Dialect("kernel", [MatmulOp, Conv2dOp, Pool2dOp], [])

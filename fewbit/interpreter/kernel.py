@@ -1,0 +1,89 @@
+"""The kernel dialect: the meanings of `mico`'s layers, on tensors with channels innermost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fewbit.dialects.kernel import Conv2dOp, MatmulOp, Pool2dOp, ProductOp
+from fewbit.dialects.mico.syntax import ints
+from fewbit.interpreter.floats import maximum, minimum
+from fewbit.interpreter.interpreter import Frame
+from fewbit.interpreter.mico.operands import Operands
+from fewbit.interpreter.mico.pooling import mean_of_windows, pooling_windows
+from fewbit.interpreter.registry import register
+from fewbit.interpreter.values import Value
+from fewbit.numerics import bitconv2d, bitlinear, conv2d, linear
+
+
+def _channels_first(x: Value) -> Value:
+    return x.transpose(0, 3, 1, 2)
+
+
+def _channels_last(y: Value) -> Value:
+    return y.transpose(0, 2, 3, 1)
+
+
+def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
+    """Bare sums; or in float32 with their scales and the bias, each step rounded on its own."""
+    x_scale, weight_scale, bias = map(given.get, (op.x_scale, op.weight_scale, op.bias))
+    if x_scale is None or weight_scale is None:
+        return acc
+    x_scale = x_scale.reshape(x_scale.shape + (1,) * (acc.ndim - x_scale.ndim))
+    y = acc.astype(np.float32) * x_scale * weight_scale
+    return y if bias is None else y + bias
+
+
+def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
+    """What follows the sum and the bias: what is added, then the bounds."""
+    added = given.get(op.add)
+    if added is not None:
+        y = y + added
+    low, high = op.bounds
+    if low is not None:
+        y = maximum(y, y.dtype.type(low))
+    if high is not None:
+        y = minimum(y, y.dtype.type(high))
+    return y
+
+
+@register(MatmulOp)
+def matmul(frame: Frame, op: MatmulOp, operands: Sequence[Value]) -> Sequence[Value]:
+    given = Operands(op, operands)
+    x, weight = given[op.x], given[op.weight]
+    if op.is_float:
+        y = bitlinear(x, weight, given.get(op.bias))
+    else:
+        y = _scaled(op, given, linear(x, weight))
+    return (_finished(op, given, y),)
+
+
+@register(Conv2dOp)
+def convolution(frame: Frame, op: Conv2dOp, operands: Sequence[Value]) -> Sequence[Value]:
+    given = Operands(op, operands)
+    x, weight, groups = _channels_first(given[op.x]), given[op.weight], op.groups.value.data
+    (down, right), (rows, columns) = ints(op.stride), ints(op.dilation)
+    height, width = op.padding_pairs
+    if not op.is_float:
+        acc = conv2d(x, weight, (down, right), (height, width), (rows, columns), groups)
+        return (_finished(op, given, _scaled(op, given, _channels_last(acc))),)
+    y = bitconv2d(
+        x,
+        weight,
+        given.get(op.bias),
+        stride=(down, right),
+        padding=(height, width),
+        dilation=(rows, columns),
+        groups=groups,
+    )
+    return (_finished(op, given, _channels_last(y)),)
+
+
+@register(Pool2dOp)
+def pooling(frame: Frame, op: Pool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
+    x = _channels_first(operands[0])
+    if op.kind.data == "average":
+        return (_channels_last(mean_of_windows(op, x).astype(np.float32)),)
+    views = pooling_windows(op, x, (1, 1), -np.inf, -np.inf)
+    return (_channels_last(views.max(axis=(4, 5))),)

@@ -1,0 +1,1 @@
+"""What the passes on layout share: transposes that sink, reshapes, and loops in another order."""

@@ -1,0 +1,70 @@
+"""Every zoo model with channels innermost: the same results, and hardly a transpose left."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from xdsl.passes import PassPipeline
+from xdsl.universe import Universe
+
+from fewbit.frontends import import_model
+from fewbit.ir.context import make_context
+from fewbit.ir.verify import verify
+from fewbit.models import create, zoo
+from fewbit.program import Program
+from fewbit.quant.quantize import quantize
+from fewbit.transforms.fold_batch_norm import fold_batch_norm
+from fewbit.transforms.fold_flatten import fold_flatten
+
+QUICK = ("lenet", "ds-cnn", "kws-conv1d")
+EXTENT = {"resnet18": 32, "mobilenet-v2": 32, "squeezenet": 48}
+CONVOLUTIONAL = (
+    "cmsis-cnn", "ds-cnn", "kws-conv1d", "lenet", "m5", "mobilenet-v2", "resnet18", "resnet8",
+    "squeezenet", "vgg",
+)  # fmt: skip
+
+
+def run_passes(program: Program, passes: str) -> Program:
+    module = program.module.clone()
+    pipeline = PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes)
+    pipeline.apply(make_context(), module)
+    verify(module, stage=passes)
+    return Program(module, program.store)
+
+
+def models() -> list[object]:
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in zoo()]
+
+
+def count(program: Program) -> Counter[str]:
+    return Counter(op.name for op in program.module.walk())
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", models())
+def test_channels_last(name: str) -> None:
+    entry = zoo()[name]
+    extent = {"extent": EXTENT[name]} if name in EXTENT else {}
+    imported = import_model(create(name), entry.example_inputs(2, **extent), entry.dynamic_shapes)
+    x = [tensor.numpy() for tensor in entry.example_inputs(3, seed=7, **extent)]
+    for recipe in (None, "w8a8", "w4a8"):
+        program = imported if recipe is None else quantize(imported, recipe)
+        program = run_passes(program, "inline")
+        folded = fold_batch_norm(program)
+        (given,), (expected,) = folded.run(*x), program.run(*x)
+        np.testing.assert_allclose(given, expected, atol=2e-5 * np.abs(expected).max())
+        selected = run_passes(folded, "select-kernels,propagate-layout,fuse-epilogue,cse")
+        np.testing.assert_array_equal(selected.run(*x)[0], given)
+        flat = fold_flatten(selected)
+        flat.verify()
+        np.testing.assert_allclose(flat.run(*x)[0], given, atol=1e-5 * np.abs(given).max())
+        ops = count(flat)
+        assert not any(op.startswith("mico.bit") for op in ops)
+        if name not in CONVOLUTIONAL:
+            continue
+        assert count(selected)["mico.transpose"] <= 2
+        assert ops["mico.transpose"] <= 1
+        if recipe is None:
+            assert not {"mico.batch_norm", "mico.relu", "mico.relu6", "mico.add"} & ops.keys()
