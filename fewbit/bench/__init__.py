@@ -1,0 +1,1 @@
+"""Measuring compiled programs beside those of other tools, in one run."""

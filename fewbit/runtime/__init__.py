@@ -1,0 +1,60 @@
+"""Running what was compiled: an artifact, loaded and called like a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fewbit.artifact import Folder, Manifest, open_folder
+from fewbit.errors import UnsupportedError
+from fewbit.files import PathLike
+
+
+class Artifact:
+    """A compiled program: `art(x)` runs it, `art.folder` is where its files are."""
+
+    def __init__(self, folder: Folder, temporary: TemporaryDirectory[str] | None = None) -> None:
+        self._folder = folder
+        self._temporary = temporary
+        self._loaded: Callable[..., tuple[Any, ...]] | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self._folder.path
+
+    @property
+    def manifest(self) -> Manifest:
+        return self._folder.manifest
+
+    @property
+    def runner(self) -> Any:
+        """What executes it here, loaded when first asked for."""
+        if self._loaded is None:
+            self._loaded = _loader(self.manifest.target)(self._folder)
+        return self._loaded
+
+    def __call__(self, *arrays: Any, **options: Any) -> Any:
+        """One output, or a tuple of several."""
+        outputs = self.run(*arrays, **options)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def run(self, *arrays: Any, **options: Any) -> tuple[Any, ...]:
+        return self.runner(*arrays, **options)
+
+    def __repr__(self) -> str:
+        return f"Artifact({self.manifest.name!r}, target={self.manifest.target!r})"
+
+
+def load(path: PathLike) -> Artifact:
+    """An artifact that was compiled earlier."""
+    return Artifact(open_folder(path))
+
+
+def _loader(target: str) -> Callable[[Folder], Callable[..., tuple[Any, ...]]]:
+    if target.partition(":")[0] == "cpu":
+        from fewbit.runtime.native import load_native
+
+        return load_native
+    raise UnsupportedError(f"nothing here runs artifacts for the target '{target}'")

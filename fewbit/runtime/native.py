@@ -1,0 +1,231 @@
+"""Calling a native library from Python: numpy arrays in and out, without copies.
+
+Contiguous arrays are given to the library as they are. The arena is kept for the next call, one
+for each thread of Python, so calls from several threads do not meet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from fewbit.artifact import Folder, Manifest, Tensor
+from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
+from fewbit.kernels.isa import Isa, names
+from fewbit.targets.cpu.cblas import Cblas
+from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS
+from fewbit.targets.llvm import host_features
+
+Array = np.ndarray[Any, Any]
+
+ALIGNMENT = 64
+
+DTYPES = {
+    "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": np.bool_, "index": np.int64,
+    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64,
+    "si8": np.int8, "si16": np.int16, "si32": np.int32, "si64": np.int64,
+    "ui8": np.uint8, "ui16": np.uint16, "ui32": np.uint32, "ui64": np.uint64,
+}  # fmt: skip
+"""What numpy holds elements in."""
+
+
+class NativeLibrary:
+    """A shared library as `fewbit compile -t cpu` makes it, loaded."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.manifest = manifest
+        self.threads = 1
+        """How many threads a call uses, unless it says otherwise."""
+        self._library = _load(path, manifest)
+        self._inputs = _struct(manifest.inputs)
+        self._outputs = _struct(manifest.outputs)
+        self._run = getattr(self._library, f"{manifest.name}_run")
+        self._run.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int]
+        self._shapes = getattr(self._library, f"{manifest.name}_shapes")
+        self._shapes.argtypes = [ctypes.c_void_p] * 2
+        self._arena_bytes = getattr(self._library, f"{manifest.name}_arena_bytes")
+        self._arena_bytes.argtypes = [ctypes.c_void_p]
+        self._arena_bytes.restype = ctypes.c_size_t
+        self._local = threading.local()
+
+    def __call__(self, *arrays: Any, threads: int | None = None) -> tuple[Array, ...]:
+        """The outputs for these inputs."""
+        call = self.prepare(*arrays, threads=threads)
+        call()
+        return call.outputs
+
+    def prepare(self, *arrays: Any, threads: int | None = None) -> PreparedCall:
+        """A call with memory for its outputs, to be made again and again.
+
+        It reads the arrays as they are at each call, if they are contiguous, and overwrites its
+        outputs.
+        """
+        count = _check_threads(self.threads if threads is None else threads)
+        given = _check(arrays, self.manifest.inputs)
+        inputs, outputs = self._inputs(), self._outputs()
+        _fill(inputs, self.manifest.inputs, given)
+        self._checked(self._shapes(ctypes.byref(inputs), ctypes.byref(outputs)))
+        made = tuple(_empty(tensor, outputs) for tensor in self.manifest.outputs)
+        _fill(outputs, self.manifest.outputs, made)
+        arena = self._arena(self._arena_bytes(ctypes.byref(inputs)))
+        pointers = ctypes.byref(inputs), ctypes.byref(outputs)
+
+        def call() -> None:
+            self._checked(self._run(*pointers, arena, count))
+
+        return PreparedCall(call, made, (given, inputs, outputs, self._local.arena))
+
+    def arena_bytes(self, *arrays: Any) -> int:
+        """How much memory a call with such inputs needs beside inputs and outputs."""
+        inputs = self._inputs()
+        _fill(inputs, self.manifest.inputs, _check(arrays, self.manifest.inputs))
+        return int(self._arena_bytes(ctypes.byref(inputs)))
+
+    def _arena(self, size: int) -> int:
+        memory: Array | None = getattr(self._local, "arena", None)
+        if memory is None or memory.nbytes < size + ALIGNMENT:
+            memory = np.empty(size + ALIGNMENT, np.uint8)
+            self._local.arena = memory
+        return -(-memory.ctypes.data // ALIGNMENT) * ALIGNMENT
+
+    def _checked(self, status: int) -> None:
+        if status == 0:
+            return
+        kind, meaning = ERRORS[status]
+        if kind == "SHAPE":
+            raise ShapeError(f"the inputs do not fit together: {meaning}")
+        raise Error(f"the compiled program reports an error: {meaning}")
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """A call with everything at its place."""
+
+    run: Callable[[], None]
+    outputs: tuple[Array, ...]
+    kept: object
+    """What must stay in memory as long as this does."""
+
+    def __call__(self) -> tuple[Array, ...]:
+        self.run()
+        return self.outputs
+
+
+def load_native(folder: Folder) -> NativeLibrary:
+    name = f"lib{folder.manifest.name}.so"
+    return NativeLibrary(folder.file(name), folder.manifest)
+
+
+def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
+    hint = f"it was compiled for {manifest.target}; compile for 'cpu' to run it here"
+    if not _runs_here(manifest):
+        raise UnsupportedError("this machine does not execute the library's code", hint=hint)
+    if "blas" in manifest.options:
+        Cblas.of(manifest.options["blas"]).load()
+    # A path that was loaded before gives the library that was there then: each load has its own.
+    with TemporaryDirectory(prefix="fewbit-load-") as folder:
+        link = Path(folder) / path.name
+        link.symlink_to(path.resolve())
+        try:
+            return ctypes.CDLL(str(link), mode=ctypes.RTLD_LOCAL)
+        except OSError as e:
+            raise UnsupportedError(f"this machine does not load the library: {e}", hint=hint) from e
+
+
+def _runs_here(manifest: Manifest) -> bool:
+    """Whether this machine has what the code uses: else it would end the process."""
+    processor = manifest.target.partition(":")[2]
+    if processor in names():
+        return Isa.of(processor).runs_on(host_features())
+    needed = manifest.options.get("features", "").split(",")
+    return {name[1:] for name in needed if name.startswith("+")} <= host_features()
+
+
+def _check_threads(count: int) -> int:
+    try:
+        count = operator.index(count)
+    except TypeError:
+        raise UsageError(f"a number of threads is an integer, not {count!r}") from None
+    if not 1 <= count <= MAX_THREADS:
+        raise UsageError(f"{count} threads were asked for; 1 to {MAX_THREADS} are possible")
+    return count
+
+
+def _dynamic(tensor: Tensor) -> list[tuple[int, str]]:
+    return [(i, f"{tensor.name}_dim{i}") for i, size in enumerate(tensor.shape) if size is None]
+
+
+def _struct(tensors: Sequence[Tensor]) -> type[ctypes.Structure]:
+    fields: list[tuple[str, Any]] = []
+    for tensor in tensors:
+        fields.append((tensor.name, ctypes.c_void_p))
+        fields += [(name, ctypes.c_int64) for _, name in _dynamic(tensor)]
+    return type("Tensors", (ctypes.Structure,), {"_fields_": fields})
+
+
+def _fill(struct: ctypes.Structure, tensors: Sequence[Tensor], arrays: Sequence[Array]) -> None:
+    for tensor, array in zip(tensors, arrays, strict=True):
+        setattr(struct, tensor.name, array.ctypes.data)
+        for axis, name in _dynamic(tensor):
+            setattr(struct, name, array.shape[axis])
+
+
+def _empty(tensor: Tensor, outputs: ctypes.Structure) -> Array:
+    sizes = [
+        getattr(outputs, f"{tensor.name}_dim{i}") if size is None else size
+        for i, size in enumerate(tensor.shape)
+    ]
+    return np.empty(sizes, dtype_of(tensor))
+
+
+def dtype_of(tensor: Tensor) -> np.dtype[Any]:
+    if tensor.element == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(DTYPES[tensor.element])
+
+
+def _check(arrays: Sequence[Any], tensors: Sequence[Tensor]) -> list[Array]:
+    if len(arrays) != len(tensors):
+        names = ", ".join(t.name for t in tensors)
+        raise UsageError(f"the program takes {len(tensors)} inputs ({names}), {len(arrays)} given")
+    return [_check_one(a, t) for a, t in zip(arrays, tensors, strict=True)]
+
+
+def _check_one(given: Any, tensor: Tensor) -> Array:
+    wanted = dtype_of(tensor)
+    array = _to_numpy(given)
+    if array.dtype != wanted:
+        raise ShapeError(
+            f"input '{tensor.name}' is of {array.dtype}, and the program takes {wanted}",
+            hint=f"convert it: {tensor.name}.astype('{wanted}')",
+        )
+    fits = len(array.shape) == len(tensor.shape) and all(
+        size is None or size == found for size, found in zip(tensor.shape, array.shape, strict=True)
+    )
+    if not fits:
+        sizes = "x".join("?" if s is None else str(s) for s in tensor.shape)
+        found = "x".join(map(str, array.shape))
+        raise ShapeError(f"input '{tensor.name}' is {found}, and the program takes {sizes}")
+    return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
+
+
+def _to_numpy(given: Any) -> Array:
+    if not hasattr(given, "detach"):
+        return np.asarray(given)
+    tensor = given.detach().cpu()
+    if str(tensor.dtype) == "torch.bfloat16":
+        import ml_dtypes
+        import torch
+
+        return tensor.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()

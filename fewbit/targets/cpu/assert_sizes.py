@@ -1,0 +1,105 @@
+"""Sizes that must be equal are asserted, where several inputs have sizes of their own.
+
+Two inputs of one batch may be given with two batches: loops would then read beyond the end of one.
+Each loop of an op on tensors runs over one size, so all dimensions that it indexes must have it.
+What is asserted here is evaluated from the shapes of inputs before anything runs; what is always
+true is folded away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from xdsl.dialects import arith, cf, func, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from fewbit.dialects import kernel, mico
+from fewbit.targets.cpu.call_contractions import NAMED
+
+Place = tuple[SSAValue, int]
+"""A tensor, and one of its dimensions."""
+
+
+def assert_sizes(entry: func.FuncOp) -> None:
+    """Add assertions to the entry, in place."""
+    block = entry.body.block
+    if sum(_is_dynamic(argument) for argument in block.args) < 2:
+        return
+    for op in list(block.ops):
+        for places in _equal_places(op):
+            for a, b in pairwise(places):
+                _assert_equal(a, b, op)
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    """Sizes; a scalar has none."""
+    type = value.type
+    return mico.shape_of(type) if isa(type, TensorType[Attribute]) else ()
+
+
+def _is_dynamic(value: SSAValue) -> bool:
+    return DYNAMIC_INDEX in _shape(value)
+
+
+def _equal_places(op: Operation) -> Iterator[list[Place]]:
+    """Dimensions that have one size."""
+    if isinstance(op, linalg.GenericOp):
+        yield from _loops([m.data.results for m in op.indexing_maps], op.operands)
+    elif op.name in NAMED:
+        indices = [[AffineDimExpr(i) for i in dims] for dims in NAMED[op.name]]
+        yield from _loops(indices, op.operands)
+    elif isinstance(op, kernel.MatmulOp):
+        yield from _leading(op, len(_shape(op.x)) - 1)
+    elif isinstance(op, kernel.Conv2dOp):
+        yield from _leading(op, 1)
+    elif isinstance(op, tensor.ConcatOp | mico.ConcatOp):
+        yield from _beside(op)
+
+
+def _loops(
+    indices: Sequence[Sequence[object]], operands: Sequence[SSAValue]
+) -> Iterator[list[Place]]:
+    found: dict[int, list[Place]] = {}
+    for exprs, value in zip(indices, operands, strict=True):
+        for axis, expr in enumerate(exprs):
+            if isinstance(expr, AffineDimExpr):
+                found.setdefault(expr.position, []).append((value, axis))
+    yield from found.values()
+
+
+def _leading(op: kernel.ProductOp, count: int) -> Iterator[list[Place]]:
+    """The dimensions of rows, which a kernel's operands share with its result."""
+    for axis in range(count):
+        values = [v for v in (op.x, op.add, op.x_scale) if v is not None]
+        yield [(v, axis) for v in values if len(_shape(v)) > axis]
+
+
+def _beside(op: tensor.ConcatOp | mico.ConcatOp) -> Iterator[list[Place]]:
+    rank = len(_shape(op.operands[0]))
+    for axis in range(rank):
+        if axis != op.dim.value.data % rank:
+            yield [(value, axis) for value in op.operands]
+
+
+def _assert_equal(a: Place, b: Place, op: Operation) -> None:
+    sizes = [_shape(value)[axis] for value, axis in (a, b)]
+    if DYNAMIC_INDEX not in sizes or a == b:
+        return
+    made: list[Operation] = []
+    dims: list[SSAValue] = []
+    for value, axis in (a, b):
+        number = arith.ConstantOp(IntegerAttr(axis, IndexType()))
+        dim = tensor.DimOp(value, number.result)
+        made += [number, dim]
+        dims.append(dim.results[0])
+    same = arith.CmpiOp(dims[0], dims[1], "eq")
+    made += [same, cf.AssertOp(same.result, "sizes differ")]
+    for each in made:
+        each.location = op.location
+    Rewriter.insert_op(made, InsertPoint.before(op))

@@ -1,0 +1,176 @@
+"""Inputs, outputs and weights of the entry function as memory that the caller gives.
+
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
+    func.func @main(%x: memref<4xf32>, %y: memref<4xf32>, %weights: memref<128xi8>)
+
+A constant is a view of the weights at an offset. Tensors inside are read from memory that nobody
+else writes (`restrict`), and results are materialized in the memory of outputs, which bufferization
+uses as their place from the start where it can. The function gives nothing back, so nothing has
+to be allocated for its caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects.builtin import (
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+    UnitAttr,
+    i8,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from fewbit.dialects.mico import ConstantOp, GetConstantOp
+from fewbit.errors import UnsupportedError
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.locations import place_of
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.program import Program
+from fewbit.targets.cpu.weights import WeightImage
+
+
+def bind_memory(program: Program, entry: func.FuncOp) -> WeightImage:
+    """Rewrite the entry function in place; the image of the weights that it reads."""
+    image = WeightImage()
+    with using(SymbolTable(program.module)):
+        offsets = _place_weights(program, entry, image)
+        _bind(entry, offsets, image.nbytes)
+    _drop_constants(program.module)
+    return image
+
+
+def _place_weights(
+    program: Program, entry: func.FuncOp, image: WeightImage
+) -> dict[GetConstantOp, int]:
+    placed: dict[str, int] = {}
+    offsets: dict[GetConstantOp, int] = {}
+    for op in entry.walk():
+        if isinstance(op, GetConstantOp):
+            name = op.symbol.root_reference.data
+            if name not in placed:
+                placed[name] = image.add(name, constant_value(op.constant, program.store))
+            offsets[op] = placed[name]
+    return offsets
+
+
+def _bind(entry: func.FuncOp, offsets: dict[GetConstantOp, int], nbytes: int) -> None:
+    block = entry.body.block
+    inputs = list(block.args)
+    for i, value in enumerate(inputs):
+        _bind_input(block, i, value)
+    returned = cast(func.ReturnOp, block.last_op)
+    outputs = list(returned.operands)
+    for i, value in enumerate(outputs):
+        memory = block.insert_arg(memory_type(value.type, entry), len(inputs) + i)
+        memory.name_hint = f"output{i}"
+        _store(value, memory, returned)
+    weights = block.insert_arg(MemRefType(i8, [nbytes]), len(block.args))
+    weights.name_hint = "weights"
+    for op, offset in offsets.items():
+        _bind_constant(op, weights, offset)
+    _insert_before(returned, [bare := func.ReturnOp()])
+    bare.location = returned.location
+    Rewriter.erase_op(returned)
+    entry.properties["function_type"] = FunctionType.from_lists(list(block.arg_types), [])
+    entry.properties.pop("arg_attrs", None)
+    entry.properties.pop("res_attrs", None)
+
+
+def memory_type(type: Attribute, op: Operation) -> MemRefType[Attribute]:
+    """The memory of an input or output: a tensor's elements, or one scalar."""
+    if isinstance(type, TensorType):
+        type = cast("TensorType[Attribute]", type)
+        return MemRefType(_plain(type.element_type), type.shape)
+    if isinstance(type, MemRefType):
+        return cast("MemRefType[Attribute]", type)
+    if isinstance(type, IndexType) or hasattr(type, "bitwidth"):
+        return MemRefType(type, [])
+    raise UnsupportedError(
+        f"the function takes or gives a value of type {type}, which C has no type for",
+        place=place_of(op),
+    )
+
+
+def _plain(type: Attribute) -> Attribute:
+    """Signs are a matter of ops, not of memory."""
+    if isa(type, IntegerType) and type.signedness.data != Signedness.SIGNLESS:
+        return IntegerType(type.bitwidth)
+    return type
+
+
+def _bind_input(block: Block, index: int, value: SSAValue) -> None:
+    entry = cast(Operation, block.parent_op())
+    type = value.type
+    memory = block.insert_arg(memory_type(type, entry), index)
+    memory.name_hint = value.name_hint
+    made: list[Operation]
+    if isinstance(type, TensorType):
+        made = [bufferization.ToTensorOp(memory, restrict=True)]
+    else:
+        made = [memref.LoadOp.get(memory, [])]
+    for op in reversed(made):
+        Rewriter.insert_op(op, InsertPoint.at_start(block))
+    value.replace_all_uses_with(made[-1].results[0])
+    block.erase_arg(cast(Any, value))
+
+
+def _store(value: SSAValue, memory: SSAValue, before: Operation) -> None:
+    op: Operation
+    if isinstance(value.type, TensorType):
+        op = bufferization.MaterializeInDestinationOp.create(
+            operands=[value, memory],
+            properties={"restrict": UnitAttr(), "writable": UnitAttr()},
+        )
+    else:
+        op = memref.StoreOp.get(value, memory, [])
+    op.location = before.location
+    _insert_before(before, [op])
+
+
+def _bind_constant(read: GetConstantOp, weights: SSAValue, offset: int) -> None:
+    type = read.result.type
+    at = arith.ConstantOp(IntegerAttr(offset, IndexType()))
+    view = memref.ViewOp.create(
+        operands=[weights, at.result],
+        result_types=[MemRefType(_plain(type.element_type), type.shape)],
+    )
+    value = bufferization.ToTensorOp(view.results[0], restrict=True)
+    made: list[Operation] = [at, view, value]
+    for op in made:
+        op.location = read.location
+    value.tensor.name_hint = read.result.name_hint
+    _insert_before(read, made)
+    _replace(read.result, value.tensor)
+    Rewriter.erase_op(read)
+
+
+def _replace(old: SSAValue, new: SSAValue) -> None:
+    """Bytes that are read as unsigned and cast at once are read as what they are cast to."""
+    if old.type != new.type:
+        for use in list(old.uses):
+            cast_op = use.operation
+            assert cast_op.name == "tensor.bitcast", "only packed weights are unsigned"
+            cast_op.results[0].replace_all_uses_with(new)
+            Rewriter.erase_op(cast_op)
+    old.replace_all_uses_with(new)
+
+
+def _insert_before(op: Operation, made: Sequence[Operation]) -> None:
+    Rewriter.insert_op(list(made), InsertPoint.before(op))
+
+
+def _drop_constants(module: ModuleOp) -> None:
+    for op in list(module.body.block.ops):
+        if isinstance(op, ConstantOp):
+            Rewriter.erase_op(op)

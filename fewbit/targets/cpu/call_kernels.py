@@ -1,0 +1,277 @@
+"""Ops of the `kernel` dialect as calls of generated kernels.
+
+A call is a function on memory, `@kernel.003_conv1(x, weight, bias, y, thread, threads)`: declared
+in MLIR, where it stands among loop nests and looks like one, and defined in LLVM IR by a stub that
+adds what is known beforehand: sizes, strides, bounds. Weights are packed for the kernel here and
+become constants of their own. A float weight that a run computes is packed by that run. What no
+kernel computes is left to `lower-kernel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    TensorType,
+    UnrealizedConversionCastOp,
+    f32,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.dialects import kernel
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
+from fewbit.dialects.mico.syntax import ints
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
+from fewbit.kernels.integer.conv2d import IntegerConv2d
+from fewbit.kernels.integer.depthwise import IntegerDepthwise
+from fewbit.kernels.integer.matmul import IntegerMatmul
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.pack import packed_size
+from fewbit.program import Program
+from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of, tensor_of
+from fewbit.targets.cpu.stubs import KernelCalls, Size, Stub, literal
+
+Array = np.ndarray[Any, Any]
+
+ONE_SCALE = 1 << 62
+"""Rows that share a scale, where all of them do."""
+
+
+def call_kernels(program: Program, isa: Isa) -> KernelCalls:
+    """Replace, in place, every op that there is a kernel for."""
+    calls = KernelCalls(isa)
+    with using(SymbolTable(program.module)):
+        for op in list(program.module.walk()):
+            if isinstance(op, kernel.MatmulOp):
+                _Matmul(program, op, calls).run()
+            elif isinstance(op, kernel.Conv2dOp):
+                _Conv2d(program, op, calls).run()
+    return calls
+
+
+ProductT = TypeVar("ProductT", bound=kernel.ProductOp)
+
+
+class _Product(CallSite[ProductT]):
+    def __init__(self, program: Program, op: ProductT, calls: KernelCalls) -> None:
+        super().__init__(program, op, calls)
+        self.weight = self.constant(op.weight)
+        self.is_integer = not op.is_float
+
+    def constant(self, value: SSAValue) -> Array | None:
+        """The array that a value is, if it is constant."""
+        owner = value.owner
+        if isinstance(owner, GetConstantOp):
+            return constant_value(owner.constant, self.program.store)
+        if isinstance(owner, ReshapeOp):
+            array = self.constant(owner.input)
+            return None if array is None else array.reshape(shape_of(value))
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
+            return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
+        return None
+
+    def is_callable(self) -> bool:
+        """Whether a kernel computes it: integers have constant weights and scales."""
+        if not self.is_integer:
+            return True
+        scale = self.op.weight_scale
+        return self.weight is not None and (scale is None or self.constant(scale) is not None)
+
+    def prepare(self, packed: SSAValue) -> tuple[Stub, dict[str, str]]:
+        """A stub for all operands and the result, and its pointers by their names."""
+        op = self.op
+        named: dict[str, SSAValue | None] = {
+            "x": self.bytes(op.x),
+            "weight": packed,
+            "x_scale": None if op.x_scale is None else self.as_rank(op.x_scale),
+            "w_scale": None if op.weight_scale is None else self.scale_of_each(op.weight_scale),
+            "bias": op.bias,
+            "add": op.add,
+        }
+        self.operands = {name: value for name, value in named.items() if value is not None}
+        stub = self.stub("", [*(v.type for v in self.operands.values()), op.result.type])
+        self.memrefs = dict(zip([*self.operands, "y"], stub.memrefs, strict=True))
+        pointers = dict.fromkeys([*named, "y"], "null")
+        pointers |= {name: memory.pointer for name, memory in self.memrefs.items()}
+        return stub, pointers
+
+    def bytes(self, value: SSAValue) -> SSAValue:
+        """Few-bit integers as bytes."""
+        if element_width(value.type) is None:
+            return value
+        plain = TensorType(i8, shape_of(value))
+        return self.make(UnrealizedConversionCastOp.get([value], [plain]))
+
+    def as_rank(self, value: SSAValue) -> SSAValue:
+        """A scalar as a tensor of rank 0."""
+        if isinstance(value.type, TensorType):
+            return value
+        return self.make(tensor.FromElementsOp(value, result_type=TensorType(value.type, [])))
+
+    def scale_of_each(self, scale: SSAValue) -> SSAValue:
+        """A scale for each output channel."""
+        array = cast(Array, self.constant(scale))
+        channels = shape_of(self.op.weight)[0]
+        if array.shape == (channels,):
+            return scale
+        return self.kept("weight_scale", np.full(channels, array, np.float32), f32)
+
+    def finish(self, stub: Stub) -> None:
+        result = self.op.result
+        sizes = [self.size(axis) for axis in dynamic_axes(result)]
+        out = self.allocate(tensor_of(result).element_type, shape_of(result), sizes)
+        self.call(stub, [*map(self.buffer, self.operands.values()), out])
+        self.replace(self.as_tensor(out))
+
+    def size(self, axis: int) -> SSAValue:
+        """A size of the result that is known only at run time."""
+        return self.make(tensor.DimOp(self.op.x, self.index(axis)))
+
+    def bounds(self) -> str:
+        low, high = self.op.bounds
+        ends = (-inf if low is None else low, inf if high is None else high)
+        return ", ".join(f"float {literal(end)}" for end in ends)
+
+    @property
+    def output(self) -> Any:
+        return "i32" if tensor_of(self.op.result).element_type == i32 else "f32"
+
+    def packed(self, pack: Callable[[Any], Any]) -> SSAValue:
+        """The weight in the kernel's layout, as a constant."""
+        made = np.ravel(pack(self.weight))
+        return self.kept("packed", made, i8 if self.is_integer else f32)
+
+    def kept(self, what: str, array: Array, element: Attribute) -> SSAValue:
+        """A constant made of the weight; equal ones are kept once."""
+        name = f"{self._weight_name()}.{what}"
+        store = self.program.store
+        type = TensorType(element, array.shape)
+        if name not in store:
+            reference = store.add(name, array, copy=False)
+            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
+            constant.location = self.op.location
+            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
+        return self.make(GetConstantOp(name, type))
+
+    def _weight_name(self) -> str:
+        read = self.op.weight.owner
+        while isinstance(read, ReshapeOp):
+            read = read.input.owner
+        kind = type(self).__name__.strip("_").lower()
+        return f"{cast(GetConstantOp, read).symbol.root_reference.data}.{kind}"
+
+
+class _Matmul(_Product[kernel.MatmulOp]):
+    def run(self) -> None:
+        if not self.is_callable():
+            return
+        n, k = shape_of(self.op.weight)
+        product = IntegerMatmul(self.isa, self.output) if self.is_integer else Matmul(self.isa)
+        self.calls.use(product)
+        constant = self.weight is not None
+        weight = self.packed(product.pack) if constant else self.packed_by_run(n, k)
+        stub, p = self.prepare(weight)
+        sizes = self.memrefs["x"].sizes
+        m = stub.product(sizes[:-1])
+        scales = ""
+        if self.is_integer:
+            each = self.rows_of_a_scale(stub, sizes)
+            scales = f"ptr {p['x_scale']}, i64 {each}, ptr {p['w_scale']}, "
+        stub.call(
+            product.symbol,
+            f"ptr {p['x']}, i64 {k}, ptr {p['weight']}, {scales}ptr {p['bias']}, ptr {p['add']}, "
+            f"ptr {p['y']}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, {self.bounds()}",
+        )
+        self.finish(stub)
+
+    def rows_of_a_scale(self, stub: Stub, sizes: tuple[Size, ...]) -> Size:
+        if "x_scale" not in self.operands:
+            return ONE_SCALE
+        rank = len(shape_of(self.operands["x_scale"]))
+        return stub.product(sizes[rank:-1]) if rank else ONE_SCALE
+
+    def packed_by_run(self, n: int, k: int) -> SSAValue:
+        pack = self.calls.use(PackB(self.isa))
+        memory = self.allocate(f32, [packed_size(k, n, self.isa)])
+        stub = self.stub("pack", [self.op.weight.type, memory.type])
+        w, out = (m.pointer for m in stub.memrefs)
+        # The weight's rows are outputs: element (k, n) of the product's matrix is w[n, k].
+        stub.call(pack.symbol, f"ptr {w}, i64 1, i64 {k}, ptr {out}, i64 {k}, i64 {n}")
+        self.call(stub, [self.buffer(self.op.weight), memory])
+        return self.as_tensor(memory)
+
+
+class _Conv2d(_Product[kernel.Conv2dOp]):
+    def run(self) -> None:
+        if not self.is_callable() or self.weight is None:
+            return
+        op = self.op
+        outputs, inputs, kh, kw = shape_of(op.weight)
+        groups = op.groups.value.data
+        depthwise = groups > 1 and inputs == 1 and outputs == groups
+        product = self.calls.use(self.kernel(depthwise))
+        parts = 1 if depthwise else groups
+        weight = self.packed(
+            lambda w: np.concatenate([np.ravel(product.pack(part)) for part in np.split(w, parts)])
+        )
+        stub, p = self.prepare(weight)
+        x, y = self.memrefs["x"].sizes, self.memrefs["y"].sizes
+        each_in, each_out = x[3] if depthwise else inputs, outputs // parts
+        (top, _), (left, _) = op.padding_pairs
+        sizes = stub.array([
+            x[0], x[1], x[2], each_in, x[3], y[1], y[2], each_out, outputs, kh, kw,
+            *ints(op.stride), top, left, *ints(op.dilation),
+        ])  # fmt: skip
+        each = self.rows_of_a_scale(stub, y)
+        panel = shape_of(weight)[0] // parts
+        steps = {"x": inputs, "weight": panel, "w_scale": each_out, "bias": each_out,
+                 "add": each_out, "y": each_out}  # fmt: skip
+        for part in range(parts):
+            moved = {
+                name: stub.at(p[name], self.element(name), (part, step))
+                for name, step in steps.items()
+            }
+            scales = ""
+            if self.is_integer:
+                scales = f"ptr {p['x_scale']}, i64 {each}, ptr {moved['w_scale']}, "
+            stub.call(
+                product.symbol,
+                f"ptr {moved['x']}, ptr {moved['weight']}, {scales}ptr {moved['bias']}, "
+                f"ptr {moved['add']}, ptr {moved['y']}, ptr {sizes}, {self.bounds()}",
+            )
+        self.finish(stub)
+
+    def kernel(self, depthwise: bool) -> Any:
+        if self.is_integer:
+            return (IntegerDepthwise if depthwise else IntegerConv2d)(self.isa, self.output)
+        return (Depthwise if depthwise else Conv2d)(self.isa)
+
+    def element(self, name: str) -> str:
+        return self.memrefs[name].element if name in self.memrefs else "float"
+
+    def rows_of_a_scale(self, stub: Stub, y: tuple[Size, ...]) -> Size:
+        if "x_scale" not in self.operands:
+            return ONE_SCALE
+        rank = len(shape_of(self.operands["x_scale"]))
+        return stub.product(y[rank:3]) if rank else ONE_SCALE
+
+    def size(self, axis: int) -> SSAValue:
+        size = super().size(axis)
+        if axis == 0:
+            return size
+        op, place = self.op, axis - 1
+        stride, dilation = ints(op.stride)[place], ints(op.dilation)[place]
+        reach = dilation * (shape_of(op.weight)[2 + place] - 1) + 1
+        room = self.make(arith.AddiOp(size, self.index(sum(op.padding_pairs[place]) - reach)))
+        steps = self.make(arith.DivSIOp(room, self.index(stride)))
+        return self.make(arith.AddiOp(steps, self.index(1)))

@@ -1,0 +1,106 @@
+"""An op that becomes a call of kernels: what stands in its place.
+
+A call is on memory: tensors that it reads become buffers, a buffer is made for its result, and
+that is the tensor which others read. Bufferization then finds nothing left to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar, cast
+
+from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.ir.locations import place_of
+from fewbit.program import Program
+from fewbit.targets.cpu.stubs import KernelCalls, Stub
+
+ALIGNMENT = 64
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def tensor_of(value: SSAValue) -> TensorType[Attribute]:
+    return cast("TensorType[Attribute]", value.type)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Sizes; negative where they are known only at run time."""
+    return tensor_of(value).get_shape()
+
+
+class CallSite(Generic[OpT]):
+    """Collects the ops that replace one op."""
+
+    def __init__(self, program: Program, op: OpT, calls: KernelCalls) -> None:
+        self.program = program
+        self.op = op
+        self.calls = calls
+        self.isa = calls.isa
+        self.made: list[Operation] = []
+
+    def make(self, op: Operation) -> SSAValue:
+        """Add an op; its result, if it has one."""
+        self.made.append(op)
+        return op.results[0] if op.results else cast(SSAValue, None)
+
+    def index(self, value: int) -> SSAValue:
+        return self.make(arith.ConstantOp(IntegerAttr(value, IndexType())))
+
+    def buffer(self, value: SSAValue) -> SSAValue:
+        """The memory of a tensor, to read."""
+        type = tensor_of(value)
+        return self.make(
+            bufferization.ToBufferOp.create(
+                operands=[value],
+                result_types=[MemRefType(type.element_type, type.shape)],
+                properties={"read_only": UnitAttr()},
+            )
+        )
+
+    def allocate(
+        self, element: Attribute, shape: Sequence[int], sizes: Sequence[SSAValue] = ()
+    ) -> SSAValue:
+        return self.make(memref.AllocOp.get(element, ALIGNMENT, shape, sizes))
+
+    def stub(self, what: str, memory: Sequence[Attribute]) -> Stub:
+        return Stub(self.calls.name(what, place_of(self.op).layer or self.op.name), memory)
+
+    def call(self, stub: Stub, memory: Sequence[SSAValue]) -> None:
+        """Call what the stub defines, with all threads."""
+        index = IndexType()
+        types = FunctionType.from_lists([*(v.type for v in memory), index, index], [])
+        declared = func.FuncOp.external(stub.name, list(types.inputs), [])
+        Rewriter.insert_op(declared, InsertPoint.at_end(self.program.module.body.block))
+        # Which thread this is gets known when the work is shared.
+        whole = [self.index(0), self.index(1)]
+        self.make(func.CallOp(stub.name, [*memory, *whole], []))
+        self.calls.stubs.append(stub.text())
+
+    def as_tensor(self, memory: SSAValue) -> SSAValue:
+        """What a call has written, for others to read.
+
+        Nobody may write there in place: which later calls read it, bufferization does not see.
+        """
+        return self.make(bufferization.ToTensorOp(memory, restrict=True))
+
+    def replace(self, result: SSAValue) -> None:
+        for op in self.made:
+            op.location = self.op.location
+        result.name_hint = self.op.results[0].name_hint
+        Rewriter.replace_op(self.op, self.made, [result])
+
+
+def dynamic_axes(value: SSAValue) -> list[int]:
+    return [axis for axis, size in enumerate(shape_of(value)) if size == DYNAMIC_INDEX]

@@ -1,0 +1,223 @@
+"""A program on its way to an object file, in stages that one can stop at and look into.
+
+| stage | the program is |
+|---|---|
+| `mico` | as it was given: layers, and tensors between them |
+| `kernel` | layers that kernels compute, channels innermost |
+| `linalg` | loops over tensors, and calls of kernels |
+| `memref` | loop nests as functions on memory; the entry calls one after another |
+| `loops` | loops over scalars, split over threads |
+| `llvm` | LLVM IR |
+| `object` | machine code |
+
+The passes of each are in `fewbit/transforms/pipelines.py`. Passes of one's own run after a stage:
+names of ours and of plug-ins until `linalg`, upstream's after it, or functions of a module.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import StringAttr
+from xdsl.passes import PassPipeline
+from xdsl.universe import Universe
+
+from fewbit.errors import UnsupportedError, UsageError
+from fewbit.interpreter.signature import choose_function
+from fewbit.ir.bindings import mlir_context, run_upstream, to_llvm_ir, to_mlir
+from fewbit.ir.context import make_context
+from fewbit.ir.symbols import SymbolTable
+from fewbit.ir.text import print_module
+from fewbit.ir.verify import verify
+from fewbit.kernels.isa import Isa
+from fewbit.program import Program
+from fewbit.signature import signature_of
+from fewbit.targets.cpu import objects
+from fewbit.targets.cpu.assert_sizes import assert_sizes
+from fewbit.targets.cpu.bind_memory import bind_memory
+from fewbit.targets.cpu.blas import BlasCalls, use_blas
+from fewbit.targets.cpu.bound_lookups import bound_lookups
+from fewbit.targets.cpu.call_contractions import call_contractions
+from fewbit.targets.cpu.call_kernels import call_kernels
+from fewbit.targets.cpu.carry_in_place import carry_in_place
+from fewbit.targets.cpu.cblas import Cblas
+from fewbit.targets.cpu.interface import Interface, interface_ir, interface_of
+from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
+from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline_loops
+from fewbit.targets.cpu.plan_memory import Arena, measure_before_collapse, plan_memory
+from fewbit.targets.cpu.products import name_products, release_products
+from fewbit.targets.cpu.shapes import drop_asserts, shape_function
+from fewbit.targets.cpu.share_work import share_work
+from fewbit.targets.cpu.stubs import KernelCalls
+from fewbit.targets.cpu.weights import WeightImage
+from fewbit.transforms import pipelines
+from fewbit.transforms.fold_batch_norm import fold_batch_norm
+from fewbit.transforms.fold_flatten import fold_flatten
+from fewbit.transforms.fold_weights import fold_weights
+
+ENTRY = "program.entry"
+STAGES = ("mico", "kernel", "linalg", "memref", "loops", "llvm", "object")
+OURS = ("mico", "kernel", "linalg")
+"""Stages in which the program is held by xDSL; after them, by upstream's MLIR."""
+
+Inserted = Mapping[str, Sequence[str | Callable[[Any], None]]]
+"""Passes to run after a stage, by its name."""
+Watcher = Callable[[str, str], None]
+"""Told the name of a stage and the text of the program after it."""
+
+
+@dataclass
+class Compilation:
+    program: Program
+    name: str
+    isa: Isa
+    inserted: Inserted = field(default_factory=dict)
+    watch: Watcher | None = None
+    blas: Cblas | None = None
+    """The library that computes products of matrices in place of kernels of ours."""
+
+    interface: Interface = field(init=False)
+    weights: WeightImage = field(init=False)
+    arena: Arena = field(init=False)
+    outlined: list[Outlined] = field(init=False)
+    calls: KernelCalls = field(init=False)
+    blas_calls: BlasCalls | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        for stage in self.inserted:
+            if stage not in STAGES:
+                raise UsageError(
+                    f"there is no stage '{stage}'", hint=f"stages are {', '.join(STAGES)}"
+                )
+        self.interface = interface_of(signature_of(self.program.module), self.name)
+
+    def run(self, last: str = "object") -> bytes:
+        """Go through the stages; the object's bytes, or the text after the last stage."""
+        text = ""
+        for stage in STAGES[: STAGES.index(last) + 1]:
+            getattr(self, f"_{stage}")()
+            self._verify(stage)
+            for each in self.inserted.get(stage, ()):
+                self._insert(stage, each)
+            if self.watch is not None or stage == last != "object":
+                text = self.text(stage)
+            if self.watch is not None:
+                self.watch(stage, text)
+        return self.code if last == "object" else text.encode()
+
+    def text(self, stage: str) -> str:
+        if stage in OURS:
+            return print_module(self.program.module)
+        if stage in ("memref", "loops"):
+            return str(self.module)
+        if stage == "llvm":
+            return "\n".join(self.llvm_texts)
+        return objects.emit_assembly(self.llvm, self.isa)
+
+    def _insert(self, stage: str, given: str | Callable[[Any], None]) -> None:
+        ours = stage in OURS
+        module = self.program.module if ours else self.module
+        if callable(given):
+            given(module)
+        elif ours:
+            self._run_ours((given,))
+        elif stage in ("memref", "loops"):
+            run_upstream(self.module, given)
+        else:
+            raise UsageError(f"no pass can be inserted after {stage}")
+        self._verify(stage)
+
+    def _verify(self, stage: str) -> None:
+        if stage in OURS:
+            verify(self.program.module, stage)
+        elif stage in ("memref", "loops"):
+            with mlir_context():
+                self.module.operation.verify()
+
+    def _run_ours(self, specs: Sequence[str]) -> None:
+        """Run passes of ours; the stage that they are part of is verified at its end."""
+        known = Universe.get_multiverse().all_passes
+        for spec in specs:
+            PassPipeline.parse_spec(known, spec).apply(make_context(), self.program.module)
+
+    def _run_upstream(self, specs: Sequence[str]) -> None:
+        run_upstream(self.module, ",".join(specs))
+
+    @property
+    def entry(self) -> func.FuncOp:
+        found = choose_function(SymbolTable(self.program.module), None)
+        if not isinstance(found, func.FuncOp):
+            raise UnsupportedError(
+                "the entry is a subgraph, not a function", hint="run the pass 'inline' first"
+            )
+        return found
+
+    def _mico(self) -> None:
+        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
+
+    def _kernel(self) -> None:
+        self._run_ours(("inline",))
+        self.program = fold_batch_norm(self.program)
+        self._run_ours(pipelines.CPU_KERNELS)
+        self.program = fold_weights(fold_flatten(self.program))
+
+    def _linalg(self) -> None:
+        if self.blas is not None:
+            self._run_ours(pipelines.CPU_BLAS)
+        assert_sizes(self.entry)
+        self.calls = call_kernels(self.program, self.isa)
+        self._run_ours(pipelines.CPU_LINALG)
+        self.program = fold_weights(self.program)
+        assert_sizes(self.entry)
+        if self.blas is None:
+            call_contractions(self.program, self.calls)
+
+    def _memref(self) -> None:
+        entry = self.entry
+        # A name that no C name can meet.
+        entry.properties["sym_name"] = StringAttr(ENTRY)
+        self.shapes = shape_function(self.program.module, entry) if self.interface.dynamic else None
+        drop_asserts(entry)
+        carry_in_place(entry)
+        bound_lookups(entry)
+        self.weights = bind_memory(self.program, entry)
+        self.module = to_mlir(self.program.module, "bind-memory")
+        self._run_upstream(pipelines.CPU_GENERIC)
+        if self.blas is not None:
+            name_products(self.module)
+        self._run_upstream(pipelines.CPU_TENSORS)
+        if self.blas is not None:
+            release_products(self.module)
+        self._run_upstream(pipelines.CPU_MEMORY)
+        if self.blas is not None:
+            self.blas_calls = use_blas(self.module, ENTRY, self.blas)
+        copies_to_linalg(self.module)
+        measure_before_collapse(self.module, ENTRY)
+        self._run_upstream(("func.func(linalg-generalize-named-ops)", "cse"))
+        self.outlined = outline_loops(self.module, ENTRY)
+        self.arena = plan_memory(self.module, ENTRY)
+
+    def _loops(self) -> None:
+        self._run_upstream(pipelines.CPU_LOOPS)
+        share_work(self.module, ENTRY, self.outlined)
+        self._run_upstream(("canonicalize", "cse"))
+
+    def _llvm(self) -> None:
+        self._run_upstream(pipelines.CPU_LLVM)
+        loops = {each.name for each in self.outlined}
+        distinct = {each.name for each in self.outlined if not each.overlaps}
+        text = mark_functions(for_older_llvm(to_llvm_ir(self.module)), loops, distinct)
+        public = interface_ir(self.interface, ENTRY, self.weights.nbytes)
+        self.llvm_texts = [text, public, *self.calls.texts()]
+        if self.shapes is not None:
+            run_upstream(self.shapes, ",".join(pipelines.CPU_LLVM))
+            self.llvm_texts.append(for_older_llvm(to_llvm_ir(self.shapes)))
+
+    def _object(self) -> None:
+        self.llvm = objects.link_modules(self.llvm_texts, self.interface.functions, self.isa)
+        objects.optimize(self.llvm, self.isa)
+        self.code = objects.emit_object(self.llvm, self.isa)

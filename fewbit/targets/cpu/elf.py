@@ -1,0 +1,91 @@
+"""What we need to know of an object file or library: its sections and symbols.
+
+64-bit little-endian ELF.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fewbit.errors import Error
+
+Bytes = bytes | bytearray
+
+SYMBOL_TABLE = 2
+DYNAMIC, DYNAMIC_SYMBOLS = 6, 11
+SONAME = 14
+UNDEFINED = 0
+GLOBAL, WEAK = 1, 2
+HIDDEN = 2
+
+
+@dataclass(frozen=True)
+class Section:
+    name: str
+    kind: int
+    offset: int
+    size: int
+    link: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    name: str
+    defined: bool
+    hidden: bool
+
+
+def sections(elf: Bytes) -> list[Section]:
+    (table,) = struct.unpack_from("<Q", elf, 40)
+    entry, count, names = struct.unpack_from("<HHH", elf, 58)
+    headers = [struct.unpack_from("<IIQQQQI", elf, table + i * entry) for i in range(count)]
+    strings = headers[names][4]
+    return [Section(_text(elf, strings + h[0]), h[1], h[4], h[5], h[6]) for h in headers]
+
+
+def section(elf: Bytes, name: str) -> Section:
+    for found in sections(elf):
+        if found.name == name:
+            return found
+    raise Error(f"the object has no section {name}")
+
+
+def symbols(elf: Bytes) -> Iterator[Symbol]:
+    """Symbols that other objects may see, or that must come from them."""
+    return _symbols(elf, SYMBOL_TABLE)
+
+
+def dynamic_symbols(elf: Bytes) -> Iterator[str]:
+    """What a shared library has for others."""
+    return (symbol.name for symbol in _symbols(elf, DYNAMIC_SYMBOLS) if symbol.defined)
+
+
+def soname_of(elf: Bytes) -> str | None:
+    """The name by which others need a shared library, if it has one."""
+    every = sections(elf)
+    for table in every:
+        if table.kind != DYNAMIC:
+            continue
+        for at in range(table.offset, table.offset + table.size, 16):
+            tag, value = struct.unpack_from("<QQ", elf, at)
+            if tag == SONAME:
+                return _text(elf, every[table.link].offset + value)
+    return None
+
+
+def _symbols(elf: Bytes, kind: int) -> Iterator[Symbol]:
+    every = sections(elf)
+    for table in every:
+        if table.kind != kind:
+            continue
+        strings = every[table.link].offset
+        for at in range(table.offset, table.offset + table.size, 24):
+            name, info, other, index = struct.unpack_from("<IBBH", elf, at)
+            if info >> 4 in (GLOBAL, WEAK) and name:
+                yield Symbol(_text(elf, strings + name), index != UNDEFINED, other & 3 == HIDDEN)
+
+
+def _text(elf: Bytes, start: int) -> str:
+    return bytes(elf[start : elf.index(b"\0", start)]).decode()

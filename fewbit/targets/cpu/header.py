@@ -1,0 +1,103 @@
+"""The C header of a compiled program, for C and C++."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS, STATE_BYTES, Interface, Port
+
+TEMPLATE = """\
+/* {description}
+ *
+ * All memory is the caller's: inputs, outputs, and one arena for what lies between. Nothing is
+ * allocated, and no state is kept from one call to the next, so calls may run at the same time
+ * as long as each has an arena and outputs of its own.
+ */
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* What functions return. */
+enum {{
+{errors}
+}};
+
+{constants}
+
+{inputs}
+
+{outputs}
+
+/* How many bytes of arena a run needs, for inputs of these dimensions; 0 where they do not fit.
+ * Pointers to elements are not used.
+ */
+size_t {name}_arena_bytes(const {name}_inputs *inputs);
+
+/* Fills in the dimensions of outputs that depend on those of inputs. Pointers to elements are not
+ * used.
+ */
+int {name}_shapes(const {name}_inputs *inputs, {name}_outputs *outputs);
+
+/* Computes the outputs. The results have the same bits whatever the number of threads is. */
+int {name}_run(const {name}_inputs *inputs, {name}_outputs *outputs, void *arena,
+    int threads);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def header_text(interface: Interface, arena: int | None, description: str) -> str:
+    """The header; `arena` is the size in bytes, None where it depends on shapes."""
+    upper = interface.name.upper()
+    return TEMPLATE.format(
+        description=description.replace("*/", "* /"),
+        upper=upper,
+        name=interface.name,
+        errors="\n".join(_errors(upper)),
+        constants="\n".join(_constants(interface, upper, arena)),
+        inputs="\n".join(_struct(f"{interface.name}_inputs", interface.inputs, "const ")),
+        outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
+    )
+
+
+def _errors(prefix: str) -> Iterator[str]:
+    for number, (error, meaning) in enumerate(ERRORS):
+        comma = "," if number + 1 < len(ERRORS) else ""
+        yield f"  {prefix}_{error} = {number}{comma} /* {meaning} */"
+
+
+def _constants(interface: Interface, prefix: str, arena: int | None) -> Iterator[str]:
+    yield f"#define {prefix}_MAX_THREADS {MAX_THREADS}"
+    yield f"#define {prefix}_ARENA_ALIGNMENT 64"
+    if arena is not None:
+        yield f"#define {prefix}_ARENA_BYTES {arena + STATE_BYTES}"
+    for port in (*interface.inputs, *interface.outputs):
+        name = f"{prefix}_{port.name.upper()}"
+        if port.elements is not None:
+            yield f"#define {name}_ELEMENTS {port.elements}"
+        for i, size in enumerate(port.shape):
+            if size is not None:
+                yield f"#define {name}_DIM{i} {size}"
+
+
+def _struct(name: str, ports: Sequence[Port], const: str = "") -> Iterator[str]:
+    yield f"typedef struct {name} {{"
+    for port in ports:
+        sizes = [f"{port.name}_dim{i}" if s is None else str(s) for i, s in enumerate(port.shape)]
+        what = f"{' x '.join(sizes) or 'one'} of {port.element}"
+        yield f"  {const}{port.c_type} *{port.name}; /* {what} */"
+        for dimension in port.dimensions:
+            yield f"  int64_t {dimension};"
+    if not ports:
+        yield "  void *unused;"
+    yield f"}} {name};"

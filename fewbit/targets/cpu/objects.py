@@ -1,0 +1,97 @@
+"""Object files: LLVM IR through llvmlite, and the weights as an object of their own.
+
+The weights' object is made by LLVM too, with zeros in the place of the weights, which are then
+copied into that section: it has the header and flags that the processor's linkers expect, and the
+weights never pass through text.
+"""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache
+from typing import Any
+
+from fewbit.errors import Error, PassError
+from fewbit.kernels.isa import Isa
+from fewbit.targets.cpu.elf import section
+
+SECTION = ".rodata.weights"
+
+
+@cache
+def _llvm() -> Any:
+    from llvmlite import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding
+
+
+def target_machine(isa: Isa, opt: int = 3) -> Any:
+    target = _llvm().Target.from_triple(isa.triple)
+    # Large models go beyond what "small" code reaches only by their weights, which are read
+    # through one symbol.
+    return target.create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=opt, reloc="pic", codemodel="small"
+    )
+
+
+def parse_ir(text: str) -> Any:
+    try:
+        module = _llvm().parse_assembly(text)
+        module.verify()
+    except RuntimeError as e:
+        lines = str(e).strip().splitlines()
+        raise PassError("LLVM does not take the program: " + " ".join(lines[-3:])) from e
+    return module
+
+
+def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any:
+    """One LLVM module of several texts, which may declare what others define.
+
+    Only functions that are `public` can be called from outside.
+    """
+    module = parse_ir(texts[0])
+    for text in texts[1:]:
+        module.link_in(parse_ir(text))
+    for function in module.functions:
+        if not function.is_declaration and function.name not in public:
+            function.linkage = "internal"
+    machine = target_machine(isa)
+    module.triple = isa.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def optimize(module: Any, isa: Isa) -> None:
+    machine = target_machine(isa)
+    options = _llvm().create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    builder = _llvm().create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def emit_object(module: Any, isa: Isa) -> bytes:
+    return bytes(target_machine(isa).emit_object(module))
+
+
+def emit_assembly(module: Any, isa: Isa) -> str:
+    return str(target_machine(isa).emit_assembly(module))
+
+
+def weights_object(symbol: str, image: bytes, isa: Isa) -> bytes:
+    """An object that defines `symbol` as these bytes, read-only and aligned to 64."""
+    size = max(len(image), 1)
+    module = parse_ir(
+        f'@{symbol} = hidden constant [{size} x i8] zeroinitializer, section "{SECTION}", align 64'
+    )
+    module.triple = isa.triple
+    made = bytearray(emit_object(module, isa))
+    place = section(made, SECTION)
+    if place.size != size:
+        raise Error("LLVM left no room for the weights in their object")
+    made[place.offset : place.offset + len(image)] = image
+    return bytes(made)

@@ -1,0 +1,226 @@
+"""Every loop nest of the entry function as a function; equal ones are one function.
+
+A function's arguments can be declared not to overlap; parts of one arena cannot. With that, LLVM
+keeps sums in registers and vectorizes without checks at run time. The functions are named after
+the layers that they come from, which profilers and error messages show. Each is told its thread
+and the number of threads, and does its part of one parallel loop.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fewbit.ir.bindings import mlir_context
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Block, Module, OpView, Value
+
+WORTH_SPLITTING = 2048
+"""Iterations below which waiting for other threads costs more than they save."""
+LONG_ENOUGH = 8
+"""Iterations of a loop that can be split over several threads."""
+
+
+@dataclass(frozen=True)
+class Outlined:
+    name: str
+    overlaps: bool
+    """Whether its arguments may share memory, so that they cannot be called distinct."""
+    split: int | None
+    """The depth of the loop that threads share; None where the first thread does it all."""
+
+
+def outline_loops(module: Module, entry: str) -> list[Outlined]:
+    """Move each linalg op of the entry into a function, in place; what was made."""
+    from torch_mlir import ir
+
+    with mlir_context(), ir.Location.unknown():
+        function = find_function(module, entry)
+        made: dict[str, Outlined] = {}
+        for number, op in enumerate(list(_loops(function.entry_block))):
+            _outline(module, op, f"{entry}_{number:03}{layer_hint(op)}", made)
+        return list(made.values())
+
+
+def find_function(module: Module, name: str) -> Any:
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.name.value == name:
+            return op
+    raise KeyError(name)
+
+
+def _loops(block: Block) -> Iterator[OpView]:
+    for op in block.operations:
+        if op.operation.name.startswith("linalg."):
+            yield op
+            continue
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                yield from _loops(inner)
+
+
+def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) -> None:
+    from torch_mlir import ir
+    from torch_mlir.dialects import func
+
+    constants, arguments = _captured(op)
+    overlaps = _overlap(op, arguments)
+    split = _loop_to_split(op)
+    index = ir.IndexType.get()
+    type = ir.FunctionType.get([*(v.type for v in arguments), index, index], [])
+    with ir.InsertionPoint(module.body), op.operation.location:
+        made = func.FuncOp(name, type, visibility="private")
+    block = made.add_entry_block()
+    with ir.InsertionPoint(op), op.operation.location:
+        # Which thread this is gets known when the work is shared.
+        whole = [_index(0), _index(1)]
+        call = func.CallOp([], ir.FlatSymbolRefAttr.get(name), [*arguments, *whole])
+    with ir.InsertionPoint(block), op.operation.location:
+        end = func.ReturnOp([])
+    op.operation.move_before(end.operation)
+    inside: dict[Value, Value] = dict(zip(arguments, block.arguments, strict=False))
+    with ir.InsertionPoint(op):
+        for value in constants:
+            inside[value] = value.owner.clone().results[0]
+    _replace_operands(op, inside)
+    # Layers of the same shape have the same loops: one function serves them all.
+    body = f"{overlaps} {made.operation.get_asm()}".replace(f"@{name}(", "@(", 1)
+    if body in known:
+        call.operation.attributes["callee"] = ir.FlatSymbolRefAttr.get(known[body].name)
+        made.operation.erase()
+    else:
+        known[body] = Outlined(name, overlaps, split)
+
+
+def _index(value: int) -> Value:
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    return arith.ConstantOp(ir.IndexType.get(), value).result
+
+
+def _captured(op: OpView) -> tuple[list[Value], list[Value]]:
+    """What the op uses from outside: constants, which it may have its own copies of, and others."""
+    defined: set[Any] = set()
+    used: dict[Any, None] = {}
+    for inner in walk(op):
+        for region in inner.operation.regions:
+            for block in region.blocks:
+                defined.update(block.arguments)
+        defined.update(inner.operation.results)
+        used.update(dict.fromkeys(inner.operation.operands))
+    outside = [value for value in used if value not in defined]
+    constants = [value for value in outside if is_constant(value)]
+    return constants, [value for value in outside if not is_constant(value)]
+
+
+def is_constant(value: Value) -> bool:
+    owner = value.owner
+    return not is_block(owner) and owner.name == "arith.constant"
+
+
+def is_block(owner: Any) -> bool:
+    from torch_mlir import ir
+
+    return isinstance(owner, ir.Block)
+
+
+def walk(op: OpView) -> Iterator[OpView]:
+    yield op
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from walk(inner)
+
+
+def _replace_operands(op: OpView, inside: dict[Value, Value]) -> None:
+    for inner in walk(op):
+        operands = inner.operation.operands
+        for i in range(len(operands)):
+            if operands[i] in inside:
+                operands[i] = inside[operands[i]]
+
+
+VIEWS = (
+    "memref.view", "memref.subview", "memref.cast", "memref.reinterpret_cast",
+    "memref.expand_shape", "memref.collapse_shape", "memref.transpose",
+)  # fmt: skip
+
+
+def root_of(value: Value) -> Value:
+    """The memory that a memref is a view of."""
+    while not is_block(value.owner) and value.owner.name in VIEWS:
+        value = value.owner.operands[0]
+    return value
+
+
+def _overlap(op: OpView, arguments: list[Value]) -> bool:
+    """Whether the op writes to memory that another of its arguments is part of."""
+    written = {root_of(value) for value in op.operation.opview.outputs}
+    roots = [root_of(value) for value in arguments if "memref" in str(value.type)]
+    return any(roots.count(root) > 1 for root in written)
+
+
+def _loop_to_split(op: OpView) -> int | None:
+    """The loop that threads share: the first that is long enough, of those that are parallel."""
+    kinds, sizes = _loop_kinds(op), _loop_sizes(op)
+    known = [size for size in sizes if size is not None]
+    total = 1
+    for size in known:
+        total *= size
+    parallel = [i for i, kind in enumerate(kinds) if kind == "parallel"]
+    dynamic = len(known) < len(sizes)
+    if not parallel or (total < WORTH_SPLITTING and not dynamic):
+        return None
+    for i in parallel:
+        if (size := sizes[i]) is not None and size >= LONG_ENOUGH:
+            return i
+    for i in parallel:
+        if sizes[i] is None:
+            return i
+    return max(parallel, key=lambda i: sizes[i] or 0)
+
+
+def _loop_kinds(op: OpView) -> list[str]:
+    text = str(op.operation.attributes["iterator_types"])
+    return re.findall(r"iterator_type<(\w+)>", text)
+
+
+def _loop_sizes(op: OpView) -> list[int | None]:
+    """The number of iterations of each loop, where a plain dimension of an operand tells."""
+    from torch_mlir import ir
+
+    kinds = _loop_kinds(op)
+    sizes: list[int | None] = [None] * len(kinds)
+    for map, value in zip(op.operation.attributes["indexing_maps"], op.operands, strict=False):
+        if not isinstance(value.type, ir.MemRefType):
+            continue
+        type = ir.MemRefType(value.type)
+        for axis, result in enumerate(ir.AffineMapAttr(map).value.results):
+            if isinstance(result, ir.AffineDimExpr) and not type.is_dynamic_dim(axis):
+                sizes[result.position] = type.get_dim_size(axis)
+    return sizes
+
+
+def layer_hint(op: OpView) -> str:
+    """The name of the layer that an op came from, for the name of a function."""
+    names = re.findall(r'loc\("([\w.]+)"', str(op.operation.location))
+    return "_" + re.sub(r"\W+", "_", names[0]) if names else ""
+
+
+def copies_to_linalg(module: Module) -> None:
+    """Copies as loops: MLIR would call a function of its own runtime for them."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import linalg
+
+    with mlir_context(), ir.Location.unknown():
+        for op in [o for f in module.body.operations for o in walk(f)]:
+            if op.operation.name == "memref.copy":
+                source, target = op.operation.operands
+                with ir.InsertionPoint(op), op.operation.location:
+                    linalg.copy(source, outs=[target])
+                op.operation.erase()

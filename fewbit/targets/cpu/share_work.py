@@ -1,0 +1,128 @@
+"""Threads: every one runs the whole entry function, and its own part of each loop nest in it.
+
+The split is over iterations that are independent, never over a sum, so results have the same bits
+whatever the number of threads. After each loop nest all threads wait for one another. What is no
+loop nest and writes, the first thread does alone; what decides on a branch or loop, all read.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fewbit.ir.bindings import mlir_context
+from fewbit.targets.cpu.outline_loops import Outlined, find_function
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Block, Module, OpView, Value
+
+BARRIER = "threads.barrier"
+READS = "memref.load"
+WRITES = ("memref.store", "memref.copy")
+
+
+def share_work(module: Module, entry: str, outlined: Sequence[Outlined]) -> None:
+    """Add to the entry `thread`, `threads` and what the barrier needs; split loops in place."""
+    from torch_mlir import ir
+
+    with mlir_context(), ir.Location.unknown():
+        for each in outlined:
+            function = find_function(module, each.name)
+            if each.split is None:
+                _only_first_thread(function)
+            else:
+                _split(function, each.split)
+        _pass_threads(module, entry)
+
+
+def _split(function: Any, depth: int) -> None:
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    thread, threads = list(function.entry_block.arguments)[-2:]
+    loop = _loop_at(function.entry_block, depth)
+    with ir.InsertionPoint(loop):
+        low, high = loop.operation.operands[0], loop.operation.operands[1]
+        length = arith.SubIOp(high, low).result
+        one = arith.ConstantOp(ir.IndexType.get(), 1).result
+
+        def bound(number: Value) -> Value:
+            part = arith.DivUIOp(arith.MulIOp(length, number).result, threads).result
+            return arith.AddIOp(low, part).result
+
+        begin, end = bound(thread), bound(arith.AddIOp(thread, one).result)
+    loop.operation.operands[0] = begin
+    loop.operation.operands[1] = end
+
+
+def _loop_at(block: Block, depth: int) -> OpView:
+    loop = next(op for op in block.operations if op.operation.name == "scf.for")
+    return loop if depth == 0 else _loop_at(loop.body, depth - 1)
+
+
+def _only_first_thread(function: Any) -> None:
+    block = function.entry_block
+    thread = list(block.arguments)[-2]
+    ops = list(block.operations)
+    _guard(ops[:-1], thread)
+
+
+def _guard(ops: Sequence[OpView], thread: Value) -> Any:
+    """Put ops into the branch that the first thread takes."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith, scf
+
+    with ir.InsertionPoint(ops[0]):
+        zero = arith.ConstantOp(ir.IndexType.get(), 0).result
+        first = arith.CmpIOp(arith.CmpIPredicate.eq, thread, zero).result
+        branch = scf.IfOp(first)
+        with ir.InsertionPoint(branch.then_block):
+            end = scf.YieldOp([])
+    for op in ops:
+        op.operation.move_before(end.operation)
+    return branch
+
+
+def _pass_threads(module: Module, entry: str) -> None:
+    from torch_mlir import ir
+    from torch_mlir.dialects import func
+
+    function = find_function(module, entry)
+    block = function.entry_block
+    index = ir.IndexType.get()
+    pointer = ir.Type.parse("!llvm.ptr")
+    thread, threads, state = (
+        block.add_argument(type, ir.Location.unknown()) for type in (index, index, pointer)
+    )
+    types = [argument.type for argument in block.arguments]
+    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+    with ir.InsertionPoint(module.body):
+        type = ir.FunctionType.get([pointer, index], [])
+        func.FuncOp(BARRIER, type, visibility="private")
+
+    def wait_after(op: Any) -> None:
+        with ir.InsertionPoint(op), op.operation.location:
+            call = func.CallOp([], ir.FlatSymbolRefAttr.get(BARRIER), [state, threads])
+        op.operation.move_before(call.operation)
+
+    for op in list(_effects(block)):
+        if op.operation.name == READS:
+            # Nobody may overwrite it before all have read it.
+            wait_after(op)
+        elif op.operation.name == "func.call":
+            operands = op.operation.operands
+            operands[len(operands) - 2] = thread
+            operands[len(operands) - 1] = threads
+            wait_after(op)
+        else:
+            wait_after(_guard([op], thread))
+
+
+def _effects(block: Block) -> Iterator[OpView]:
+    for op in block.operations:
+        if op.operation.name in ("func.call", READS, *WRITES):
+            yield op
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                yield from _effects(inner)

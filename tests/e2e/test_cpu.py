@@ -1,0 +1,104 @@
+# pyright: basic
+"""Every zoo model compiled for this machine, float and quantized, against the interpreter.
+
+Floats agree within rounding. Quantized networks agree as far as float ops between layers round
+alike: without them to the bit; with them a last bit can move one integer of the next layer by a
+step, so what differs is compared with the noise of the quantization itself. Batch norms are folded
+before quantizing, as the command line does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.analysis.layers import made_up_inputs
+from fewbit.models import zoo
+from fewbit.program import Program
+from fewbit.quant.quantize import quantize
+from fewbit.targets.cpu.compilation import STAGES, Compilation
+from fewbit.targets.cpu.target import isa_of
+from fewbit.transforms.fold_batch_norm import fold_batch_norm
+
+QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")
+EXACT = ("mlp", "lenet", "cmsis-cnn", "vgg")
+"""Networks of layers, ReLU and maximum pooling: nothing but integers decides."""
+ROUNDING = 2e-5
+
+
+def names() -> list:
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in zoo()]
+
+
+def imported(name: str) -> Program:
+    return fewbit.import_model(f"zoo:{name}")
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(found.astype(np.float64) - expected).max() / np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", names())
+def test_float(name: str) -> None:
+    program = imported(name)
+    inputs = made_up_inputs(program)
+    art = fewbit.compile(program, name="net")
+    for found, expected in zip(art.run(*inputs), program.run(*inputs), strict=True):
+        assert relative(found, expected) < ROUNDING
+
+
+@pytest.mark.parametrize("recipe", ["w8a8", "w4a8", "w2a4", "w1.58a8"])
+@pytest.mark.parametrize("name", names())
+def test_quantized(name: str, recipe: str) -> None:
+    floats = fold_batch_norm(imported(name))
+    program = quantize(floats, recipe)
+    inputs = made_up_inputs(program)
+    art = fewbit.compile(program, name="net")
+    (found, *_), (expected, *_) = art.run(*inputs), program.run(*inputs)
+    if name in EXACT:
+        np.testing.assert_array_equal(found, expected)
+        return
+    (true, *_) = floats.run(*inputs)
+    assert relative(found, expected) <= max(ROUNDING, relative(expected, true))
+
+
+@pytest.mark.parametrize("name", ["lenet", "llama-tiny"])
+def test_threads_give_the_same_bits(name: str) -> None:
+    program = quantize(imported(name), "w4a8")
+    inputs = made_up_inputs(program)
+    art = fewbit.compile(program, name="net")
+    alone = art.run(*inputs)
+    for threads in (2, 3, 5):
+        for a, b in zip(alone, art.run(*inputs, threads=threads), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("recipe", [None, "w4a8"])
+def test_stages_of_ours_compute_the_same(recipe: str | None) -> None:
+    """Until kernels are called, the interpreter runs the program after each stage."""
+    program = imported("ds-cnn")
+    program = program if recipe is None else quantize(fold_batch_norm(program), recipe)
+    inputs = made_up_inputs(program)
+    (expected,) = program.run(*inputs)
+    for stage in ("mico", "kernel"):
+        compilation = Compilation(program, "net", isa_of("cpu"))
+        compilation.run(stage)
+        (found,) = compilation.program.run(*inputs)
+        assert relative(found, expected) < ROUNDING
+
+
+def test_every_stage_has_a_text() -> None:
+    program = imported("lenet")
+    for stage in STAGES:
+        compilation = Compilation(program, "net", isa_of("cpu"))
+        compilation.run(stage)
+        assert len(compilation.text(stage)) > 100
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7])
+def test_any_batch_in_one_library(batch: int) -> None:
+    program = imported("lenet")
+    art = fewbit.compile(program, name="net")
+    x = np.random.default_rng(batch).standard_normal((batch, 1, 28, 28)).astype(np.float32)
+    assert relative(art(x), program.run(x)[0]) < ROUNDING

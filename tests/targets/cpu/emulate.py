@@ -1,0 +1,186 @@
+"""Runs a library for another processor under qemu, without a cross compiler.
+
+A program that calls the library is a page of LLVM IR: inputs come from standard input, outputs go
+to standard output. It is made as the library is, by LLVM and LLD, and linked to it dynamically;
+only the processor's own libc and its loader have to be here.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fewbit.kernels.isa import Isa
+from fewbit.runtime import Artifact
+from fewbit.runtime.native import dtype_of
+from fewbit.targets.cpu.link import lld, stand_in
+from fewbit.targets.cpu.objects import emit_object, parse_ir
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Emulator:
+    architecture: str
+    loader: str
+    options: tuple[str, ...] = ()
+    oldest: int = 0
+    """The first version that runs our code right."""
+
+    @property
+    def program(self) -> str:
+        return f"qemu-{self.architecture}"
+
+    @property
+    def root(self) -> Path:
+        """Where Debian's packages put this processor's libc."""
+        return Path("/usr") / f"{self.architecture}-linux-gnu"
+
+    @property
+    def command(self) -> list[str]:
+        return [self.program, "-L", str(self.root), *self.options]
+
+
+_ARM = "lib/ld-linux-aarch64.so.1"
+_RISCV = "lib/ld-linux-riscv64-lp64d.so.1"
+EMULATORS = {
+    "aarch64": Emulator("aarch64", _ARM),
+    "riscv64": Emulator("riscv64", _RISCV, ("-cpu", "rv64,v=false")),
+    # Older ones end with an assertion at conversions of vectors to integers.
+    "riscv64-v": Emulator("riscv64", _RISCV, ("-cpu", "rv64,v=true,vlen=128"), oldest=8),
+}
+
+
+@cache
+def missing(processor: str) -> str | None:
+    """What this machine lacks to run code for a processor."""
+    emulator = EMULATORS[processor]
+    if shutil.which(emulator.program) is None:
+        return f"{emulator.program} is not installed (Debian: qemu-user)"
+    if not (emulator.root / emulator.loader).exists():
+        return f"{emulator.root} has no libc (Debian: libc6-arm64-cross, libc6-riscv64-cross)"
+    told = subprocess.run([emulator.program, "--version"], capture_output=True, text=True).stdout
+    version = re.search(r"version (\d+)", told)
+    if version is None or int(version[1]) < emulator.oldest:
+        return f"{emulator.program} is older than version {emulator.oldest}"
+    return None
+
+
+def emulated(artifact: Artifact, folder: Path, *arrays: Array, like: Sequence[Array], threads: int = 1) -> list[Array]:  # fmt: skip
+    """The outputs for these inputs, of the shapes of `like`."""
+    processor = artifact.manifest.target.partition(":")[2]
+    if (lacking := missing(processor)) is not None:
+        pytest.skip(lacking)
+    emulator = EMULATORS[processor]
+    program = _link(artifact, folder, arrays, like, threads, emulator)
+    done = subprocess.run(
+        [*emulator.command, str(program)],
+        input=b"".join(a.tobytes() for a in arrays),
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, (done.returncode, done.stderr.decode())
+    outputs: list[Array] = []
+    at = 0
+    for array, tensor in zip(like, artifact.manifest.outputs, strict=True):
+        size = array.size * dtype_of(tensor).itemsize
+        found = np.frombuffer(done.stdout[at : at + size], dtype_of(tensor))
+        outputs.append(found.reshape(array.shape))
+        at += size
+    assert at == len(done.stdout)
+    return outputs
+
+
+def _link(artifact: Artifact, folder: Path, arrays: Sequence[Array], like: Sequence[Array], threads: int, emulator: Emulator) -> Path:  # fmt: skip
+    isa = Isa.of(artifact.manifest.target.partition(":")[2])
+    module = parse_ir(_program(artifact, arrays, like, threads))
+    module.triple = isa.triple
+    made = folder / f"{artifact.manifest.name}-{isa.name}"
+    (folder / "program.o").write_bytes(emit_object(module, isa))
+    shutil.rmtree(folder / "for-libc.so.6", ignore_errors=True)
+    lld([
+        "-o", str(made), "-dynamic-linker", f"/{emulator.loader}", "-rpath", str(artifact.folder),
+        "--allow-shlib-undefined", str(folder / "program.o"),
+        str(artifact.folder / f"lib{artifact.manifest.name}.so"),
+        stand_in(folder, "libc.so.6", ["read", "write", "aligned_alloc", "_exit"], isa),
+    ])  # fmt: skip
+    return made
+
+
+def _program(artifact: Artifact, arrays: Sequence[Array], like: Sequence[Array], threads: int) -> str:  # fmt: skip
+    name = artifact.manifest.name
+    state, body = list[str](), list[str]()
+    for kind, tensors, given in (
+        ("inputs", artifact.manifest.inputs, arrays),
+        ("outputs", artifact.manifest.outputs, like),
+    ):
+        fields: list[str] = []
+        for tensor, array in zip(tensors, given, strict=True):
+            size = array.size * dtype_of(tensor).itemsize
+            state.append(
+                f"@{kind}.{tensor.name} = global [{max(size, 1)} x i8] zeroinitializer, align 64"
+            )
+            fields.append(f"ptr @{kind}.{tensor.name}")
+            fields += [
+                f"i64 {array.shape[i] if kind == 'inputs' else -1}"
+                for i, s in enumerate(tensor.shape)
+                if s is None
+            ]
+            if kind == "inputs":
+                body.append(f"call void @receive(ptr @{kind}.{tensor.name}, i64 {size})")
+        types = ", ".join(f.split()[0] for f in fields)
+        state.append(f"@{kind} = global {{ {types} }} {{ {', '.join(fields)} }}")
+    body += [
+        f"%size = call i64 @{name}_arena_bytes(ptr @inputs)",
+        "%room = add i64 %size, 63",
+        "%whole = and i64 %room, -64",
+        "%arena = call ptr @aligned_alloc(i64 64, i64 %whole)",
+        f"%status = call i32 @{name}_run(ptr @inputs, ptr @outputs, ptr %arena, i32 {threads})",
+    ]
+    for tensor, array in zip(artifact.manifest.outputs, like, strict=True):
+        size = array.size * dtype_of(tensor).itemsize
+        body.append(f"call i64 @write(i32 1, ptr @outputs.{tensor.name}, i64 {size})")
+    lines = "\n  ".join(body)
+    return (
+        "\n".join(state)
+        + f"""
+declare i64 @{name}_arena_bytes(ptr)
+declare i32 @{name}_run(ptr, ptr, ptr, i32)
+declare i64 @read(i32, ptr, i64)
+declare i64 @write(i32, ptr, i64)
+declare ptr @aligned_alloc(i64, i64)
+declare void @_exit(i32)
+
+define void @receive(ptr %to, i64 %count) {{
+entry:
+  br label %more
+more:
+  %got = phi i64 [0, %entry], [%sum, %read]
+  %whole = icmp uge i64 %got, %count
+  br i1 %whole, label %done, label %read
+read:
+  %at = getelementptr i8, ptr %to, i64 %got
+  %left = sub i64 %count, %got
+  %now = call i64 @read(i32 0, ptr %at, i64 %left)
+  %sum = add i64 %got, %now
+  br label %more
+done:
+  ret void
+}}
+
+define void @_start() {{
+  {lines}
+  call void @_exit(i32 %status)
+  unreachable
+}}
+"""
+    )

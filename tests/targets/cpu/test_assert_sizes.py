@@ -1,0 +1,75 @@
+# pyright: basic
+"""Inputs whose sizes do not fit together are refused, not read beyond their end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+
+import fewbit
+from fewbit.errors import ShapeError
+
+
+class Sum(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a * 2 + b
+
+
+class Product(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a @ b
+
+
+class Residual(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.layer(a) + b)
+
+
+class Joined(nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.cat([a, b], dim=1)
+
+
+def ones(*shape: int) -> np.ndarray:
+    return np.ones(shape, np.float32)
+
+
+@pytest.mark.parametrize("model", [Sum(), Residual(), Joined()], ids=lambda m: type(m).__name__)
+def test_batches_must_be_equal(model: nn.Module) -> None:
+    batch = Dim("batch", min=2, max=64)
+    example = (torch.randn(3, 4), torch.randn(3, 4))
+    art = fewbit.compile(
+        model.eval(), example_inputs=example, dynamic_shapes=({0: batch}, {0: batch}), name="net"
+    )
+    with torch.no_grad():
+        expected = model(torch.ones(5, 4), torch.ones(5, 4)).numpy()
+    np.testing.assert_allclose(art(ones(5, 4), ones(5, 4)), expected, atol=1e-6)
+    for first, second in ((5, 2), (2, 5)):
+        with pytest.raises(ShapeError):
+            art(ones(first, 4), ones(second, 4))
+
+
+def test_depths_must_be_equal() -> None:
+    depth = Dim("depth", min=2, max=64)
+    example = (torch.randn(3, 8), torch.randn(8, 5))
+    shapes = ({1: depth}, {0: depth})
+    art = fewbit.compile(Product(), example_inputs=example, dynamic_shapes=shapes, name="net")
+    np.testing.assert_array_equal(art(ones(3, 7), ones(7, 5)), np.full((3, 5), 7, np.float32))
+    with pytest.raises(ShapeError):
+        art(ones(3, 7), ones(6, 5))
+
+
+def test_a_lookup_stays_in_its_table() -> None:
+    model = nn.Embedding(10, 4).eval()
+    tokens = torch.tensor([1, 2])
+    art = fewbit.compile(model, example_inputs=(tokens,), name="net")
+    table = model.weight.detach().numpy()
+    np.testing.assert_array_equal(art(np.array([3, 9])), table[[3, 9]])
+    np.testing.assert_array_equal(art(np.array([-5, 10**12])), table[[0, 9]])

@@ -1,0 +1,92 @@
+"""Names and types of the C interface."""
+
+from __future__ import annotations
+
+import keyword
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbit.errors import UnsupportedError
+from fewbit.program import Program
+from fewbit.signature import Signature, TensorSpec
+from fewbit.targets.cpu.interface import ERRORS, c_name, error_number, interface_of
+
+
+def spec(name: str, *shape: int | None, element: str = "f32") -> TensorSpec:
+    return TensorSpec(name, shape, element, np.dtype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("given_name", "made"),
+    [
+        ("lenet", "lenet"),
+        ("lenet-w8a8", "lenet_w8a8"),
+        ("3d", "n3d"),
+        ("class", "class_"),
+        ("double", "double_"),
+        ("_Bool", "Bool"),
+        ("a__b", "a_b"),
+        ("größe", "gr_e"),
+        ("", "model"),
+        ("--", "model"),
+        ("lambda", "lambda_"),
+    ],
+)
+def test_names(given_name: str, made: str) -> None:
+    assert c_name(given_name) == made
+
+
+@given(st.text())
+def test_any_name_becomes_an_identifier(name: str) -> None:
+    made = c_name(name)
+    assert made.isidentifier()
+    assert made.isascii()
+    assert not keyword.iskeyword(made)
+    assert not made.startswith("_")
+    assert c_name(made) == made
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["x", "X", "x_dim0", "x_", "y"]), st.booleans()), max_size=6)
+)
+def test_fields_differ_from_one_another(ports: list[tuple[str, bool]]) -> None:
+    specs = tuple(spec(name, None if dynamic else 3) for name, dynamic in ports)
+    made = interface_of(Signature("main", specs[::2], specs[1::2]), "net")
+    every = (*made.inputs, *made.outputs)
+    fields = [field for port in every for field in (port.name, *port.dimensions)]
+    assert len({field.upper() for field in fields}) == len(fields)
+
+
+def test_dynamic_and_static() -> None:
+    made = interface_of(
+        Signature("main", (spec("x", None, 4),), (spec("y", 2, 3), spec("z"))), "net"
+    )
+    assert made.dynamic
+    assert made.inputs[0].dimensions == ["x_dim0"]
+    assert [port.elements for port in (*made.inputs, *made.outputs)] == [None, 6, 1]
+    assert made.functions == ("net_arena_bytes", "net_shapes", "net_run")
+
+
+def test_type_that_c_does_not_have() -> None:
+    with pytest.raises(UnsupportedError, match="C has no array for"):
+        interface_of(Signature("main", (spec("x", 4, element="i128"),), ()), "net")
+
+
+def test_errors_are_numbered_from_none() -> None:
+    assert error_number("OK") == 0
+    assert [error_number(name) for name, _ in ERRORS] == list(range(len(ERRORS)))
+
+
+def test_name_of_the_entry_may_be_that_of_the_library() -> None:
+    """What is inside a library has names that no C identifier clashes with."""
+    import fewbit
+
+    x = np.arange(3, dtype=np.float32)
+    for inner, outer in (("main", "main"), ("net", "net"), ("barrier", "part"), ("part", "memcpy")):
+        program = Program.parse(
+            f"func.func @{inner}(%x: tensor<3xf32>) -> tensor<3xf32> {{ func.return %x : tensor<3xf32> }}"
+        )
+        assert np.array_equal(fewbit.compile(program, name=outer)(x), x)

@@ -1,0 +1,49 @@
+"""Objects of code and of weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from fewbit.errors import PassError
+from fewbit.kernels.isa import Isa, names
+from fewbit.targets.cpu.elf import section, symbols
+from fewbit.targets.cpu.objects import (
+    SECTION,
+    emit_assembly,
+    emit_object,
+    link_modules,
+    optimize,
+    parse_ir,
+    weights_object,
+)
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("image", [b"", b"x", bytes(range(256)) * 40])
+def test_weights_are_in_their_section(name: str, image: bytes) -> None:
+    made = weights_object("net_weights", image, Isa.of(name))
+    place = section(made, SECTION)
+    assert made[place.offset : place.offset + len(image)] == image
+    (symbol,) = [s for s in symbols(made) if s.name == "net_weights"]
+    assert symbol.defined
+    assert symbol.hidden
+
+
+def test_only_public_functions_are_seen() -> None:
+    isa = Isa.of("x86-64-v3")
+    module = link_modules(
+        [
+            "define i32 @inner(i32 %x) { %y = mul i32 %x, 3 ret i32 %y }",
+            "declare i32 @inner(i32)\ndefine i32 @outer() { %r = call i32 @inner(i32 2) ret i32 %r }",
+        ],
+        ["outer"],
+        isa,
+    )
+    optimize(module, isa)
+    assert {s.name for s in symbols(emit_object(module, isa))} == {"outer"}
+    assert "movl\t$6, %eax" in emit_assembly(module, isa)
+
+
+def test_what_llvm_does_not_take_is_reported() -> None:
+    with pytest.raises(PassError, match=r"LLVM does not take the program.*expected"):
+        parse_ir("define void @f( { ret void }")

@@ -1,0 +1,134 @@
+"""Loop nests as functions of their own."""
+# pyright: basic
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from fewbit.ir.bindings import mlir_context
+from fewbit.targets.cpu.outline_loops import copies_to_linalg, find_function, outline_loops
+
+SAME = "affine_map<(i) -> (i)>"
+
+
+def parse(body: str, arguments: str) -> Any:
+    ir: Any = import_module("torch_mlir.ir")
+
+    with mlir_context():
+        return ir.Module.parse(f"func.func @main({arguments}) {{\n{body}\n  return\n}}")
+
+
+def generic(x: str, y: str, size: int = 4096, element: str = "f32") -> str:
+    type = f"memref<{size}x{element}>"
+    return f"""
+  linalg.generic {{indexing_maps = [{SAME}, {SAME}], iterator_types = ["parallel"]}}
+      ins({x} : {type}) outs({y} : {type}) {{
+  ^bb0(%a: {element}, %b: {element}):
+    %s = arith.addf %a, %b : {element}
+    linalg.yield %s : {element}
+  }}"""
+
+
+def names_in(module: Any) -> list[str]:
+    return [op.operation.name for op in find_function(module, "main").entry_block.operations]
+
+
+def test_entry_calls_what_was_in_it() -> None:
+    other = generic("%y", "%x").replace("arith.addf", "arith.mulf")
+    module = parse(generic("%x", "%y") + other, "%x: memref<4096xf32>, %y: memref<4096xf32>")
+    made = outline_loops(module, "main")
+    assert [each.name for each in made] == ["main_000", "main_001"]
+    assert [n for n in names_in(module) if n != "arith.constant"] == [
+        "func.call", "func.call", "func.return",
+    ]  # fmt: skip
+    assert module.operation.verify()
+    assert not made[0].overlaps
+    assert made[0].split == 0
+
+
+def test_equal_loops_are_one_function() -> None:
+    """Unless one of them works on memory that overlaps, of which less may be said."""
+    module = parse(
+        generic("%x", "%y") + generic("%y", "%x") + generic("%x", "%x"),
+        "%x: memref<4096xf32>, %y: memref<4096xf32>",
+    )
+    made = outline_loops(module, "main")
+    assert names_in(module).count("func.call") == 3
+    assert len(made) == 2
+    assert module.operation.verify()
+
+
+def test_what_is_written_in_place_overlaps_itself() -> None:
+    type = "memref<64xf32>"
+    views = """
+  %a = memref.subview %x[0] [32] [1] : memref<64xf32> to memref<32xf32, strided<[1]>>
+  %b = memref.subview %x[16] [32] [1] : memref<64xf32> to memref<32xf32, strided<[1], offset: 16>>
+  linalg.copy ins(%a : memref<32xf32, strided<[1]>>)
+      outs(%b : memref<32xf32, strided<[1], offset: 16>>)"""
+    module = parse(views, f"%x: {type}")
+    from fewbit.ir.bindings import run_upstream
+
+    run_upstream(module, "func.func(linalg-generalize-named-ops)")
+    (made,) = outline_loops(module, "main")
+    assert made.overlaps
+
+
+def test_short_loops_are_left_to_one_thread() -> None:
+    module = parse(generic("%x", "%y", 16), "%x: memref<16xf32>, %y: memref<16xf32>")
+    (made,) = outline_loops(module, "main")
+    assert made.split is None
+
+
+def test_sums_are_never_split() -> None:
+    body = f"""
+  linalg.generic {{indexing_maps = [{SAME}, affine_map<(i) -> ()>], iterator_types = ["reduction"]}}
+      ins(%x : memref<99999xf32>) outs(%y : memref<f32>) {{
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  }}"""
+    (made,) = outline_loops(parse(body, "%x: memref<99999xf32>, %y: memref<f32>"), "main")
+    assert made.split is None
+
+
+def test_constants_go_along() -> None:
+    body = "  %c = arith.constant 2.0 : f32" + generic("%x", "%y").replace(
+        "arith.addf %a, %b", "arith.addf %a, %c"
+    )
+    module = parse(body, "%x: memref<4096xf32>, %y: memref<4096xf32>")
+    outline_loops(module, "main")
+    assert module.operation.verify()
+    made = find_function(module, "main_000")
+    assert len(made.entry_block.arguments) == 4
+    assert "2.000000e+00" in str(made)
+
+
+def test_function_is_named_after_its_layer() -> None:
+    ir: Any = import_module("torch_mlir.ir")
+
+    text = (
+        "func.func @main(%x: memref<4096xf32>) {"
+        + generic("%x", "%x")
+        + ' loc("features.0.conv")\n  return\n}'
+    )
+    with mlir_context():
+        module = ir.Module.parse(text)
+    assert outline_loops(module, "main")[0].name == "main_000_features_0_conv"
+
+
+def test_copies_become_loops() -> None:
+    module = parse(
+        "  memref.copy %x, %y : memref<8xf32> to memref<8xf32>",
+        "%x: memref<8xf32>, %y: memref<8xf32>",
+    )
+    copies_to_linalg(module)
+    assert "linalg.copy" in names_in(module)
+    assert "memref.copy" not in names_in(module)
+
+
+def test_missing_function() -> None:
+    with pytest.raises(KeyError):
+        find_function(parse("", ""), "other")

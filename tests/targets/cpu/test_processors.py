@@ -1,0 +1,73 @@
+"""One program on every processor that the target knows: the same integers on all of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.errors import UnsupportedError
+from fewbit.kernels.isa import Isa, names
+from fewbit.models import lenet_text
+from fewbit.program import Program
+from fewbit.runtime import Artifact
+from fewbit.targets.llvm import host_features
+from tests.targets.cpu.emulate import EMULATORS, emulated
+from tests.targets.cpu.programs import Array, inputs, layers
+
+RUNNABLE = [name for name in names() if Isa.of(name).runs_on(host_features())]
+
+
+def outputs(artifact: Artifact, folder: Path, program: Program, *arrays: Array, threads: int = 1) -> list[Array]:  # fmt: skip
+    """What the artifact computes, here or under an emulator; skips where neither can be done."""
+    processor = artifact.manifest.target.partition(":")[2]
+    if processor in RUNNABLE:
+        return list(artifact.run(*arrays, threads=threads))
+    if processor not in EMULATORS:
+        pytest.skip(f"neither this machine nor an emulator runs {processor}")
+    return emulated(artifact, folder, *arrays, like=program.run(*arrays), threads=threads)
+
+
+@cache
+def lenet() -> Program:
+    return Program.parse(lenet_text())
+
+
+CASES = [*((name, 8) for name in names()), *((name, None) for name in EMULATORS)]
+
+
+@pytest.mark.parametrize(("processor", "bits"), CASES)
+def test_same_numbers(tmp_path: Path, processor: str, bits: int | None) -> None:
+    program = layers(dynamic=True, bits=bits)
+    artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
+    for rows, threads in ((1, 1), (40, 1), (40, 3)):
+        given = inputs(rows)
+        found = outputs(artifact, tmp_path, program, *given, threads=threads)
+        for got, wanted in zip(found, program.run(*given), strict=True):
+            assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("processor", names())
+def test_lenet(tmp_path: Path, processor: str) -> None:
+    program = lenet()
+    x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
+    artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "lenet", name="lenet")
+    (found,) = outputs(artifact, tmp_path, program, x)
+    assert np.array_equal(found, program.run(x)[0])
+
+
+def test_library_for_another_processor_is_not_loaded(tmp_path: Path) -> None:
+    processor = next(name for name in names() if name not in RUNNABLE)
+    artifact = fewbit.compile(layers(), f"cpu:{processor}", tmp_path / "net")
+    with pytest.raises(UnsupportedError, match="does not execute") as raised:
+        artifact(*inputs())
+    assert f"compiled for cpu:{processor}" in str(raised.value.hint)
+
+
+def test_unknown_processor_is_named(tmp_path: Path) -> None:
+    with pytest.raises(fewbit.errors.UsageError, match="cpu:z80") as raised:
+        fewbit.compile(layers(), "cpu:z80", tmp_path / "net")
+    assert "cpu:aarch64" in str(raised.value.hint)
