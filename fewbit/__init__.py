@@ -18,18 +18,25 @@ if TYPE_CHECKING:
     from fewbit.program import Program
     from fewbit.quant.quantize import quantize
     from fewbit.quant.recipe import Recipe
+    from fewbit.runtime import Artifact, load
+    from fewbit.runtime.jit import jit
     from fewbit.store import WeightStore
+    from fewbit.targets.compile import compile
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Artifact",
     "Program",
     "Recipe",
     "WeightStore",
     "__version__",
+    "compile",
     "errors",
     "import_model",
     "interpret",
+    "jit",
+    "load",
     "models",
     "numerics",
     "parse",
@@ -39,12 +46,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Artifact": ("fewbit.runtime", "Artifact"),
     "Program": ("fewbit.program", "Program"),
     "Recipe": ("fewbit.quant.recipe", "Recipe"),
     "WeightStore": ("fewbit.store", "WeightStore"),
+    "compile": ("fewbit.targets.compile", "compile"),
     "errors": ("fewbit.errors", None),
     "import_model": ("fewbit.frontends", "import_model"),
     "interpret": ("fewbit.interpreter", "interpret"),
+    "jit": ("fewbit.runtime.jit", "jit"),
+    "load": ("fewbit.runtime", "load"),
     "models": ("fewbit.models", None),
     "numerics": ("fewbit.numerics", None),
     "parse": ("fewbit.ir.parse", "parse_module"),

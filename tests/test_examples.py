@@ -64,3 +64,14 @@ def test_llama() -> None:
 def test_gptq() -> None:
     out = run(sys.executable, EXAMPLES / "gptq_brevitas.py")
     assert [line.split()[0] for line in out.splitlines()] == ["float", "rounded", "gptq"]
+
+
+def test_compile_lenet(tmp_path: Path) -> None:
+    out = run(sys.executable, EXAMPLES / "compile_lenet.py", tmp_path)
+    assert [line.split()[0] for line in out.splitlines()] == ["torch", "float", "w8a8", "w4a8"]
+    assert (tmp_path / "w4a8" / "liblenet.so").is_file()
+
+
+def test_own_pass() -> None:
+    exact, changed = run(sys.executable, EXAMPLES / "own_pass.py").splitlines()
+    assert float(changed.split()[1]) < 1e-6 < float(exact.split()[1])

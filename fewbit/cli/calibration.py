@@ -23,14 +23,21 @@ class CalibrationOptions:
     data: list[str] | None = None
     method: CalibrationMethod | None = None
     samples: int | None = None
+    keep_batch_norm: bool = False
 
     def quantize(self, program: Program, recipe: str | None) -> Program:
-        """The program quantized by the recipe; as it is without one."""
+        """The program quantized by the recipe; as it is without one.
+
+        Batch norms become part of layers first: what is deployed has none.
+        """
         from fewbit.quant.quantize import quantize
+        from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
         self._check(recipe)
         if recipe is None:
             return program
+        if not self.keep_batch_norm:
+            program = fold_batch_norm(program)
         return quantize(program, recipe, self._calibration(program, recipe))
 
     def _check(self, recipe: str | None) -> None:
@@ -43,7 +50,8 @@ class CalibrationOptions:
             raise UsageError(f"{option} needs data", hint="add --calibrate DATA")
 
     def _calibration(self, program: Program, recipe: str) -> Calibration | None:
-        from fewbit.quant.program_calibration import calibrate_program, schemes_of
+        from fewbit.quant.program_calibration import calibrate_program
+        from fewbit.quant.quantize import schemes_of
         from fewbit.quant.sample_data import NAMED
 
         schemes = schemes_of(program, recipe)

@@ -1,97 +1,213 @@
-"""`fewbit compile MODEL`: a model through the stages of the compiler, stopping where asked.
+"""`fewbit compile MODEL -t TARGET -o DIR`: an artifact, or the program after one of the stages.
 
-Stages: `graph`, the imported model with its module hierarchy; `mico`, quantized by the recipe;
-`linalg`, lowered to upstream MLIR. The text goes to standard output or to a file.
+Stages: `graph`, the imported model with its module hierarchy; then those of the target, from
+`mico`, quantized by the recipe, to `object`, shown as assembly. `--stop-after` prints the text of
+one of them, `--dump-ir` writes that of all, and `--insert-pass` runs a pass after one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewbit.cli.options import InputShape, ModelName, OptionalRecipe, parse_shapes
+from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.options import (
+    CalibrateData,
+    InputShape,
+    KeepBatchNorm,
+    ModelName,
+    OptionalMethod,
+    OptionalRecipe,
+    Samples,
+    parse_shapes,
+)
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.program import Program
+    from fewbit.runtime import Artifact
+
+BUILD = Path("build")
+"""The folder in which artifacts are put where no other is named."""
+
+WIDTH = 150
+"""Columns of the table where there is no terminal to ask."""
 
 
 class Stage(Enum):
     GRAPH = "graph"
     MICO = "mico"
+    KERNEL = "kernel"
     LINALG = "linalg"
+    MEMREF = "memref"
+    LOOPS = "loops"
+    LLVM = "llvm"
+    OBJECT = "object"
+
+
+SUFFIXES = {Stage.LLVM: ".ll", Stage.OBJECT: ".s"}
+"""Of files that are not MLIR."""
 
 
 def compile_model(
     model: ModelName,
-    stop_after: Annotated[
-        Stage | None, typer.Option("--stop-after", help="Print the program after this stage.")
-    ] = None,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--target", "-t", help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ..."
+        ),
+    ] = "cpu",
     recipe: OptionalRecipe = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write here, not on standard output.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder to write, build/NAME if not given; with --stop-after, a file.",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="What the library and its functions are called.")
+    ] = None,
+    stop_after: Annotated[
+        Stage | None,
+        typer.Option("--stop-after", help="Print the program after this stage, and end."),
     ] = None,
     dump_ir: Annotated[
-        Path | None, typer.Option("--dump-ir", help="Write the program after every stage.")
+        Path | None,
+        typer.Option("--dump-ir", help="Write the program after every stage into this folder."),
     ] = None,
+    insert_pass: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--insert-pass",
+            metavar="STAGE:PASS",
+            help="Run a pass after a stage: a name, or file.py:function. Repeatable.",
+        ),
+    ] = None,
+    blas: Annotated[
+        str | None,
+        typer.Option(
+            "--blas",
+            metavar="LIBRARY",
+            help="Multiply float matrices by this CBLAS library: openblas, mkl, blis, or a path.",
+        ),
+    ] = None,
+    integer_only: Annotated[
+        bool,
+        typer.Option("--integer-only", help="No floats between layers; for static recipes."),
+    ] = False,
     input_shape: InputShape = None,
+    calibrate: CalibrateData = None,
+    calibration_method: OptionalMethod = None,
+    samples: Samples = None,
+    keep_batch_norm: KeepBatchNorm = False,
 ) -> None:
-    """Import a model and take it through the compiler's stages."""
+    """Compile a model for a target, or take it to one of the compiler's stages."""
+    from fewbit.cli.insert_pass import parse_inserted
+    from fewbit.targets.compile import check_target, compile, lower, name_of
+    from fewbit.targets.cpu.cblas import find_blas
+
+    check_target(target)
+    find_blas(blas)
+    passes = parse_inserted(insert_pass or [])
+    start = perf_counter()
+    dump = _dump(dump_ir) if dump_ir is not None else None
+    name = name or name_of(model)
+    program = _imported(model, parse_shapes(input_shape), name)
+    if dump is not None:
+        dump("graph", program.text())
+    if stop_after is Stage.GRAPH:
+        _show(program.text(), output)
+        return
+    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
+    program = options.quantize(program, recipe)
+    if integer_only:
+        from fewbit.transforms.integer_only import integer_only as without_floats
+
+        program = without_floats(program, strict=True)
+    if stop_after is not None:
+        text = lower(
+            program, stop_after.value, target, name=name, passes=passes, watch=dump, blas=blas
+        )
+        _show(text, output)
+        return
+    folder = output or BUILD / _folder_name(name, target)
+    made = compile(program, target, folder, name=name, passes=passes, watch=dump, blas=blas)
+    _summarize(made, perf_counter() - start)
+
+
+def _imported(model: str, shapes: list[tuple[int, ...]] | None, name: str) -> Program:
+    from fewbit.frontends import import_model
+    from fewbit.progress import progress
+
+    zoo = model.startswith("zoo:")
+    if shapes and not zoo and ".py:" not in model:
+        raise UsageError(
+            "the sizes of this model's inputs are fixed already",
+            hint="--input-shape is for models that are traced: zoo:NAME and file.py:factory",
+        )
+    with progress(f"Importing {name}"):
+        if not zoo or not shapes:
+            return import_model(model, input_shapes=shapes)
+        from fewbit.models.registry import create
+
+        # By its name it would be traced with a dynamic batch.
+        return import_model(create(model.removeprefix("zoo:")), input_shapes=shapes)
+
+
+def _folder_name(name: str, target: str) -> str:
+    processor = target.partition(":")[2]
+    return f"{name}-{processor}" if processor else name
+
+
+def _dump(folder: Path) -> Callable[[str, str], None]:
+    """Writes a numbered file for each stage, after removing those of an earlier dump."""
     from fewbit.files import replacing_file
 
-    if stop_after is None:
-        raise UsageError(
-            "this version has no target to compile for",
-            hint="add --stop-after graph, mico or linalg; 'fewbit doctor' lists the targets",
-        )
-    stages = _stages(model, recipe, stop_after, parse_shapes(input_shape))
-    if dump_ir is not None:
-        dump_ir.mkdir(parents=True, exist_ok=True)
-        for i, (stage, program) in enumerate(stages):
-            with replacing_file(dump_ir / f"{i:02}-{stage.value}.mlir") as file:
-                file.write(program.encode())
-    text = stages[-1][1]
+    names = {s: f"{i:02}-{s.value}{SUFFIXES.get(s, '.mlir')}" for i, s in enumerate(Stage)}
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in names.values():
+        (folder / old).unlink(missing_ok=True)
+
+    def write(stage: str, text: str) -> None:
+        with replacing_file(folder / names[Stage(stage)]) as file:
+            file.write(text.encode())
+
+    return write
+
+
+def _show(text: str, output: Path | None) -> None:
+    from fewbit.files import replacing_file
+
     if output is None:
-        print(text, end="")
+        print(text, end="" if text.endswith("\n") else "\n")
         return
     with replacing_file(output) as file:
         file.write(text.encode())
 
 
-def _stages(
-    model: str, recipe: str | None, last: Stage, shapes: list[tuple[int, ...]] | None
-) -> list[tuple[Stage, str]]:
-    """The text of the program after each stage up to the last."""
-    from fewbit.frontends import import_model
-    from fewbit.quant.quantize import quantize
+def _summarize(artifact: Artifact, seconds: float) -> None:
+    from rich.console import Console
+    from rich.table import Table
 
-    program = import_model(model, input_shapes=shapes)
-    made = [(Stage.GRAPH, program.text())]
-    if last is Stage.GRAPH:
-        return made
-    if recipe is not None:
-        program = quantize(program, recipe)
-    made.append((Stage.MICO, program.text()))
-    if last is Stage.LINALG:
-        made.append((Stage.LINALG, _lowered(program)))
-    return made
-
-
-def _lowered(program: Program) -> str:
-    from xdsl.passes import PassPipeline
-    from xdsl.universe import Universe
-
-    from fewbit.ir.context import make_context
-    from fewbit.ir.text import print_module
-    from fewbit.ir.verify import verify
-    from fewbit.transforms.pipelines import LOWER_MICO
-
-    module = program.module.clone()
-    passes = Universe.get_multiverse().all_passes
-    for spec in LOWER_MICO:
-        PassPipeline.parse_spec(passes, spec).apply(make_context(), module)
-        verify(module, stage=spec)
-    return print_module(module)
+    manifest = artifact.manifest
+    arena = "depends on shapes" if manifest.arena_bytes is None else f"{manifest.arena_bytes:,} B"
+    title = f"{manifest.name}, {manifest.recipe or 'float'}, {manifest.target}"
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    for file in manifest.files:
+        path = artifact.folder / file
+        table.add_row(str(path), f"{path.stat().st_size:,} B")
+    table.add_section()
+    table.add_row("weights", f"{manifest.weight_bytes:,} B")
+    table.add_row("arena", arena)
+    table.add_row("time", f"{seconds:.1f} s")
+    console = Console()
+    Console(width=None if console.is_terminal else WIDTH).print(table)

@@ -11,6 +11,7 @@ from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
     InputShape,
+    KeepBatchNorm,
     ModelName,
     OptionalMethod,
     OptionalRecipe,
@@ -34,13 +35,14 @@ def inspect(
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
+    keep_batch_norm: KeepBatchNorm = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
 
     program = import_model(model, input_shapes=parse_shapes(input_shape))
-    options = CalibrationOptions(calibrate, calibration_method, samples)
+    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
     quantized = options.quantize(program, recipe)
     inputs = options.inputs(program)[0] if calibrate else made_up_inputs(program)
     layers = report_layers(quantized, inputs, None if recipe is None else program)

@@ -19,11 +19,13 @@ from typer.exceptions import TyperException
 import fewbit
 from fewbit import progress
 from fewbit.cli import compile, demo, doctor, export_dialect, inspect, quantize
+from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded
 from fewbit.errors import UsageError
 
 VERBS: dict[str, Callable[..., object]] = {
     "compile": compile.compile_model,
+    "run": run_verb.run_program,
     "quantize": quantize.quantize,
     "inspect": inspect.inspect,
     "demo": demo.demo,

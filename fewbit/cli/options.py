@@ -49,6 +49,13 @@ Samples = Annotated[
     typer.Option("--samples", min=1, help="How many samples to calibrate with; 128 if not given."),
 ]
 
+KeepBatchNorm = Annotated[
+    bool,
+    typer.Option(
+        "--keep-batch-norm", help="Do not fold batch norms into layers before quantizing."
+    ),
+]
+
 
 def parse_shapes(texts: list[str] | None) -> list[tuple[int, ...]] | None:
     from fewbit.frontends.input_shape import InputShape

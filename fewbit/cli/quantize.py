@@ -11,6 +11,7 @@ from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
     InputShape,
+    KeepBatchNorm,
     ModelName,
     OptionalMethod,
     RecipeName,
@@ -27,12 +28,13 @@ def quantize(
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
+    keep_batch_norm: KeepBatchNorm = False,
 ) -> None:
     """Import a model, quantize it by a recipe, and save the program."""
     from fewbit.frontends import import_model
     from fewbit.progress import say
 
-    options = CalibrationOptions(calibrate, calibration_method, samples)
+    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
     program = options.quantize(import_model(model, input_shapes=parse_shapes(input_shape)), recipe)
     program.save(output)
     say(f"{output}: {program.store.nbytes():,} bytes of weights")

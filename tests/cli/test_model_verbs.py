@@ -101,7 +101,8 @@ def test_stages_are_dumped(factory: Path, tmp_path: Path) -> None:
     assert sorted(p.name for p in ir.iterdir()) == [
         "00-graph.mlir",
         "01-mico.mlir",
-        "02-linalg.mlir",
+        "02-kernel.mlir",
+        "03-linalg.mlir",
     ]
     assert "!mico.int<4>" in (ir / "01-mico.mlir").read_text()
     lowered = out.read_text()
@@ -209,7 +210,7 @@ def test_inspect_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     ("argv", "status", "message"),
     [
         (["compile", "zoo:lenett", "--stop-after", "graph"], 2, "lenet"),
-        (["compile", "zoo:lenet"], 2, "no target"),
+        (["compile", "zoo:lenet", "-t", "tpu"], 2, "no target"),
         (["inspect", "missing.pt2"], 2, "there is no model"),
         (["inspect", "model.onnx"], 2, "ONNX"),
         (["inspect", "FILE:nothing"], 2, "there is no 'nothing'"),

@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 """GPTQ by brevitas on a CPU: what it found reaches the program, and is better than rounding."""
 
 from __future__ import annotations

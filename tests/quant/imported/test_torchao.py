@@ -1,4 +1,4 @@
-# pyright: basic
+# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 """Models that torchao has quantized, as torchao leaves them."""
 
 from __future__ import annotations

@@ -1,0 +1,87 @@
+"""`--insert-pass STAGE:PASS`: passes of the user's own, checked before any work begins.
+
+A pass is `file.py:function`, a function of the module; or a text, as `fewbit-opt` reads it
+while the program is ours and as `mlir-opt` does afterwards.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from fewbit.errors import PassError, Place, UsageError
+
+Pass = str | Callable[[Any], None]
+
+
+def parse_inserted(texts: Sequence[str]) -> dict[str, list[Pass]]:
+    """The passes by the stage that they follow, in the order given."""
+    inserted: dict[str, list[Pass]] = {}
+    for text in texts:
+        stage, colon, given = text.partition(":")
+        if not colon or not given:
+            raise UsageError(
+                f"'{text}' is not a stage with a pass",
+                hint="write --insert-pass linalg:canonicalize, or linalg:file.py:function",
+            )
+        inserted.setdefault(stage, []).extend(_passes(stage, given))
+    return inserted
+
+
+def _passes(stage: str, given: str) -> list[Pass]:
+    from fewbit.targets.cpu.compilation import OURS, STAGES
+
+    places = STAGES[: STAGES.index("loops") + 1]
+    if stage not in places:
+        raise UsageError(
+            f"no pass can be inserted after '{stage}'", hint=f"stages are {', '.join(places)}"
+        )
+    file, colon, function = given.rpartition(":")
+    if colon and file.endswith(".py"):
+        return [_function(Path(file), function)]
+    if stage not in OURS:
+        _check_upstream(given)
+        return [given]
+    from fewbit.cli.passes import available_passes, parse_passes
+
+    return [str(each.spec()) for each in parse_passes(given, available_passes())]
+
+
+def _function(path: Path, name: str) -> Callable[[Any], None]:
+    found: Any = getattr(_module(path), name, None)
+    if not callable(found):
+        place = Place(file=str(path))
+        raise UsageError(f"there is no function '{name}' in the file", place=place)
+    return cast(Callable[[Any], None], found)
+
+
+def _module(path: Path) -> object:
+    """The user's file, run as a module; its folder is where its imports are found."""
+    if not path.is_file():
+        raise UsageError(f"there is no file '{path}'")
+    loader = SourceFileLoader(path.stem, str(path))
+    module = ModuleType(path.stem)
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        loader.exec_module(module)
+    except Exception as e:
+        what = f"the file does not load: {type(e).__name__}: {e}"
+        raise UsageError(what, place=Place(file=str(path))) from e
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _check_upstream(pipeline: str) -> None:
+    """A wrong name would be noticed after minutes of work: try it on nothing."""
+    from fewbit.ir import bindings
+
+    upstream: Any = bindings
+    try:
+        upstream.run_upstream(upstream.parse_mlir("module {}"), pipeline)
+    except PassError as e:
+        raise UsageError(e.what, place=e.place, hint=e.hint) from e

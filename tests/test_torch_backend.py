@@ -1,0 +1,210 @@
+# pyright: basic
+"""`torch.compile(backend="fewbit")`: the same values as PyTorch, or PyTorch itself and a warning."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from fewbit import torch_backend
+from fewbit.errors import UsageError
+from fewbit.models.registry import create
+from fewbit.torch_backend import EagerWarning
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing compiled and nothing warned of yet."""
+    monkeypatch.setattr(torch_backend, "_warned", set())
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes of first inputs for which something was compiled."""
+    shapes: list[tuple[int, ...]] = []
+    original = torch_backend.Jit._compile
+
+    def record(self: Any, leaves: list[Any], structure: Any) -> Any:
+        version = original(self, leaves, structure)
+        shapes.append(tuple(leaves[0].shape))
+        return version
+
+    monkeypatch.setattr(torch_backend.Jit, "_compile", record)
+    return shapes
+
+
+def check(
+    model: Callable[..., Any], *inputs: Any, fast: Callable[..., Any] | None = None, **options: Any
+) -> Any:
+    """Both give the same; a warning is an error unless the caller expects it."""
+    if fast is None:
+        fast = torch.compile(model, backend="fewbit", **options)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(*inputs), model(*inputs), rtol=1e-4, atol=1e-5)
+    return fast
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_lenet(compiled: list[tuple[int, ...]]) -> None:
+    x = torch.randn(1, 1, 28, 28)
+    lenet = create("lenet")
+    fast = check(lenet, x)
+    check(lenet, x + 1, fast=fast)
+    assert compiled == [(1, 1, 28, 28)]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_transformer_of_any_size_is_compiled_once(
+    compiled: list[tuple[int, ...]],
+) -> None:
+    was = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+        fast = check(layer, torch.randn(2, 5, 16), dynamic=True)
+        check(layer, torch.randn(3, 7, 16), fast=fast)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(was)
+    assert compiled == [(2, 5, 16)]
+
+
+class Middle(nn.Module):
+    """An op that cannot be compiled, between two parts that can."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 3)
+        self.last = nn.Linear(3, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        values = torch.linalg.svd(self.first(x).relu())[1]
+        return self.last(values)
+
+
+def test_op_that_cannot_be_compiled_runs_in_torch(compiled: list[tuple[int, ...]]) -> None:
+    model = Middle()
+    with pytest.warns(EagerWarning, match=r"'aten\._linalg_svd\.default'"):
+        fast = check(model, torch.randn(5, 4))
+    assert compiled == [(5, 4), (3,)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EagerWarning)  # once is enough
+        check(model, torch.randn(5, 4), fast=fast)
+    assert compiled == [(5, 4), (3,)]
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_updates_in_place_of_intermediates() -> None:
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * 2
+        y.add_(1)
+        y[0] = 0
+        return y, y.sum()
+
+    check(f, torch.randn(3, 4))
+
+
+def test_updates_in_place_of_inputs_run_in_torch() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        return x * 2
+
+    x = torch.zeros(3)
+    with pytest.warns(EagerWarning, match="in place"):
+        y = torch.compile(f, backend="fewbit")(x)
+    assert x.tolist() == [1, 1, 1]
+    assert y.tolist() == [2, 2, 2]
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_several_outputs_and_such_as_are_no_tensors(dynamic: bool | None) -> None:
+    def f(x: torch.Tensor, k: int) -> dict[str, Any]:
+        y = x.exp()
+        return {"y": y, "same": y, "n": x.shape[0] * 3, "none": None, "k": k, "pair": (y + 1, "a")}
+
+    fast = torch.compile(f, backend="fewbit", dynamic=dynamic)
+    x = torch.randn(3, 4)
+    got, want = fast(x, 2), f(x, 2)
+    torch.testing.assert_close([got["y"], got["pair"][0]], [want["y"], want["pair"][0]])
+    assert got["same"] is got["y"]
+    assert (got["n"], got["none"], got["k"], got["pair"][1]) == (9, None, 2, "a")
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_views_of_inputs_stay_views() -> None:
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.view(-1), x.exp()
+
+    x = torch.zeros(2, 2)
+    view, _ = torch.compile(f, backend="fewbit")(x)
+    view.fill_(7)
+    assert x.tolist() == [[7, 7], [7, 7]]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_changed_weights_are_seen() -> None:
+    model = nn.Linear(4, 3)
+    x = torch.randn(2, 4)
+    fast = check(model, x)
+    with torch.no_grad():
+        model.weight.mul_(2)
+    check(model, x, fast=fast)
+    model.load_state_dict(nn.Linear(4, 3).state_dict())
+    check(model, x, fast=fast)
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_inference_mode() -> None:
+    with torch.inference_mode():
+        check(nn.Linear(4, 3), torch.randn(2, 4))
+
+
+def test_gradients_are_torchs() -> None:
+    model = nn.Linear(4, 3)
+    x = torch.randn(2, 4)
+    with pytest.warns(EagerWarning, match="no_grad"):
+        torch.compile(model, backend="fewbit")(x).sum().backward()
+    assert model.weight.grad is not None
+
+
+def test_batch_norm_in_training_keeps_its_statistics() -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+    twin = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))
+    twin.load_state_dict(model.state_dict())
+    x = torch.randn(8, 4)
+    with torch.no_grad(), pytest.warns(EagerWarning):
+        torch.compile(model, backend="fewbit")(x)
+    twin(x)
+    torch.testing.assert_close(model[1].running_mean, twin[1].running_mean)
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_recipe_as_an_option() -> None:
+    model = nn.Linear(64, 8)
+    x = torch.randn(2, 64)
+    fast = torch.compile(model, backend="fewbit", options={"recipe": "w4a8"})
+    with torch.no_grad():
+        error = (fast(x) - model(x)).abs().max()
+    assert 1e-4 < error < 0.5
+
+
+def test_unknown_option_is_an_error() -> None:
+    fast = torch.compile(nn.Linear(4, 3), backend="fewbit", options={"bits": 4})
+    with pytest.raises(Exception, match="there is no option 'bits'") as caught, torch.no_grad():
+        fast(torch.randn(2, 4))
+    assert isinstance(getattr(caught.value, "inner_exception", caught.value), UsageError)
+
+
+def test_torch_lists_the_backend() -> None:
+    assert "fewbit" in torch._dynamo.list_backends()
