@@ -148,9 +148,9 @@ def test_archives_are_read_without_noise(tmp_path: Path) -> None:
     archive = tmp_path / "net.pt2"
     exported = torch.export.export(torch.nn.Linear(8, 4), (torch.randn(2, 8),))
     torch.export.save(exported, archive)
-    assert outcome("compile", archive, "--stop-after", "graph") == (0, "")
+    assert outcome("-q", "compile", archive, "--stop-after", "graph") == (0, "")
     archive.write_bytes(b"not an archive")
-    status, shown = outcome("compile", archive, "--stop-after", "graph")
+    status, shown = outcome("-q", "compile", archive, "--stop-after", "graph")
     assert status == 1
     assert shown.startswith(f"error: {archive}: not an archive of torch.export")
     assert len(shown.splitlines()) == 2
@@ -158,7 +158,7 @@ def test_archives_are_read_without_noise(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_branch_on_data_is_one_error(factory: Path) -> None:
-    status, shown = outcome("inspect", f"{factory}:branching")
+    status, shown = outcome("-q", "inspect", f"{factory}:branching")
     assert status == 1
     assert len(shown.splitlines()) == 2
     assert "torch.cond" in shown
