@@ -58,7 +58,8 @@ def test_the_diff_is_what_the_command_prints(tmp_path: Path) -> None:
 def test_python_runs_and_prints_what_it_says(tmp_path: Path) -> None:
     first, code = blocks("python")
     run([sys.executable, "-c", first], tmp_path)
-    assert (tmp_path / "build" / "lenet" / "program.mlir").exists()
+    made = {path.name for path in (tmp_path / "build" / "lenet").iterdir()}
+    assert made == {"liblenet.so", "liblenet.a", "lenet.h", "manifest.json"}
     (tmp_path / "examples").unlink()
     assert run([sys.executable, "-c", code], tmp_path).strip() == code.rpartition("# ")[2].strip()
 

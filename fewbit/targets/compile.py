@@ -45,11 +45,11 @@ def compile(
 ) -> Artifact:
     """Compile a program, a PyTorch module or what a text names; `art(x)` then runs it.
 
-    `output` is the folder to write; without it, one that lasts as long as the artifact. `passes`
-    are run after the stages that they are given for: `{"linalg": ["my-pass"]}`. `blas` names a
-    library that multiplies matrices in place of our own kernels, such as "openblas". With a
-    `recipe`, batch norms become part of layers before these are quantized; `integer_only` leaves no
-    floats between layers of a static recipe.
+    `output` is the folder to write; without it, one that lasts as long as the artifact. A program
+    is called after it. `passes` are run after the stages that they are given for: `{"linalg":
+    ["my-pass"]}`. `blas` names a library that multiplies matrices in place of our own kernels, such
+    as "openblas". With a `recipe`, batch norms become part of layers before these are quantized;
+    `integer_only` leaves no floats between layers of a static recipe.
     """
     from fewbit.targets.cpu.cblas import find_blas
     from fewbit.targets.cpu.target import compile_cpu
@@ -57,7 +57,9 @@ def compile(
 
     check_target(target)
     library = find_blas(blas)
-    name = name or name_of(model)
+    name = name or (
+        Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
+    )
     with progress(f"Importing {name}"):
         program = _program(model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes)
     if integer_only:
