@@ -17,7 +17,6 @@ DTYPES = {
     "i32": "int32",
     "i16": "int16",
     "i8": "int8",
-    "u8": "uint8",
     "i1": "bool",
 }
 """Element types as MLIR spells them, and as torch does."""

@@ -27,6 +27,7 @@ from fewbit.targets.llvm import host_features
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64
+LARGEST_ARENA = 1 << 47
 
 DTYPES = {
     "f16": np.float16, "f32": np.float32, "f64": np.float64, "i1": np.bool_, "index": np.int64,
@@ -90,6 +91,8 @@ class NativeLibrary:
         return int(self._arena_bytes(ctypes.byref(inputs)))
 
     def _arena(self, size: int) -> int:
+        if size > LARGEST_ARENA:
+            raise ShapeError("inputs of this size need more memory than any machine has")
         memory: Array | None = getattr(self._local, "arena", None)
         if memory is None or memory.nbytes < size + ALIGNMENT:
             memory = np.empty(size + ALIGNMENT, np.uint8)

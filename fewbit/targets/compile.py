@@ -136,6 +136,12 @@ def _program(
 
 def _named(passes: Inserted | None) -> Inserted:
     """Passes of the caller's own, whose failures name them."""
+    for stage, given in (passes or {}).items():
+        if isinstance(given, str) or callable(given):
+            raise UsageError(
+                f"the passes after '{stage}' are one, not several",
+                hint=f"put it into a list: {{'{stage}': [...]}}",
+            )
     return {
         stage: [_reported(each) if callable(each) else each for each in given]
         for stage, given in (passes or {}).items()

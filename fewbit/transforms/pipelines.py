@@ -102,9 +102,10 @@ CPU_LOOPS: Final[tuple[str, ...]] = (
 )
 """Each function that holds a loop nest: affine loops, improved, then plain loops."""
 
+CPU_METADATA: Final[tuple[str, ...]] = ("expand-strided-metadata", "lower-affine")
+"""Views become arithmetic on offsets, sizes and strides."""
+
 CPU_LLVM: Final[tuple[str, ...]] = (
-    "expand-strided-metadata",
-    "lower-affine",
     "arith-expand",
     "convert-scf-to-cf",
     "convert-math-to-llvm",

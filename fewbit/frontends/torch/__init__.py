@@ -26,6 +26,7 @@ from fewbit.frontends.torch.capture import capture, decompose, quiet
 from fewbit.frontends.torch.emit import Emitted, emit_frame
 from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
 from fewbit.frontends.torch.islands import Islands, check_types
+from fewbit.frontends.torch.sizes import size_assertions
 from fewbit.frontends.torch.types import array_of, tensor_type, value_type
 from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
@@ -150,6 +151,7 @@ class _Import:
         values: dict[Node, SSAValue] = dict(zip(nodes, block.args, strict=True))
         for node, argument in values.items():
             argument.name_hint = node.name
+        block.add_ops(size_assertions(self.exported, values))
         arguments = [values[node] for node in model.inputs]
         call = graph.CallOp(ROOT, arguments, model.subgraph.function_type.outputs.data)
         block.add_op(call)

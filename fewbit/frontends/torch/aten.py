@@ -98,9 +98,14 @@ def layer(emitter: Emitter, op: type[mico.LayerOp], node: Node, *inputs: Any, **
     return emitter.add(made).results
 
 
+def is_layer_float(node: Any) -> bool:
+    """Layers compute in float32; those of float64 are left to torch-mlir."""
+    return is_float(node) and node.meta["val"].dtype != torch.float64
+
+
 @converts("linear")
 def linear(emitter: Emitter, node: Node, a: Arguments):
-    if len(shape_of(a["weight"])) != 2 or not is_float(a["input"]):
+    if len(shape_of(a["weight"])) != 2 or not is_layer_float(a["input"]):
         return None
     return layer(emitter, mico.BitLinearOp, node, a["input"], a["weight"], a["bias"])
 
@@ -112,7 +117,7 @@ def _pair(value: Any, rank: int) -> list[int]:
 
 def _convolution(emitter: Emitter, node: Node, a: Arguments, padding: list[int]):
     rank = len(shape_of(a["weight"])) - 2
-    if rank not in (1, 2) or not is_float(a["input"]):
+    if rank not in (1, 2) or not is_layer_float(a["input"]):
         return None
     if len(shape_of(a["input"])) != rank + 2:
         # torch-mlir crashes on these.
@@ -274,7 +279,7 @@ def adaptive_avg_pool(emitter: Emitter, node: Node, a: Arguments):
             f"{source_of(node)}",
             hint="choose an output size that divides the input",
         )
-    kernel = [size // out for size, out in zip(sizes, wanted, strict=True)]
+    kernel = [int(size) // out for size, out in zip(sizes, wanted, strict=True)]
     return layer(emitter, mico.AvgPool2dOp, node, a["self"], kernel_size=kernel)
 
 
@@ -289,7 +294,7 @@ def _reshape_to(given: Sequence[Any], wanted: Sequence[Any]) -> list[int] | None
     shape: list[int] = []
     for i, size in enumerate(wanted):
         if is_static(size):
-            shape.append(size)
+            shape.append(int(size))
         elif i < len(given) and not is_static(given[i]) and str(given[i]) == str(size):
             shape.append(0)
         else:

@@ -76,7 +76,12 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
         name = getattr(op, "_schema").name.removeprefix(aten.ATEN)  # noqa: B009
         if name in aten.CONVERTERS or name in KEPT:
             table.pop(op)
-    return program.run_decompositions(table)
+    decomposed = program.run_decompositions(table)
+    # What a tensor is was checked while tracing; its sizes are checked by the program.
+    for node in list(decomposed.graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            decomposed.graph.erase_node(node)
+    return decomposed
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from xdsl.ir import Attribute
 
 from fewbit.errors import UnsupportedError
 
+# Not uint8: linalg has no signs, and what torch-mlir makes of it computes with signed bytes.
 ELEMENTS: dict[torch.dtype, Attribute] = {
     torch.float32: f32,
     torch.float16: f16,
@@ -33,7 +34,6 @@ ELEMENTS: dict[torch.dtype, Attribute] = {
     torch.int32: i32,
     torch.int16: IntegerType(16),
     torch.int8: IntegerType(8),
-    torch.uint8: IntegerType(8),
     torch.bool: i1,
 }
 
@@ -53,11 +53,12 @@ def is_known(value: Any) -> bool:
 
 
 def is_static(size: Any) -> bool:
-    return isinstance(size, int)
+    """Whether a size is a number, or a symbol that the trace found to be one."""
+    return isinstance(size, int) or bool(size.node.expr.is_Integer)
 
 
 def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:
-    shape = [size if is_static(size) else DYNAMIC_INDEX for size in tensor.shape]
+    shape = [int(size) if is_static(size) else DYNAMIC_INDEX for size in tensor.shape]
     return TensorType(element_type(tensor.dtype), shape)
 
 

@@ -29,12 +29,71 @@ Place = tuple[SSAValue, int]
 def assert_sizes(entry: func.FuncOp) -> None:
     """Add assertions to the entry, in place."""
     block = entry.body.block
+    for op in list(block.ops):
+        if isinstance(op, tensor.ExtractSliceOp):
+            _assert_inside(op)
     if sum(_is_dynamic(argument) for argument in block.args) < 2:
         return
     for op in list(block.ops):
         for places in _equal_places(op):
             for a, b in pairwise(places):
                 _assert_equal(a, b, op)
+
+
+def _assert_inside(op: tensor.ExtractSliceOp) -> None:
+    """A slice must lie in a tensor whose size is not known."""
+    given = [
+        _values(static, dynamic)
+        for static, dynamic in (
+            (op.static_offsets.get_values(), op.offsets),
+            (op.static_sizes.get_values(), op.sizes),
+            (op.static_strides.get_values(), op.strides),
+        )
+    ]
+    for axis, extent in enumerate(_shape(op.source)):
+        offset, size, stride = (values[axis] for values in given)
+        if extent != DYNAMIC_INDEX or not all(map(_is_shape_arithmetic, (offset, size, stride))):
+            continue
+        made: list[Operation] = []
+
+        def value(number: int | SSAValue, made: list[Operation] = made) -> SSAValue:
+            if isinstance(number, SSAValue):
+                return number
+            made.append(constant := arith.ConstantOp(IntegerAttr(number, IndexType())))
+            return constant.result
+
+        steps = arith.SubiOp(value(size), value(1))
+        reach = arith.MuliOp(steps.result, value(stride))
+        last = arith.AddiOp(value(offset), reach.result)
+        dim = tensor.DimOp(op.source, value(axis))
+        below = arith.CmpiOp(last.result, dim.results[0], "slt")
+        begun = arith.CmpiOp(value(offset), value(0), "sge")
+        inside = arith.AndIOp(below.result, begun.result)
+        empty = arith.CmpiOp(value(size), value(0), "sle")
+        fits = arith.OrIOp(inside.result, empty.result)
+        made += [steps, reach, last, dim, below, begun, inside, empty, fits]
+        made.append(cf.AssertOp(fits.result, "a slice is not inside its tensor"))
+        for each in made:
+            each.location = op.location
+        Rewriter.insert_op(made, InsertPoint.before(op))
+
+
+def _values(static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[int | SSAValue]:
+    """Numbers, with values in place of those that are not known."""
+    values = iter(dynamic)
+    return [next(values) if number == DYNAMIC_INDEX else number for number in static]
+
+
+def _is_shape_arithmetic(value: int | SSAValue) -> bool:
+    """Whether a number is computed of sizes alone, not of what tensors contain."""
+    if isinstance(value, int):
+        return True
+    owner = value.owner
+    if isinstance(owner, tensor.DimOp | arith.ConstantOp):
+        return True
+    if not isinstance(owner, Operation) or owner.dialect_name() not in ("arith", "affine"):
+        return False
+    return all(map(_is_shape_arithmetic, owner.operands))
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

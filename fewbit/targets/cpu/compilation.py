@@ -45,11 +45,14 @@ from fewbit.targets.cpu.call_contractions import call_contractions
 from fewbit.targets.cpu.call_kernels import call_kernels
 from fewbit.targets.cpu.carry_in_place import carry_in_place
 from fewbit.targets.cpu.cblas import Cblas
+from fewbit.targets.cpu.collapse_loops import collapse_loops
+from fewbit.targets.cpu.guard_divisions import guard_divisions
 from fewbit.targets.cpu.interface import Interface, interface_ir, interface_of
 from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
 from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline_loops
 from fewbit.targets.cpu.plan_memory import Arena, measure_before_collapse, plan_memory
 from fewbit.targets.cpu.products import name_products, release_products
+from fewbit.targets.cpu.refuse_foreign import refuse_foreign
 from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.share_work import share_work
 from fewbit.targets.cpu.stubs import KernelCalls
@@ -63,6 +66,8 @@ ENTRY = "program.entry"
 STAGES = ("mico", "kernel", "linalg", "memref", "loops", "llvm", "object")
 OURS = ("mico", "kernel", "linalg")
 """Stages in which the program is held by xDSL; after them, by upstream's MLIR."""
+
+INSERTABLE = (*OURS, "memref", "loops")
 
 Inserted = Mapping[str, Sequence[str | Callable[[Any], None]]]
 """Passes to run after a stage, by its name."""
@@ -89,9 +94,10 @@ class Compilation:
 
     def __post_init__(self) -> None:
         for stage in self.inserted:
-            if stage not in STAGES:
+            if stage not in INSERTABLE:
                 raise UsageError(
-                    f"there is no stage '{stage}'", hint=f"stages are {', '.join(STAGES)}"
+                    f"no pass can be inserted after '{stage}'",
+                    hint=f"stages for passes are {', '.join(INSERTABLE)}",
                 )
         self.interface = interface_of(signature_of(self.program.module), self.name)
 
@@ -125,10 +131,8 @@ class Compilation:
             given(module)
         elif ours:
             self._run_ours((given,))
-        elif stage in ("memref", "loops"):
-            run_upstream(self.module, given)
         else:
-            raise UsageError(f"no pass can be inserted after {stage}")
+            run_upstream(self.module, given)
         self._verify(stage)
 
     def _verify(self, stage: str) -> None:
@@ -142,7 +146,11 @@ class Compilation:
         """Run passes of ours; the stage that they are part of is verified at its end."""
         known = Universe.get_multiverse().all_passes
         for spec in specs:
-            PassPipeline.parse_spec(known, spec).apply(make_context(), self.program.module)
+            try:
+                passes = PassPipeline.parse_spec(known, spec)
+            except ValueError as e:
+                raise UsageError(str(e), hint="'fewbit-opt --list-passes' lists them") from e
+            passes.apply(make_context(), self.program.module)
 
     def _run_upstream(self, specs: Sequence[str]) -> None:
         run_upstream(self.module, ",".join(specs))
@@ -178,6 +186,7 @@ class Compilation:
 
     def _memref(self) -> None:
         entry = self.entry
+        refuse_foreign(entry)
         # A name that no C name can meet.
         entry.properties["sym_name"] = StringAttr(ENTRY)
         self.shapes = shape_function(self.program.module, entry) if self.interface.dynamic else None
@@ -198,6 +207,7 @@ class Compilation:
         copies_to_linalg(self.module)
         measure_before_collapse(self.module, ENTRY)
         self._run_upstream(("func.func(linalg-generalize-named-ops)", "cse"))
+        collapse_loops(self.module, ENTRY)
         self.outlined = outline_loops(self.module, ENTRY)
         self.arena = plan_memory(self.module, ENTRY)
 
@@ -207,6 +217,8 @@ class Compilation:
         self._run_upstream(("canonicalize", "cse"))
 
     def _llvm(self) -> None:
+        self._run_upstream(pipelines.CPU_METADATA)
+        guard_divisions(self.module)
         self._run_upstream(pipelines.CPU_LLVM)
         loops = {each.name for each in self.outlined}
         distinct = {each.name for each in self.outlined if not each.overlaps}
@@ -214,6 +226,8 @@ class Compilation:
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes)
         self.llvm_texts = [text, public, *self.calls.texts()]
         if self.shapes is not None:
+            run_upstream(self.shapes, ",".join(pipelines.CPU_METADATA))
+            guard_divisions(self.shapes)
             run_upstream(self.shapes, ",".join(pipelines.CPU_LLVM))
             self.llvm_texts.append(for_older_llvm(to_llvm_ir(self.shapes)))
 

@@ -167,7 +167,7 @@ def _overlap(op: OpView, arguments: list[Value]) -> bool:
 
 def _loop_to_split(op: OpView) -> int | None:
     """The loop that threads share: the first that is long enough, of those that are parallel."""
-    kinds, sizes = _loop_kinds(op), _loop_sizes(op)
+    kinds, sizes = loop_kinds(op), _loop_sizes(op)
     known = [size for size in sizes if size is not None]
     total = 1
     for size in known:
@@ -185,7 +185,7 @@ def _loop_to_split(op: OpView) -> int | None:
     return max(parallel, key=lambda i: sizes[i] or 0)
 
 
-def _loop_kinds(op: OpView) -> list[str]:
+def loop_kinds(op: OpView) -> list[str]:
     text = str(op.operation.attributes["iterator_types"])
     return re.findall(r"iterator_type<(\w+)>", text)
 
@@ -194,7 +194,7 @@ def _loop_sizes(op: OpView) -> list[int | None]:
     """The number of iterations of each loop, where a plain dimension of an operand tells."""
     from torch_mlir import ir
 
-    kinds = _loop_kinds(op)
+    kinds = loop_kinds(op)
     sizes: list[int | None] = [None] * len(kinds)
     for map, value in zip(op.operation.attributes["indexing_maps"], op.operands, strict=False):
         if not isinstance(value.type, ir.MemRefType):

@@ -270,10 +270,44 @@ def _make_size_function(module: Module, function: Any, regions: list[Region]) ->
     block = made.add_entry_block()
     with ir.InsertionPoint(block):
         copies = _Copies(dict(zip(function.entry_block.arguments, block.arguments, strict=True)))
-        total = _constant(0)
+        total, about = _constant(0), _float(_constant(0))
         for region in regions:
-            total = _add(total, _mul(_constant(region.plan.peak), *map(copies.of, region.dims)))
-        func.ReturnOp([total])
+            dims = [copies.of(dim) for dim in region.dims]
+            total = _add(total, _mul(_constant(region.plan.peak), *dims))
+            about = _about(about, [_constant(region.plan.peak), *dims])
+        func.ReturnOp([_unless_too_large(total, about)])
+
+
+TOO_LARGE = 2**48
+"""Bytes that no machine has. Products of sizes may exceed 64 bits, and must not come back small."""
+
+
+def _float(value: Value) -> Value:
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), value).result
+    return arith.UIToFPOp(ir.F64Type.get(), integer).result
+
+
+def _about(total: Value, factors: list[Value]) -> Value:
+    """A sum with one product more, in floats, which do not wrap around."""
+    from torch_mlir.dialects import arith
+
+    product = _float(factors[0])
+    for factor in factors[1:]:
+        product = arith.MulFOp(product, _float(factor)).result
+    return arith.AddFOp(total, product).result
+
+
+def _unless_too_large(total: Value, about: Value) -> Value:
+    """The total, or all ones, which no allocation grants."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    limit = arith.ConstantOp(ir.F64Type.get(), float(TOO_LARGE)).result
+    large = arith.CmpFOp(arith.CmpFPredicate.OGT, about, limit).result
+    return arith.SelectOp(large, _constant(-TOO_LARGE), total).result
 
 
 def _use_arena(function: Any, regions: list[Region]) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 import torch
@@ -73,3 +75,49 @@ def test_a_lookup_stays_in_its_table() -> None:
     table = model.weight.detach().numpy()
     np.testing.assert_array_equal(art(np.array([3, 9])), table[[3, 9]])
     np.testing.assert_array_equal(art(np.array([-5, 10**12])), table[[0, 9]])
+
+
+class Function(nn.Module):
+    def __init__(self, function) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(x)
+
+
+@pytest.mark.parametrize(
+    ("function", "refused", "taken"),
+    [
+        (lambda x: x[:, :3] + 0, (3, 2, 6), (3, 3, 6)),
+        (lambda x: x[0] + x[1], (1, 4, 6), (2, 4, 6)),
+        (lambda x: x[:, 0] * 2, (2, 0, 6), (2, 1, 6)),
+    ],
+)
+def test_a_slice_must_lie_inside(function, refused: tuple, taken: tuple) -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    example = (torch.randn(3, 4, 6),)
+    model = Function(function)
+    art = fewbit.compile(model, example_inputs=example, dynamic_shapes=shapes, name="net")
+    np.testing.assert_array_equal(art(ones(*taken)), function(torch.ones(taken)).numpy())
+    with pytest.raises(ShapeError):
+        art(ones(*refused))
+
+
+def test_nothing_is_divided_by_an_empty_batch() -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    model = Function(lambda x: torch.stack([x, x * 2], 1))
+    example = (torch.randn(3, 4, 6),)
+    art = fewbit.compile(model, example_inputs=example, dynamic_shapes=shapes, name="net")
+    assert art(ones(2, 4, 6)).shape == (2, 2, 4, 6)
+    assert art(ones(0, 4, 6)).size == 0
+
+
+def test_memory_that_no_machine_has_is_an_error() -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    model = Function(lambda x: (x @ x.transpose(1, 2)).softmax(-1) @ x)
+    example = (torch.randn(3, 4, 6),)
+    art = fewbit.compile(model, example_inputs=example, dynamic_shapes=shapes, name="net")
+    inputs = art.runner._inputs()
+    inputs.x_dim0 = inputs.x_dim1 = 1 << 30
+    assert art.runner._arena_bytes(ctypes.byref(inputs)) > 1 << 60

@@ -1,0 +1,78 @@
+# pyright: basic
+"""What a trace found out about dynamic sizes, as assertions of the program.
+
+`torch.export` gives each dynamic size a symbol and a range: the one that was asked for, or what the
+model needs, such as three columns to take three of. Sizes of one symbol are equal. Torch takes a
+lower bound of 2 for the habit of its tracer that it is, not for a limit, and so do we.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import Node
+from xdsl.dialects import arith, cf, tensor
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from fewbit.frontends.torch.types import is_static
+
+HABIT = 2
+
+
+def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) -> list[Operation]:
+    """Ops that check the sizes of inputs."""
+    made: list[Operation] = []
+    first: dict[str, SSAValue] = {}
+    for node, value in values.items():
+        traced = node.meta["val"]
+        if not isinstance(traced, torch.Tensor):
+            continue
+        for axis, size in enumerate(traced.shape):
+            if is_static(size):
+                continue
+            expr = cast(torch.SymInt, size).node.expr
+            dim = _dim(value, axis, made)
+            where = f"size {axis} of '{node.name}'"
+            if str(expr) in first:
+                _check(dim, "eq", first[str(expr)], f"{where} differs from another", made)
+                continue
+            first[str(expr)] = dim
+            _check_range(dim, exported.range_constraints.get(expr), where, made)
+    # A lone size that nothing is known of needs no code.
+    return made if any(isinstance(op, cf.AssertOp) for op in made) else []
+
+
+def _check_range(dim: SSAValue, limits: Any, where: str, made: list[Operation]) -> None:
+    if limits is None:
+        return
+    low, high = _integer(limits.lower), _integer(limits.upper)
+    if low is not None and low > HABIT:
+        _check(dim, "sge", _number(low, made), f"{where} must be at least {low}", made)
+    if high is not None:
+        _check(dim, "sle", _number(high, made), f"{where} must be at most {high}", made)
+
+
+def _integer(bound: Any) -> int | None:
+    """A bound; None where there is none."""
+    number = float(bound)
+    return None if math.isinf(number) or number >= 2**62 else int(number)
+
+
+def _dim(value: SSAValue, axis: int, made: list[Operation]) -> SSAValue:
+    made.append(op := tensor.DimOp(value, _number(axis, made)))
+    return op.results[0]
+
+
+def _number(value: int, made: list[Operation]) -> SSAValue:
+    made.append(op := arith.ConstantOp(IntegerAttr(value, IndexType())))
+    return op.result
+
+
+def _check(a: SSAValue, how: str, b: SSAValue, message: str, made: list[Operation]) -> None:
+    made.append(compared := arith.CmpiOp(a, b, how))
+    made.append(cf.AssertOp(compared.result, message))

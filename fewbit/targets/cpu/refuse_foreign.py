@@ -1,0 +1,25 @@
+"""Ops that the target cannot lower are refused before it begins, all of them at once."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+
+from fewbit.errors import UnsupportedError
+from fewbit.ir.locations import place_of
+
+LOWERED = frozenset((
+    "arith", "affine", "bufferization", "builtin", "cf", "complex", "func", "index", "linalg",
+    "math", "memref", "mico", "scf", "tensor", "vector",
+))  # fmt: skip
+
+
+def refuse_foreign(entry: func.FuncOp) -> None:
+    """Raise where ops of other dialects than those that are lowered are left."""
+    foreign = [op for op in entry.walk() if op.name.partition(".")[0] not in LOWERED]
+    if not foreign:
+        return
+    listed = dict.fromkeys(f"{op.name} ({place_of(op)})" for op in foreign)
+    raise UnsupportedError(
+        f"this target has no code for {', '.join(listed)}",
+        hint="the interpreter may run it: program.run(...)",
+    )
