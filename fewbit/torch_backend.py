@@ -3,8 +3,9 @@
 
 Dynamo hands over graphs of torch functions. Each is compiled by `fewbit.jit` when it is first
 called: parameters and buffers become constants, and are compared at every call, so that changed
-weights compile again. An op that cannot be compiled runs in PyTorch, with a warning that names it,
-and the parts before and behind it are compiled. Where gradients are needed, all runs in PyTorch.
+weights compile again (torch keeps no count of writes through `.data`, which are not seen). An op
+that cannot be compiled runs in PyTorch, with a warning that names it, and the parts before and
+behind it are compiled. Where gradients are needed, all runs in PyTorch.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from torch.fx.passes.split_module import split_module
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fewbit.errors import Error, UsageError
+from fewbit.quant.recipe import Recipe
 from fewbit.runtime.jit import Jit
+from fewbit.runtime.native import check_threads
 
 OPTIONS = ("recipe", "calibration", "passes", "threads")
 """What `torch.compile(..., options={...})` may set; as for `fewbit.jit`."""
@@ -46,7 +49,12 @@ def fewbit(
         if name not in OPTIONS:
             hint = f"options of the backend are {', '.join(OPTIONS)}"
             raise UsageError(f"there is no option '{name}'", hint=hint)
-    return Subgraph(graph_module, dict(options or {}))
+    given = dict(options or {})
+    if given.get("recipe") is not None:
+        given["recipe"] = Recipe.of(given["recipe"])
+    if "threads" in given:
+        check_threads(given["threads"])
+    return Subgraph(graph_module, given)
 
 
 class Subgraph:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from fewbit import torch_backend
-from fewbit.errors import UsageError
+from fewbit.errors import Error, UsageError
 from fewbit.models.registry import create
 from fewbit.torch_backend import EagerWarning
 
@@ -204,6 +204,14 @@ def test_unknown_option_is_an_error() -> None:
     with pytest.raises(Exception, match="there is no option 'bits'") as caught, torch.no_grad():
         fast(torch.randn(2, 4))
     assert isinstance(getattr(caught.value, "inner_exception", caught.value), UsageError)
+
+
+@pytest.mark.parametrize("options", [{"recipe": "w99a8"}, {"threads": 0}])
+def test_a_wrong_value_is_an_error(options: dict[str, Any]) -> None:
+    fast = torch.compile(nn.Linear(4, 3), backend="fewbit", options=options)
+    with pytest.raises(Exception, match=r"99 bits|0 threads") as caught, torch.no_grad():
+        fast(torch.randn(2, 4))
+    assert isinstance(getattr(caught.value, "inner_exception", caught.value), Error)
 
 
 def test_torch_lists_the_backend() -> None:

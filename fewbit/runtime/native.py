@@ -69,7 +69,7 @@ class NativeLibrary:
         It reads the arrays as they are at each call, if they are contiguous, and overwrites its
         outputs.
         """
-        count = _check_threads(self.threads if threads is None else threads)
+        count = check_threads(self.threads if threads is None else threads)
         given = _check(arrays, self.manifest.inputs)
         inputs, outputs = self._inputs(), self._outputs()
         _fill(inputs, self.manifest.inputs, given)
@@ -152,7 +152,7 @@ def _runs_here(manifest: Manifest) -> bool:
     return {name[1:] for name in needed if name.startswith("+")} <= host_features()
 
 
-def _check_threads(count: int) -> int:
+def check_threads(count: int) -> int:
     try:
         count = operator.index(count)
     except TypeError:
