@@ -1,0 +1,79 @@
+# pyright: basic
+"""Products among linalg ops: which become calls, and that they compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.export import Dim
+
+import fewbit
+from fewbit.targets.compile import lower
+
+
+class Of(nn.Module):
+    def __init__(self, function: Callable) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return self.function(a, b)
+
+
+CASES = {
+    "matrices": (torch.matmul, (17, 33), (33, 19)),
+    "transposed": (lambda a, b: a @ b.T, (17, 33), (19, 33)),
+    "batches": (torch.matmul, (3, 9, 16), (3, 16, 21)),
+    "heads": (lambda a, b: a @ b.transpose(-1, -2), (2, 3, 7, 16), (2, 3, 11, 16)),
+    "one matrix for all": (torch.matmul, (2, 5, 16), (16, 20)),
+    "einsum": (lambda a, b: torch.einsum("bik,kj->bij", a, b), (2, 9, 16), (16, 12)),
+    "a row": (torch.matmul, (1, 40), (40, 50)),
+    "accumulated": (lambda a, b: torch.addmm(torch.ones(17, 19), a, b), (17, 33), (33, 19)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_products(case: str, threads: int) -> None:
+    function, first, second = CASES[case]
+    torch.manual_seed(0)
+    a, b = torch.randn(first), torch.randn(second)
+    art = fewbit.compile(Of(function), example_inputs=(a, b), name="net")
+    found = art(a.numpy(), b.numpy(), threads=threads)
+    np.testing.assert_allclose(found, function(a, b), atol=2e-5)
+
+
+def test_sizes_that_only_a_run_knows() -> None:
+    rows, depth, columns = (Dim(name, min=2, max=64) for name in ("rows", "depth", "columns"))
+    shapes = ({0: rows, 1: depth}, {0: depth, 1: columns})
+    model = Of(torch.matmul)
+    art = fewbit.compile(
+        model, example_inputs=(torch.randn(4, 5), torch.randn(5, 6)), dynamic_shapes=shapes,
+        name="net",
+    )  # fmt: skip
+    for m, k, n in ((2, 3, 5), (31, 33, 47)):
+        a, b = torch.randn(m, k), torch.randn(k, n)
+        np.testing.assert_allclose(art(a.numpy(), b.numpy()), a @ b, atol=2e-5)
+
+
+def test_attention_has_no_loops_of_products() -> None:
+    class Attention(nn.Module):
+        def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            return nn.functional.scaled_dot_product_attention(q, k, v)
+
+    q, k, v = (torch.randn(1, 2, 9, 16) for _ in range(3))
+    program = fewbit.import_model(Attention(), (q, k, v))
+    assert lower(program, "linalg").count("call @kernel.") == 4
+    found = fewbit.compile(program, name="net")(q.numpy(), k.numpy(), v.numpy())
+    np.testing.assert_allclose(found, Attention()(q, k, v), atol=1e-5)
+
+
+def test_integers_stay_loops() -> None:
+    a, b = torch.randint(-9, 9, (17, 33)), torch.randint(-9, 9, (33, 19))
+    program = fewbit.import_model(Of(torch.matmul), (a, b))
+    assert "call @kernel." not in lower(program, "linalg")
+    np.testing.assert_array_equal(fewbit.compile(program, name="net")(a.numpy(), b.numpy()), a @ b)
