@@ -9,6 +9,7 @@ from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
 from fewbit.kernels.matmul import Matmul
 from fewbit.kernels.pack import PackB
+from fewbit.kernels.quantize_rows import QuantizeRows
 
 __all__ = [
     "Conv2d",
@@ -20,5 +21,6 @@ __all__ = [
     "Kernel",
     "Matmul",
     "PackB",
+    "QuantizeRows",
     "module_text",
 ]

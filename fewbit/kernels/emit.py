@@ -61,6 +61,9 @@ class Value:
     def __xor__(self, other: Value) -> Value:
         return self.function.set(self.type, f"xor {self.type} {self}, {other}")
 
+    def __or__(self, other: Value) -> Value:
+        return self.function.set(self.type, f"or {self.type} {self}, {other}")
+
     def _compare(self, predicate: str, other: Value | int) -> Value:
         result = "i1" if self.type[0] != "<" else f"{self.type.split(' x ')[0]} x i1>"
         return self.function.set(result, f"icmp {predicate} {self.type} {self}, {other}")

@@ -69,23 +69,15 @@ def places(
     with f.loop(first, last) as over_panels:
         column, vectors = panels.at(f, over_panels.index)
         width = vectors * isa.lanes
-        highest = f.integer(tallest)
-        for v in range(1, isa.tile_vectors + 1):
-            highest = f.select(vectors.equals(v), min(tallest, isa.tile_rows(v)), highest)
+        highest = highest_tile(f, vectors, tallest)
         follows = over_panels.index + 1 < last
         next_column, next_vectors = panels.at(f, f.select(follows, over_panels.index + 1, first))
         next_k = f.select(follows, w.k_first, w.k_first + w.steps)
         next_panel = w.panel(f, next_column, next_vectors * isa.lanes, next_k)
         panel = w.panel(f, column, width, w.k_first)
-        tiles = f.ceiling(rows, highest)
-        least = rows // tiles
-        higher = rows - least * tiles
-        with f.loop(0, tiles, carried=[f.integer(0)]) as loop:
-            (row,) = loop.carried
-            height = f.select(loop.index < higher, least + 1, least)
-            loop.carry(row + height)
-            covers = loop.index * LINE < width * w.cell
-            part = f.at(next_panel, loop.index * w.steps * LINE, "i8")
+        with heights(f, rows, highest) as (number, row, height):
+            covers = number * LINE < width * w.cell
+            part = f.at(next_panel, number * w.steps * LINE, "i8")
             yield Place(
                 row,
                 height,
@@ -96,6 +88,29 @@ def places(
                 panel,
                 f.select(covers, part, panel),
             )
+
+
+def highest_tile(f: Function, vectors: Value, tallest: int) -> Value:
+    """Rows of the highest tile that is so many vectors wide."""
+    highest = f.integer(tallest)
+    for v in range(1, f.isa.tile_vectors + 1):
+        highest = f.select(vectors.equals(v), min(tallest, f.isa.tile_rows(v)), highest)
+    return highest
+
+
+@contextmanager
+def heights(
+    f: Function, rows: Value, highest: Value | int
+) -> Generator[tuple[Value, Value, Value]]:
+    """Rows in tiles about equally high: each tile's number, first row and height."""
+    tiles = f.ceiling(rows, highest)
+    least = rows // tiles
+    higher = rows - least * tiles
+    with f.loop(0, tiles, carried=[f.integer(0)]) as loop:
+        (row,) = loop.carried
+        height = f.select(loop.index < higher, least + 1, least)
+        loop.carry(row + height)
+        yield loop.index, row, height
 
 
 def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:

@@ -23,6 +23,7 @@ from fewbit.kernels import (
     Isa,
     Matmul,
     PackB,
+    QuantizeRows,
     module_text,
 )
 from fewbit.kernels.integer.output import ELEMENT, Output
@@ -83,6 +84,45 @@ def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
     signatures = {kernel.symbol: INTEGER_SIGNATURES[type(kernel)] for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
+
+
+@cache
+def compiled_few_bits(isa: Isa) -> dict[str, Call]:
+    """Kernels for weights of fewer than 8 bits, compiled once, by their symbols."""
+    signatures: dict[str, str] = {}
+    kernels = [
+        kind(isa, output, bits)
+        for kind in (IntegerMatmul, IntegerConv2d)
+        for output in ELEMENT
+        for bits in range(1, 8)
+    ]
+    for kernel in kernels:
+        signatures[kernel.symbol] = INTEGER_SIGNATURES[type(kernel)]
+    return load(module_text(kernels, isa), isa, signatures)
+
+
+@cache
+def compiled_groups(isa: Isa) -> dict[int, Call]:
+    """Products with scales for groups, compiled once, by the bits of their weights."""
+    kernels = [IntegerMatmul(isa, "f32", bits, True) for bits in range(1, 9)]
+    signatures = {kernel.symbol: "pippippppiiiiiffii" for kernel in kernels}
+    calls = load(module_text(kernels, isa), isa, signatures)
+    return {kernel.bits: calls[kernel.symbol] for kernel in kernels}
+
+
+@cache
+def compiled_quantization(isa: Isa) -> dict[int, Call]:
+    """Quantization of rows, compiled once, by width."""
+    kernels = [QuantizeRows(isa, bits) for bits in range(3, 9)]
+    calls = load(module_text(kernels, isa), isa, {k.symbol: "pipipiiii" for k in kernels})
+    return {kernel.bits: calls[kernel.symbol] for kernel in kernels}
+
+
+def integer_call(kernel: IntegerMatmul | IntegerConv2d | IntegerDepthwise) -> Call:
+    """A kernel on integers, compiled with all others."""
+    if isinstance(kernel, IntegerDepthwise) or kernel.bits == 8:
+        return compiled_integer(kernel.isa)[type(kernel), kernel.output]
+    return compiled_few_bits(kernel.isa)[kernel.symbol]
 
 
 def guarded(array: NDArray[Number]) -> NDArray[Number]:

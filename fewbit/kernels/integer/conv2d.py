@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from fewbit.kernels.emit import MOST_DEPTH, Function
 from fewbit.kernels.image import Sizes
+from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.gather import ROOM, gather, gathers, is_gathered
 from fewbit.kernels.integer.output import ELEMENT, Output
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
-from fewbit.kernels.integer.sweep import Rows, sweep
+from fewbit.kernels.integer.sweep import Rows, sweep_of
 from fewbit.kernels.integer.tile import TALLEST
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
@@ -35,19 +36,22 @@ class IntegerConv2d(Kernel):
     """A convolution of any kernel, stride, dilation and padding."""
 
     output: Output = "f32"
+    bits: int = 8
+    """Of the weight, as it is stored; ternary ones have 2."""
 
     @property
     def symbol(self) -> str:
-        return f"fewbit_conv2d_i8_{self.output}"
+        return f"fewbit_conv2d_{Fields(self.isa, self.bits).name}_{self.output}"
 
     def pack(self, weight: Bytes) -> Bytes:
         """The weight [oc, c, kh, kw] of one group, in panels."""
         oc, c, kh, kw = weight.shape
         taps, depth = self._taps(c, kh, kw)
-        return pack_taps(weight.transpose(2, 3, 1, 0).reshape(taps, depth, oc), self.isa)
+        steps = weight.transpose(2, 3, 1, 0).reshape(taps, depth, oc)
+        return pack_taps(steps, self.isa, self.bits)
 
     def unpack(self, packed: Bytes, oc: int, c: int, kh: int, kw: int) -> Bytes:
-        taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, self.isa)
+        taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, self.isa, self.bits)
         return taps.reshape(kh, kw, c, oc).transpose(3, 2, 0, 1)
 
     def _taps(self, c: int, kh: int, kw: int) -> tuple[int, int]:
@@ -60,8 +64,8 @@ class IntegerConv2d(Kernel):
         s = Sizes.load(f, sizes)
         m = s.batch * s.oh * s.ow
         row_first, row_last, first, last = share(f, m, s.oc, thread, threads)
-        step, few = self.isa.step, TALLEST
-        here = Rows.make(f)
+        fields, step, few = Fields(self.isa, self.bits), self.isa.step, TALLEST
+        here = Rows.make(f, fields, BLOCK_ROWS)
         places = f.array("i64", 3 * PLACES)
         table = f.array("ptr", TABLE + GROUP)
         room = f.array("i8", ROOM + 64)
@@ -69,8 +73,9 @@ class IntegerConv2d(Kernel):
         gathered = gathers(f, s)
         taps = f.select(gathered, 1, s.kh * s.kw)
         c = f.select(gathered, s.kh * s.kw * s.c, s.c)
-        steps = f.ceiling(c, step)
-        depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), step) * step
+        unit = fields.unit
+        runs = f.ceiling(c, unit)
+        depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
         tap_step = f.ceiling(taps, f.ceiling(taps, TABLE // few))
         tap_step = f.select(c <= depth_step, tap_step, 1)
         whole = (taps <= tap_step) & (c <= depth_step)
@@ -108,14 +113,14 @@ class IntegerConv2d(Kernel):
                     here.add(f, table, rows, tap_count, enough)
                     ends = (taps <= tap + tap_count) & (c <= channel + depth)
                     f.call(
-                        sweep(self.isa, self.output),
+                        sweep_of(self.isa, self.output, self.bits),
                         table,
                         rows,
                         tap_count,
                         enough,
                         w,
-                        tap * steps + channel // step,
-                        taps * steps,
+                        tap * runs + channel // unit,
+                        taps * runs,
                         f.select((tap + channel).equals(0), 1, 0),
                         f.select(ends, 1, 0),
                         here.offsets,

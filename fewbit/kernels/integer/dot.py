@@ -2,11 +2,11 @@
 
 `vnni` multiplies four unsigned bytes with four signed ones and adds all to a sum. Weights are the
 unsigned ones, stored as w + 128, so a sum is too large by 128 times the sum of its row; `offsets`
-gives that, once for a row and all its columns. `madd` widens to 16 bits and multiplies two at
+gives that, once for a row and all its columns. Weights of fewer bits are unsigned everywhere, by a
+smaller bias. `madd` widens to 16 bits and multiplies two at
 once. Elsewhere a product is a product of 32-bit numbers.
 
-A step of a sum is `isa.step` numbers of a row, and for each column as many weights. `weights` is
-the one place that knows how a panel holds them.
+A step of a sum is `isa.step` numbers of a row, and for each column as many weights.
 """
 
 from __future__ import annotations
@@ -25,12 +25,8 @@ CHUNK = 64
 
 
 def weights(f: Function, w: Value, v: int) -> Value:
-    """Vector v of one step of a panel, as `multiply` wants it."""
-    lanes = f.isa.lanes * f.isa.step
-    packed = f.load(f"<{lanes} x i8>", w, v)
-    if f.isa.dot == "vnni":
-        return packed
-    return f.convert("sext", packed, "i16" if f.isa.dot == "madd" else "i32")
+    """Vector v of a panel."""
+    return f.load(f"<{f.isa.lanes * f.isa.step} x i8>", w, v)
 
 
 def numbers(f: Function, row: Value, at: Value) -> Value:
@@ -52,14 +48,18 @@ def multiply(f: Function, x: Value, w: Value, total: Value) -> Value:
     return total + x * w
 
 
-def dot(f: Function, rows: Sequence[Value], w: Value, at: Value, sums: Sums) -> Sums:
-    """One step of all sums of a tile: this is the inner loop."""
-    loaded = [weights(f, w, v) for v in range(len(sums[0]))]
+def dot(f: Function, rows: Sequence[Value], w: Sequence[Value], at: Value, sums: Sums) -> Sums:
+    """One step of all sums of a tile, with a vector of weights for each column of them."""
+    wide = w if f.isa.dot == "vnni" else [_sign_extended(f, v) for v in w]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
         x = numbers(f, row, at)
-        done.append([multiply(f, x, w, t) for w, t in zip(loaded, totals, strict=True)])
+        done.append([multiply(f, x, v, t) for v, t in zip(wide, totals, strict=True)])
     return done
+
+
+def _sign_extended(f: Function, w: Value) -> Value:
+    return f.convert("sext", w, "i16" if f.isa.dot == "madd" else "i32")
 
 
 def widened(f: Function, w: Value) -> Value:
@@ -81,30 +81,49 @@ def multiply_lanes(f: Function, x: Value, w: Value, total: Value) -> Value:
 
 
 @cache
-def offsets(isa: Isa) -> Function:
-    """Subtract 128 times the sum of each row of a table from its offset."""
+def offsets(isa: Isa, bias: int) -> Function:
+    """Subtract the bias times the sum of each row of a table from its offset."""
     f = Function(
         isa,
-        "fewbit_offsets_i8",
-        "ptr table, i64 rows, i64 taps, i64 depth, ptr offsets",
+        f"fewbit_offsets_i8_{bias}",
+        "ptr table, i64 rows, i64 taps, i64 from, i64 depth, ptr offsets",
     )
-    table, rows, taps, depth, to = f.parameters
-    kind, total = f"<{CHUNK} x i8>", f"<{isa.lanes} x i32>"
-    many = f.broadcast(Value(f, "i8", str(BIAS)), CHUNK)
-    whole = (depth - 1) // CHUNK * CHUNK
-    rest = f.bits(f.set("i64", f"lshr i64 -1, {whole + CHUNK - depth}"), f"<{CHUNK} x i1>")
+    table, rows, taps, first, depth, to = f.parameters
+    add_up = _add_quads if isa.dot == "vnni" else _add_lanes
     with f.loop(0, rows) as loop:
-        with f.loop(0, taps, carried=[f.zero(total)]) as over_taps:
+        with f.loop(0, taps, carried=[f.zero(f"<{isa.lanes} x i32>")]) as over_taps:
             row = f.load("ptr", table, over_taps.index * rows + loop.index)
-            with f.loop(0, whole, CHUNK, carried=over_taps.carried) as along:
-                x = f.load(kind, f.at(row, along.index, "i8"))
-                along.carry(multiply(f, x, many, along.carried[0]))
-            x = f.load_part(f.at(row, whole, "i8"), rest, "i8")
-            over_taps.carry(multiply(f, x, many, along.results[0]))
+            over_taps.carry(add_up(f, f.at(row, first, "i8"), depth, bias, over_taps.carried[0]))
         (lanes,) = over_taps.results
         spent = f.processor_call(f"vector.reduce.add.v{isa.lanes}i32", "i32", lanes)
         f.store(f.load("i32", to, loop.index) - spent, to, loop.index)
     return f
+
+
+def _add_quads(f: Function, row: Value, depth: Value, bias: int, total: Value) -> Value:
+    many = f.broadcast(Value(f, "i8", str(bias)), CHUNK)
+    whole = (depth - 1) // CHUNK * CHUNK
+    rest = f.bits(f.set("i64", f"lshr i64 -1, {whole + CHUNK - depth}"), f"<{CHUNK} x i1>")
+    with f.loop(0, whole, CHUNK, carried=[total]) as along:
+        x = f.load(f"<{CHUNK} x i8>", f.at(row, along.index, "i8"))
+        along.carry(multiply(f, x, many, along.carried[0]))
+    x = f.load_part(f.at(row, whole, "i8"), rest, "i8")
+    return multiply(f, x, many, along.results[0])
+
+
+def _add_lanes(f: Function, row: Value, depth: Value, bias: int, total: Value) -> Value:
+    """Whole vectors, and then what is left, number by number."""
+    lanes = f.isa.lanes
+    many, whole = f.broadcast(Value(f, "i32", str(bias))), depth // lanes * lanes
+    with f.loop(0, whole, lanes, carried=[total]) as along:
+        x = f.convert("sext", f.load(f"<{lanes} x i8>", f.at(row, along.index, "i8")), "i32")
+        along.carry(along.carried[0] + x * many)
+    with f.loop(whole, depth, carried=along.results) as rest:
+        x = f.convert("sext", f.load("i8", f.at(row, rest.index, "i8")), "i32")
+        alone = f.zero(total.type)
+        x = f.set(total.type, f"insertelement {total.type} {alone}, i32 {x * bias}, i64 0")
+        rest.carry(rest.carried[0] + x)
+    return rest.results[0]
 
 
 _MADD = {128: "x86.sse2.pmadd.wd", 256: "x86.avx2.pmadd.wd", 512: "x86.avx512.pmaddw.d.512"}

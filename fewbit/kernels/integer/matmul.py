@@ -4,18 +4,27 @@
                             ptr w_scale, ptr bias, ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k,
                             float lo, float hi, i64 thread, i64 threads)
 
-`output.py` says what y is.
+`output.py` says what y is. With scales for groups (`grouped`), k is `groups` groups of numbers, and
+w_scale is in panels, by `pack_scale`:
+
+    y = clamp(Σ (sum of group · x_scale · w_scale[n, group]) + bias + add, lo, hi)
+
+    void fewbit_matmul_*_groups_f32(the same, with i64 groups after k)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fewbit.errors import UnsupportedError
 from fewbit.kernels.emit import Function
+from fewbit.kernels.integer.few_bits import MOST_ROWS
+from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import ELEMENT, Output
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
-from fewbit.kernels.integer.sweep import Rows, sweep
-from fewbit.kernels.kernel import Bytes, Kernel
+from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
+from fewbit.kernels.kernel import Bytes, Floats, Kernel
+from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 
 
@@ -24,55 +33,90 @@ class IntegerMatmul(Kernel):
     """A product of bytes with a weight in panels."""
 
     output: Output = "f32"
+    bits: int = 8
+    """Of the weight, as it is stored; ternary ones have 2."""
+    grouped: bool = False
+    """Whether the weight has scales for groups along k; outputs are floats then."""
 
     @property
     def symbol(self) -> str:
-        return f"fewbit_matmul_i8_{self.output}"
+        name = Fields(self.isa, self.bits).name
+        return f"fewbit_matmul_{name}_{'groups_' if self.grouped else ''}{self.output}"
 
-    def pack(self, weight: Bytes) -> Bytes:
+    def pack(self, weight: Bytes, groups: int = 1) -> Bytes:
         """A layer's weight, [n, k], in panels."""
-        return pack_taps(weight.T[None], self.isa)
+        n, k = weight.shape
+        self._check(k, groups)
+        taps = weight.T.reshape(groups, k // groups, n)
+        return pack_taps(taps, self.isa, self.bits)
 
-    def unpack(self, packed: Bytes, n: int, k: int) -> Bytes:
-        return unpack_taps(packed, 1, k, n, self.isa)[0].T
+    def pack_scale(self, scale: Floats) -> Floats:
+        """Scales of groups, [n, groups], in panels."""
+        return pack_panels(scale.T, self.isa)
+
+    def unpack(self, packed: Bytes, n: int, k: int, groups: int = 1) -> Bytes:
+        taps = unpack_taps(packed, groups, k // groups, n, self.isa, self.bits)
+        return taps.reshape(k, n).T
+
+    def _check(self, k: int, groups: int) -> None:
+        if groups == 1 and not self.grouped:
+            return
+        hint = "leave the layer to loop nests"
+        if not self.grouped or self.output != "f32":
+            raise UnsupportedError(f"'{self.symbol}' takes no groups", hint="set `grouped`")
+        if k % groups or k // groups < self.isa.step or groups > OFFSETS:
+            raise UnsupportedError(
+                f"no kernel has {groups} groups of {k} numbers: groups are equally long, of "
+                f"{self.isa.step} numbers at least, and {OFFSETS} at most",
+                hint=hint,
+            )
 
     def function(self) -> Function:
+        fields = Fields(self.isa, self.bits)
         f = Function(
             self.isa,
             self.symbol,
             "ptr x, i64 ldx, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, "
-            "ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k, float lo, float hi, i64 thread, "
-            "i64 threads",
+            "ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k, "
+            f"{'i64 groups, ' if self.grouped else ''}float lo, float hi, i64 thread, i64 threads",
             public=True,
         )
         x, ldx, w, x_scale, together, w_scale, bias, add, y, *sizes = f.parameters
-        ldy, m, n, k, lo, hi, thread, threads = sizes
+        ldy, m, n, k, *counts, lo, hi, thread, threads = sizes
         row_first, row_last, first, last = share(f, m, n, thread, threads)
         step = self.isa.step
-        here = Rows.make(f)
-        table = f.array("ptr", BLOCK_ROWS)
-        room = f.array("i8", BLOCK_ROWS * step)
+        block = BLOCK_ROWS if self.bits == 8 and not self.grouped else MOST_ROWS
+        here = Rows.make(f, fields, block, self.grouped)
+        table = f.array("ptr", block)
+        room = f.array("i8", block * step)
         one = f.integer(1)
-        taps, depth = f.smaller(k, 1), f.larger(k, step)
-        with f.loop(row_first, row_last, BLOCK_ROWS) as over_rows:
+        taps, depth, most = f.smaller(k, 1), f.larger(k, step), f.integer(block)
+        if self.grouped:
+            (taps,) = counts
+            depth, most = k // taps, f.smaller(f.integer(OFFSETS) // taps, block)
+        with f.loop(row_first, row_last, most) as over_rows:
             row = over_rows.index
-            rows = f.smaller(row_last - row, BLOCK_ROWS)
+            rows = f.smaller(row_last - row, most)
             with f.loop(0, rows) as loop:
                 f.store(f.at(x, (row + loop.index) * ldx, "i8"), table, loop.index)
-            with f.when(k < step):
-                f.call(widen(self.isa), table, rows, k, room)
             here.begin(f, self.output, x_scale, together, row, rows)
-            here.clear(f, rows)
-            here.add(f, table, rows, taps, depth)
+            if self.grouped:
+                here.clear(f, rows * taps)
+                here.add_groups(f, table, rows, taps, depth)
+            else:
+                with f.when(k < step):
+                    f.call(widen(self.isa), table, rows, k, room)
+                here.clear(f, rows)
+                here.add(f, table, rows, taps, depth)
             f.call(
-                sweep(self.isa, self.output),
+                sweep_of(self.isa, self.output, self.bits, self.grouped),
                 table,
                 rows,
                 taps,
                 depth,
                 w,
                 0,
-                f.ceiling(k, step),
+                taps * f.ceiling(f.ceiling(depth, step), fields.run),
                 one,
                 one,
                 here.offsets,

@@ -5,6 +5,8 @@
   this order, as the interpreter does it.
 - `i8`: clamp(round((sum + bias) · w_scale), lo, hi), half to even, the bias an integer.
 
+With scales for groups, sums are scaled already, and floats: bias, add and bounds are left.
+
 What is absent is null, and adds -0: the one number that leaves every other as it is.
 """
 
@@ -36,7 +38,7 @@ class Columns:
     def load(
         f: Function,
         output: Output,
-        w_scale: Value,
+        w_scale: Value | None,
         bias: Value,
         column: Value,
         mask: Value | None,
@@ -51,7 +53,7 @@ class Columns:
         place = f.select(absent, f.zeros(), f.at(bias, column))
         loaded = f.load_part(place, mask, kind)
         return Columns(
-            f.load_part(f.at(w_scale, column), mask),
+            None if w_scale is None else f.load_part(f.at(w_scale, column), mask),
             f.select(absent, f.broadcast(nothing), loaded),
             low,
             high,
@@ -66,16 +68,21 @@ class Columns:
             bounded = f.clamp(scaled, self.low, self.high)
             magic = f.broadcast(f.number(_TO_INTEGER))
             return f.convert("fptosi", bounded + magic - magic, "i8")
-        scaled = f.convert("sitofp", total, "float") * x_scale * self.scale + self.bias
+        return self.end(f, f.convert("sitofp", total, "float") * x_scale * self.scale, add)
+
+    def end(self, f: Function, scaled: Value, add: Value | None) -> Value:
+        """The outputs of one row, of sums that are scaled."""
+        assert self.bias is not None
+        scaled = scaled + self.bias
         return f.clamp(scaled if add is None else scaled + add, self.low, self.high)
 
 
 @cache
-def finish(isa: Isa, output: Output) -> Function:
+def finish(isa: Isa, output: Output, grouped: bool = False) -> Function:
     """Outputs of a tile: of its sums, of `columns` in rows of `width`."""
     f = Function(
         isa,
-        f"fewbit_finish_{output}",
+        f"fewbit_finish_{'groups_' if grouped else ''}{output}",
         "ptr sums, i64 rows, i64 width, ptr offsets, ptr x_scales, ptr w_scale, ptr bias, "
         "ptr add, ptr y, i64 y_step, i64 columns, float lo, float hi",
     )
@@ -86,16 +93,19 @@ def finish(isa: Isa, output: Output) -> Function:
     low, high = f.broadcast(lo), f.broadcast(hi)
 
     def down(column: Value, mask: Value | None, adds: bool) -> None:
-        common = Columns.load(f, output, w_scale, bias, column, mask, low, high)
+        scale = None if grouped else w_scale
+        common = Columns.load(f, output, scale, bias, column, mask, low, high)
         with f.loop(0, rows) as loop:
             row = loop.index
-            total = f.load(f"<{lanes} x i32>", f.at(sums, row * width + column))
-            if isa.dot == "vnni":
-                total = total + f.broadcast(f.load("i32", offsets, row))
-            scale = f.broadcast(f.load("float", x_scales, row)) if output == "f32" else None
+            here = f.at(sums, row * width + column)
             place = row * y_step + column
             added = f.load_part(f.at(add, place), mask) if adds else None
-            result = common.finish(f, total, scale, added)
+            if grouped:
+                result = common.end(f, f.load(f.vector, here), added)
+            else:
+                total = f.load(f"<{lanes} x i32>", here) + f.broadcast(f.load("i32", offsets, row))
+                scale = f.broadcast(f.load("float", x_scales, row)) if output == "f32" else None
+                result = common.finish(f, total, scale, added)
             f.store_part(result, f.at(y, place, element), mask)
 
     def across(adds: bool) -> None:

@@ -2,7 +2,8 @@
 
 A weight is taken as [taps, depth, n]. Each tap takes whole steps: `isa.step` weights of a column
 stand together, for one column after another. The last step of a tap ends where the tap does, and
-holds zeros for what the step before it has already.
+holds zeros for what the step before it has already. Below 8 bits, a tap takes whole runs of steps,
+which share bytes as `fields.py` says.
 """
 
 from __future__ import annotations
@@ -11,47 +12,53 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbit.kernels.emit import Function
-from fewbit.kernels.integer.dot import BIAS
+from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.pack import panel_starts
 
 
-def packed_bytes(taps: int, depth: int, n: int, isa: Isa) -> int:
+def packed_bytes(taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> int:
     """Bytes that a packed weight takes."""
-    return taps * -(-depth // isa.step) * isa.step * -(-n // isa.lanes) * isa.lanes
+    fields = Fields(isa, bits)
+    column = taps * fields.runs(depth) * fields.stored * isa.step
+    return column * -(-n // isa.lanes) * isa.lanes
 
 
-def pack_taps(weight: Bytes, isa: Isa) -> Bytes:
+def pack_taps(weight: Bytes, isa: Isa, bits: int = 8) -> Bytes:
     """A weight [taps, depth, n] in panels, as one row of bytes."""
     taps, depth, n = weight.shape
-    starts = panel_starts(n, isa)
-    cells = np.zeros((taps, -(-depth // isa.step) * isa.step, starts[-1]), np.int8)
-    stored = (weight.view(np.uint8) + np.uint8(BIAS)).view(np.int8) if _unsigned(isa) else weight
-    cells[:, _cells(depth, isa), :n] = stored
-    steps = cells.reshape(taps, -1, isa.step, starts[-1])
-    panels = [steps[..., a:b].swapaxes(2, 3).ravel() for a, b in pairwise(starts)]
-    return np.concatenate(panels)
+    fields, starts = Fields(isa, bits), panel_starts(n, isa)
+    runs = fields.runs(depth)
+    cells = np.zeros((taps, runs * fields.unit, starts[-1]), np.uint8)
+    cells[:, _cells(depth, isa), :n] = fields.number(weight)
+    steps = cells.reshape(taps * runs, fields.run, isa.step, starts[-1])
+    panels = [fields.join(_in_columns(steps[..., a:b])).ravel() for a, b in pairwise(starts)]
+    return np.concatenate(panels).view(np.int8)
 
 
-def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, isa: Isa) -> Bytes:
+def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> Bytes:
     """The weight [taps, depth, n] that `pack_taps` has packed."""
-    starts = panel_starts(n, isa)
-    steps, at = taps * -(-depth // isa.step), 0
+    fields, starts = Fields(isa, bits), panel_starts(n, isa)
+    runs, at = taps * fields.runs(depth), 0
     columns: list[Bytes] = []
     for a, b in pairwise(starts):
-        size = steps * isa.step * (b - a)
-        panel = packed[at : at + size].reshape(steps, b - a, isa.step).swapaxes(1, 2)
-        columns.append(panel.reshape(taps, -1, b - a))
+        size = runs * fields.stored * isa.step * (b - a)
+        stored = packed[at : at + size].view(np.uint8)
+        stored = stored.reshape(runs, fields.stored, (b - a) * isa.step)
+        steps = fields.part(stored).reshape(runs, fields.run, b - a, isa.step).swapaxes(2, 3)
+        columns.append(fields.weight(steps).reshape(taps, fields.runs(depth) * fields.unit, b - a))
         at += size
-    stored = np.concatenate(columns, 2)[:, _cells(depth, isa), :n]
-    return (stored.view(np.uint8) - np.uint8(BIAS)).view(np.int8) if _unsigned(isa) else stored
+    return np.concatenate(columns, 2)[:, _cells(depth, isa), :n]
 
 
-def _unsigned(isa: Isa) -> bool:
-    return isa.dot == "vnni"
+def _in_columns(steps: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Runs [runs, run, step, columns] with the weights of a column side by side."""
+    runs, run, step, columns = steps.shape
+    return steps.swapaxes(2, 3).reshape(runs, run, columns * step)
 
 
 def _cells(depth: int, isa: Isa) -> list[int]:

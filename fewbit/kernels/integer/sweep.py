@@ -11,24 +11,36 @@ from functools import cache
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import offsets
+from fewbit.kernels.integer.few_bits import SWEEP, sweep_few_bits
+from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import ELEMENT, Output, finish, spread_scales
 from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.isa import Isa
-from fewbit.kernels.sweep import BLOCK_ROWS, Weights, places, row_of, shapes
+from fewbit.kernels.sweep import Weights, places, row_of, shapes
+
+OFFSETS = 4096
+"""Offsets of a block of rows where each group has its own."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a block of rows has on the stack: offsets and scales of each, and a tile's sums."""
+    """What a block of rows has on the stack: offsets and scales of each, and sums."""
 
+    fields: Fields
     offsets: Value
     scales: Value
     sums: Value
 
     @staticmethod
-    def make(f: Function) -> Rows:
-        cells = TALLEST * f.isa.panel_width
-        return Rows(f.array("i32", BLOCK_ROWS), f.array("float", BLOCK_ROWS), f.array("i32", cells))
+    def make(f: Function, fields: Fields, most: int, groups: bool = False) -> Rows:
+        """At `most` so many rows. Sums are a tile's, or all rows' where tiles do not end them."""
+        waiting = TALLEST if fields.bits == 8 and not groups else most
+        return Rows(
+            fields,
+            f.array("i32", OFFSETS if groups else most),
+            f.array("float", most),
+            f.array("i32", waiting * f.isa.panel_width),
+        )
 
     def begin(
         self, f: Function, output: Output, x_scale: Value, together: Value, row: Value, rows: Value
@@ -38,14 +50,31 @@ class Rows:
             f.call(spread_scales(f.isa), x_scale, together, row, rows, self.scales)
 
     def clear(self, f: Function, rows: Value) -> None:
-        if f.isa.dot == "vnni":
-            with f.loop(0, rows) as loop:
-                f.store(Value(f, "i32", "0"), self.offsets, loop.index)
+        with f.loop(0, rows) as loop:
+            f.store(Value(f, "i32", "0"), self.offsets, loop.index)
 
     def add(self, f: Function, table: Value, rows: Value, taps: Value, depth: Value) -> None:
         """Take a part of the sums of these rows."""
-        if f.isa.dot == "vnni":
-            f.call(offsets(f.isa), table, rows, taps, depth, self.offsets)
+        if self.fields.bias:
+            summed = offsets(f.isa, self.fields.bias)
+            f.call(summed, table, rows, taps, 0, depth, self.offsets)
+
+    def add_groups(
+        self, f: Function, table: Value, rows: Value, groups: Value, depth: Value
+    ) -> None:
+        """Take each group's part for itself: offsets are [groups, rows]."""
+        if self.fields.bias:
+            summed = offsets(f.isa, self.fields.bias)
+            with f.loop(0, groups) as loop:
+                to = f.at(self.offsets, loop.index * rows, "i32")
+                f.call(summed, table, rows, 1, loop.index * depth, depth, to)
+
+
+def sweep_of(isa: Isa, output: Output, bits: int, grouped: bool = False) -> Function:
+    """The sweep for weights of so many bits."""
+    if bits == 8 and not grouped:
+        return sweep(isa, output)
+    return sweep_few_bits(isa, output, bits, grouped)
 
 
 @cache
@@ -58,9 +87,7 @@ def sweep(isa: Isa, output: Output) -> Function:
     f = Function(
         isa,
         f"fewbit_sweep_i8_{output}",
-        "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, i64 begins, "
-        "i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, ptr y, "
-        "i64 y_step, i64 columns, i64 first, i64 last, float lo, float hi",
+        SWEEP,
     )
     table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
     offsets, scales, sums, w_scale, bias, add, y, y_step, n, first, last, lo, hi = given

@@ -3,47 +3,122 @@
 Sums go to a small place on the stack, from which `finish` makes outputs; a sum that is cut goes on
 from there. A row's last step ends where the row does: it reads some numbers once more, for which
 the panel holds zeros.
+
+Weights of fewer bits are taken apart in registers, a run of steps at a time: `few_bits.py` says
+when that is better than doing so beforehand. With scales for groups of numbers, a group is a tap:
+its sums become floats, which are added up on the stack.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from fewbit.kernels.emit import Function
-from fewbit.kernels.integer.dot import dot
+from fewbit.kernels.emit import Function, Loop, Value
+from fewbit.kernels.integer.dot import dot, weights
+from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.isa import Isa
-from fewbit.kernels.tile import LINE, grid
+from fewbit.kernels.tile import LINE, Sums, grid
 
 TALLEST = 10
 """Rows of a tile, at most: with more, pointers of rows are not in registers."""
+FEW_SUMS = 8
+"""So few do not hide each other's latency: steps of a run take turns between two of each."""
+PARAMETERS = "ptr table, i64 table_step, i64 taps, i64 depth, ptr w, ptr ahead, ptr start, ptr sums"
+SCALES = "i64 from, ptr offsets, ptr x_scales, ptr w_scale"
 
 
 @cache
-def tile(isa: Isa, rows: int, vectors: int) -> Function:
-    """`rows` rows times a panel that is `vectors` vectors wide; a tap is a step deep at least."""
+def tile(isa: Isa, rows: int, vectors: int, bits: int = 8, grouped: bool = False) -> Function:
+    """`rows` rows times a panel that is `vectors` vectors wide; a tap is a step deep at least.
+
+    With groups, the numbers `from` and on of each row are taken, `depth` of them for a group.
+    """
+    fields = Fields(isa, bits)
     f = Function(
         isa,
-        f"fewbit_tile_i8_{rows}x{vectors}",
-        "ptr table, i64 table_step, i64 taps, i64 depth, ptr w, ptr ahead, ptr start, ptr sums",
+        f"fewbit_tile_{fields.name}{'_groups' if grouped else ''}_{rows}x{vectors}",
+        f"{PARAMETERS}, {SCALES}" if grouped else PARAMETERS,
     )
-    table, table_step, taps, depth, w, ahead, start, sums = f.parameters
-    width, step = vectors * isa.lanes, isa.step
+    table, table_step, taps, depth, w, ahead, start, sums, *scales = f.parameters
+    width, step, unit = vectors * isa.lanes, isa.step, fields.unit
     last = depth - step
-    starts = [f.load(f"<{isa.lanes} x i32>", start, i) for i in range(rows * vectors)]
-    with f.loop(0, taps, carried=[w, ahead, *starts]) as outer:
-        here = f.at(table, outer.index * table_step, "ptr")
-        pointers = [f.load("ptr", here, r) for r in range(rows)]
-        with f.loop(0, depth, step, carried=outer.carried, hot=True) as inner:
-            step_w, line, *totals = inner.carried
-            next_line = line
-            if rows > 1 and vectors > isa.tile_vectors // 2:  # else it takes more than it gives
-                f.prefetch(line)
-                next_line = f.at(line, LINE, "i8")
-            at = f.smaller(inner.index, last) if step > 1 else inner.index
-            done = dot(f, pointers, step_w, at, grid(totals, vectors))
-            following = f.at(step_w, width * step, "i8")
-            inner.carry(following, next_line, *(sum_ for row in done for sum_ in row))
-        outer.carry(*inner.results)
+    kind = f"<{isa.lanes} x {'float' if grouped else 'i32'}>"
+    starts = [f.load(kind, start, i) for i in range(rows * vectors)]
+    if grouped:
+        for i, total in enumerate(starts):
+            f.store(total, sums, i)
+    kept = [] if grouped else starts
+
+    def take(loop: Loop, pointers: list[Value], *, whole: bool) -> None:
+        """A run of steps, all of which there are if it is `whole`."""
+        run_w, line, *totals = loop.carried
+        if asks_ahead:
+            f.prefetch(line)
+            line = f.at(line, LINE, "i8")
+        chains = [grid(totals, vectors)]
+        if fields.run >= 4 and rows * vectors <= FEW_SUMS:
+            chains.append([[f.zero(t.type) for t in row] for row in chains[0]])
+        stored = [weights(f, run_w, i) for i in range(fields.stored * vectors)]
+        for s in range(fields.run):
+            at = loop.index + s * step if s else loop.index
+            at = at if whole else f.smaller(at, last)
+            taken = [fields.take(f, stored[v::vectors], s) for v in range(vectors)]
+            chains.append(dot(f, pointers, taken, at, chains.pop(0)))
+        done = chains[0] if len(chains) == 1 else _added(*chains)
+        following = f.at(run_w, width * step * fields.stored, "i8")
+        loop.carry(following, line, *(sum_ for row in done for sum_ in row))
+
+    asks_ahead = rows > 1 and vectors > isa.tile_vectors // 2  # else it takes more than it gives
+    asks_ahead = asks_ahead and bits == 8
+    with f.loop(0, taps, carried=[w, ahead, *kept]) as outer:
+        carried = outer.carried
+        if grouped:
+            pointers = _pointers(f, table, rows, scales[0] + outer.index * depth)
+            carried += _offsets(f, scales[1], outer.index * table_step, rows, vectors)
+        else:
+            pointers = _pointers(f, f.at(table, outer.index * table_step, "ptr"), rows)
+        if bits == 8:
+            with f.loop(0, depth, step, carried=carried, hot=True) as inner:
+                take(inner, pointers, whole=step == 1)
+        else:
+            complete = depth // unit * unit
+            with f.loop(0, complete, unit, carried=carried) as runs:
+                take(runs, pointers, whole=True)
+            with f.loop(complete, depth, unit, carried=runs.results) as inner:
+                take(inner, pointers, whole=False)
+        if grouped:
+            *_, x_scales, w_scale = scales
+            group = f.at(w_scale, outer.index * width)
+            _add_group(f, grid(inner.results[2:], vectors), x_scales, group, sums)
+        outer.carry(*(inner.results[:2] if grouped else inner.results))
     for i, total in enumerate(outer.results[2:]):
         f.store(total, sums, i)
     return f
+
+
+def _added(a: Sums, b: Sums) -> Sums:
+    return [[x + y for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)]
+
+
+def _pointers(f: Function, table: Value, rows: int, first: Value | None = None) -> list[Value]:
+    loaded = [f.load("ptr", table, r) for r in range(rows)]
+    return loaded if first is None else [f.at(row, first, "i8") for row in loaded]
+
+
+def _offsets(f: Function, offsets: Value, at: Value, rows: int, vectors: int) -> list[Value]:
+    """What the sums of a group start from."""
+    here = f.at(offsets, at, "i32")
+    each = [f.broadcast(f.load("i32", here, r)) for r in range(rows)]
+    return [offset for offset in each for _ in range(vectors)]
+
+
+def _add_group(f: Function, totals: Sums, x_scales: Value, w_scale: Value, sums: Value) -> None:
+    """sums + total · x_scale · w_scale, each operation rounded on its own."""
+    vectors = len(totals[0])
+    w_scales = [f.load(f.vector, w_scale, v) for v in range(vectors)]
+    for r, row in enumerate(totals):
+        x_scale = f.broadcast(f.load("float", x_scales, r))
+        for v, total in enumerate(row):
+            scaled = f.convert("sitofp", total, "float") * x_scale * w_scales[v]
+            place = r * vectors + v
+            f.store(f.load(f.vector, sums, place) + scaled, sums, place)

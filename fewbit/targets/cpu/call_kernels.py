@@ -143,6 +143,12 @@ class _Product(CallSite[ProductT]):
         return ", ".join(f"float {literal(end)}" for end in ends)
 
     @property
+    def bits(self) -> int:
+        """Of the weight, as the kernel stores it."""
+        width = element_width(self.op.weight.type)
+        return 8 if width is None else width.bits
+
+    @property
     def output(self) -> Any:
         return "i32" if tensor_of(self.op.result).element_type == i32 else "f32"
 
@@ -176,7 +182,9 @@ class _Matmul(_Product[kernel.MatmulOp]):
         if not self.is_callable():
             return
         n, k = shape_of(self.op.weight)
-        product = IntegerMatmul(self.isa, self.output) if self.is_integer else Matmul(self.isa)
+        product = (
+            IntegerMatmul(self.isa, self.output, self.bits) if self.is_integer else Matmul(self.isa)
+        )
         self.calls.use(product)
         constant = self.weight is not None
         weight = self.packed(product.pack) if constant else self.packed_by_run(n, k)
@@ -252,9 +260,11 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         self.finish(stub)
 
     def kernel(self, depthwise: bool) -> Any:
-        if self.is_integer:
-            return (IntegerDepthwise if depthwise else IntegerConv2d)(self.isa, self.output)
-        return (Depthwise if depthwise else Conv2d)(self.isa)
+        if not self.is_integer:
+            return (Depthwise if depthwise else Conv2d)(self.isa)
+        if depthwise:
+            return IntegerDepthwise(self.isa, self.output)
+        return IntegerConv2d(self.isa, self.output, self.bits)
 
     def element(self, name: str) -> str:
         return self.memrefs[name].element if name in self.memrefs else "float"

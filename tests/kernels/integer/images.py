@@ -9,7 +9,7 @@ import numpy as np
 from fewbit.kernels import IntegerConv2d, IntegerDepthwise, Isa
 from tests.kernels.convolution import Case, windows
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted
-from tests.kernels.machine import address, compiled_integer, guarded, on_threads
+from tests.kernels.machine import address, guarded, integer_call, on_threads
 
 
 def check(
@@ -18,6 +18,7 @@ def check(
     want: Wanted,
     kind: type[IntegerConv2d] | type[IntegerDepthwise],
     seed: int,
+    bits: int = 8,
 ) -> None:
     """One group's channels follow another's in x and y; each group is a call."""
     rng = np.random.default_rng(seed)
@@ -27,17 +28,18 @@ def check(
     (oh, ow), c, depth = case.out, case.c, 1 if depthwise else case.c
     shape = (case.batch, oh, ow, g * oc + case.gap)
     x = want.integers(rng, (case.batch, case.h, case.w, g * c + case.gap))
-    weight = want.integers(rng, (g * oc, depth, case.kh, case.kw))
+    weight = want.weights(rng, (g * oc, depth, case.kh, case.kw), bits)
     epilogue = Epilogue(want, rng, shape)
     sizes = np.array(
         [case.batch, case.h, case.w, c, g * c + case.gap, oh, ow, oc, shape[-1], case.kh, case.kw,
          *case.stride, *case.pad[:2], *case.dilation], np.int64
     )  # fmt: skip
-    call = compiled_integer(isa)[kind, want.output]
+    kernel = kind(isa, want.output) if bits == 8 else IntegerConv2d(isa, want.output, bits)
+    call = integer_call(kernel)
     results = {threads: want.outputs(shape) for threads in (1, 2, 3)}
     for i in range(g):
         channels = slice(i * oc, (i + 1) * oc)
-        packed = guarded(kind(isa).pack(weight[channels]))
+        packed = guarded(kernel.pack(weight[channels]))
         for threads, y in results.items():
             given = [
                 address(x[..., i * c :]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,27 @@ def test_is_the_convolution(isa: Isa, case: Case, want: Wanted, seed: int) -> No
 @given(case=cases(st.integers(200, 600)), want=wanted(), seed=st.integers(0, 2**32))
 def test_many_channels(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
     check(isa, case, want, IntegerConv2d, seed)
+
+
+@settings(max_examples=60)
+@given(
+    case=cases(st.integers(1, 80)),
+    want=wanted(),
+    bits=st.integers(1, 7),
+    seed=st.integers(0, 2**32),
+)
+def test_few_bits(isa: Isa, case: Case, want: Wanted, bits: int, seed: int) -> None:
+    check(isa, case, want, IntegerConv2d, seed, bits)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 4])
+def test_few_bits_cut(isa: Isa, bits: int) -> None:
+    """Sums that are cut: by channels, and by taps; and taps with more steps than there is room."""
+    many = Case(1, 3, 2, 4099, 70, 2, 2, (1, 1), (1, 1, 1, 1), (1, 1), 1, True, True, False, 0)
+    line = Case(2, 1, 400, 5, 133, 1, 300, (1, 2), (0, 20, 0, 20), (1, 1), 1, True, True, False, 0)
+    deep = Case(1, 7, 6, 1100, 70, 3, 3, (1, 1), (1, 1, 1, 1), (1, 1), 1, True, True, False, 0)
+    for case in (many, line, deep):
+        check(isa, case, ANY, IntegerConv2d, 0, bits)
 
 
 def test_more_channels_than_zeros(isa: Isa) -> None:

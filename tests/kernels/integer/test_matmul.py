@@ -8,20 +8,22 @@ from hypothesis import strategies as st
 
 from fewbit.kernels import IntegerMatmul, Isa
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted, wanted
-from tests.kernels.machine import address, compiled_integer, guarded, on_threads
+from tests.kernels.machine import address, compiled_integer, guarded, integer_call, on_threads
 from tests.kernels.test_matmul import sizes
 
 BARE = Wanted("i32", False, False, False, True, 1)
 
 
-def check(isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int = 1) -> None:
+def check(
+    isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int = 1, bits: int = 8
+) -> None:
     """Rows of x and y are `gap` further apart than they must be."""
     m, n, k = size
     rng = np.random.default_rng(seed)
-    x, weight = want.integers(rng, (m, k + gap)), want.integers(rng, (n, k))
+    x, weight = want.integers(rng, (m, k + gap)), want.weights(rng, (n, k), bits)
     epilogue = Epilogue(want, rng, (m, n + gap))
-    packed = guarded(IntegerMatmul(isa).pack(weight))
-    call = compiled_integer(isa)[IntegerMatmul, want.output]
+    kernel = IntegerMatmul(isa, want.output, bits)
+    packed, call = guarded(kernel.pack(weight)), integer_call(kernel)
     expected = epilogue.of(x[:, :k].astype(np.int64) @ weight.T.astype(np.int64))
     for threads in (1, 2, 3):
         y = want.outputs((m, n + gap))
@@ -41,6 +43,24 @@ def test_is_the_product(
     isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int
 ) -> None:
     check(isa, size, want, seed, gap)
+
+
+@settings(max_examples=80)
+@given(
+    size=sizes(),
+    want=wanted(),
+    bits=st.integers(1, 7),
+    seed=st.integers(0, 2**32),
+    gap=st.integers(0, 2),
+)
+@example((200, 140, 4099), BARE, 1, 0, 0)
+@example((100, 70, 2111), BARE, 3, 0, 0)
+@example((2, 70, 4099), BARE, 7, 0, 1)
+@example((1, 1, 1), BARE, 1, 0, 0)
+def test_few_bits(
+    isa: Isa, size: tuple[int, int, int], want: Wanted, bits: int, seed: int, gap: int
+) -> None:
+    check(isa, size, want, seed, gap, bits)
 
 
 def test_adds_in_place(isa: Isa) -> None:

@@ -1,0 +1,187 @@
+"""From tiles to matrices, for weights of fewer than 8 bits, and for scales of groups.
+
+With few rows, tiles take weights apart in registers, and the panel is read once, at the speed of
+memory. With more, a part of the panel is taken apart beforehand, into a room on the stack, where it
+is a panel of bytes for the tiles of all rows; meanwhile they ask for the next part. Sums of all
+rows wait on the stack until the panel is done.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.integer.dot import weights
+from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.output import ELEMENT, Output, finish
+from fewbit.kernels.integer.tile import TALLEST, tile
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.pack import Panels
+from fewbit.kernels.sweep import Weights, heights, highest_tile, row_of, shapes
+from fewbit.kernels.tile import LINE
+
+ROOM = 32768
+"""Bytes for weights that are taken apart: as much of the cache as rows and sums leave."""
+FEW_TILES = 2
+"""Tiles that may take the same weights apart, before it is better done beforehand."""
+MOST_ROWS = 128
+"""Rows of a matrix that go over a panel at once: each time, it has to be taken apart."""
+SWEEP = (
+    "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, i64 begins, "
+    "i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, ptr y, "
+    "i64 y_step, i64 columns, i64 first, i64 last, float lo, float hi"
+)
+
+
+def few_rows(isa: Isa) -> int:
+    """Rows of the highest tile that takes weights apart in registers."""
+    return 4 if isa.dot == "vnni" else 2
+
+
+@cache
+def take_apart(isa: Isa, vectors: int, bits: int) -> Function:
+    """Weights as bytes: of each tap's `runs`, as many steps as there are."""
+    fields = Fields(isa, bits)
+    f = Function(
+        isa,
+        f"fewbit_take_apart_{fields.name}_{vectors}",
+        "ptr w, i64 taps, i64 runs, i64 steps, ptr room",
+    )
+    w, taps, runs, steps, room = f.parameters
+    size = vectors * isa.lanes * isa.step
+    with f.loop(0, taps, carried=[w]) as over_taps:
+        tap = f.at(room, over_taps.index * steps * size, "i8")
+        with f.loop(0, runs, carried=[*over_taps.carried, tap], hot=True) as loop:
+            run, to = loop.carried
+            stored = [weights(f, run, i) for i in range(fields.stored * vectors)]
+            for s in range(fields.run):
+                for v in range(vectors):
+                    f.store(fields.take(f, stored[v::vectors], s), to, s * vectors + v)
+            loop.carry(
+                f.at(run, fields.stored * size, "i8"),
+                f.at(to, fields.run * size, "i8"),
+            )
+        over_taps.carry(loop.results[0])
+    return f
+
+
+@cache
+def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Function:
+    """A block of rows times the panels `first` up to `last`, as `sweep` does it.
+
+    Steps `k_first` and on, of `k_total`, are counted in runs. A tap is a group if there are groups;
+    then the table has one row for all of them, and offsets are one row for each.
+    """
+    fields = Fields(isa, bits)
+    f = Function(isa, f"fewbit_sweep_{fields.name}_{'groups_' if grouped else ''}{output}", SWEEP)
+    table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
+    offsets, x_scales, sums, w_scale, bias, add, y, y_step, n, first, last, lo, hi = given
+    step, lanes, highest = isa.step, isa.lanes, few_rows(isa)
+    cell = fields.stored * step
+    room = f.array("i8", ROOM + fields.unit * isa.panel_width) if bits < 8 else f.zeros()
+    further = f.array("ptr", MOST_ROWS)
+    steps = f.ceiling(depth, step)
+    runs = f.ceiling(steps, fields.run)
+    packed = Weights(w, k_first, k_total, taps * runs, cell)
+    panels = Panels.of(f, n)
+
+    def scales(row: Value, tap: Value | int, column: Value, width: Value) -> list[Value]:
+        if not grouped:
+            return []
+        return [
+            depth * tap,
+            f.at(offsets, rows * tap + row, "i32"),
+            f.at(x_scales, row),
+            f.at(w_scale, column * taps + width * tap),
+        ]
+
+    with f.loop(first, last) as over_panels:
+        column, vectors = panels.at(f, over_panels.index)
+        width = vectors * lanes
+        panel = packed.panel(f, column, width, k_first)
+        most = f.integer(ROOM) // (width * step) // fields.run * fields.run
+        together = f.larger(most // steps, 1)
+        deep = f.select(steps <= most, depth, most * step)
+        few = rows <= highest * FEW_TILES
+        if grouped:
+            few = few | (steps > most)
+        with f.when(few), heights(f, rows, highest) as (_, row, height):
+            here = f.at(sums, row * width)
+            f.switch(
+                vectors * 64 + height,
+                [(number, tile(isa, r, v, bits, grouped)) for number, r, v in shapes(isa, highest)],
+                f.at(table, row, "ptr"),
+                rows,
+                taps,
+                depth,
+                panel,
+                panel,
+                f.select(begins.differs(0), f.zeros(), here),
+                here,
+                *scales(row, 0, column, width),
+            )
+        blocks = f.select(few, 0, f.larger(taps, 1))  # an empty sum is 0
+        with f.loop(0, blocks, together) as over_taps, f.loop(0, depth, deep) as along:
+            tap, at = over_taps.index, along.index
+            count, numbers = f.smaller(taps - tap, together), f.smaller(depth - at, deep)
+            block_steps = f.ceiling(numbers, step)
+            block_runs = f.ceiling(block_steps, fields.run)
+            before = tap * runs + at // fields.unit
+            block = f.at(panel, before * width, f"[{cell} x i8]")
+            size = count * block_runs * width * cell
+            if bits < 8:
+                f.switch(
+                    vectors,
+                    [(v, take_apart(isa, v, bits)) for v in range(1, isa.tile_vectors + 1)],
+                    block,
+                    count,
+                    block_runs,
+                    block_steps,
+                    room,
+                )
+            seen = table if grouped else _from(f, f.at(table, tap * rows, "ptr"), rows, at, further)
+            starts = (tap + at).equals(0) & begins.differs(0)
+            with heights(f, rows, highest_tile(f, vectors, TALLEST)) as (number, row, height):
+                here = f.at(sums, row * width)
+                asked = number * count * block_steps * LINE
+                f.switch(
+                    vectors * 64 + height,
+                    [
+                        (number, tile(isa, r, v, 8, grouped))
+                        for number, r, v in shapes(isa, TALLEST)
+                    ],
+                    f.at(seen, row, "ptr"),
+                    rows,
+                    count,
+                    numbers,
+                    room if bits < 8 else block,
+                    f.at(block, size + f.select(asked < size, asked, 0), "i8"),
+                    f.select(starts, f.zeros(), here),
+                    here,
+                    *scales(row, tap, column, width),
+                )
+        with f.when(ends.differs(0)):
+            f.call(
+                finish(isa, output, grouped),
+                sums,
+                rows,
+                width,
+                offsets,
+                x_scales,
+                f.at(w_scale, column),
+                row_of(f, bias, column),
+                row_of(f, add, column),
+                f.at(y, column, ELEMENT[output]),
+                y_step,
+                f.smaller(n - column, width),
+                lo,
+                hi,
+            )
+    return f
+
+
+def _from(f: Function, table: Value, rows: Value, at: Value, further: Value) -> Value:
+    """The table of a tap that goes on `at` a number."""
+    with f.when(at > 0), f.loop(0, rows) as loop:
+        f.store(f.at(f.load("ptr", table, loop.index), at, "i8"), further, loop.index)
+    return f.select(at > 0, further, table)

@@ -1,0 +1,72 @@
+"""Rows are quantized to the bits that `fewbit.numerics` gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fewbit.errors import WidthError
+from fewbit.kernels import Isa, QuantizeRows
+from fewbit.numerics.activations import quantize_activation
+from tests.kernels.machine import Floats, address, compiled_quantization, guarded, on_threads
+
+UNTOUCHED = 77
+
+
+def check(isa: Isa, x: Floats, bits: int, gap: int, threads: int) -> None:
+    """Rows of bytes are `gap` further apart than they must be."""
+    m, k = x.shape
+    x = guarded(x)
+    q, scale = np.full((m, k + gap), UNTOUCHED, np.int8), np.zeros(m, np.float32)
+    given = [address(x), k, address(q), k + gap, address(scale), m, k]
+    on_threads(threads, lambda t, ts: compiled_quantization(isa)[bits](*given, t, ts))
+    expected = quantize_activation(x, bits)
+    assert np.array_equal(q[:, :k], expected.values)
+    assert scale.tobytes() == expected.scale.tobytes()
+    assert (q[:, k:] == UNTOUCHED).all(), "wrote beside the row"
+
+
+@settings(max_examples=80)
+@given(
+    m=st.integers(1, 9),
+    k=st.integers(1, 300),
+    bits=st.integers(3, 8),
+    gap=st.integers(0, 2),
+    threads=st.integers(1, 3),
+    exponent=st.integers(-45, 38),
+    seed=st.integers(0, 2**32),
+)
+def test_as_the_numerics(
+    isa: Isa, m: int, k: int, bits: int, gap: int, threads: int, exponent: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    x = (rng.uniform(-1, 1, (m, k)) * 10.0**exponent).astype(np.float32)
+    check(isa, x, bits, gap, threads)
+
+
+@settings(max_examples=80)
+@given(
+    x=st.lists(st.floats(allow_nan=False, allow_infinity=False, width=32), min_size=1, max_size=40),
+    bits=st.integers(3, 8),
+)
+def test_any_floats(isa: Isa, x: list[float], bits: int) -> None:
+    check(isa, np.array([x], np.float32), bits, 0, 1)
+
+
+@pytest.mark.parametrize("bits", range(3, 9))
+def test_halves_go_to_the_even(isa: Isa, bits: int) -> None:
+    most = (1 << bits - 1) - 1
+    x = np.arange(-2 * most, 2 * most + 1, dtype=np.float32)[None] * np.float32(0.5)
+    check(isa, x, bits, 0, 1)
+
+
+def test_zeros(isa: Isa) -> None:
+    check(isa, np.zeros((2, 70), np.float32), 8, 0, 1)
+
+
+@pytest.mark.parametrize("bits", [2, 9])
+def test_widths_that_it_has_not(bits: int) -> None:
+    with pytest.raises(WidthError):
+        QuantizeRows(Isa.of("x86-64-v4"), bits)
