@@ -278,7 +278,7 @@ def _make_size_function(module: Module, function: Any, regions: list[Region]) ->
         func.ReturnOp([_unless_too_large(total, about)])
 
 
-TOO_LARGE = 2**48
+TOO_LARGE = 10**15
 """Bytes that no machine has. Products of sizes may exceed 64 bits, and must not come back small."""
 
 
