@@ -12,30 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field
 
 from fewbit.errors import Error, Place, StoreError
 from fewbit.files import PathLike, inside, locked, replacing_folder
+from fewbit.folders import FolderKind, Record, read_bytes
 
 MANIFEST = "manifest.json"
+KIND = FolderKind("an artifact", MANIFEST, make="compile")
 
-_REMAKE = "the folder was changed or not fully copied: compile or copy it again"
 
-
-class Tensor(BaseModel):
+class Tensor(Record):
     """An input or output; a dimension that is known only at run time is null."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     shape: tuple[int | None, ...]
     element: str
 
 
-class Constant(BaseModel):
+class Constant(Record):
     """A weight as the code reads it, at an offset in the library's read-only data."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     offset: int
@@ -43,9 +39,7 @@ class Constant(BaseModel):
     dtype: str
 
 
-class Manifest(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Manifest(Record):
     format: Literal["fewbit-artifact"] = "fewbit-artifact"
     version: Literal[1] = 1
     name: str
@@ -61,7 +55,7 @@ class Manifest(BaseModel):
     weight_bytes: int = 0
     weights: tuple[Constant, ...] = ()
     """What lies behind the symbol `<name>_weights`, in its order."""
-    options: dict[str, str] = {}
+    options: dict[str, str] = Field(default_factory=dict[str, str])
     """What the target was told, and what it found out: for readers, and for its own runtime."""
     files: dict[str, str]
     """SHA-256 of each file, by its name."""
@@ -76,19 +70,13 @@ class Folder:
 
     def file(self, name: str) -> Path:
         """A file of the artifact, after a look at its hash."""
-        recorded = self.manifest.files.get(name)
-        place = Place(file=str(self.path / name))
+        recorded, named = self.manifest.files.get(name), self.path / name
         if recorded is None:
-            raise StoreError("the manifest names no such file", place=place, hint=_REMAKE)
+            place = Place(file=str(named))
+            raise StoreError("the manifest names no such file", place=place, hint=KIND.remake)
         path = inside(self.path, name)
-        try:
-            found = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as e:
-            what = f"cannot read this file: {e.strerror}"
-            raise StoreError(what, place=place, hint=_REMAKE) from e
-        if found != recorded:
-            what = f"the content differs from its hash in {MANIFEST}"
-            raise StoreError(what, place=place, hint=_REMAKE)
+        found = hashlib.sha256(read_bytes(path, KIND.remake)).hexdigest()
+        KIND.compare_hash(named, recorded, found)
         return path
 
 
@@ -96,7 +84,7 @@ def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes])
     """Write an artifact, whole or not at all; it replaces an older artifact and nothing else."""
     path = Path(path)
     with locked(path.resolve().parent):
-        _refuse_foreign(path)
+        KIND.refuse_foreign(path, _known_files(path))
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     manifest = manifest.model_copy(update={"files": hashes})
     with replacing_folder(path) as target:
@@ -117,29 +105,10 @@ def open_folder(path: PathLike) -> Folder:
             place=place,
             hint="give a folder that 'fewbit compile ... -t TARGET -o FOLDER' wrote",
         ) from e
-    try:
-        return Folder(path, Manifest.model_validate_json(text))
-    except ValidationError as e:
-        first = e.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise StoreError(
-            f"not a manifest of an artifact: {field}: {first['msg']}",
-            place=Place(file=str(path / MANIFEST)),
-            hint="it was written by a newer fewbit: update" if field == "version" else _REMAKE,
-        ) from e
+    return Folder(path, KIND.parse_manifest(Manifest, text, path / MANIFEST))
 
 
-def _refuse_foreign(path: Path) -> None:
-    """Writing replaces the folder, so it may hold nothing but an older artifact."""
-    if not path.exists():
-        return
-    place, hint = Place(file=str(path)), "give a folder that does not exist yet"
-    if not path.is_dir():
-        raise StoreError("this is a file, not a folder", place=place, hint=hint)
-    names = {entry.name for entry in path.iterdir()}
-    if not names:
-        return
-    known = {MANIFEST, *open_folder(path).manifest.files} if MANIFEST in names else set[str]()
-    if foreign := sorted(names - known):
-        what = f"the folder holds files that are not of an artifact: {', '.join(foreign[:3])}"
-        raise StoreError(what, place=place, hint=hint)
+def _known_files(path: Path) -> set[str]:
+    """The files of an older artifact, if there is one."""
+    has_manifest = (path / MANIFEST).exists()
+    return {MANIFEST, *open_folder(path).manifest.files} if has_manifest else set()

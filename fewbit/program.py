@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
 from xdsl.dialects.builtin import ModuleOp
 
-from fewbit.errors import Error, Place, StoreError
+from fewbit.errors import Error, StoreError
 from fewbit.files import PathLike, inside, locked, replacing_folder
+from fewbit.folders import FolderKind, Record, read_bytes
 from fewbit.ir.parse import parse_file, parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
@@ -30,27 +30,20 @@ from fewbit.tensor_file import Array
 TEXT = "program.mlir"
 WEIGHTS = "weights.safetensors"
 MANIFEST = "program.json"
+KIND = FolderKind("a program", MANIFEST, make="make")
 
-_REMAKE = "the folder was changed or not fully copied: make or copy it again"
 
-
-class TextStamp(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class TextStamp(Record):
     sha256: str
 
 
-class WeightsStamp(BaseModel):
+class WeightsStamp(Record):
     """The header fixes the size of the file and the hash of every tensor in it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     header_sha256: str
 
 
-class Manifest(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+class Manifest(Record):
     format: Literal["fewbit-program"] = "fewbit-program"
     version: Literal[1] = 1
     text: TextStamp
@@ -116,25 +109,15 @@ def _load_folder(folder: Path) -> Program:
     manifest = _read_manifest(folder)
     text_path = _file(folder, TEXT)
     text = _read(text_path)
-    _compare(text_path, manifest.text.sha256, hashlib.sha256(text).hexdigest())
+    KIND.compare_hash(text_path, manifest.text.sha256, hashlib.sha256(text).hexdigest())
     store = WeightStore.open(_file(folder, WEIGHTS))
-    _compare(folder / WEIGHTS, manifest.weights.header_sha256, store.header_sha256)
+    KIND.compare_hash(folder / WEIGHTS, manifest.weights.header_sha256, store.header_sha256)
     return Program(parse_module(text.decode(), str(text_path)), store, manifest.recipe)
 
 
 def _read_manifest(folder: Path) -> Manifest:
     path = _file(folder, MANIFEST)
-    try:
-        return Manifest.model_validate_json(_read(path))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        newer = field == "version"
-        raise StoreError(
-            f"not a manifest of a program: {field}: {first['msg']}",
-            place=Place(file=str(path)),
-            hint="it was written by a newer fewbit: update" if newer else _REMAKE,
-        ) from error
+    return KIND.parse_manifest(Manifest, _read(path), path)
 
 
 def _file(folder: Path, name: str) -> Path:
@@ -146,29 +129,11 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        what = f"cannot read this file: {error.strerror}"
-        raise StoreError(what, place=Place(file=str(path)), hint="check its permissions") from error
-
-
-def _compare(path: Path, recorded: str, found: str | None) -> None:
-    if recorded != found:
-        what = f"the content differs from its hash in {MANIFEST}"
-        raise StoreError(what, place=Place(file=str(path)), hint=_REMAKE)
+    return read_bytes(path, hint="check its permissions")
 
 
 def _refuse_foreign(folder: Path) -> None:
     """Saving replaces the folder, so it may hold nothing but an older program."""
-    if not folder.exists():
-        return
-    place, hint = Place(file=str(folder)), "give a folder that does not exist yet"
-    if not folder.is_dir():
-        raise StoreError("this is a file, not a folder", place=place, hint=hint)
-    names = {path.name for path in folder.iterdir()}
-    if foreign := sorted(names - {TEXT, WEIGHTS, MANIFEST}):
-        what = f"the folder holds files that are not of a program: {', '.join(foreign[:3])}"
-        raise StoreError(what, place=place, hint=hint)
-    if names:
+    KIND.refuse_foreign(folder, (TEXT, WEIGHTS, MANIFEST))
+    if folder.exists() and any(folder.iterdir()):
         _read_manifest(folder)

@@ -48,6 +48,7 @@ from fewbit.dialects.mico.constraints import (
     check_choice,
     integer,
 )
+from fewbit.dialects.mico.pooling import PoolOp
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape
 from fewbit.dialects.mico.syntax import (
     LayerOp,
@@ -202,13 +203,7 @@ class Conv2dOp(ProductOp):
                 f"takes N x H x W x C and O x C/groups x kh x kw, not {shapes.show(x)} and "
                 f"{shapes.show(weight)}"
             )
-        groups = self.groups.value.data
-        if groups < 1 or (weight[0] != DYNAMIC and weight[0] % groups != 0):
-            raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
-        if DYNAMIC not in (x[3], weight[1]) and x[3] != weight[1] * groups:
-            raise VerifyException(
-                f"the input has {x[3]} channels, the weight takes {groups} groups of {weight[1]}"
-            )
+        shapes.check_groups(x[3], weight, self.groups.value.data)
         spatial = shapes.windows(
             x[1:3], weight[2:], ints(self.stride), ints(self.padding), ints(self.dilation)
         )
@@ -229,17 +224,13 @@ class Conv2dOp(ProductOp):
 
 
 @irdl_op_definition
-class Pool2dOp(LayerOp):
+class Pool2dOp(PoolOp):
     """The largest value or the mean of each window of N x H x W x C, as mico's poolings."""
 
     name = "kernel.pool2d"
 
     x = operand_def(Float)
     kind = prop_def(Name)
-    kernel_size = prop_def(I64Array)
-    stride = prop_def(I64Array)
-    padding = prop_def(I64Array)
-    ceil_mode = prop_def(Flag)
     count_include_pad = prop_def(Flag)
     result = result_def(Float)
 
@@ -253,29 +244,11 @@ class Pool2dOp(LayerOp):
         x = shape_of(self.x.type)
         if len(x) != 4:
             raise VerifyException(f"pools N x H x W x C, not {shapes.show(x)}")
-        kernel, padding = ints(self.kernel_size), ints(self.padding)
-        for extent, sides in zip(kernel, pairs(self.padding), strict=False):
-            if max(sides) * 2 > extent:
-                raise VerifyException(f"padding is at most half of the kernel, {extent}")
-        ceil = bool(self.ceil_mode.value.data)
-        spatial = shapes.windows(x[1:3], kernel, ints(self.stride), padding, (1, 1), ceil=ceil)
-        return tensor(f32, (x[0], *spatial, x[3]))
+        return tensor(f32, (x[0], *self.windows(x[1:3], (1, 1)), x[3]))
 
     def verify_(self) -> None:
         check_choice("kind", self.kind, KINDS)
         super().verify_()
-
-    @property
-    def padding_pairs(self) -> tuple[tuple[int, int], ...]:
-        return pairs(self.padding)
-
-    @classmethod
-    def fill_attributes(
-        cls, operands: OperandValues, properties: Properties, results: Sequence[Attribute]
-    ) -> None:
-        properties["padding"] = both_sides(properties["padding"], 2)
-        if "kernel_size" in properties:
-            properties.setdefault("stride", properties["kernel_size"])
 
 
 KINDS = ("max", "average")

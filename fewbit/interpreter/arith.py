@@ -28,7 +28,7 @@ from fewbit.interpreter.integers import (
     wrap,
 )
 from fewbit.interpreter.interpreter import Frame
-from fewbit.interpreter.registry import register
+from fewbit.interpreter.registry import register, register_function
 from fewbit.interpreter.values import Value, bit_width, dtype_of
 
 Binary = Callable[[Any, Any], Any]
@@ -178,25 +178,17 @@ def select(frame: Frame, op: arith.SelectOp, operands: Sequence[Value]) -> Seque
     return (np.where(*operands)[()],)
 
 
-def _on_floats(op_class: type[Operation], compute: Callable[..., Any]) -> None:
-    """Register an op that numpy computes in the operands' own type, rounding once."""
-
-    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-        return (compute(*operands),)
-
-    register(op_class, elementwise=True)(meaning)
-
-
-_on_floats(arith.AddfOp, np.add)
-_on_floats(arith.SubfOp, np.subtract)
-_on_floats(arith.MulfOp, np.multiply)
-_on_floats(arith.DivfOp, np.divide)
-_on_floats(RemFOp, np.fmod)
-_on_floats(arith.NegfOp, np.negative)
-_on_floats(arith.MaximumfOp, floats.maximum)
-_on_floats(arith.MinimumfOp, floats.minimum)
-_on_floats(arith.MaxnumfOp, np.fmax)
-_on_floats(arith.MinnumfOp, np.fmin)
+# numpy computes these in the operands' own type, rounding once.
+register_function(arith.AddfOp, np.add)
+register_function(arith.SubfOp, np.subtract)
+register_function(arith.MulfOp, np.multiply)
+register_function(arith.DivfOp, np.divide)
+register_function(RemFOp, np.fmod)
+register_function(arith.NegfOp, np.negative)
+register_function(arith.MaximumfOp, floats.maximum)
+register_function(arith.MinimumfOp, floats.minimum)
+register_function(arith.MaxnumfOp, np.fmax)
+register_function(arith.MinnumfOp, np.fmin)
 
 
 def _cast(

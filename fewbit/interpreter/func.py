@@ -20,10 +20,7 @@ def func(frame: Frame, op: FuncOp, operands: Sequence[Value]) -> Sequence[Value]
 @register(CallOp)
 def call(frame: Frame, op: CallOp, operands: Sequence[Value]) -> Sequence[Value]:
     name = op.callee.root_reference.data
-    callee = frame.interpreter.symbols.get(name)
-    if not isinstance(callee, FuncOp):
-        raise InterpretError(f"calls @{name}, which is not a function of the module")
-    return frame.interpreter.invoke(callee, operands)
+    return frame.interpreter.call_symbol(name, FuncOp, "function", operands)
 
 
 @register(ReturnOp)

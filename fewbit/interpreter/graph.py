@@ -19,10 +19,7 @@ def subgraph(frame: Frame, op: SubgraphOp, operands: Sequence[Value]) -> Sequenc
 @register(CallOp)
 def call(frame: Frame, op: CallOp, operands: Sequence[Value]) -> Sequence[Value]:
     name = op.callee.root_reference.data
-    callee = frame.interpreter.symbols.get(name)
-    if not isinstance(callee, SubgraphOp):
-        raise InterpretError(f"calls @{name}, which is not a subgraph of the module")
-    return frame.interpreter.invoke(callee, operands)
+    return frame.interpreter.call_symbol(name, SubgraphOp, "subgraph", operands)
 
 
 @register(ReturnOp)

@@ -99,6 +99,15 @@ class Interpreter:
             results = self.invoke(function, arguments)
         return tuple(np.array(result) for result in results)
 
+    def call_symbol(
+        self, name: str, of: type[FuncOp | SubgraphOp], what: str, arguments: Sequence[Value]
+    ) -> Sequence[Value]:
+        """Run what a call op names, which is to be of a class."""
+        callee = self.symbols.get(name)
+        if not isinstance(callee, of):
+            raise InterpretError(f"calls @{name}, which is not a {what} of the module")
+        return self.invoke(callee, arguments)
+
     def invoke(self, callee: FuncOp | SubgraphOp, arguments: Sequence[Value]) -> Sequence[Value]:
         """Run a callee in a frame of its own, as a call op does."""
         name = callee.sym_name.data

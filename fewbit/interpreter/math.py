@@ -17,27 +17,17 @@ from fewbit.errors import InterpretError
 from fewbit.interpreter import floats
 from fewbit.interpreter.integers import signed, unsigned, wrap
 from fewbit.interpreter.interpreter import Frame
-from fewbit.interpreter.registry import register
+from fewbit.interpreter.registry import register, register_function
 from fewbit.interpreter.values import Value, bit_width
 
 
 def _rounded(op_class: type[Operation], compute: Callable[..., Any]) -> None:
     """Register a float function: computed in float64, rounded to the operand's type."""
 
-    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-        wide = [floats.widen(operand) for operand in operands]
-        return (floats.narrow(compute(*wide), operands[0].dtype),)
+    def rounded(*operands: Value) -> Value:
+        return floats.narrow(compute(*map(floats.widen, operands)), operands[0].dtype)
 
-    register(op_class, elementwise=True)(meaning)
-
-
-def _exact(op_class: type[Operation], compute: Callable[..., Any]) -> None:
-    """Register a float function whose result needs no rounding, or which rounds by itself."""
-
-    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-        return (compute(*operands),)
-
-    register(op_class, elementwise=True)(meaning)
+    register_function(op_class, rounded)
 
 
 _rounded(math.AcosOp, np.arccos)
@@ -67,17 +57,18 @@ _rounded(math.SinhOp, np.sinh)
 _rounded(math.SqrtOp, np.sqrt)
 _rounded(math.TanOp, np.tan)
 _rounded(math.TanhOp, np.tanh)
-_exact(math.AbsFOp, np.abs)
-_exact(math.CeilOp, np.ceil)
-_exact(math.CopySignOp, np.copysign)
-_exact(math.FloorOp, np.floor)
-_exact(math.FmaOp, floats.fma)
-_exact(math.RoundEvenOp, np.rint)
-_exact(math.RoundOp, floats.round_half_away)
-_exact(math.TruncOp, np.trunc)
-_exact(upstream.IsNaNOp, np.isnan)
-_exact(upstream.IsInfOp, np.isinf)
-_exact(upstream.IsFiniteOp, np.isfinite)
+# These need no rounding, or round by themselves.
+register_function(math.AbsFOp, np.abs)
+register_function(math.CeilOp, np.ceil)
+register_function(math.CopySignOp, np.copysign)
+register_function(math.FloorOp, np.floor)
+register_function(math.FmaOp, floats.fma)
+register_function(math.RoundEvenOp, np.rint)
+register_function(math.RoundOp, floats.round_half_away)
+register_function(math.TruncOp, np.trunc)
+register_function(upstream.IsNaNOp, np.isnan)
+register_function(upstream.IsInfOp, np.isinf)
+register_function(upstream.IsFiniteOp, np.isfinite)
 
 
 @register(math.AbsIOp, elementwise=True)

@@ -77,6 +77,15 @@ def register(*ops: type[OpT], elementwise: bool = False) -> Callable[[Meaning[Op
     return add
 
 
+def register_function(op: type[Operation], compute: Callable[..., Any]) -> None:
+    """The meaning of an op of scalars: a function of its operands, in their own type."""
+
+    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        return (compute(*operands),)
+
+    register(op, elementwise=True)(meaning)
+
+
 def find(op: Operation) -> Entry | None:
     """The meaning of `op`, its own or of the nearest base class; None where there is none."""
     load_all()

@@ -1,4 +1,4 @@
-"""Upstream MLIR, through the bindings in the torch-mlir wheel: its passes, and its way to LLVM IR.
+"""Upstream MLIR, through the bindings in the torch-mlir wheel: its passes, its ops, its LLVM IR.
 
 Programs cross over as text in generic form, in which there are no weights. What fails in there
 comes back as one error that names the pass, with MLIR's own words.
@@ -7,6 +7,7 @@ comes back as one error that names the pass, with MLIR's own words.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from fewbit.errors import PassError, Place
 from fewbit.ir.text import print_module
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Context, Module
+    from torch_mlir.ir import Context, Module, OpView, Value
 
 
 @cache
@@ -76,6 +77,58 @@ def to_llvm_ir(module: Module) -> str:
 
     with mlir_context():
         return llvm.translate_module_to_llvmir(module.operation)
+
+
+def walk(op: Module | OpView) -> Iterator[OpView]:
+    """An op, and all within it; what changes them needs a list."""
+    yield op
+    for region in op.operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from walk(inner)
+
+
+def find_function(module: Module, name: str) -> Any:
+    for op in module.body.operations:
+        if op.operation.name == "func.func" and op.name.value == name:
+            return op
+    raise KeyError(name)
+
+
+def update_type(function: Any) -> None:
+    """Give a function the type of the arguments that its block has now."""
+    from torch_mlir import ir
+
+    types = [argument.type for argument in function.entry_block.arguments]
+    type = ir.FunctionType.get(types, function.type.results)
+    function.attributes["function_type"] = ir.TypeAttr.get(type)
+
+
+def is_block(owner: Any) -> bool:
+    """Whether a value's owner is a block, whose argument it is."""
+    from torch_mlir import ir
+
+    return isinstance(owner, ir.Block)
+
+
+def is_constant(value: Value) -> bool:
+    owner = value.owner
+    return not is_block(owner) and owner.name == "arith.constant"
+
+
+def known_integer(value: Value) -> int | None:
+    """The number that a constant is; None for what is no constant."""
+    from torch_mlir import ir
+
+    return ir.IntegerAttr(value.owner.attributes["value"]).value if is_constant(value) else None
+
+
+def index_constant(value: int) -> Value:
+    """A new constant, at the insertion point."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def _first(e: Any) -> str:

@@ -28,9 +28,10 @@ class SymbolTable(Mapping[str, Operation]):
         for region in module.regions:
             for block in region.blocks:
                 for op in block.ops:
-                    self._add(op)
+                    self.add(op)
 
-    def _add(self, op: Operation) -> None:
+    def add(self, op: Operation) -> None:
+        """Note a symbol that was just inserted, if the op is one."""
         name = symbol_name(op)
         if name is None:
             return
@@ -56,7 +57,7 @@ def symbol_name(op: Operation) -> str | None:
 
 @contextmanager
 def using(table: SymbolTable) -> Generator[SymbolTable]:
-    """Answer lookups from `table`; nothing may add or rename symbols meanwhile."""
+    """Answer lookups from `table`; symbols made meanwhile are added to it."""
     token = _current.set(table)
     try:
         yield table

@@ -7,7 +7,7 @@ changes it gets one of its own. The store only grows, since a stored weight neve
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from itertools import chain, count
 from typing import Any, cast
 
@@ -35,7 +35,6 @@ class ChangedWeights:
         store.merge(program.store)
         self.program = Program(program.module.clone(), store, program.recipe)
         self.symbols = SymbolTable(self.program.module)
-        self._names = set(self.symbols)
         self._readers = Counter(op.symbol.root_reference.data for op in self._reads())
 
     def _reads(self) -> list[GetConstantOp]:
@@ -62,8 +61,7 @@ class ChangedWeights:
         like: ConstantOp | None = None,
     ) -> SSAValue:
         """What `reader` reads of a new constant; its scale is that of the constant it is `like`."""
-        name = _fresh(name, self._names)
-        self._names.add(name)
+        name = _fresh(name, self.symbols)
         constant = ConstantOp(
             name, cast("TensorType[Attribute]", type), self._store(name, values, type)
         )
@@ -75,26 +73,38 @@ class ChangedWeights:
         read.result.name_hint = words[-1] if words else None
         top = self.program.module.body.block
         Rewriter.insert_op(constant, InsertPoint.at_start(top))
+        self.symbols.add(constant)
         Rewriter.insert_op(read, InsertPoint.before(reader))
         return read.result
 
     def _store(self, name: str, values: Array, type: Attribute) -> RefAttr:
         width = element_width(type)
         if width is None:
-            stored = values.astype(dtype_of(type))
+            stored = values.astype(dtype_of(type), copy=False)
         else:
             stored = pack(values.reshape(values.shape[0], -1), width)
         reference = self.program.store.add(_fresh(name, self.program.store), stored)
         return RefAttr(reference.key, reference.sha256)
 
     def sweep(self) -> None:
-        """Remove reads that have lost their reader, and constants that have lost their reads."""
+        """Remove reads that have lost their reader, and constants that have lost their reads.
+
+        A constant of few-bit integers names its scale, which stays and goes with it.
+        """
         for op in self._reads():
             if not op.result.uses:
                 Rewriter.erase_op(op)
-        still_read = {op.symbol.root_reference.data for op in self._reads()}
-        for name in self._readers.keys() - still_read:
+        read = {op.symbol.root_reference.data for op in self._reads()}
+        lost = self._readers.keys() - read
+        kept = read | self._named_by(self.symbols.keys() - lost)
+        for name in (lost | self._named_by(lost)) - kept:
             Rewriter.erase_op(self.symbols[name])
+
+    def _named_by(self, names: Iterable[str]) -> set[str]:
+        """Scales and zero points of constants."""
+        ops = (self.symbols[name] for name in names)
+        parts = [(op.scale, op.zero_point) for op in ops if isinstance(op, ConstantOp)]
+        return {part.root_reference.data for pair in parts for part in pair if part is not None}
 
 
 def is_constant(value: SSAValue) -> bool:

@@ -74,7 +74,7 @@ class FoldConstantOp(RewritePattern):
             return
         # What takes much more memory than it is made of is not even computed.
         constant_operands = [v for v in op.operands if _attribute(v) is not None]
-        if _bytes_of(op.results) > self.budget + _bytes_of(constant_operands):
+        if bytes_of(op.results) > self.budget + bytes_of(constant_operands):
             return
         folded = _evaluate(op)
         if folded is None:
@@ -117,17 +117,20 @@ def _evaluate(op: Operation) -> list[ConstantAttr] | None:
 
 
 def _is_foldable(op: Operation) -> bool:
-    if not op.results or not op.operands or not is_effect_free(op):
-        return False
     if not all(_is_holdable(result.type) for result in op.results):
         return False
-    if any(True for _ in symbols_used(op)) or not _is_closed(op):
+    if not is_function_of_operands(op):
         return False
-    return all(_attribute(v) is not None or _is_blank_output(v, op) for v in op.operands)
+    return all(_attribute(v) is not None or is_blank_output(v, op) for v in op.operands)
 
 
-def _is_closed(op: Operation) -> bool:
-    """Whether the op's regions use only what is defined in them."""
+def is_function_of_operands(op: Operation) -> bool:
+    """Whether its operands, and nothing else, say what the op gives; and it does nothing else."""
+    if not op.results or not op.operands or not is_effect_free(op):
+        return False
+    if any(True for _ in symbols_used(op)):
+        return False
+    # Its regions use only what is defined in them.
     return all(
         op.is_ancestor(value.owner) and value.owner is not op
         for user in nested_ops(op)
@@ -136,10 +139,14 @@ def _is_closed(op: Operation) -> bool:
     )
 
 
+def has_known_size(type: Attribute) -> bool:
+    sizes = shape_of(type)
+    return sizes is not None and None not in sizes
+
+
 def _is_holdable(type: Attribute) -> bool:
     """Whether `arith.constant` can give a value of this type."""
-    sizes = shape_of(type)
-    if sizes is None or None in sizes or isinstance(type, VectorType):
+    if not has_known_size(type) or isinstance(type, VectorType):
         return False
     element = element_type(type)
     if isinstance(element, IndexType | Float16Type | BFloat16Type | Float32Type | Float64Type):
@@ -158,7 +165,7 @@ def _attribute(value: SSAValue) -> ConstantAttr | None:
     return attribute if isinstance(attribute, ConstantAttr) else None
 
 
-def _is_blank_output(value: SSAValue, op: Operation) -> bool:
+def is_blank_output(value: SSAValue, op: Operation) -> bool:
     """linalg writes into a tensor that may be empty; nothing else reads an empty tensor."""
     return isinstance(value.owner, tensor.EmptyOp) and op.dialect_name() == "linalg"
 
@@ -181,8 +188,8 @@ def _constants_only_for(op: Operation) -> list[arith.ConstantOp]:
     ]
 
 
-def _bytes_of(values: Iterable[SSAValue]) -> int:
-    """Bytes of values in memory."""
+def bytes_of(values: Iterable[SSAValue]) -> int:
+    """Bytes of values in memory; they have known sizes."""
     types = [value.type for value in values]
     return sum(math.prod(cast(tuple[int, ...], shape_of(t))) * dtype_of(t).itemsize for t in types)
 

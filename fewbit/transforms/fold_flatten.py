@@ -39,8 +39,8 @@ def fold_flatten(program: Program) -> Program:
         for op in list(weights.program.module.walk()):
             if isinstance(op, kernel.MatmulOp) and is_constant(op.weight):
                 _fold(op, weights)
+        dce(weights.program.module)
         weights.sweep()
-    dce(weights.program.module)
     return weights.program
 
 

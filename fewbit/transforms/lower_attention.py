@@ -44,8 +44,7 @@ class LowerAttention(ModulePass):
     precise: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with s.precision(self.precise):
-            lower_ops(op, {mico.AttentionOp: _attention})
+        lower_ops(op, {mico.AttentionOp: _attention}, precise=self.precise)
 
 
 WidthAttr = IntegerAttr[IntegerType] | mico.TernaryType

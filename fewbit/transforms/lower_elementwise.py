@@ -44,19 +44,19 @@ class LowerElementwise(ModulePass):
     precise: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with s.precision(self.precise):
-            lower_ops(
-                op,
-                {
-                    mico.ReluOp: _relu,
-                    mico.Relu6Op: lambda op: _unary(op, _relu6),
-                    mico.GeluOp: lambda op: _unary(op, _gelus[op.approximate.data]),
-                    mico.SiluOp: lambda op: _unary(op, _silu),
-                    mico.SoftmaxOp: _softmax,
-                    mico.AddOp: lambda op: _binary(op, s.add),
-                    mico.MulOp: lambda op: _binary(op, s.mul),
-                },
-            )
+        lower_ops(
+            op,
+            {
+                mico.ReluOp: _relu,
+                mico.Relu6Op: lambda op: _unary(op, _relu6),
+                mico.GeluOp: lambda op: _unary(op, _gelus[op.approximate.data]),
+                mico.SiluOp: lambda op: _unary(op, _silu),
+                mico.SoftmaxOp: _softmax,
+                mico.AddOp: lambda op: _binary(op, s.add),
+                mico.MulOp: lambda op: _binary(op, s.mul),
+            },
+            precise=self.precise,
+        )
 
 
 def _unary(op: UnaryOp, function: Unary) -> Sequence[SSAValue]:

@@ -28,15 +28,15 @@ class LowerNorm(ModulePass):
     precise: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with s.precision(self.precise):
-            lower_ops(
-                op,
-                {
-                    mico.BatchNormOp: _batch_norm,
-                    mico.LayerNormOp: _layer_norm,
-                    mico.RmsNormOp: _rms_norm,
-                },
-            )
+        lower_ops(
+            op,
+            {
+                mico.BatchNormOp: _batch_norm,
+                mico.LayerNormOp: _layer_norm,
+                mico.RmsNormOp: _rms_norm,
+            },
+            precise=self.precise,
+        )
 
 
 def _batch_norm(op: mico.BatchNormOp) -> Sequence[SSAValue]:

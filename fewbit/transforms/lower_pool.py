@@ -50,8 +50,11 @@ class LowerPool(ModulePass):
     precise: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        with s.precision(self.precise):
-            lower_ops(op, {mico.MaxPool2dOp: _max_pool, mico.AvgPool2dOp: _avg_pool})
+        lower_ops(
+            op,
+            {mico.MaxPool2dOp: _max_pool, mico.AvgPool2dOp: _avg_pool},
+            precise=self.precise,
+        )
 
 
 def _windows(op: PoolOp, dilation: Sequence[int]) -> list[Window]:

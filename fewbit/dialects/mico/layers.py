@@ -49,7 +49,7 @@ from fewbit.dialects.mico.constraints import (
 )
 from fewbit.dialects.mico.layer_types import LayerTypes
 from fewbit.dialects.mico.quantization import UnbundleOp, WeightQuantOp
-from fewbit.dialects.mico.shapes import DYNAMIC, granularity
+from fewbit.dialects.mico.shapes import granularity
 from fewbit.dialects.mico.syntax import (
     SEGMENTS,
     LayerOp,
@@ -255,15 +255,7 @@ class ConvolutionOp(QuantizedLayerOp):
                 f"{self.name} takes an input and a weight of rank {rank + 2}, not "
                 f"{shapes.show(input)} and {shapes.show(weight)}"
             )
-        groups = self.groups.value.data
-        if groups < 1 or (weight[0] != DYNAMIC and weight[0] % groups != 0):
-            raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
-        channels = input[1]
-        if DYNAMIC not in (channels, weight[1]) and channels != weight[1] * groups:
-            raise VerifyException(
-                f"the input has {channels} channels, the weight takes {groups} groups of "
-                f"{weight[1]}"
-            )
+        shapes.check_groups(input[1], weight, self.groups.value.data)
         spatial = shapes.windows(
             input[2:], weight[2:], ints(self.stride), ints(self.padding), ints(self.dilation)
         )

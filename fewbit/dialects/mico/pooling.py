@@ -11,7 +11,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import AnyTensor, Flag, FloatTensor, I64Array
-from fewbit.dialects.mico.shapes import show, windows
+from fewbit.dialects.mico.shapes import Shape, pool_windows, show
 from fewbit.dialects.mico.syntax import (
     LayerOp,
     OperandValues,
@@ -36,14 +36,18 @@ class PoolOp(LayerOp):
         shape = shape_of(type)
         if len(shape) != 4:
             raise VerifyException(f"pools N x C x H x W, not {show(shape)}")
-        kernel, stride, padding = ints(self.kernel_size), ints(self.stride), ints(self.padding)
-        for i, extent in enumerate(kernel):
-            if i < len(padding) // 2 and max(padding[2 * i : 2 * i + 2]) * 2 > extent:
-                raise VerifyException(f"padding is at most half of the kernel, {extent}")
-        spatial = windows(
-            shape[2:], kernel, stride, padding, dilation, ceil=bool(self.ceil_mode.value.data)
+        return tensor(element_type(type), (*shape[:2], *self.windows(shape[2:], dilation)))
+
+    def windows(self, extents: Sequence[int], dilation: Sequence[int]) -> Shape:
+        """How many windows there are along each of two dimensions."""
+        return pool_windows(
+            extents,
+            ints(self.kernel_size),
+            ints(self.stride),
+            ints(self.padding),
+            dilation,
+            ceil=bool(self.ceil_mode.value.data),
         )
-        return tensor(element_type(type), (*shape[:2], *spatial))
 
     @property
     def padding_pairs(self) -> tuple[tuple[int, int], ...]:

@@ -96,6 +96,33 @@ def windows(
     )
 
 
+def pool_windows(
+    extents: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    *,
+    ceil: bool,
+) -> Shape:
+    """`windows` of a pooling: none may lie in the padding alone."""
+    counts = windows(extents, kernel, stride, padding, dilation, ceil=ceil)
+    for i, extent in enumerate(kernel):
+        if max(padding[2 * i : 2 * i + 2]) * 2 > extent:
+            raise VerifyException(f"padding is at most half of the kernel, {extent}")
+    return counts
+
+
+def check_groups(channels: int, weight: Shape, groups: int) -> None:
+    """Whether a weight of O x C/groups x ... convolves an input of C channels."""
+    if groups < 1 or (weight[0] != DYNAMIC and weight[0] % groups != 0):
+        raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
+    if DYNAMIC not in (channels, weight[1]) and channels != weight[1] * groups:
+        raise VerifyException(
+            f"the input has {channels} channels, the weight takes {groups} groups of {weight[1]}"
+        )
+
+
 def granularity(weight: tuple[int, ...], scale: tuple[int, ...]) -> tuple[str, int | None]:
     """What a scale of this shape covers of a weight: tensor, channel, or group and its size."""
     if scale == ():

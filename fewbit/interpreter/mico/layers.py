@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from fewbit.dialects.mico import (
     EmbeddingOp,
     QuantizedLayerOp,
 )
+from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.errors import InterpretError
 from fewbit.interpreter.interpreter import Frame
@@ -81,47 +82,39 @@ def bit_linear(frame: Frame, op: BitLinearOp, operands: Sequence[Value]) -> Sequ
 
 @register(BitConv2dOp)
 def bit_conv2d(frame: Frame, op: BitConv2dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    given = Operands(op, operands)
-    (down, right), (rows, columns) = ints(op.stride), ints(op.dilation)
-    height, width = op.padding_pairs
-    where = (down, right), (height, width), (rows, columns), op.groups.value.data
-    if op.gives_accumulators:
-        zeros = given.get(op.act_zero_point), given.get(op.weight_zero_point)
-        acc = conv2d(given[op.input], given[op.weight], *where, *zeros)
-        return (_sum(acc, given.get(op.bias), 1),)
-    x, weight = _activation(op, given, "sample"), _weight(op, given)
-    stride, padding, dilation, groups = where
-    y = bitconv2d(
-        x,
-        weight,
-        given.get(op.bias),
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
-    return (as_type(y, op.result.type),)
+    stride, dilation, padding = ints(op.stride), ints(op.dilation), op.padding_pairs
+    where = {"stride": stride, "padding": padding, "dilation": dilation}
+    return _convolution(op, operands, conv2d, bitconv2d, where)
 
 
 @register(BitConv1dOp)
 def bit_conv1d(frame: Frame, op: BitConv1dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    given = Operands(op, operands)
     (stride,), (dilation,), (padding,) = ints(op.stride), ints(op.dilation), op.padding_pairs
-    groups = op.groups.value.data
+    where = {"stride": stride, "padding": padding, "dilation": dilation}
+    return _convolution(op, operands, conv1d, bitconv1d, where)
+
+
+def _convolution(
+    op: ConvolutionOp,
+    operands: Sequence[Value],
+    accumulate: Callable[..., Value],
+    convolve: Callable[..., Value],
+    where: Mapping[str, Any],
+) -> Sequence[Value]:
+    given = Operands(op, operands)
+    bias, groups = given.get(op.bias), op.groups.value.data
     if op.gives_accumulators:
-        zeros = given.get(op.act_zero_point), given.get(op.weight_zero_point)
-        acc = conv1d(given[op.input], given[op.weight], stride, padding, dilation, groups, *zeros)
-        return (_sum(acc, given.get(op.bias), 1),)
+        acc = accumulate(
+            given[op.input],
+            given[op.weight],
+            x_zero_point=given.get(op.act_zero_point),
+            w_zero_point=given.get(op.weight_zero_point),
+            groups=groups,
+            **where,
+        )
+        return (_sum(acc, bias, 1),)
     x, weight = _activation(op, given, "sample"), _weight(op, given)
-    y = bitconv1d(
-        x,
-        weight,
-        given.get(op.bias),
-        stride=stride,
-        padding=padding,
-        dilation=dilation,
-        groups=groups,
-    )
+    y = convolve(x, weight, bias, groups=groups, **where)
     return (as_type(y, op.result.type),)
 
 

@@ -3,12 +3,13 @@
 Two inputs of one batch may be given with two batches: loops would then read beyond the end of one.
 Each loop of an op on tensors runs over one size, so all dimensions that it indexes must have it.
 What is asserted here is evaluated from the shapes of inputs before anything runs; what is always
-true is folded away.
+true is folded away. A kernel's rows are asserted while it is still an op, all else once it is
+loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from xdsl.dialects import arith, cf, func, tensor
@@ -26,16 +27,27 @@ Place = tuple[SSAValue, int]
 """A tensor, and one of its dimensions."""
 
 
-def assert_sizes(entry: func.FuncOp) -> None:
-    """Add assertions to the entry, in place."""
-    block = entry.body.block
-    for op in list(block.ops):
+def assert_kernel_sizes(entry: func.FuncOp) -> None:
+    """Add, in place, what kernels take for granted."""
+    _assert_equal_sizes(entry, _equal_rows)
+
+
+def assert_tensor_sizes(entry: func.FuncOp) -> None:
+    """Add, in place, what loops over tensors, slices and concatenations take for granted."""
+    for op in list(entry.body.block.ops):
         if isinstance(op, tensor.ExtractSliceOp):
             _assert_inside(op)
+    _assert_equal_sizes(entry, _equal_places)
+
+
+def _assert_equal_sizes(
+    entry: func.FuncOp, equal: Callable[[Operation], Iterable[Sequence[Place]]]
+) -> None:
+    block = entry.body.block
     if sum(_is_dynamic(argument) for argument in block.args) < 2:
         return
     for op in list(block.ops):
-        for places in _equal_places(op):
+        for places in equal(op):
             for a, b in pairwise(places):
                 _assert_equal(a, b, op)
 
@@ -106,6 +118,14 @@ def _is_dynamic(value: SSAValue) -> bool:
     return DYNAMIC_INDEX in _shape(value)
 
 
+def _equal_rows(op: Operation) -> Iterator[list[Place]]:
+    """The dimensions of rows, which a kernel's operands share."""
+    if isinstance(op, kernel.ProductOp):
+        operands = [v for v in (op.x, op.add, op.x_scale) if v is not None]
+        for axis in range(len(op.rows_shape(_shape(op.x)))):
+            yield [(v, axis) for v in operands if len(_shape(v)) > axis]
+
+
 def _equal_places(op: Operation) -> Iterator[list[Place]]:
     """Dimensions that have one size."""
     if isinstance(op, linalg.GenericOp):
@@ -113,11 +133,7 @@ def _equal_places(op: Operation) -> Iterator[list[Place]]:
     elif op.name in NAMED:
         indices = [[AffineDimExpr(i) for i in dims] for dims in NAMED[op.name]]
         yield from _loops(indices, op.operands)
-    elif isinstance(op, kernel.MatmulOp):
-        yield from _leading(op, len(_shape(op.x)) - 1)
-    elif isinstance(op, kernel.Conv2dOp):
-        yield from _leading(op, 1)
-    elif isinstance(op, tensor.ConcatOp | mico.ConcatOp):
+    elif isinstance(op, tensor.ConcatOp):
         yield from _beside(op)
 
 
@@ -132,14 +148,7 @@ def _loops(
     yield from found.values()
 
 
-def _leading(op: kernel.ProductOp, count: int) -> Iterator[list[Place]]:
-    """The dimensions of rows, which a kernel's operands share with its result."""
-    for axis in range(count):
-        values = [v for v in (op.x, op.add, op.x_scale) if v is not None]
-        yield [(v, axis) for v in values if len(_shape(v)) > axis]
-
-
-def _beside(op: tensor.ConcatOp | mico.ConcatOp) -> Iterator[list[Place]]:
+def _beside(op: tensor.ConcatOp) -> Iterator[list[Place]]:
     rank = len(_shape(op.operands[0]))
     for axis in range(rank):
         if axis != op.dim.value.data % rank:

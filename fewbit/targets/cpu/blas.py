@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import mlir_context, parse_mlir
+from fewbit.ir.bindings import find_function, index_constant, mlir_context, parse_mlir, walk
 from fewbit.targets.cpu.cblas import Cblas
-from fewbit.targets.cpu.outline_loops import find_function, layer_hint, walk
+from fewbit.targets.cpu.outline_loops import layer_hint
 from fewbit.targets.cpu.product_form import (
     ONE,
     Form,
@@ -84,7 +84,7 @@ def _fill_with_zeros(op: OpView) -> None:
 
 def _call(module: Module, op: OpView, form: Form, calls: BlasCalls) -> None:
     from torch_mlir import ir
-    from torch_mlir.dialects import arith, func
+    from torch_mlir.dialects import func
 
     accumulates = FROM_ZERO not in op.operation.attributes
     written = _Function(form, accumulates, calls.library)
@@ -94,8 +94,7 @@ def _call(module: Module, op: OpView, form: Form, calls: BlasCalls) -> None:
         _define(module, f"func.func private @{name}{body}", written, calls)
         calls.functions[body] = name
     with ir.InsertionPoint(op), op.operation.location:
-        index = ir.IndexType.get()
-        whole = [arith.ConstantOp(index, number).result for number in (0, 1)]
+        whole = [index_constant(0), index_constant(1)]
         target = ir.FlatSymbolRefAttr.get(calls.functions[body])
         func.CallOp([], target, [*op.operation.operands, *whole])
     op.operation.erase()

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import mlir_context
-from fewbit.targets.cpu.outline_loops import find_function, loop_kinds, walk
+from fewbit.ir.bindings import find_function, mlir_context, walk
+from fewbit.targets.cpu.outline_loops import loop_kinds
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, OpView, Value

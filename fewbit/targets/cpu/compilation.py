@@ -37,7 +37,7 @@ from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.signature import signature_of
 from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.assert_sizes import assert_sizes
+from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
 from fewbit.targets.cpu.bind_memory import bind_memory
 from fewbit.targets.cpu.blas import BlasCalls, use_blas
 from fewbit.targets.cpu.bound_lookups import bound_lookups
@@ -176,11 +176,11 @@ class Compilation:
     def _linalg(self) -> None:
         if self.blas is not None:
             self._run_ours(pipelines.CPU_BLAS)
-        assert_sizes(self.entry)
+        assert_kernel_sizes(self.entry)
         self.calls = call_kernels(self.program, self.isa)
         self._run_ours(pipelines.CPU_LINALG)
         self.program = fold_weights(self.program)
-        assert_sizes(self.entry)
+        assert_tensor_sizes(self.entry)
         if self.blas is None:
             call_contractions(self.program, self.calls)
 
@@ -217,21 +217,23 @@ class Compilation:
         self._run_upstream(("canonicalize", "cse"))
 
     def _llvm(self) -> None:
-        self._run_upstream(pipelines.CPU_METADATA)
-        guard_divisions(self.module)
-        self._run_upstream(pipelines.CPU_LLVM)
         loops = {each.name for each in self.outlined}
         distinct = {each.name for each in self.outlined if not each.overlaps}
-        text = mark_functions(for_older_llvm(to_llvm_ir(self.module)), loops, distinct)
+        text = mark_functions(_translate(self.module), loops, distinct)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes)
         self.llvm_texts = [text, public, *self.calls.texts()]
         if self.shapes is not None:
-            run_upstream(self.shapes, ",".join(pipelines.CPU_METADATA))
-            guard_divisions(self.shapes)
-            run_upstream(self.shapes, ",".join(pipelines.CPU_LLVM))
-            self.llvm_texts.append(for_older_llvm(to_llvm_ir(self.shapes)))
+            self.llvm_texts.append(_translate(self.shapes))
 
     def _object(self) -> None:
         self.llvm = objects.link_modules(self.llvm_texts, self.interface.functions, self.isa)
         objects.optimize(self.llvm, self.isa)
         self.code = objects.emit_object(self.llvm, self.isa)
+
+
+def _translate(module: Any) -> str:
+    """The text of LLVM IR of loops over scalars, which are lowered in place."""
+    run_upstream(module, ",".join(pipelines.CPU_METADATA))
+    guard_divisions(module)
+    run_upstream(module, ",".join(pipelines.CPU_LLVM))
+    return for_older_llvm(to_llvm_ir(module))

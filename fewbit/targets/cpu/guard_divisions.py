@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fewbit.ir.bindings import mlir_context
-from fewbit.targets.cpu.outline_loops import is_constant, walk
+from fewbit.ir.bindings import index_constant, is_constant, mlir_context, walk
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
@@ -28,12 +27,11 @@ def guard_divisions(module: Module) -> None:
 
     with mlir_context(), ir.Location.unknown():
         index = ir.IndexType.get()
-        for op in [o for f in module.body.operations for o in walk(f)]:
+        for op in list(walk(module)):
             if op.operation.name not in DIVISIONS or op.operation.results[0].type != index:
                 continue
             divisor = op.operation.operands[1]
             if is_constant(divisor):
                 continue
             with ir.InsertionPoint(op), op.operation.location:
-                one = arith.ConstantOp(index, 1).result
-                op.operation.operands[1] = arith.MaxUIOp(divisor, one).result
+                op.operation.operands[1] = arith.MaxUIOp(divisor, index_constant(1)).result

@@ -14,7 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import mlir_context
+from fewbit.ir.bindings import (
+    find_function,
+    index_constant,
+    is_block,
+    is_constant,
+    mlir_context,
+    walk,
+)
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
@@ -46,13 +53,6 @@ def outline_loops(module: Module, entry: str) -> list[Outlined]:
         return list(made.values())
 
 
-def find_function(module: Module, name: str) -> Any:
-    for op in module.body.operations:
-        if op.operation.name == "func.func" and op.name.value == name:
-            return op
-    raise KeyError(name)
-
-
 def _loops(block: Block) -> Iterator[OpView]:
     for op in block.operations:
         if op.operation.name.startswith("linalg."):
@@ -77,7 +77,7 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
     block = made.add_entry_block()
     with ir.InsertionPoint(op), op.operation.location:
         # Which thread this is gets known when the work is shared.
-        whole = [_index(0), _index(1)]
+        whole = [index_constant(0), index_constant(1)]
         call = func.CallOp([], ir.FlatSymbolRefAttr.get(name), [*arguments, *whole])
     with ir.InsertionPoint(block), op.operation.location:
         end = func.ReturnOp([])
@@ -96,13 +96,6 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
         known[body] = Outlined(name, overlaps, split)
 
 
-def _index(value: int) -> Value:
-    from torch_mlir import ir
-    from torch_mlir.dialects import arith
-
-    return arith.ConstantOp(ir.IndexType.get(), value).result
-
-
 def _captured(op: OpView) -> tuple[list[Value], list[Value]]:
     """What the op uses from outside: constants, which it may have its own copies of, and others."""
     defined: set[Any] = set()
@@ -116,25 +109,6 @@ def _captured(op: OpView) -> tuple[list[Value], list[Value]]:
     outside = [value for value in used if value not in defined]
     constants = [value for value in outside if is_constant(value)]
     return constants, [value for value in outside if not is_constant(value)]
-
-
-def is_constant(value: Value) -> bool:
-    owner = value.owner
-    return not is_block(owner) and owner.name == "arith.constant"
-
-
-def is_block(owner: Any) -> bool:
-    from torch_mlir import ir
-
-    return isinstance(owner, ir.Block)
-
-
-def walk(op: OpView) -> Iterator[OpView]:
-    yield op
-    for region in op.operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from walk(inner)
 
 
 def _replace_operands(op: OpView, inside: dict[Value, Value]) -> None:
@@ -218,7 +192,7 @@ def copies_to_linalg(module: Module) -> None:
     from torch_mlir.dialects import linalg
 
     with mlir_context(), ir.Location.unknown():
-        for op in [o for f in module.body.operations for o in walk(f)]:
+        for op in list(walk(module)):
             if op.operation.name == "memref.copy":
                 source, target = op.operation.operands
                 with ir.InsertionPoint(op), op.operation.location:

@@ -16,9 +16,17 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import UnsupportedError
-from fewbit.ir.bindings import mlir_context
+from fewbit.ir.bindings import (
+    find_function,
+    index_constant,
+    is_block,
+    known_integer,
+    mlir_context,
+    update_type,
+    walk,
+)
 from fewbit.targets.cpu.arena import Buffer, Plan, plan
-from fewbit.targets.cpu.outline_loops import VIEWS, find_function, is_block, walk
+from fewbit.targets.cpu.outline_loops import VIEWS
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
@@ -75,13 +83,11 @@ def measure_before_collapse(module: Module, entry: str) -> None:
             if op.operation.name != "memref.dim":
                 continue
             source, axis = op.operation.operands
-            known = not is_block(axis.owner) and axis.owner.name == "arith.constant"
-            place = _integer(axis.owner) if known else None
-            found = _before_collapse(source, place)
+            found = _before_collapse(source, known_integer(axis))
             if found is None:
                 continue
             with ir.InsertionPoint(op), op.operation.location:
-                size = memref.DimOp(found[0], _constant(found[1])).result
+                size = memref.DimOp(found[0], index_constant(found[1])).result
             op.operation.results[0].replace_all_uses_with(size)
             op.operation.erase()
 
@@ -126,11 +132,11 @@ def _product_of(values: list[Value], times: _Times) -> tuple[int, tuple[Value, .
 
 def _terms(value: Value) -> tuple[int, list[Value]]:
     """A size as a number times other sizes; `x * 8 / 8` is x."""
-    op = None if is_block(value.owner) else value.owner
-    if op is None:
+    if (number := known_integer(value)) is not None:
+        return number, []
+    op = value.owner
+    if is_block(op):
         return 1, [value]
-    if op.name == "arith.constant":
-        return _integer(op), []
     if op.name == "arith.muli":
         (a, more), (b, others) = (_terms(operand) for operand in op.operands)
         return a * b, [*more, *others]
@@ -145,12 +151,6 @@ def _terms(value: Value) -> tuple[int, list[Value]]:
         if not rest and divisor > 0 and known % divisor == 0:
             return known // divisor, unknown
     return 1, [value]
-
-
-def _integer(op: Any) -> int:
-    from torch_mlir import ir
-
-    return ir.IntegerAttr(op.attributes["value"]).value
 
 
 def _map(op: Any) -> str:
@@ -270,11 +270,11 @@ def _make_size_function(module: Module, function: Any, regions: list[Region]) ->
     block = made.add_entry_block()
     with ir.InsertionPoint(block):
         copies = _Copies(dict(zip(function.entry_block.arguments, block.arguments, strict=True)))
-        total, about = _constant(0), _float(_constant(0))
+        total, about = index_constant(0), _float(index_constant(0))
         for region in regions:
             dims = [copies.of(dim) for dim in region.dims]
-            total = _add(total, _mul(_constant(region.plan.peak), *dims))
-            about = _about(about, [_constant(region.plan.peak), *dims])
+            total = _add(total, _mul(index_constant(region.plan.peak), *dims))
+            about = _about(about, [index_constant(region.plan.peak), *dims])
         func.ReturnOp([_unless_too_large(total, about)])
 
 
@@ -307,7 +307,7 @@ def _unless_too_large(total: Value, about: Value) -> Value:
 
     limit = arith.ConstantOp(ir.F64Type.get(), float(TOO_LARGE)).result
     large = arith.CmpFOp(arith.CmpFPredicate.OGT, about, limit).result
-    return arith.SelectOp(large, _constant(-TOO_LARGE), total).result
+    return arith.SelectOp(large, index_constant(-TOO_LARGE), total).result
 
 
 def _use_arena(function: Any, regions: list[Region]) -> None:
@@ -319,20 +319,21 @@ def _use_arena(function: Any, regions: list[Region]) -> None:
     arena = block.add_argument(
         ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], byte), ir.Location.unknown()
     )
-    types = [argument.type for argument in block.arguments]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+    update_type(function)
     placed: list[tuple[OpView, Value]] = []
     with ir.InsertionPoint(block.operations[0]):
         copies = _Copies({argument: argument for argument in arguments})
-        base = _constant(0)
+        base = index_constant(0)
         for region in regions:
-            scale = _mul(_constant(1), *map(copies.of, region.dims))
+            scale = _mul(index_constant(1), *map(copies.of, region.dims))
             offsets = [
-                _add(base, _mul(_constant(offset), scale)) if region.dims else _constant(offset)
+                _add(base, _mul(index_constant(offset), scale))
+                if region.dims
+                else index_constant(offset)
                 for offset in region.plan.offsets
             ]
             placed += zip(region.allocs, offsets, strict=True)
-            base = _add(base, _mul(_constant(region.plan.peak), scale))
+            base = _add(base, _mul(index_constant(region.plan.peak), scale))
     # The first op may itself be one that is replaced.
     for op, offset in placed:
         _view(op, arena, offset)
@@ -375,13 +376,6 @@ class _Copies:
 def _is_size_computation(op: Any) -> bool:
     # Of a view, the shape is asked for and nothing is read.
     return op.name in ("memref.dim", *VIEWS) or op.name.startswith(("arith.", "affine.", "index."))
-
-
-def _constant(value: int) -> Value:
-    from torch_mlir import ir
-    from torch_mlir.dialects import arith
-
-    return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
 def _add(a: Value, b: Value) -> Value:

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import mlir_context
-from fewbit.targets.cpu.outline_loops import is_block, is_constant, walk
+from fewbit.ir.bindings import is_block, is_constant, mlir_context, walk
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, OpView, Value
@@ -35,7 +34,7 @@ def name_products(module: Module) -> int:
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
-        found = [op for f in module.body.operations for op in walk(f) if _is_product(op)]
+        found = [op for op in walk(module) if _is_product(op)]
         for op in found:
             _name(op)
         return len(found)
@@ -44,7 +43,7 @@ def name_products(module: Module) -> int:
 def release_products(module: Module) -> None:
     """Remove, in place, the users that kept products apart."""
     with mlir_context():
-        for op in [op for f in module.body.operations for op in walk(f)]:
+        for op in list(walk(module)):
             if op.operation.name == USER:
                 op.operation.erase()
 

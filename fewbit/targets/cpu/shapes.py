@@ -26,8 +26,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects.mico import GetConstantOp
 from fewbit.errors import UnsupportedError
-from fewbit.ir.bindings import mlir_context, run_upstream, to_mlir
-from fewbit.targets.cpu.outline_loops import find_function, walk
+from fewbit.ir.bindings import (
+    find_function,
+    known_integer,
+    mlir_context,
+    run_upstream,
+    to_mlir,
+    update_type,
+    walk,
+)
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
@@ -121,19 +128,12 @@ def _take_sizes(module: Module, name: str) -> None:
                     hint="this target needs to know all sizes before it runs",
                 )
             block.erase_argument(i)
-        types = [argument.type for argument in block.arguments]
-        results = function.type.results
-        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
+        update_type(function)
 
 
 def _replace_dim(op: Any, dims: dict[tuple[Any, int], Any]) -> None:
-    from torch_mlir import ir
-
     source, number = op.operation.operands
-    owner = number.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return
-    axis = ir.IntegerAttr(owner.attributes["value"]).value
-    if (source, axis) in dims:
+    axis = known_integer(number)
+    if axis is not None and (source, axis) in dims:
         op.operation.results[0].replace_all_uses_with(dims[source, axis])
         op.operation.erase()

@@ -8,18 +8,24 @@ loop nest and writes, the first thread does alone; what decides on a branch or l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import mlir_context
-from fewbit.targets.cpu.outline_loops import Outlined, find_function
+from fewbit.ir.bindings import (
+    find_function,
+    index_constant,
+    mlir_context,
+    update_type,
+    walk,
+)
+from fewbit.targets.cpu.outline_loops import Outlined
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
 
 BARRIER = "threads.barrier"
 READS = "memref.load"
-WRITES = ("memref.store", "memref.copy")
+EFFECTS = ("func.call", READS, "memref.store", "memref.copy")
 
 
 def share_work(module: Module, entry: str, outlined: Sequence[Outlined]) -> None:
@@ -45,13 +51,12 @@ def _split(function: Any, depth: int) -> None:
     with ir.InsertionPoint(loop):
         low, high = loop.operation.operands[0], loop.operation.operands[1]
         length = arith.SubIOp(high, low).result
-        one = arith.ConstantOp(ir.IndexType.get(), 1).result
 
         def bound(number: Value) -> Value:
             part = arith.DivUIOp(arith.MulIOp(length, number).result, threads).result
             return arith.AddIOp(low, part).result
 
-        begin, end = bound(thread), bound(arith.AddIOp(thread, one).result)
+        begin, end = bound(thread), bound(arith.AddIOp(thread, index_constant(1)).result)
     loop.operation.operands[0] = begin
     loop.operation.operands[1] = end
 
@@ -74,8 +79,7 @@ def _guard(ops: Sequence[OpView], thread: Value) -> Any:
     from torch_mlir.dialects import arith, scf
 
     with ir.InsertionPoint(ops[0]):
-        zero = arith.ConstantOp(ir.IndexType.get(), 0).result
-        first = arith.CmpIOp(arith.CmpIPredicate.eq, thread, zero).result
+        first = arith.CmpIOp(arith.CmpIPredicate.eq, thread, index_constant(0)).result
         branch = scf.IfOp(first)
         with ir.InsertionPoint(branch.then_block):
             end = scf.YieldOp([])
@@ -95,8 +99,7 @@ def _pass_threads(module: Module, entry: str) -> None:
     thread, threads, state = (
         block.add_argument(type, ir.Location.unknown()) for type in (index, index, pointer)
     )
-    types = [argument.type for argument in block.arguments]
-    function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
+    update_type(function)
     with ir.InsertionPoint(module.body):
         type = ir.FunctionType.get([pointer, index], [])
         func.FuncOp(BARRIER, type, visibility="private")
@@ -106,7 +109,7 @@ def _pass_threads(module: Module, entry: str) -> None:
             call = func.CallOp([], ir.FlatSymbolRefAttr.get(BARRIER), [state, threads])
         op.operation.move_before(call.operation)
 
-    for op in list(_effects(block)):
+    for op in [op for op in walk(function) if op.operation.name in EFFECTS]:
         if op.operation.name == READS:
             # Nobody may overwrite it before all have read it.
             wait_after(op)
@@ -117,12 +120,3 @@ def _pass_threads(module: Module, entry: str) -> None:
             wait_after(op)
         else:
             wait_after(_guard([op], thread))
-
-
-def _effects(block: Block) -> Iterator[OpView]:
-    for op in block.operations:
-        if op.operation.name in ("func.call", READS, *WRITES):
-            yield op
-        for region in op.operation.regions:
-            for inner in region.blocks:
-                yield from _effects(inner)

@@ -6,10 +6,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import pytest
-
-from fewbit.ir.bindings import mlir_context
-from fewbit.targets.cpu.outline_loops import copies_to_linalg, find_function, outline_loops
+from fewbit.ir.bindings import find_function, mlir_context
+from fewbit.targets.cpu.outline_loops import copies_to_linalg, outline_loops
 
 SAME = "affine_map<(i) -> (i)>"
 
@@ -127,8 +125,3 @@ def test_copies_become_loops() -> None:
     copies_to_linalg(module)
     assert "linalg.copy" in names_in(module)
     assert "memref.copy" not in names_in(module)
-
-
-def test_missing_function() -> None:
-    with pytest.raises(KeyError):
-        find_function(parse("", ""), "other")
