@@ -43,8 +43,10 @@ format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup ## Measure, and print the tables
-	@set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+bench: setup ## Measure kernels and models beside other tools, and print the tables
+	@$(PIP) --editable '.[bench]'
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/few_bit_kernels.py --ort
+	@$(BIN)/python benchmarks/models.py --threads 1,2
 
 clean: ## Remove everything that was made here
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

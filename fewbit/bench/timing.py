@@ -7,10 +7,13 @@ several it is that of a clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from time import perf_counter, process_time
+
+SAMPLE = 1e-3
+"""Seconds of calls in a row that a clock measures well enough."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,15 @@ class Timing:
     rounds: int
 
 
+def clock_for(threads: int) -> Callable[[], float]:
+    return process_time if threads == 1 else perf_counter
+
+
+def timing_of(samples: Sequence[float], repeats: int) -> Timing:
+    """Samples are seconds of a call, each the mean of as many calls as there are repeats."""
+    return Timing(min(samples), median(samples), len(samples) * repeats)
+
+
 def time_together(
     functions: Mapping[str, Callable[[], object]],
     *,
@@ -29,29 +41,29 @@ def time_together(
     threads: int = 1,
 ) -> dict[str, Timing]:
     """Call all functions by turns for about this long; the times of each."""
-    clock = process_time if threads == 1 else perf_counter
-    repeats = {name: _repeats(function, clock) for name, function in functions.items()}
+    clock = clock_for(threads)
+    repeats = {name: repeats_of(function, clock) for name, function in functions.items()}
     found: dict[str, list[float]] = {name: [] for name in functions}
     end = perf_counter() + seconds
     while perf_counter() < end or len(next(iter(found.values()))) < 5:
         for name, function in functions.items():
-            count = repeats[name]
-            start = clock()
-            for _ in range(count):
-                function()
-            found[name].append((clock() - start) / count)
-    return {name: Timing(min(t), median(t), len(t) * repeats[name]) for name, t in found.items()}
+            found[name].append(sample(function, repeats[name], clock))
+    return {name: timing_of(samples, repeats[name]) for name, samples in found.items()}
 
 
-def _repeats(function: Callable[[], object], clock: Callable[[], float]) -> int:
-    """Calls in a row that take a millisecond or more: the clock is too coarse for fewer."""
+def sample(function: Callable[[], object], repeats: int, clock: Callable[[], float]) -> float:
+    """Seconds of a call, as the mean of several in a row."""
+    start = clock()
+    for _ in range(repeats):
+        function()
+    return (clock() - start) / repeats
+
+
+def repeats_of(function: Callable[[], object], clock: Callable[[], float]) -> int:
+    """How many calls in a row make a sample."""
     for _ in range(3):
         function()
     count = 1
-    while True:
-        start = clock()
-        for _ in range(count):
-            function()
-        if clock() - start >= 1e-3 or count >= 4096:
-            return count
+    while sample(function, count, clock) * count < SAMPLE and count < 4096:
         count *= 4
+    return count

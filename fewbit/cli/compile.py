@@ -102,6 +102,12 @@ def compile_model(
         bool,
         typer.Option("--integer-only", help="No floats between layers; for static recipes."),
     ] = False,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile", help="The library counts the time of each layer; see its header."
+        ),
+    ] = False,
     input_shape: InputShape = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
@@ -138,7 +144,9 @@ def compile_model(
         _show(text, output)
         return
     folder = output or BUILD / _folder_name(name, target)
-    made = compile(program, target, folder, name=name, passes=passes, watch=dump, blas=blas)
+    made = compile(
+        program, target, folder, name=name, passes=passes, watch=dump, blas=blas, profile=profile
+    )
     _summarize(made, perf_counter() - start)
 
 

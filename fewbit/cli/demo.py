@@ -120,7 +120,7 @@ def _measure(program: Program, model: nn.Module, digits: Split) -> _Measured:
     """Compile a program; how often it is right, and how long one digit takes it and PyTorch."""
     import torch
 
-    from fewbit.bench.peers import torch_eager
+    from fewbit.bench.peers.eager import torch_eager
     from fewbit.bench.timing import time_together
     from fewbit.targets.compile import compile
 

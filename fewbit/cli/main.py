@@ -18,7 +18,7 @@ from typer.exceptions import TyperException
 
 import fewbit
 from fewbit import progress
-from fewbit.cli import compile, demo, doctor, export_dialect, inspect, quantize
+from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize
 from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded
 from fewbit.errors import UsageError
@@ -26,6 +26,7 @@ from fewbit.errors import UsageError
 VERBS: dict[str, Callable[..., object]] = {
     "compile": compile.compile_model,
     "run": run_verb.run_program,
+    "bench": bench.bench,
     "quantize": quantize.quantize,
     "inspect": inspect.inspect,
     "demo": demo.demo,

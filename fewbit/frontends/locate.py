@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,36 @@ def import_named(name: str, input_shapes: Shapes | None = None) -> Program:
     return Program.load(path)
 
 
+@dataclass(frozen=True)
+class Made:
+    """A PyTorch model, and what its maker says of its inputs."""
+
+    model: Any
+    inputs: Sequence[Any] = ()
+    named: Mapping[str, Any] | None = None
+    dynamic_shapes: Any = None
+
+
+def find_module(name: str) -> Made | None:
+    """The PyTorch model that a text names, ready to run; None where it names a program."""
+    if name.startswith("zoo:"):
+        from fewbit.models.registry import create, find_entry
+
+        zoo = name.removeprefix("zoo:")
+        return Made(create(zoo), find_entry(zoo).example_inputs(1))
+    file, colon, factory = name.rpartition(":")
+    if colon and file.endswith(".py"):
+        made = _call(Path(file), factory)
+        return replace(made, model=made.model.eval()) if hasattr(made.model, "eval") else made
+    if Path(name).suffix == ".pt2" and Path(name).is_file():
+        from fewbit.frontends.torch.capture import load
+
+        exported = load(Path(name))
+        inputs, named = exported.example_inputs or ((), {})
+        return Made(exported.module(), inputs, named or None)
+    return None
+
+
 def _from_zoo(name: str) -> Program:
     from fewbit.frontends.torch import import_torch
     from fewbit.models.registry import create, find_entry
@@ -52,9 +83,16 @@ def _from_zoo(name: str) -> Program:
 
 
 def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Program:
-    """`factory()` gives a module, or also its example inputs, named ones, and dynamic shapes."""
     from fewbit.frontends import import_model
 
+    made = _call(path, factory)
+    if not made.inputs and made.named is None and made.dynamic_shapes is None:
+        return import_model(made.model, input_shapes=input_shapes)
+    return import_model(made.model, made.inputs, made.dynamic_shapes, example_kwargs=made.named)
+
+
+def _call(path: Path, factory: str) -> Made:
+    """`factory()` gives a module, or also its example inputs, named ones, and dynamic shapes."""
     place = Place(file=str(path))
     made = getattr(_loaded(path), factory, None)
     if made is None:
@@ -64,7 +102,7 @@ def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Progr
     except Exception as e:
         raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
     if not isinstance(result, tuple):
-        return import_model(result, input_shapes=input_shapes)
+        return Made(result)
     model, *rest = result
     if not 1 <= len(rest) <= 3:
         raise UsageError(
@@ -75,7 +113,7 @@ def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Progr
         )
     inputs, *rest = rest
     named = rest.pop(0) if len(rest) == 2 or (rest and _are_inputs(rest[0])) else None
-    return import_model(model, _as_inputs(inputs), rest[0] if rest else None, example_kwargs=named)
+    return Made(model, _as_inputs(inputs), named, rest[0] if rest else None)
 
 
 def _as_inputs(inputs: Any) -> Sequence[Any]:

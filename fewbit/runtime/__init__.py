@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewbit.artifact import Folder, Manifest, open_folder
 from fewbit.errors import UnsupportedError
 from fewbit.files import PathLike
+
+if TYPE_CHECKING:
+    from fewbit.runtime.profile import CallProfile
 
 
 class Artifact:
@@ -42,6 +45,13 @@ class Artifact:
 
     def run(self, *arrays: Any, **options: Any) -> tuple[Any, ...]:
         return self.runner(*arrays, **options)
+
+    def profile(self, *, reset: bool = False) -> list[CallProfile]:
+        """Where the time of all calls so far went, if it was compiled with `profile=True`."""
+        found = self.runner.profile.rows()
+        if reset:
+            self.runner.profile.reset()
+        return found
 
     def __repr__(self) -> str:
         return f"Artifact({self.manifest.name!r}, target={self.manifest.target!r})"

@@ -20,6 +20,7 @@ import numpy as np
 from fewbit.artifact import Folder, Manifest, Tensor
 from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.isa import Isa, names
+from fewbit.runtime.profile import Profile
 from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS
 from fewbit.targets.llvm import host_features
@@ -56,6 +57,7 @@ class NativeLibrary:
         self._arena_bytes.argtypes = [ctypes.c_void_p]
         self._arena_bytes.restype = ctypes.c_size_t
         self._local = threading.local()
+        self._profile = Profile(self._library, manifest.name) if _counts(manifest) else None
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> tuple[Array, ...]:
         """The outputs for these inputs."""
@@ -90,6 +92,16 @@ class NativeLibrary:
         _fill(inputs, self.manifest.inputs, _check(arrays, self.manifest.inputs))
         return int(self._arena_bytes(ctypes.byref(inputs)))
 
+    @property
+    def profile(self) -> Profile:
+        """Where the time of calls went."""
+        if self._profile is None:
+            raise UsageError(
+                "this library does not count where its time goes",
+                hint="compile it with profile=True, or --profile",
+            )
+        return self._profile
+
     def _arena(self, size: int) -> int:
         if size > LARGEST_ARENA:
             raise ShapeError("inputs of this size need more memory than any machine has")
@@ -120,6 +132,10 @@ class PreparedCall:
     def __call__(self) -> tuple[Array, ...]:
         self.run()
         return self.outputs
+
+
+def _counts(manifest: Manifest) -> bool:
+    return "profile" in manifest.options
 
 
 def load_native(folder: Folder) -> NativeLibrary:

@@ -42,6 +42,7 @@ def compile(
     watch: Watcher | None = None,
     blas: str | None = None,
     integer_only: bool = False,
+    profile: bool = False,
 ) -> Artifact:
     """Compile a program, a PyTorch module or what a text names; `art(x)` then runs it.
 
@@ -49,7 +50,8 @@ def compile(
     is called after it. `passes` are run after the stages that they are given for: `{"linalg":
     ["my-pass"]}`. `blas` names a library that multiplies matrices in place of our own kernels, such
     as "openblas". With a `recipe`, batch norms become part of layers before these are quantized;
-    `integer_only` leaves no floats between layers of a static recipe.
+    `integer_only` leaves no floats between layers of a static recipe. With `profile`, the library
+    counts where its time goes, and `art.profile()` tells.
     """
     from fewbit.targets.cpu.cblas import find_blas
     from fewbit.targets.cpu.target import compile_cpu
@@ -68,8 +70,9 @@ def compile(
     folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
     with progress(f"Compiling {name}"):
         made = compile_cpu(
-            program, name, target, folder, inserted=_named(passes), watch=watch, blas=library
-        )
+            program, name, target, folder, inserted=_named(passes), watch=watch, blas=library,
+            profile=profile,
+        )  # fmt: skip
     return Artifact(made, temporary)
 
 

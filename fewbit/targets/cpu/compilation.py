@@ -52,6 +52,7 @@ from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
 from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline_loops
 from fewbit.targets.cpu.plan_memory import Arena, measure_before_collapse, plan_memory
 from fewbit.targets.cpu.products import name_products, release_products
+from fewbit.targets.cpu.profile import Row, count_cycles, depths_of_layers, profile_ir
 from fewbit.targets.cpu.refuse_foreign import refuse_foreign
 from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.share_work import share_work
@@ -84,6 +85,8 @@ class Compilation:
     watch: Watcher | None = None
     blas: Cblas | None = None
     """The library that computes products of matrices in place of kernels of ours."""
+    profile: bool = False
+    """Whether the library counts the cycles of each loop nest and kernel."""
 
     interface: Interface = field(init=False)
     weights: WeightImage = field(init=False)
@@ -91,6 +94,8 @@ class Compilation:
     outlined: list[Outlined] = field(init=False)
     calls: KernelCalls = field(init=False)
     blas_calls: BlasCalls | None = field(init=False, default=None)
+    rows: list[Row] = field(init=False)
+    """Of the profile."""
 
     def __post_init__(self) -> None:
         for stage in self.inserted:
@@ -99,7 +104,9 @@ class Compilation:
                     f"no pass can be inserted after '{stage}'",
                     hint=f"stages for passes are {', '.join(INSERTABLE)}",
                 )
-        self.interface = interface_of(signature_of(self.program.module), self.name)
+        self.interface = interface_of(
+            signature_of(self.program.module), self.name, self.profile
+        )
 
     def run(self, last: str = "object") -> bytes:
         """Go through the stages; the object's bytes, or the text after the last stage."""
@@ -177,6 +184,7 @@ class Compilation:
         if self.blas is not None:
             self._run_ours(pipelines.CPU_BLAS)
         assert_kernel_sizes(self.entry)
+        self.depths = depths_of_layers(self.program.module)
         self.calls = call_kernels(self.program, self.isa)
         self._run_ours(pipelines.CPU_LINALG)
         self.program = fold_weights(self.program)
@@ -215,6 +223,8 @@ class Compilation:
         self._run_upstream(pipelines.CPU_LOOPS)
         share_work(self.module, ENTRY, self.outlined)
         self._run_upstream(("canonicalize", "cse"))
+        if self.profile:
+            self.rows = count_cycles(self.module, ENTRY, self.calls.stubs, self.depths)
 
     def _llvm(self) -> None:
         loops = {each.name for each in self.outlined}
@@ -222,6 +232,8 @@ class Compilation:
         text = mark_functions(_translate(self.module), loops, distinct)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes)
         self.llvm_texts = [text, public, *self.calls.texts()]
+        if self.profile:
+            self.llvm_texts.append(profile_ir(self.interface.name, self.rows, self.isa))
         if self.shapes is not None:
             self.llvm_texts.append(_translate(self.shapes))
 

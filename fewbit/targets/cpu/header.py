@@ -47,12 +47,37 @@ int {name}_shapes(const {name}_inputs *inputs, {name}_outputs *outputs);
 /* Computes the outputs. The results have the same bits whatever the number of threads is. */
 int {name}_run(const {name}_inputs *inputs, {name}_outputs *outputs, void *arena,
     int threads);
-
+{profile}
 #ifdef __cplusplus
 }}
 #endif
 
 #endif
+"""
+
+PROFILE = """
+/* This library counts where its time goes: the table is the only state that it keeps, so counts are
+ * right where calls do not run at the same time. There is a row for each loop nest and kernel that
+ * a run calls, in their order. Amounts are of one call, 0 where sizes are known at run time only.
+ */
+typedef struct {name}_profile_row {{
+  const char *layer;
+  const char *kernel; /* "loop" for a loop nest */
+  uint64_t macs;
+  uint64_t bytes; /* of arrays that are read or written, weights among them */
+  uint64_t weight_bytes;
+  uint64_t calls;
+  uint64_t ticks; /* of the first thread, until all threads were done; of all calls */
+  uint64_t least; /* ticks of the fastest call; UINT64_MAX before the first */
+}} {name}_profile_row;
+
+/* The table, and how many rows it has. To count anew, set calls and ticks to 0, and least to
+ * UINT64_MAX.
+ */
+{name}_profile_row *{name}_profile(size_t *rows);
+
+/* The clock that ticks are counted by, now. */
+uint64_t {name}_ticks(void);
 """
 
 
@@ -67,6 +92,7 @@ def header_text(interface: Interface, arena: int | None, description: str) -> st
         constants="\n".join(_constants(interface, upper, arena)),
         inputs="\n".join(_struct(f"{interface.name}_inputs", interface.inputs, "const ")),
         outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
+        profile=PROFILE.format(name=interface.name) if interface.profile else "",
     )
 
 

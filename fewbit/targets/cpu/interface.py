@@ -21,6 +21,7 @@ from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.cpu.threads import threads_ir
 
 MAX_THREADS = 64
+PROFILE_FUNCTIONS = ("profile", "ticks")
 
 ERRORS = (
     ("OK", "no error"),
@@ -76,22 +77,25 @@ class Interface:
     name: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    profile: bool = False
+    """Whether the library counts where its time goes."""
 
     @property
     def functions(self) -> tuple[str, ...]:
         """What the library offers."""
-        return tuple(f"{self.name}_{name}" for name in ("arena_bytes", "shapes", "run"))
+        more = PROFILE_FUNCTIONS if self.profile else ()
+        return tuple(f"{self.name}_{name}" for name in ("arena_bytes", "shapes", "run", *more))
 
     @property
     def dynamic(self) -> bool:
         return any(port.dimensions for port in (*self.inputs, *self.outputs))
 
 
-def interface_of(signature: Signature, name: str) -> Interface:
+def interface_of(signature: Signature, name: str, profile: bool = False) -> Interface:
     taken: set[str] = set()
     inputs = tuple(_port(spec, taken) for spec in signature.inputs)
     outputs = tuple(_port(spec, taken) for spec in signature.outputs)
-    return Interface(c_name(name), inputs, outputs)
+    return Interface(c_name(name), inputs, outputs, profile)
 
 
 def _port(spec: TensorSpec, taken: set[str]) -> Port:

@@ -40,9 +40,10 @@ def compile_cpu(
     inserted: Inserted | None = None,
     watch: Watcher | None = None,
     blas: Cblas | None = None,
+    profile: bool = False,
 ) -> Folder:
     """Compile to `lib<name>.so`, `lib<name>.a` and `<name>.h` in a folder."""
-    compilation = Compilation(program, name, isa_of(target), inserted or {}, watch, blas)
+    compilation = Compilation(program, name, isa_of(target), inserted or {}, watch, blas, profile)
     code = compilation.run(STAGES[-1])
     name, isa = compilation.interface.name, compilation.isa
     weights = objects.weights_object(f"{name}_weights", compilation.weights.tobytes(), isa)
@@ -52,6 +53,8 @@ def compile_cpu(
         Member(f"{name}_weights.o", weights, (f"{name}_weights",)),
     ]
     options = {"processor": isa.cpu, "triple": isa.triple, "features": isa.features}
+    if profile:
+        options["profile"] = "cycles"
     libraries: dict[str, str] = {}
     calls = compilation.blas_calls
     if calls is not None and calls.symbols:

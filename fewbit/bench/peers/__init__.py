@@ -1,0 +1,68 @@
+"""Other tools that run the same model, and which of them are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+
+from fewbit.bench.peers.peer import Peer
+from fewbit.errors import MissingToolError, UsageError
+
+PEERS = {
+    "torch": "eager:Eager",
+    "onnxruntime": "onnx_runtime:OnnxRuntime",
+    "openvino": "open_vino:OpenVino",
+    "iree": "iree:Iree",
+}
+"""Where each is; a tool is imported only by the process that runs it."""
+OURS = "fewbit"
+AVAILABLE, NONE = "available", "none"
+
+
+def find_tool(name: str) -> Peer:
+    """What runs the model by a tool; `fewbit` is one of them."""
+    place = "compiled:Compiled" if name == OURS else PEERS[name]
+    module, _, kind = place.partition(":")
+    return getattr(import_module(f"fewbit.bench.peers.{module}"), kind)()
+
+
+def parse_peers(text: str, quantized: bool) -> list[str]:
+    """The tools that `a,b`, `available` or `none` means, all of them installed."""
+    if text == NONE:
+        return []
+    if text == AVAILABLE:
+        return [name for name in PEERS if not missing_packages(name, quantized)]
+    names = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in names:
+        if name not in PEERS:
+            raise UsageError(
+                f"there is no tool '{name}' to compare with",
+                hint=f"tools are {', '.join(PEERS)}; or {AVAILABLE}, or {NONE}",
+            )
+    refuse_missing(names, quantized)
+    return names
+
+
+def refuse_missing(names: Sequence[str], quantized: bool) -> None:
+    missing = {name: missing_packages(name, quantized) for name in names}
+    absent = {name: packages for name, packages in missing.items() if packages}
+    if not absent:
+        return
+    what = "; ".join(f"{name} needs {', '.join(packages)}" for name, packages in absent.items())
+    raise MissingToolError(
+        f"not all tools to compare with are installed: {what}",
+        hint=f"pip install 'fewbit[bench]', or --against {AVAILABLE}",
+    )
+
+
+def missing_packages(name: str, quantized: bool) -> list[str]:
+    """Of a tool's packages, those that are not here."""
+    return [p for p in find_tool(name).packages(quantized) if not _is_installed(p)]
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False

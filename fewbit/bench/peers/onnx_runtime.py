@@ -1,0 +1,87 @@
+"""onnxruntime: in float32, or in 8 bits by its own quantizers.
+
+Both of these are tried: scales of activations from samples (QDQ form, scales of weights by channel)
+and scales found at run time.
+"""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fewbit.bench.case import Case
+from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model
+from fewbit.bench.peers.peer import Peer, Session
+
+FLOAT, STATIC, DYNAMIC = "float32", "int8, static", "int8, dynamic"
+
+
+class OnnxRuntime(Peer):
+    def packages(self, quantized: bool) -> tuple[str, ...]:
+        return ("onnxruntime", *PACKAGES)
+
+    def variants(self, quantized: bool) -> tuple[str, ...]:
+        return (STATIC, DYNAMIC) if quantized else (FLOAT,)
+
+    def build(self, case: Case, variant: str, folder: Path) -> None:
+        from onnxruntime import quantization as q
+
+        given, made = onnx_model(case), str(folder / "model.onnx")
+        if variant == FLOAT:
+            import onnx
+
+            onnx.save(onnx.load(given), made)
+            return
+        ready = case.place("onnx") / "ready.onnx"
+        if not ready.exists():
+            q.shape_inference.quant_pre_process(str(given), str(ready))
+        if variant == DYNAMIC:
+            q.quantize_dynamic(str(ready), made, weight_type=q.QuantType.QInt8)
+            return
+        q.quantize_static(
+            str(ready),
+            made,
+            _samples(case, str(ready)),
+            quant_format=q.QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=q.QuantType.QUInt8,
+            weight_type=q.QuantType.QInt8,
+        )
+
+    def open(self, case: Case, variant: str, folder: Path, threads: int) -> Session:
+        import onnxruntime as ort
+
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        session = ort.InferenceSession(
+            str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
+        )
+        binding = session.io_binding()
+        for array, spec in zip(case.inputs, session.get_inputs(), strict=True):
+            binding.bind_cpu_input(spec.name, array)
+        for spec in session.get_outputs():
+            binding.bind_output(spec.name, "cpu")
+
+        def run() -> None:
+            session.run_with_iobinding(binding)
+
+        return Session(run, binding.copy_outputs_to_cpu)
+
+
+def _samples(case: Case, path: str):
+    import onnx
+    from onnxruntime.quantization import CalibrationDataReader
+
+    names = [given.name for given in onnx.load(path, load_external_data=False).graph.input]
+
+    class Samples(CalibrationDataReader):
+        def __init__(self) -> None:
+            self.rest = iter(case.samples)
+
+        def get_next(self):
+            sample = next(self.rest, None)
+            return None if sample is None else dict(zip(names, sample, strict=True))
+
+    return Samples()

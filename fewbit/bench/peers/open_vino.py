@@ -1,0 +1,73 @@
+"""OpenVINO: in float32, or in 8 bits by NNCF, with scales of activations from samples."""
+# pyright: basic, reportMissingImports=false
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewbit.bench.case import Case
+from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model
+from fewbit.bench.peers.peer import Peer, Session
+
+FLOAT, STATIC = "float32", "int8, static"
+
+
+class OpenVino(Peer):
+    def packages(self, quantized: bool) -> tuple[str, ...]:
+        return ("openvino", *PACKAGES, *(("nncf",) if quantized else ()))
+
+    def variants(self, quantized: bool) -> tuple[str, ...]:
+        return (STATIC if quantized else FLOAT,)
+
+    def build(self, case: Case, variant: str, folder: Path) -> None:
+        import openvino as ov
+
+        model = ov.Core().read_model(onnx_model(case))
+        if variant == STATIC:
+            model = _quantized(model, case)
+        # Floats stay what they are: by itself it would store them in 16 bits.
+        ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
+
+    def open(self, case: Case, variant: str, folder: Path, threads: int) -> Session:
+        import openvino as ov
+
+        config: dict[str, Any] = {
+            "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1,
+            "INFERENCE_PRECISION_HINT": "f32",
+        }  # fmt: skip
+        compiled = ov.Core().compile_model(folder / "model.xml", "CPU", config)
+        request = compiled.create_infer_request()
+        for i, array in enumerate(case.inputs):
+            request.set_input_tensor(i, ov.Tensor(array))
+        count = len(compiled.outputs)
+
+        def outputs() -> list[np.ndarray]:
+            return [np.array(request.get_output_tensor(i).data) for i in range(count)]
+
+        return Session(request.infer, outputs)
+
+
+def _quantized(model: Any, case: Case) -> Any:
+    import nncf
+
+    samples = case.samples
+    kind = nncf.ModelType.TRANSFORMER if _has_attention(model) else None
+    data = nncf.Dataset(samples, lambda sample: dict(enumerate(sample)))
+    return nncf.quantize(model, data, subset_size=len(samples), model_type=kind)
+
+
+def _has_attention(model: Any) -> bool:
+    """Whether weights of a softmax multiply a matrix."""
+    return any(
+        op.get_type_name() == "ScaledDotProductAttention"
+        or (
+            op.get_type_name() == "Softmax"
+            and any(
+                i.get_node().get_type_name() == "MatMul" for i in op.output(0).get_target_inputs()
+            )
+        )
+        for op in model.get_ops()
+    )

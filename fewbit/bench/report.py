@@ -1,0 +1,243 @@
+"""A whole benchmark of one model: sizes, times beside other tools, and the share of each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fewbit.analysis.layers import sqnr
+from fewbit.bench.case import COMPILED, Array, Case
+from fewbit.bench.contest import Prepared, contest, prepare
+from fewbit.bench.layers import LayerTime, profile_calls, times_of_layers
+from fewbit.bench.peers import OURS
+from fewbit.bench.roofline import Roofline, measure_roofline
+from fewbit.bench.subject import Subject
+from fewbit.program import Program
+from fewbit.progress import progress
+from fewbit.runtime import Artifact
+
+CLOSE = 50.0
+"""Decibels; float tools whose outputs are farther from PyTorch's compute something else."""
+PROFILE_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, and how."""
+
+    recipe: str | None = None
+    target: str = "cpu"
+    peers: tuple[str, ...] = ()
+    threads: tuple[int, ...] = (1,)
+    seconds: float = 2.0
+    layers: bool = True
+
+
+@dataclass(frozen=True)
+class ToolTime:
+    """A tool's times; seconds of one run."""
+
+    tool: str
+    variant: str
+    least: float
+    median: float
+    runs: int
+    throughput: float
+    """Inferences a second, at the median."""
+    ratio: float
+    """Its least time over fewbit's: how many times as fast fewbit is."""
+    sqnr_db: float | None
+    """Its outputs against PyTorch's in float32; None where there are none, or they are equal."""
+    bytes: int | None
+    """Of its files."""
+
+
+@dataclass(frozen=True)
+class Times:
+    threads: int
+    tools: list[ToolTime]
+    absent: dict[str, str]
+    """Tools that gave no time, and why."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """On disk."""
+
+    weights: int
+    library: int
+    float32: int
+    """What the weights take as floats."""
+
+
+@dataclass(frozen=True)
+class Report:
+    model: str
+    recipe: str | None
+    target: str
+    batch: int
+    inputs: list[str]
+    date: str
+    processor: str
+    versions: dict[str, str]
+    sizes: Sizes
+    times: list[Times]
+    layers: list[LayerTime] = field(default_factory=list[LayerTime])
+    layer_threads: int | None = None
+    roofline: Roofline | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        made = asdict(self)
+        for plain, layer in zip(made["layers"], self.layers, strict=True):
+            plain["achieved"] = layer.achieved
+        return made
+
+
+def measure(
+    subject: Subject,
+    program: Program,
+    plan: Plan,
+    samples: Sequence[Sequence[Array]] | None = None,
+) -> Report:
+    """Measure a program, made of the subject by the plan's recipe, beside other tools."""
+    from fewbit.targets.compile import compile, name_of
+
+    name = name_of(subject.name)
+    quantized = program.recipe is not None
+    with TemporaryDirectory(prefix="fewbit-bench-") as temporary:
+        folder = Path(temporary)
+        case = Case(
+            folder=folder, model=subject.name if subject.module else None, quantized=quantized
+        )
+        artifact = compile(program, plan.target, folder / COMPILED, name=name)
+        artifact.runner  # noqa: B018  # what this machine does not run is found out now
+        case.save(subject.module, subject.inputs, samples or subject.random_samples())
+        prepared, absent = prepare(case, plan.peers)
+        tools = {OURS: Prepared(program.recipe or "float32"), **prepared}
+        expected = subject.expected()
+        times = [
+            _times(case, tools, threads, plan.seconds, absent, expected, _batch(subject))
+            for threads in plan.threads
+        ]
+        layers, roofline = _layers(subject, program, plan, name) if plan.layers else ([], None)
+        sizes = _sizes(artifact, subject)
+    from fewbit.targets.machine import this_machine
+
+    return Report(
+        model=subject.name,
+        recipe=program.recipe,
+        target=plan.target,
+        batch=_batch(subject),
+        inputs=[f"{'x'.join(map(str, a.shape))} {a.dtype}" for a in subject.inputs],
+        date=datetime.now(UTC).date().isoformat(),
+        processor=this_machine().processor,
+        versions=_versions(plan.peers),
+        sizes=sizes,
+        times=times,
+        layers=layers,
+        layer_threads=plan.threads[0] if plan.layers else None,
+        roofline=roofline,
+    )
+
+
+def _times(
+    case: Case,
+    tools: dict[str, Prepared],
+    threads: int,
+    seconds: float,
+    absent: dict[str, str],
+    expected: list[Array] | None,
+    batch: int,
+) -> Times:
+    found, failed = contest(case, tools, threads, seconds)
+    if OURS in failed:
+        raise RuntimeError(failed[OURS])
+    absent = {**absent, **failed}
+    rows: list[ToolTime] = []
+    for tool, timing in found.items():
+        quality = None if expected is None else _quality(expected, case.outputs(tool))
+        floats = tools[tool].variant.startswith("float32")
+        if floats and quality is not None and quality < CLOSE:
+            absent[tool] = f"its outputs differ from PyTorch's: SQNR {quality:.0f} dB"
+            continue
+        rows.append(
+            ToolTime(
+                tool=tool,
+                variant=tools[tool].variant,
+                least=timing.least,
+                median=timing.median,
+                runs=timing.rounds,
+                throughput=batch / timing.median,
+                ratio=timing.least / found[OURS].least,
+                sqnr_db=quality if quality is not None and isfinite(quality) else None,
+                bytes=tools[tool].bytes,
+            )
+        )
+    return Times(threads, rows, absent)
+
+
+def _quality(expected: Sequence[Array], given: Sequence[Array]) -> float:
+    """The worst of all outputs."""
+    return min(
+        (sqnr(a, b.reshape(a.shape)) for a, b in zip(expected, given, strict=True)), default=0.0
+    )
+
+
+def _layers(
+    subject: Subject, program: Program, plan: Plan, name: str
+) -> tuple[list[LayerTime], Roofline]:
+    from fewbit.targets.compile import compile
+    from fewbit.targets.cpu.target import isa_of
+
+    artifact = compile(program, plan.target, name=name, profile=True)
+    threads = plan.threads[0]
+    with progress("Measuring layers"):
+        seconds = min(plan.seconds, PROFILE_SECONDS)
+        calls, runs = profile_calls(artifact, subject.inputs, threads, seconds)
+        roofline = measure_roofline(isa_of(plan.target))
+    needed = artifact.manifest.weight_bytes + artifact.runner.arena_bytes(*subject.inputs)
+    return times_of_layers(calls, runs, roofline, needed, threads), roofline
+
+
+def _batch(subject: Subject) -> int:
+    first = subject.inputs[0] if subject.inputs else None
+    return first.shape[0] if first is not None and first.ndim else 1
+
+
+def _sizes(artifact: Artifact, subject: Subject) -> Sizes:
+    manifest = artifact.manifest
+    return Sizes(
+        weights=manifest.weight_bytes,
+        library=(artifact.folder / f"lib{manifest.name}.so").stat().st_size,
+        float32=_float_bytes(subject),
+    )
+
+
+def _float_bytes(subject: Subject) -> int:
+    if subject.module is None:
+        return subject.program.store.nbytes()
+    return sum(4 * p.numel() for p in subject.module.parameters())
+
+
+def _versions(peers: Sequence[str]) -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    packages = {
+        "torch": ("torch",),
+        "onnxruntime": ("onnxruntime",),
+        "openvino": ("openvino", "nncf"),
+        "iree": ("iree-base-compiler",),
+    }
+    found: dict[str, str] = {}
+    for package in ("fewbit", *(p for peer in peers for p in packages[peer])):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,98 @@
+"""What is measured: a model by its name, with inputs of fixed sizes.
+
+All sizes are known when a program is compiled for a benchmark, as they are for other tools.
+"""
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewbit.bench.case import Array
+from fewbit.errors import ShapeError, UnsupportedError, UsageError
+from fewbit.program import Program
+
+SAMPLES = 16
+"""How many random inputs other tools calibrate with, where no data is given."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    name: str
+    program: Program
+    """In floats, or as it was saved."""
+    module: Any
+    """The PyTorch model; None where there is a program only."""
+    inputs: list[Array]
+
+    def expected(self) -> list[Array] | None:
+        """The outputs in float32."""
+        if self.module is None:
+            return None
+        import torch
+
+        from fewbit.bench.peers.eager import arrays_of
+
+        with torch.inference_mode():
+            return list(arrays_of(self.module(*map(torch.from_numpy, self.inputs))))
+
+    def random_samples(self) -> list[list[Array]]:
+        rng = np.random.default_rng(1)
+        return [[_like(array, rng) for array in self.inputs] for _ in range(SAMPLES)]
+
+
+def find_subject(
+    name: str, shapes: Sequence[tuple[int, ...]] | None = None, batch: int | None = None
+) -> Subject:
+    """The model of a name; `batch` replaces the first size of its inputs."""
+    from fewbit.frontends import import_model
+    from fewbit.frontends.locate import find_module, made_up_inputs
+
+    made = find_module(name)
+    if made is None:
+        if shapes:
+            raise UsageError("the sizes of this model's inputs are fixed already")
+        program = import_model(name)
+        return Subject(name, program, None, _made_up(program, batch))
+    if made.named:
+        raise UnsupportedError("models with named inputs are not measured")
+    given = made_up_inputs(shapes) if shapes else made.inputs
+    if not given:
+        raise UsageError(
+            "nothing says what the model's inputs are", hint="add --input-shape 1x3x32x32"
+        )
+    inputs = [_batched(x.detach().cpu().contiguous().numpy(), batch) for x in given]
+    import torch
+
+    program = import_model(made.model, tuple(map(torch.from_numpy, inputs)))
+    return Subject(name, program, made.model, inputs)
+
+
+def _made_up(program: Program, batch: int | None) -> list[Array]:
+    """Inputs for a program; a size that is not known is the batch."""
+    rng = np.random.default_rng(0)
+    made: list[Array] = []
+    for port in program.signature.inputs:
+        shape = [batch or 1 if size is None else size for size in port.shape or ()]
+        if batch is not None and (not shape or shape[0] != batch):
+            raise ShapeError(f"the program's input '{port.name}' has no batch of {batch}")
+        made.append(_like(np.zeros(shape, port.dtype), rng))
+    return made
+
+
+def _like(array: Array, rng: np.random.Generator) -> Array:
+    """Random floats; other types as they are, which are valid as indices."""
+    if array.dtype.kind in "iub":
+        return array
+    return rng.standard_normal(array.shape).astype(array.dtype)
+
+
+def _batched(array: Array, batch: int | None) -> Array:
+    if batch is None or array.ndim == 0 or array.shape[0] == batch:
+        return array
+    times = -(-batch // array.shape[0])
+    return np.ascontiguousarray(np.concatenate([array] * times)[:batch])
