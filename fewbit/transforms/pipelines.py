@@ -91,6 +91,35 @@ CPU_MEMORY: Final[tuple[str, ...]] = (
 )
 """Tensors become memory."""
 
+CPU_TILING: Final[tuple[str, ...]] = ("linalg", "affine")
+"""Where loop nests may be tiled: as ops of linalg, and as affine loops what these cannot be."""
+
+CPU_TILED_LINALG: Final[tuple[str, ...]] = (
+    "canonicalize",
+    "cse",
+    # Rests that fill no step are taken out of loops, which then have tiles of one size.
+    "scf-for-loop-peeling",
+    "canonicalize",
+    "cse",
+)
+"""A function that holds a nest in tiles, as views and a smaller op of linalg."""
+
+CPU_TILED_LOOPS: Final[tuple[str, ...]] = (
+    "convert-linalg-to-loops",
+    "convert-vector-to-scf{full-unroll=true}",
+    "canonicalize",
+    "cse",
+    "loop-invariant-code-motion",
+)
+"""What is in a tile, as loops."""
+
+CPU_TILED_AFFINE: Final[tuple[str, ...]] = (
+    "convert-linalg-to-affine-loops",
+    "affine-loop-tile{{tile-sizes={tiles}}}",
+    "affine-loop-normalize",
+)
+"""A function that holds a nest, as affine loops in tiles of the given sizes."""
+
 CPU_LOOPS: Final[tuple[str, ...]] = (
     "func.func(convert-linalg-to-affine-loops)",
     "func.func(affine-loop-invariant-code-motion)",
@@ -111,6 +140,7 @@ CPU_LLVM: Final[tuple[str, ...]] = (
     "convert-math-to-llvm",
     "convert-math-to-libm",
     "convert-arith-to-llvm",
+    "convert-vector-to-llvm",
     "convert-index-to-llvm",
     "finalize-memref-to-llvm",
     "convert-func-to-llvm",

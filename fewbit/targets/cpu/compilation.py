@@ -57,6 +57,7 @@ from fewbit.targets.cpu.refuse_foreign import refuse_foreign
 from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.share_work import share_work
 from fewbit.targets.cpu.stubs import KernelCalls
+from fewbit.targets.cpu.tile_loops import tile_loops
 from fewbit.targets.cpu.weights import WeightImage
 from fewbit.transforms import pipelines
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
@@ -128,7 +129,7 @@ class Compilation:
         if stage in ("memref", "loops"):
             return str(self.module)
         if stage == "llvm":
-            return "\n".join(self.llvm_texts)
+            return str(objects.link_modules(self.llvm_texts, self.interface.functions, self.isa))
         return objects.emit_assembly(self.llvm, self.isa)
 
     def _insert(self, stage: str, given: str | Callable[[Any], None]) -> None:
@@ -220,6 +221,7 @@ class Compilation:
         self.arena = plan_memory(self.module, ENTRY)
 
     def _loops(self) -> None:
+        self.outlined = tile_loops(self.module, self.outlined)
         self._run_upstream(pipelines.CPU_LOOPS)
         share_work(self.module, ENTRY, self.outlined)
         self._run_upstream(("canonicalize", "cse"))
