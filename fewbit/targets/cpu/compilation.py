@@ -53,6 +53,7 @@ from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline
 from fewbit.targets.cpu.plan_memory import Arena, measure_before_collapse, plan_memory
 from fewbit.targets.cpu.products import name_products, release_products
 from fewbit.targets.cpu.profile import Row, count_cycles, depths_of_layers, profile_ir
+from fewbit.targets.cpu.reassociate_sums import add_in_lanes, reassociate_sums
 from fewbit.targets.cpu.refuse_foreign import refuse_foreign
 from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.share_work import share_work
@@ -217,6 +218,7 @@ class Compilation:
         measure_before_collapse(self.module, ENTRY)
         self._run_upstream(("func.func(linalg-generalize-named-ops)", "cse"))
         collapse_loops(self.module, ENTRY)
+        reassociate_sums(self.module)
         self.outlined = outline_loops(self.module, ENTRY)
         self.arena = plan_memory(self.module, ENTRY)
 
@@ -231,7 +233,7 @@ class Compilation:
     def _llvm(self) -> None:
         loops = {each.name for each in self.outlined}
         distinct = {each.name for each in self.outlined if not each.overlaps}
-        text = mark_functions(_translate(self.module), loops, distinct)
+        text = mark_functions(_translate(self.module), loops, distinct, 32 * self.isa.lanes)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes)
         self.llvm_texts = [text, public, *self.calls.texts()]
         if self.profile:
@@ -250,4 +252,5 @@ def _translate(module: Any) -> str:
     run_upstream(module, ",".join(pipelines.CPU_METADATA))
     guard_divisions(module)
     run_upstream(module, ",".join(pipelines.CPU_LLVM))
+    add_in_lanes(module)
     return for_older_llvm(to_llvm_ir(module))

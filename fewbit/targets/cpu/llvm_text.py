@@ -75,8 +75,16 @@ def _spelled(bits: int, type: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def mark_functions(text: str, loops: Collection[str], distinct: Collection[str]) -> str:
-    """Loop nests stay functions, and some have arguments that do not overlap."""
+def mark_functions(
+    text: str, loops: Collection[str], distinct: Collection[str], vector_bits: int
+) -> str:
+    """Loop nests stay functions, with vectors as long as the processor's kernels have them.
+
+    Some have arguments that do not overlap.
+    """
+
+    # LLVM is shy of long vectors: they once slowed processors down.
+    longest = f'"prefer-vector-width"="{vector_bits}"'
 
     def mark(match: re.Match[str]) -> str:
         name, arguments = match[1], match[2]
@@ -84,7 +92,7 @@ def mark_functions(text: str, loops: Collection[str], distinct: Collection[str])
             arguments = re.sub(r"\bptr %", "ptr noalias %", arguments)
         # Copies stay loops: memory that threads hand on is not given to libc, whose calls tools
         # such as thread sanitizers watch without seeing our barriers.
-        marks = ' noinline "no-builtins"' if name in loops else ""
+        marks = f' noinline "no-builtins" {longest}' if name in loops else ""
         return f"define void @{name}({arguments}){marks} {{"
 
     return re.sub(r"^define void @([\w.$-]+)\(([^)]*)\) \{", mark, text, flags=re.MULTILINE)

@@ -76,9 +76,10 @@ define void @main(ptr %0) {
   ret void
 }
 """
-    marked = mark_functions(text, {"main_000", "main_001"}, {"main_000"})
-    assert '@main_000(ptr noalias %0, i64 %1) noinline "no-builtins" {' in marked
-    assert '@main_001(ptr %0) noinline "no-builtins" {' in marked
+    marked = mark_functions(text, {"main_000", "main_001"}, {"main_000"}, 512)
+    marks = 'noinline "no-builtins" "prefer-vector-width"="512" {'
+    assert f"@main_000(ptr noalias %0, i64 %1) {marks}" in marked
+    assert f"@main_001(ptr %0) {marks}" in marked
     assert "@main(ptr %0) {" in marked
     assert "call void @main_000(ptr %0, i64 1)" in marked
     parse_ir(marked)

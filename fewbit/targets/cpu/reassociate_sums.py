@@ -1,0 +1,94 @@
+"""Sums over neighbouring elements, in lanes side by side.
+
+A sum of floats in order is a chain: each addition waits for the one before. LLVM computes it in
+lanes if it is told that the order is free. It is told so for sums alone, and that there are
+`LANES` of them, so that a sum has the same bits on all processors of a family: how lanes are added
+up in the end, and what is left over, follows from the instructions that they have. A sum is never
+divided among threads, so their number changes nothing.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fewbit.ir.bindings import mlir_context, walk
+from fewbit.targets.cpu.outline_loops import loop_kinds
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Block, Module, OpView
+
+LANES = 16
+_FREE = "#arith.fastmath<reassoc>"
+_IN_LANES = (
+    f"#llvm.loop_annotation<vectorize = <disable = false, width = {LANES} : i32, "
+    "scalableEnable = false>, interleave = <count = 1 : i32>>"
+)
+
+
+def reassociate_sums(module: Module) -> None:
+    """Free the order of sums along the innermost loop of a linalg.generic, in place."""
+    from torch_mlir import ir
+
+    with mlir_context(), ir.Location.unknown():
+        free = ir.Attribute.parse(_FREE)
+        for op in list(_all(module)):
+            if op.operation.name != "linalg.generic" or loop_kinds(op)[-1:] != ["reduction"]:
+                continue
+            for addition in _sums(op.regions[0].blocks[0]):
+                addition.operation.attributes["fastmath"] = free
+
+
+def _sums(body: Block) -> list[OpView]:
+    """The additions by which results grow: of what was there, and something else."""
+    *_, end = body.operations
+    grown = []
+    for argument, value in zip(
+        list(body.arguments)[-len(end.operands) :], end.operands, strict=True
+    ):
+        owner = value.owner
+        if getattr(owner, "name", None) != "arith.addf":
+            continue
+        if argument in list(owner.operands) and len(list(argument.uses)) == 1:
+            grown.append(owner)
+    return grown
+
+
+def add_in_lanes(module: Module) -> None:
+    """Ask LLVM for lanes in the innermost loops of such sums; the module is in the llvm dialect."""
+    from torch_mlir import ir
+
+    with mlir_context(), ir.Location.unknown():
+        lanes = ir.Attribute.parse(_IN_LANES)
+        for function in module.body.operations:
+            for region in function.regions:
+                for back in _innermost_sums(list(region.blocks)):
+                    back.operation.attributes["loop_annotation"] = lanes
+
+
+def _innermost_sums(blocks: list[Block]) -> list[OpView]:
+    """The jumps back of loops that hold such a sum and no other loop."""
+    numbers = {block: i for i, block in enumerate(blocks)}
+    found, last = [], -1
+    for i, block in enumerate(blocks):
+        *_, end = block.operations
+        starts = [numbers[s] for s in end.operation.successors if numbers[s] <= i]
+        if not starts:
+            continue
+        if starts[0] > last and any(map(_is_free_sum, blocks[starts[0] : i + 1])):
+            found.append(end)
+        last = i
+    return found
+
+
+def _is_free_sum(block: Block) -> bool:
+    return any(
+        op.operation.name == "llvm.fadd"
+        and "reassoc" in str(op.operation.attributes["fastmathFlags"])
+        for op in block.operations
+        if "fastmathFlags" in op.operation.attributes
+    )
+
+
+def _all(module: Module) -> Any:
+    return (op for function in module.body.operations for op in walk(function))

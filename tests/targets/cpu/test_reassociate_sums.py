@@ -1,0 +1,107 @@
+# pyright: basic
+"""Sums along the innermost loop are in 16 lanes; no others change."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.ir.bindings import parse_mlir
+from fewbit.kernels.isa import names
+from fewbit.program import Program
+from fewbit.targets.cpu.reassociate_sums import LANES, reassociate_sums
+from tests.targets.cpu.test_processors import outputs
+
+
+def reassociated(kinds: str, to: str, body: str) -> str:
+    module = parse_mlir(f"""
+      #all = affine_map<(i, j) -> (i, j)>
+      #to = affine_map<(i, j) -> ({to})>
+      func.func @main(%x: memref<4x64xf32>, %y: memref<?xf32>) {{
+        linalg.generic {{indexing_maps = [#all, #to], iterator_types = [{kinds}]}}
+          ins(%x : memref<4x64xf32>) outs(%y : memref<?xf32>) {{
+          ^bb0(%a: f32, %b: f32):
+            {body}
+            linalg.yield %z : f32
+        }}
+        return
+      }}""")
+    reassociate_sums(module)
+    assert module.operation.verify()
+    return str(module)
+
+
+ROWS, COLUMNS = ('"parallel", "reduction"', "i"), ('"reduction", "parallel"', "j")
+
+
+def test_sum_of_a_row() -> None:
+    text = reassociated(*ROWS, "%s = arith.addf %a, %a : f32\n%z = arith.addf %b, %s : f32")
+    (free,) = re.findall(r"arith.addf (.*) fastmath<reassoc>", text)
+    assert "%out" in free
+    assert text.count("arith.addf") == 2
+
+
+@pytest.mark.parametrize(
+    ("loops", "body"),
+    [
+        pytest.param(COLUMNS, "%z = arith.addf %a, %b : f32", id="along-an-outer-loop"),
+        pytest.param(ROWS, "%z = arith.mulf %a, %b : f32", id="no-sum"),
+        pytest.param(
+            ROWS, "%s = arith.addf %a, %b : f32\n%z = arith.addf %s, %b : f32", id="twice"
+        ),
+    ],
+)
+def test_left_alone(loops: tuple[str, str], body: str) -> None:
+    assert "reassoc" not in reassociated(*loops, body)
+
+
+def in_lanes(x: np.ndarray) -> np.ndarray:
+    """Sums of rows in the order that is promised."""
+    whole = x.shape[1] // LANES * LANES
+    lanes = np.zeros((len(x), LANES), np.float32)
+    for start in range(0, whole, LANES):
+        lanes += x[:, start : start + LANES]
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    total = lanes[:, 0]
+    for rest in x[:, whole:].T:
+        total = total + rest
+    return total
+
+
+def row_sums(columns: str) -> Program:
+    x, y = f"tensor<7x{columns}xf32>", "tensor<7xf32>"
+    return Program.parse(f"""
+func.func @main(%x: {x}) -> {y} {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : {y}
+  %start = linalg.fill ins(%zero : f32) outs(%e : {y}) -> {y}
+  %sum = linalg.generic {{
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+      iterator_types = ["parallel", "reduction"]}} ins(%x : {x}) outs(%start : {y}) {{
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %b, %a : f32
+    linalg.yield %s : f32
+  }} -> {y}
+  func.return %sum : {y}
+}}""")
+
+
+@pytest.mark.parametrize("processor", names())
+def test_order(tmp_path: Path, processor: str) -> None:
+    """The order is that of x86-64 on all its processors; the number of threads changes nothing."""
+    program = row_sums("?")
+    artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
+    for columns in (5, 16, 47, 192):
+        x = np.random.default_rng(columns).standard_normal((7, columns)).astype(np.float32)
+        (found,) = outputs(artifact, tmp_path, program, x)
+        (shared,) = outputs(artifact, tmp_path, program, x, threads=3)
+        assert np.array_equal(found, shared)
+        assert np.allclose(found, in_lanes(x), rtol=0, atol=1e-5)
+        if processor.startswith("x86-64"):
+            assert np.array_equal(found, in_lanes(x))
