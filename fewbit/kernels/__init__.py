@@ -5,6 +5,7 @@ from fewbit.kernels.depthwise import Depthwise
 from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.matmul import IntegerMatmul
+from fewbit.kernels.integer.pack_b import IntegerPackB
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
 from fewbit.kernels.matmul import Matmul
@@ -17,6 +18,7 @@ __all__ = [
     "IntegerConv2d",
     "IntegerDepthwise",
     "IntegerMatmul",
+    "IntegerPackB",
     "Isa",
     "Kernel",
     "Matmul",

@@ -20,6 +20,7 @@ from fewbit.kernels import (
     IntegerConv2d,
     IntegerDepthwise,
     IntegerMatmul,
+    IntegerPackB,
     Isa,
     Matmul,
     PackB,
@@ -33,6 +34,7 @@ Number = TypeVar("Number", bound=np.generic)
 SIGNATURES = {
     Matmul: "pippppiiiiffii",
     PackB: "piipiiii",
+    IntegerPackB: "piipiiii",
     Conv2d: "ppppppffii",
     Depthwise: "ppppppffii",
 }

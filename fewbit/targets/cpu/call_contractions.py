@@ -4,7 +4,9 @@ Attention, `torch.matmul` and `einsum` leave contractions in a program: an op of
 loops are parallel in the result, or summed. One loop of the first input becomes the rows of a
 matrix, one of the second its columns, one that is summed its depth; all other loops are a loop of
 calls. The second matrix is packed by the run, whatever its strides; the first is read as it is, so
-its depth must be innermost, and so must the columns in the result. What does not fit stays loops.
+its depth must be innermost, and so must the columns in the result. Matrices are of floats, or of
+bytes whose products are summed in i32: queries and keys that are quantized. What does not fit stays
+loops.
 """
 
 from __future__ import annotations
@@ -16,16 +18,23 @@ from math import inf
 from typing import cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, Float32Type, FloatAttr, f32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    FloatAttr,
+    IntegerAttr,
+    f32,
+    i8,
+    i32,
+)
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
-from xdsl.utils.hints import isa
 
-from fewbit.kernels import Matmul, PackB
+from fewbit.kernels import IntegerMatmul, IntegerPackB, Matmul, PackB
 from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, shape_of, tensor_of
-from fewbit.targets.cpu.stubs import KernelCalls, Memref, Size, Stub, literal
+from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Memref, Size, Stub, literal
 
 Dims = tuple[int, ...]
 """The loop that each axis of an operand is indexed by."""
@@ -54,6 +63,10 @@ class Contraction:
     """Which of the op's inputs is the first matrix: multiplication commutes."""
 
     @property
+    def is_integer(self) -> bool:
+        return tensor_of(self.op.operands[0]).element_type == i8
+
+    @property
     def operands(self) -> tuple[SSAValue, SSAValue, SSAValue]:
         inputs, start = self.op.operands[:2], self.op.operands[2]
         return inputs[self.first], inputs[1 - self.first], start
@@ -65,7 +78,7 @@ class Contraction:
 
 
 def call_contractions(program: Program, calls: KernelCalls) -> None:
-    """Replace, in place, the contractions of f32 that the matrix kernel computes."""
+    """Replace, in place, the contractions that the matrix kernels compute."""
     for op in list(program.module.walk()):
         found = find_contraction(op)
         if found is not None:
@@ -74,7 +87,7 @@ def call_contractions(program: Program, calls: KernelCalls) -> None:
 
 def find_contraction(op: Operation) -> Contraction | None:
     maps = _maps(op)
-    if maps is None or not _is_f32(op):
+    if maps is None or not (_is_of(op, f32, f32) or _is_of(op, i8, i32)):
         return None
     for first, second in ((0, 1), (1, 0)):
         found = _classify(op, maps[first], maps[second], maps[2])
@@ -108,21 +121,27 @@ def _dims(attribute: AffineMapAttr) -> Dims | None:
 def _multiplies_and_adds(op: linalg.GenericOp) -> bool:
     block = op.body.block
     ops = list(block.ops)
-    if len(ops) != 3:
+    if len(ops) < 3:
         return False
-    mul, add, end = ops
-    if not isinstance(mul, arith.MulfOp) or not isinstance(add, arith.AddfOp):
+    *widened, mul, add, end = ops
+    if not isinstance(mul, arith.MulfOp | arith.MuliOp):
+        return False
+    if not isinstance(add, arith.AddfOp | arith.AddiOp):
+        return False
+    if not all(isinstance(each, arith.ExtSIOp) for each in widened):
         return False
     a, b, acc = block.args
+    wide = {each.operands[0]: each.results[0] for each in widened}
     return (
-        {mul.lhs, mul.rhs} == {a, b}
+        {mul.lhs, mul.rhs} == {wide.get(a, a), wide.get(b, b)}
         and {add.lhs, add.rhs} == {acc, mul.result}
         and tuple(end.operands) == (add.result,)
     )
 
 
-def _is_f32(op: Operation) -> bool:
-    return all(isinstance(tensor_of(v).element_type, Float32Type) for v in op.operands)
+def _is_of(op: Operation, factors: Attribute, sums: Attribute) -> bool:
+    elements = [tensor_of(v).element_type for v in op.operands]
+    return elements == [factors, factors, sums]
 
 
 def _classify(op: Operation, lhs: Dims, rhs: Dims, out: Dims) -> Contraction | None:
@@ -143,8 +162,10 @@ class _Call(CallSite[Operation]):
         lhs, rhs, start = found.operands
         if _work(found) is not None and cast(int, _work(found)) < SMALL:
             return
-        packed = self.pack(found, rhs)
         accumulates = not _is_zero(start)
+        if accumulates and found.is_integer:
+            return
+        packed = self.pack(found, rhs)
         operands = [lhs, packed, *([start] if accumulates else [])]
         result = self.op.results[0]
         stub = self.stub("", [*(v.type for v in operands), result.type])
@@ -154,29 +175,22 @@ class _Call(CallSite[Operation]):
             for axis, size in enumerate(shape_of(result))
             if size == DYNAMIC_INDEX
         ]
-        out = self.allocate(f32, shape_of(result), sizes)
+        out = self.allocate(tensor_of(result).element_type, shape_of(result), sizes)
         self.call(stub, [*map(self.buffer, operands), out])
         self.replace(self.as_tensor(out))
 
     def pack(self, found: Contraction, rhs: SSAValue) -> SSAValue:
         """The second input in panels, for each iteration of the loops that it depends on."""
-        kernel = self.calls.use(PackB(self.isa))
+        kernel = self.calls.use((IntegerPackB if found.is_integer else PackB)(self.isa))
         axis = {loop: i for i, loop in enumerate(found.rhs)}
-        shape = [shape_of(rhs)[axis[loop]] for loop in (*found.packed, found.depth)]
-        columns = shape_of(rhs)[axis[found.column]]
-        lanes = self.isa.lanes
-        sizes = [
-            self.make(tensor.DimOp(rhs, self.index(axis[loop])))
-            for loop, size in zip((*found.packed, found.depth), shape, strict=True)
-            if size == DYNAMIC_INDEX
-        ]
-        if columns == DYNAMIC_INDEX:
-            count = self.make(tensor.DimOp(rhs, self.index(axis[found.column])))
-            rounded = self.make(arith.AddiOp(count, self.index(lanes - 1)))
-            vectors = self.make(arith.DivUIOp(rounded, self.index(lanes)))
-            sizes.append(self.make(arith.MuliOp(vectors, self.index(lanes))))
-        padded = columns if columns == DYNAMIC_INDEX else -(-columns // lanes) * lanes
-        memory = self.allocate(f32, [*shape, padded], sizes)
+        # Bytes are packed in steps; a column of a step is as wide as they are.
+        step = self.isa.step if found.is_integer else 1
+        extents = [self.extent(rhs, axis[loop]) for loop in found.packed]
+        extents.append(self.rounded(rhs, axis[found.depth], step, 1))
+        extents.append(self.rounded(rhs, axis[found.column], self.isa.lanes, self.isa.lanes * step))
+        shape = [e if isinstance(e, int) else DYNAMIC_INDEX for e in extents]
+        sizes = [e for e in extents if not isinstance(e, int)]
+        memory = self.allocate(tensor_of(rhs).element_type, shape, sizes)
         stub = self.stub("pack", [rhs.type, memory.type])
         given, out = stub.memrefs
         with ExitStack() as loops:
@@ -195,8 +209,22 @@ class _Call(CallSite[Operation]):
         self.call(stub, [self.buffer(rhs), memory])
         return self.as_tensor(memory)
 
+    def extent(self, value: SSAValue, axis: int) -> int | SSAValue:
+        size = shape_of(value)[axis]
+        return self.make(tensor.DimOp(value, self.index(axis))) if size == DYNAMIC_INDEX else size
+
+    def rounded(self, value: SSAValue, axis: int, unit: int, each: int) -> int | SSAValue:
+        """How many units cover a size, times `each`."""
+        size = self.extent(value, axis)
+        if isinstance(size, int):
+            return -(-size // unit) * each
+        covered = self.make(arith.CeilDivUIOp(size, self.index(unit)))
+        return self.make(arith.MuliOp(covered, self.index(each)))
+
     def multiply(self, stub: Stub, found: Contraction, accumulates: bool) -> None:
-        kernel = self.calls.use(Matmul(self.isa))
+        product = IntegerMatmul(self.isa, "i32") if found.is_integer else Matmul(self.isa)
+        kernel = self.calls.use(product)
+        scales = f"ptr null, i64 {ONE_SCALE}, ptr null, " if found.is_integer else ""
         lhs, packed, out = stub.memrefs[0], stub.memrefs[1], stub.memrefs[-1]
         sizes = dict(zip(found.out, out.sizes, strict=True))
         a_stride: Size = lhs.strides[found.lhs.index(found.row)] if found.row is not None else 0
@@ -210,8 +238,8 @@ class _Call(CallSite[Operation]):
             add = _moved(stub, stub.memrefs[2], found.out, place) if accumulates else "null"
             stub.call(
                 kernel.symbol,
-                f"ptr {a}, i64 {a_stride}, ptr {b}, ptr null, ptr {add}, ptr {c}, i64 {c_stride}, "
-                f"i64 {rows}, i64 {sizes[found.column]}, i64 {depth}, "
+                f"ptr {a}, i64 {a_stride}, ptr {b}, {scales}ptr null, ptr {add}, ptr {c}, "
+                f"i64 {c_stride}, i64 {rows}, i64 {sizes[found.column]}, i64 {depth}, "
                 f"float {literal(-inf)}, float {literal(inf)}",
             )
 
@@ -238,6 +266,7 @@ def _is_zero(value: SSAValue) -> bool:
     if not isinstance(fill, linalg.FillOp):
         return False
     filled = fill.operands[0].owner
-    if not isinstance(filled, arith.ConstantOp) or not isa(filled.value, FloatAttr[Float32Type]):
+    if not isinstance(filled, arith.ConstantOp):
         return False
-    return filled.value.value.data == 0
+    number = filled.value
+    return isinstance(number, FloatAttr | IntegerAttr) and number.value.data == 0

@@ -39,12 +39,9 @@ from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
 from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of, tensor_of
-from fewbit.targets.cpu.stubs import KernelCalls, Size, Stub, literal
+from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
 
 Array = np.ndarray[Any, Any]
-
-ONE_SCALE = 1 << 62
-"""Rows that share a scale, where all of them do."""
 
 
 def call_kernels(program: Program, isa: Isa) -> KernelCalls:

@@ -23,6 +23,8 @@ from fewbit.kernels.kernel import Kernel, module_text
 KernelT = TypeVar("KernelT", bound=Kernel)
 Size = int | str
 """A number, or the name of a value."""
+ONE_SCALE = 1 << 62
+"""Rows that share a scale, where all of them do."""
 
 
 @dataclass

@@ -12,6 +12,7 @@ from torch import nn
 from torch.export import Dim
 
 import fewbit
+from fewbit.program import Program
 from fewbit.targets.compile import lower
 
 
@@ -77,3 +78,21 @@ def test_integers_stay_loops() -> None:
     program = fewbit.import_model(Of(torch.matmul), (a, b))
     assert "call @kernel." not in lower(program, "linalg")
     np.testing.assert_array_equal(fewbit.compile(program, name="net")(a.numpy(), b.numpy()), a @ b)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("tokens", [1, 5, 70])
+def test_quantized_queries_and_keys(tokens: int, threads: int) -> None:
+    """Their products are sums of integers, by the kernel for them."""
+    shape = "tensor<2x3x?x20xf32>"
+    program = Program.parse(f"""
+func.func @main(%q: {shape}, %k: {shape}, %v: {shape}) -> {shape} {{
+  %y = mico.attention(%q, %k, %v) {{query_bits = 8, key_bits = 6}}
+      : ({shape}, {shape}, {shape}) -> {shape}
+  func.return %y : {shape}
+}}""")
+    assert "fewbit_matmul_i8_i32" in lower(program, "llvm")
+    rng = np.random.default_rng(tokens)
+    given = [rng.standard_normal((2, 3, tokens, 20)).astype(np.float32) for _ in range(3)]
+    found = fewbit.compile(program, name="net").run(*given, threads=threads)
+    np.testing.assert_allclose(found[0], program.run(*given)[0], atol=1e-5)
