@@ -39,6 +39,19 @@ class Constant(Record):
     dtype: str
 
 
+class Variant(Record):
+    """The code for one processor, in a library that has it for several."""
+
+    name: str
+    processor: str
+    features: str
+    arena_bytes: int | None = None
+    """What this one alone needs; the library's own number is enough for all."""
+    weight_bytes: int = 0
+    """What this one reads; other variants may read the same bytes."""
+    weights: tuple[Constant, ...] = ()
+
+
 class Manifest(Record):
     format: Literal["fewbit-artifact"] = "fewbit-artifact"
     version: Literal[1] = 1
@@ -55,6 +68,8 @@ class Manifest(Record):
     weight_bytes: int = 0
     weights: tuple[Constant, ...] = ()
     """What lies behind the symbol `<name>_weights`, in its order."""
+    variants: tuple[Variant, ...] = ()
+    """Of a library for several processors, best first."""
     options: dict[str, str] = Field(default_factory=dict[str, str])
     """What the target was told, and what it found out: for readers, and for its own runtime."""
     files: dict[str, str]

@@ -108,6 +108,14 @@ def compile_model(
             "--profile", help="The library counts the time of each layer; see its header."
         ),
     ] = False,
+    cpu_variants: Annotated[
+        str | None,
+        typer.Option(
+            "--cpu-variants",
+            metavar="NAMES",
+            help="Code for several processors in one library: names with commas, auto, or all.",
+        ),
+    ] = None,
     input_shape: InputShape = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
@@ -120,6 +128,7 @@ def compile_model(
     from fewbit.targets.cpu.cblas import find_blas
 
     check_target(target)
+    _check_variants(cpu_variants, target, stop_after)
     find_blas(blas)
     passes = parse_inserted(insert_pass or [])
     start = perf_counter()
@@ -145,9 +154,24 @@ def compile_model(
         return
     folder = output or BUILD / _folder_name(name, target)
     made = compile(
-        program, target, folder, name=name, passes=passes, watch=dump, blas=blas, profile=profile
-    )
+        program, target, folder, name=name, passes=passes, watch=dump, blas=blas, profile=profile,
+        cpu_variants=cpu_variants,
+    )  # fmt: skip
     _summarize(made, perf_counter() - start)
+
+
+def _check_variants(names: str | None, target: str, stop_after: Stage | None) -> None:
+    from fewbit.targets.cpu.target import isa_of
+    from fewbit.targets.cpu.variants import variants_of
+
+    if names is None:
+        return
+    variants_of(names, isa_of(target))
+    if stop_after is not None:
+        raise UsageError(
+            "--stop-after shows the program for one processor, and --cpu-variants names several",
+            hint="give one of them as the target, or write all stages with --dump-ir",
+        )
 
 
 def _imported(model: str, shapes: list[tuple[int, ...]] | None, name: str) -> Program:
@@ -177,17 +201,24 @@ def _folder_name(name: str, target: str) -> str:
 def _dump(folder: Path) -> Callable[[str, str], None]:
     """Writes a numbered file for each stage, after removing those of an earlier dump."""
     from fewbit.files import replacing_file
+    from fewbit.kernels.isa import names as processors
 
     names = {s: f"{i:02}-{s.value}{SUFFIXES.get(s, '.mlir')}" for i, s in enumerate(Stage)}
     folder.mkdir(parents=True, exist_ok=True)
     for old in names.values():
-        (folder / old).unlink(missing_ok=True)
+        for variant in ("", *processors()):
+            _of_variant(folder / old, variant).unlink(missing_ok=True)
 
     def write(stage: str, text: str) -> None:
-        with replacing_file(folder / names[Stage(stage)]) as file:
+        stage, _, variant = stage.partition(":")
+        with replacing_file(_of_variant(folder / names[Stage(stage)], variant)) as file:
             file.write(text.encode())
 
     return write
+
+
+def _of_variant(path: Path, variant: str) -> Path:
+    return path.with_stem(f"{path.stem}-{variant}") if variant else path
 
 
 def _show(text: str, output: Path | None) -> None:
@@ -214,6 +245,8 @@ def _summarize(artifact: Artifact, seconds: float) -> None:
         path = artifact.folder / file
         table.add_row(str(path), f"{path.stat().st_size:,} B")
     table.add_section()
+    for variant in manifest.variants:
+        table.add_row(f"weights of {variant.name}", f"{variant.weight_bytes:,} B")
     table.add_row("weights", f"{manifest.weight_bytes:,} B")
     table.add_row("arena", arena)
     table.add_row("time", f"{seconds:.1f} s")

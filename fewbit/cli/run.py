@@ -47,13 +47,17 @@ def run_program(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="How many threads; 1 if not given.")
     ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option("--variant", help="Of a library for several processors, run this one's code."),
+    ] = None,
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, help="Run this often, and show times.")
     ] = None,
 ) -> None:
     """Run an artifact, or interpret a program, on inputs from files."""
     _check_output(output)
-    runnable = _open(program, threads)
+    runnable = _open(program, threads, variant)
     arrays = _arrays(runnable, inputs or [], random)
     _check_shapes(runnable, arrays)
     results = runnable.run(arrays)
@@ -94,7 +98,7 @@ class Runnable:
     run: Callable[[Sequence[Array]], Sequence[Array]]
 
 
-def _open(path: Path, threads: int | None) -> Runnable:
+def _open(path: Path, threads: int | None, variant: str | None) -> Runnable:
     from fewbit.artifact import MANIFEST
 
     if not path.exists():
@@ -103,10 +107,11 @@ def _open(path: Path, threads: int | None) -> Runnable:
             hint="'fewbit compile MODEL -o FOLDER' writes one",
         )
     if path.is_dir() and '"fewbit-artifact"' in _text(path / MANIFEST):
-        return _artifact(path, threads)
-    if threads is not None:
+        return _artifact(path, threads, variant)
+    option = "--threads" if threads is not None else "--variant" if variant else None
+    if option is not None:
         raise UsageError(
-            "--threads is for compiled programs, and this one is interpreted",
+            f"{option} is for compiled programs, and this one is interpreted",
             hint=f"compile it first: fewbit compile {path} -o FOLDER",
         )
     return _program(path)
@@ -116,12 +121,14 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _artifact(path: Path, threads: int | None) -> Runnable:
+def _artifact(path: Path, threads: int | None, variant: str | None) -> Runnable:
     from fewbit.runtime import load
     from fewbit.runtime.native import dtype_of
 
     artifact = load(path)
     runner = artifact.runner
+    if variant is not None:
+        artifact.use_variant(variant)
     inputs, outputs = (
         [Port(t.name, t.shape, dtype_of(t)) for t in tensors]
         for tensors in (artifact.manifest.inputs, artifact.manifest.outputs)

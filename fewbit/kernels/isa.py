@@ -69,7 +69,17 @@ class Isa:
     def runs_on(self, features: set[str], machine: str | None = None) -> bool:
         """Whether a machine (this one, unless named) with these features executes this code."""
         architecture = _ARCHITECTURES.get(machine or platform.machine())
-        return self.triple.startswith(f"{architecture}-") and _NEEDS[self.name] <= features
+        return self.architecture == architecture and self.needs <= features
+
+    @property
+    def architecture(self) -> str:
+        """The family of processors that this is one of: `x86_64`, `aarch64`, `riscv64`."""
+        return self.triple.partition("-")[0]
+
+    @property
+    def needs(self) -> set[str]:
+        """Features that a processor must have to execute this code; for processors by name."""
+        return _NEEDS[self.name]
 
     @property
     def lanes(self) -> int:
@@ -106,6 +116,11 @@ def names() -> tuple[str, ...]:
     return tuple(_KNOWN)
 
 
+def family(architecture: str) -> tuple[Isa, ...]:
+    """The processors of one architecture, best first."""
+    return tuple(isa for isa in _BY_PREFERENCE if isa.architecture == architecture)
+
+
 def _x86(name: str, bits: int, registers: int, fma: bool = True) -> Isa:
     return Isa(name, "x86_64-unknown-linux-gnu", name, "", bits, registers, fma, "madd")
 
@@ -131,11 +146,14 @@ _KNOWN = {
     )
 }
 
+_NEEDS_OF_V2 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
+_NEEDS_OF_V3 = _NEEDS_OF_V2 | {"avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}
+_NEEDS_OF_V4 = _NEEDS_OF_V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _NEEDS = {
-    "x86-64-v2": {"sse4.2", "ssse3", "popcnt", "cx16"},
-    "x86-64-v3": {"avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"},
-    "x86-64-v4": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"},
-    "x86-64-v4-vnni": {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"},
+    "x86-64-v2": _NEEDS_OF_V2,
+    "x86-64-v3": _NEEDS_OF_V3,
+    "x86-64-v4": _NEEDS_OF_V4,
+    "x86-64-v4-vnni": _NEEDS_OF_V4 | {"avx512vnni"},
     "aarch64": {"neon"},
     "riscv64": set[str](),
     "riscv64-v": {"v"},

@@ -53,6 +53,15 @@ class Artifact:
             self.runner.profile.reset()
         return found
 
+    @property
+    def variant(self) -> str | None:
+        """Which variant of its code runs here, if it was compiled with `cpu_variants`."""
+        return self.runner.variant
+
+    def use_variant(self, name: str) -> None:
+        """Use another variant in all calls from now on; "auto" is the best for this machine."""
+        self.runner.use_variant(name)
+
     def __repr__(self) -> str:
         return f"Artifact({self.manifest.name!r}, target={self.manifest.target!r})"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import Folder, Manifest, Tensor
+from fewbit.artifact import Folder, Manifest, Tensor, Variant
 from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.isa import Isa, names
 from fewbit.runtime.profile import Profile
@@ -58,6 +58,11 @@ class NativeLibrary:
         self._arena_bytes.restype = ctypes.c_size_t
         self._local = threading.local()
         self._profile = Profile(self._library, manifest.name) if _counts(manifest) else None
+        if manifest.variants:
+            self._variant = getattr(self._library, f"{manifest.name}_variant")
+            self._variant.restype = ctypes.c_char_p
+            self._use_variant = getattr(self._library, f"{manifest.name}_use_variant")
+            self._use_variant.argtypes = [ctypes.c_char_p]
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> tuple[Array, ...]:
         """The outputs for these inputs."""
@@ -101,6 +106,27 @@ class NativeLibrary:
                 hint="compile it with profile=True, or --profile",
             )
         return self._profile
+
+    @property
+    def variant(self) -> str | None:
+        """Which of its variants the library uses; None where it has no more than one."""
+        return self._variant().decode() if self.manifest.variants else None
+
+    def use_variant(self, name: str) -> None:
+        """Use a variant in all calls from now on, or with "auto" the best for this machine."""
+        names = [variant.name for variant in self.manifest.variants]
+        if not names:
+            raise UsageError(
+                "this library has no variants", hint="compile it with cpu_variants, --cpu-variants"
+            )
+        if name not in (*names, "auto"):
+            hint = f"it has {', '.join(names)}; 'auto' is the best of them here"
+            raise UsageError(f"the library has no variant '{name}'", hint=hint)
+        if self._use_variant(name.encode()) != 0:
+            raise UnsupportedError(
+                f"this machine does not execute the variant '{name}'",
+                hint=f"it uses '{self.variant}'",
+            )
 
     def _arena(self, size: int) -> int:
         if size > LARGEST_ARENA:
@@ -161,11 +187,17 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
 
 def _runs_here(manifest: Manifest) -> bool:
     """Whether this machine has what the code uses: else it would end the process."""
+    if manifest.variants:
+        return any(_is_here(variant) for variant in manifest.variants)
     processor = manifest.target.partition(":")[2]
     if processor in names():
         return Isa.of(processor).runs_on(host_features())
     needed = manifest.options.get("features", "").split(",")
     return {name[1:] for name in needed if name.startswith("+")} <= host_features()
+
+
+def _is_here(variant: Variant) -> bool:
+    return variant.name in names() and Isa.of(variant.name).runs_on(host_features())
 
 
 def check_threads(count: int) -> int:

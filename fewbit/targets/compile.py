@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
     from fewbit.targets.cpu.compilation import Inserted, Watcher
+    from fewbit.targets.cpu.variants import CpuVariants
 
 TARGETS = ("cpu",)
 
@@ -43,6 +44,7 @@ def compile(
     blas: str | None = None,
     integer_only: bool = False,
     profile: bool = False,
+    cpu_variants: CpuVariants | None = None,
 ) -> Artifact:
     """Compile a program, a PyTorch module or what a text names; `art(x)` then runs it.
 
@@ -51,13 +53,16 @@ def compile(
     ["my-pass"]}`. `blas` names a library that multiplies matrices in place of our own kernels, such
     as "openblas". With a `recipe`, batch norms become part of layers before these are quantized;
     `integer_only` leaves no floats between layers of a static recipe. With `profile`, the library
-    counts where its time goes, and `art.profile()` tells.
+    counts where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the
+    target's family, by name, or "auto" or "all": the library has code for each of them.
     """
     from fewbit.targets.cpu.cblas import find_blas
-    from fewbit.targets.cpu.target import compile_cpu
+    from fewbit.targets.cpu.target import compile_cpu, isa_of
+    from fewbit.targets.cpu.variants import variants_of
     from fewbit.transforms.integer_only import integer_only as without_floats
 
     check_target(target)
+    variants = () if cpu_variants is None else variants_of(cpu_variants, isa_of(target))
     library = find_blas(blas)
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
@@ -72,6 +77,7 @@ def compile(
         made = compile_cpu(
             program, name, target, folder, inserted=_named(passes), watch=watch, blas=library,
             profile=profile,
+            variants=variants,
         )  # fmt: skip
     return Artifact(made, temporary)
 

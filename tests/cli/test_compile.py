@@ -185,3 +185,33 @@ def test_mistakes(
 ) -> None:
     assert compiled(program, *options) == status
     assert message in capsys.readouterr().err
+
+
+def test_variants_in_one_library(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["-t", "cpu:x86-64-v3", "--cpu-variants", "x86-64-v2,x86-64-v3", "--dump-ir", "ir"]
+    assert compiled(program, "-o", "out", *options) == 0
+    manifest = fewbit.load("out").manifest
+    assert [variant.name for variant in manifest.variants] == ["x86-64-v3", "x86-64-v2"]
+    assert "weights of x86-64-v2" in capsys.readouterr().out
+    files = sorted(path.name for path in Path("ir").iterdir())
+    assert files[:3] == ["00-graph.mlir", "01-mico.mlir", "02-kernel.mlir"]
+    assert files[3:5] == ["03-linalg-x86-64-v2.mlir", "03-linalg-x86-64-v3.mlir"]
+    Path("ir/03-linalg-mine.mlir").touch()
+    assert compiled(program, "--stop-after", "mico", "--dump-ir", "ir") == 0
+    left = sorted(path.name for path in Path("ir").iterdir())
+    assert left == ["00-graph.mlir", "01-mico.mlir", "03-linalg-mine.mlir"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-t", "cpu:riscv64", "--cpu-variants", "x86-64-v2"], "another family"),
+        (["--cpu-variants", "z80"], "no processor 'z80'"),
+        (["--cpu-variants", "auto", "--stop-after", "llvm"], "one processor"),
+    ],
+)
+def test_variants_that_cannot_be(
+    program: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compiled(program, *options) == 2
+    assert said in capsys.readouterr().err

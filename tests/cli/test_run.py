@@ -102,3 +102,21 @@ def test_mistakes(
 ) -> None:
     assert ran(*argv) == status
     assert message in capsys.readouterr().err
+
+
+def test_variant_is_for_libraries_that_have_some(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran("art", *FILES, "--variant", "x86-64-v2") == 2
+    assert "has no variants" in capsys.readouterr().err
+    assert ran("saved", *FILES, "--variant", "x86-64-v2") == 2
+    assert "--variant is for compiled programs" in capsys.readouterr().err
+
+
+def test_variant_by_name(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = fewbit.compile(
+        fewbit.Program(fewbit.parse(TEXT)), "cpu", home / "several", name="net", cpu_variants="auto"
+    )
+    plainest = made.manifest.variants[-1].name
+    assert ran("several", *FILES, "--variant", plainest) == 0
+    assert "[0, 2, 0, 4]" in capsys.readouterr().out
+    assert ran("several", *FILES, "--variant", "z80") == 2
+    assert plainest in capsys.readouterr().err

@@ -40,9 +40,11 @@ from fewbit.program import Program
 from fewbit.targets.cpu.weights import WeightImage
 
 
-def bind_memory(program: Program, entry: func.FuncOp) -> WeightImage:
-    """Rewrite the entry function in place; the image of the weights that it reads."""
-    image = WeightImage()
+def bind_memory(
+    program: Program, entry: func.FuncOp, image: WeightImage | None = None
+) -> WeightImage:
+    """Rewrite the entry function in place; the image, with the weights that it reads."""
+    image = WeightImage() if image is None else image
     with using(SymbolTable(program.module)):
         offsets = _place_weights(program, entry, image)
         _bind(entry, offsets, image.nbytes)

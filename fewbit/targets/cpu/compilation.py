@@ -18,7 +18,7 @@ names of ours and of plug-ins until `linalg`, upstream's after it, or functions 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects import func
@@ -36,6 +36,7 @@ from fewbit.ir.verify import verify
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.signature import signature_of
+from fewbit.store import WeightStore
 from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
 from fewbit.targets.cpu.bind_memory import bind_memory
@@ -70,6 +71,9 @@ STAGES = ("mico", "kernel", "linalg", "memref", "loops", "llvm", "object")
 OURS = ("mico", "kernel", "linalg")
 """Stages in which the program is held by xDSL; after them, by upstream's MLIR."""
 
+FOR_ALL = "kernel"
+"""The last stage that is the same for all processors."""
+
 INSERTABLE = (*OURS, "memref", "loops")
 
 Inserted = Mapping[str, Sequence[str | Callable[[Any], None]]]
@@ -90,8 +94,11 @@ class Compilation:
     profile: bool = False
     """Whether the library counts the cycles of each loop nest and kernel."""
 
+    variant: bool = False
+    """Whether the object is one of several in a library, for each of some processors."""
+    weights: WeightImage = field(default_factory=WeightImage)
+
     interface: Interface = field(init=False)
-    weights: WeightImage = field(init=False)
     arena: Arena = field(init=False)
     outlined: list[Outlined] = field(init=False)
     calls: KernelCalls = field(init=False)
@@ -106,14 +113,40 @@ class Compilation:
                     f"no pass can be inserted after '{stage}'",
                     hint=f"stages for passes are {', '.join(INSERTABLE)}",
                 )
-        self.interface = interface_of(
-            signature_of(self.program.module), self.name, self.profile
-        )
+        self.interface = interface_of(signature_of(self.program.module), self.name, self.profile)
 
-    def run(self, last: str = "object") -> bytes:
+    @property
+    def symbols(self) -> dict[str, str]:
+        """What the object calls the functions of the interface."""
+        prefix = f"{self.interface.name}.{self.isa.name}"
+        return {
+            function: f"{prefix}{function.removeprefix(self.interface.name)}"
+            if self.variant
+            else function
+            for function in self.interface.functions
+        }
+
+    def for_processor(self, isa: Isa, weights: WeightImage) -> Compilation:
+        """The program after the stage `kernel`, to go on as a variant for this processor."""
+        store = WeightStore()
+        store.merge(self.program.store)
+        watch = self.watch
+        made = replace(
+            self,
+            program=Program(self.program.module.clone(), store, self.program.recipe),
+            isa=isa,
+            watch=watch and (lambda stage, text: watch(f"{stage}:{isa.name}", text)),
+            variant=True,
+            weights=weights,
+        )
+        made.interface = self.interface
+        return made
+
+    def run(self, last: str = "object", *, after: str | None = None) -> bytes:
         """Go through the stages; the object's bytes, or the text after the last stage."""
         text = ""
-        for stage in STAGES[: STAGES.index(last) + 1]:
+        first = 0 if after is None else STAGES.index(after) + 1
+        for stage in STAGES[first : STAGES.index(last) + 1]:
             getattr(self, f"_{stage}")()
             self._verify(stage)
             for each in self.inserted.get(stage, ()):
@@ -203,7 +236,7 @@ class Compilation:
         drop_asserts(entry)
         carry_in_place(entry)
         bound_lookups(entry)
-        self.weights = bind_memory(self.program, entry)
+        bind_memory(self.program, entry, self.weights)
         self.module = to_mlir(self.program.module, "bind-memory")
         self._run_upstream(pipelines.CPU_GENERIC)
         if self.blas is not None:
@@ -243,6 +276,8 @@ class Compilation:
 
     def _object(self) -> None:
         self.llvm = objects.link_modules(self.llvm_texts, self.interface.functions, self.isa)
+        if self.variant:
+            objects.hide(self.llvm, self.symbols)
         objects.optimize(self.llvm, self.isa)
         self.code = objects.emit_object(self.llvm, self.isa)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS, STATE_BYTES, Interface, Port
+from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS, Interface, Port
 
 TEMPLATE = """\
 /* {description}
  *
  * All memory is the caller's: inputs, outputs, and one arena for what lies between. Nothing is
  * allocated, and no state is kept from one call to the next, so calls may run at the same time
- * as long as each has an arena and outputs of its own.
+ * as long as each has an arena and outputs of its own.{state}
  */
 #ifndef {upper}_H
 #define {upper}_H
@@ -47,7 +47,7 @@ int {name}_shapes(const {name}_inputs *inputs, {name}_outputs *outputs);
 /* Computes the outputs. The results have the same bits whatever the number of threads is. */
 int {name}_run(const {name}_inputs *inputs, {name}_outputs *outputs, void *arena,
     int threads);
-{profile}
+{profile}{variants}
 #ifdef __cplusplus
 }}
 #endif
@@ -80,8 +80,29 @@ typedef struct {name}_profile_row {{
 uint64_t {name}_ticks(void);
 """
 
+STATE = """ The one exception is which
+ * variant of the code is in use."""
 
-def header_text(interface: Interface, arena: int | None, description: str) -> str:
+VARIANTS = """
+/* The code is here for several processors, best first:
+ * {names}
+ * The best that this one executes is chosen at the first call. Where it executes none, functions
+ * return {upper}_VARIANT, and {name}_arena_bytes, where it depends on shapes, 0.
+ */
+
+/* The variant in use; NULL where the processor executes none. */
+const char *{name}_variant(void);
+
+/* Use this variant in all calls from now on; "auto" is the best again. A call that has begun is not
+ * changed. An arena is large enough for all variants, whichever is in use.
+ */
+int {name}_use_variant(const char *name);
+"""
+
+
+def header_text(
+    interface: Interface, arena: int | None, description: str, variants: Sequence[str] = ()
+) -> str:
     """The header; `arena` is the size in bytes, None where it depends on shapes."""
     upper = interface.name.upper()
     return TEMPLATE.format(
@@ -93,6 +114,10 @@ def header_text(interface: Interface, arena: int | None, description: str) -> st
         inputs="\n".join(_struct(f"{interface.name}_inputs", interface.inputs, "const ")),
         outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
         profile=PROFILE.format(name=interface.name) if interface.profile else "",
+        state=STATE if variants else "",
+        variants=VARIANTS.format(name=interface.name, upper=upper, names=", ".join(variants))
+        if variants
+        else "",
     )
 
 
@@ -106,7 +131,7 @@ def _constants(interface: Interface, prefix: str, arena: int | None) -> Iterator
     yield f"#define {prefix}_MAX_THREADS {MAX_THREADS}"
     yield f"#define {prefix}_ARENA_ALIGNMENT 64"
     if arena is not None:
-        yield f"#define {prefix}_ARENA_BYTES {arena + STATE_BYTES}"
+        yield f"#define {prefix}_ARENA_BYTES {arena}"
     for port in (*interface.inputs, *interface.outputs):
         name = f"{prefix}_{port.name.upper()}"
         if port.elements is not None:

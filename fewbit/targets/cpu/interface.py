@@ -30,6 +30,7 @@ ERRORS = (
     ("THREADS", f"the number of threads is not between 1 and {MAX_THREADS}"),
     ("ALIGNMENT", "the arena is not aligned to 64 bytes, or an array not to its elements"),
     ("START", "a thread could not be started"),
+    ("VARIANT", "there is no such variant, or this processor does not execute it"),
 )
 """Codes that functions return, by their number."""
 

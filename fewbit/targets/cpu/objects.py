@@ -9,7 +9,7 @@ weights never pass through text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -63,6 +63,23 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any
     module.triple = isa.triple
     module.data_layout = str(machine.target_data)
     return module
+
+
+def link_in(module: Any, text: str) -> None:
+    """Add functions to a module that was optimized already; nobody else can call them."""
+    added = parse_ir(text)
+    names = [function.name for function in added.functions]
+    module.link_in(added)
+    for name in names:
+        module.get_function(name).linkage = "internal"
+
+
+def hide(module: Any, names: Mapping[str, str]) -> None:
+    """Give functions other names, by which only objects of the same library can call them."""
+    for old, new in names.items():
+        function = module.get_function(old)
+        function.name = new
+        function.visibility = "hidden"
 
 
 def optimize(module: Any, isa: Isa) -> None:

@@ -10,7 +10,7 @@ divided among threads, so their number changes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fewbit.ir.bindings import mlir_context, walk
 from fewbit.targets.cpu.outline_loops import loop_kinds
@@ -32,7 +32,7 @@ def reassociate_sums(module: Module) -> None:
 
     with mlir_context(), ir.Location.unknown():
         free = ir.Attribute.parse(_FREE)
-        for op in list(_all(module)):
+        for op in list(walk(module)):
             if op.operation.name != "linalg.generic" or loop_kinds(op)[-1:] != ["reduction"]:
                 continue
             for addition in _sums(op.regions[0].blocks[0]):
@@ -88,7 +88,3 @@ def _is_free_sum(block: Block) -> bool:
         for op in block.operations
         if "fastmathFlags" in op.operation.attributes
     )
-
-
-def _all(module: Module) -> Any:
-    return (op for function in module.body.operations for op in walk(function))

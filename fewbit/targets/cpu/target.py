@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from fewbit import __version__
-from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
+from fewbit.artifact import Constant, Folder, Manifest, Tensor, Variant, write_folder
 from fewbit.errors import UsageError
 from fewbit.files import PathLike
 from fewbit.kernels.isa import Isa, names
@@ -14,9 +15,11 @@ from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.archive import Member, archive
 from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.compilation import STAGES, Compilation, Inserted, Watcher
+from fewbit.targets.cpu.dispatch import dispatch_object, variant_functions
 from fewbit.targets.cpu.header import header_text
 from fewbit.targets.cpu.interface import STATE_BYTES, Port
 from fewbit.targets.cpu.link import link_shared
+from fewbit.targets.cpu.variants import compile_variants
 from fewbit.targets.cpu.weights import Placed
 
 
@@ -41,44 +44,89 @@ def compile_cpu(
     watch: Watcher | None = None,
     blas: Cblas | None = None,
     profile: bool = False,
+    variants: Sequence[Isa] = (),
 ) -> Folder:
-    """Compile to `lib<name>.so`, `lib<name>.a` and `<name>.h` in a folder."""
-    compilation = Compilation(program, name, isa_of(target), inserted or {}, watch, blas, profile)
-    code = compilation.run(STAGES[-1])
-    name, isa = compilation.interface.name, compilation.isa
-    weights = objects.weights_object(f"{name}_weights", compilation.weights.tobytes(), isa)
-    arena = compilation.arena.static
-    members = [
-        Member(f"{name}.o", code, compilation.interface.functions),
-        Member(f"{name}_weights.o", weights, (f"{name}_weights",)),
-    ]
-    options = {"processor": isa.cpu, "triple": isa.triple, "features": isa.features}
+    """Compile to `lib<name>.so`, `lib<name>.a` and `<name>.h` in a folder.
+
+    With `variants`, the library has code for each of these processors.
+    """
+    isa = isa_of(target)
+    compilation = Compilation(program, name, isa, inserted or {}, watch, blas, profile)
+    interface = compilation.interface
+    name = interface.name
+    if variants:
+        made, weights = compile_variants(compilation, variants)
+        options = {"triple": isa.triple}
+    else:
+        compilation.run(STAGES[-1])
+        made, weights = [compilation], compilation.weights
+        options = {"processor": isa.cpu, "triple": isa.triple, "features": isa.features}
+    arena = _largest([_arena_bytes(each) for each in made])
+    members = [Member(_object_name(each), each.code, (*each.symbols.values(),)) for each in made]
+    if variants:
+        symbols = [each.symbols for each in made]
+        public = (*interface.functions, *variant_functions(interface))
+        dispatch = dispatch_object(interface, variants, symbols, arena)
+        members.insert(0, Member(f"{name}.o", dispatch, public))
+    image = objects.weights_object(f"{name}_weights", weights.tobytes(), isa)
+    members.append(Member(f"{name}_weights.o", image, (f"{name}_weights",)))
     if profile:
         options["profile"] = "cycles"
     libraries: dict[str, str] = {}
-    calls = compilation.blas_calls
-    if calls is not None and calls.symbols:
-        options["blas"] = calls.library.name
-        libraries = calls.libraries
+    for each in made:
+        calls = each.blas_calls
+        if calls is not None and calls.symbols:
+            options["blas"] = calls.library.name
+            libraries = calls.libraries
+    described = _description(compilation)
+    text = header_text(interface, arena, described, [each.name for each in variants])
     files = {
-        f"lib{name}.so": link_shared([code, weights], f"lib{name}.so", isa, libraries),
+        f"lib{name}.so": link_shared([m.data for m in members], f"lib{name}.so", isa, libraries),
         f"lib{name}.a": archive(members),
-        f"{name}.h": header_text(compilation.interface, arena, _description(compilation)).encode(),
+        f"{name}.h": text.encode(),
     }
     manifest = Manifest(
         name=name,
         target=target,
         compiler=__version__,
-        inputs=tuple(map(_tensor, compilation.interface.inputs)),
-        outputs=tuple(map(_tensor, compilation.interface.outputs)),
+        inputs=tuple(map(_tensor, interface.inputs)),
+        outputs=tuple(map(_tensor, interface.outputs)),
         recipe=program.recipe,
-        arena_bytes=None if arena is None else arena + STATE_BYTES,
-        weight_bytes=compilation.weights.nbytes,
-        weights=tuple(map(_constant, compilation.weights.entries)),
+        arena_bytes=arena,
+        weight_bytes=weights.nbytes,
+        weights=tuple(map(_constant, weights.entries)),
+        variants=tuple(map(_variant, made)) if variants else (),
         options=options,
         files={},
     )
     return write_folder(Path(output), manifest, files)
+
+
+def _object_name(compilation: Compilation) -> str:
+    name = compilation.interface.name
+    return f"{name}.{compilation.isa.name}.o" if compilation.variant else f"{name}.o"
+
+
+def _arena_bytes(compilation: Compilation) -> int | None:
+    arena = compilation.arena.static
+    return None if arena is None else arena + STATE_BYTES
+
+
+def _largest(sizes: Sequence[int | None]) -> int | None:
+    known = [size for size in sizes if size is not None]
+    return max(known) if len(known) == len(sizes) else None
+
+
+def _variant(compilation: Compilation) -> Variant:
+    isa, weights = compilation.isa, compilation.weights
+    return Variant(
+        name=isa.name,
+        processor=isa.cpu,
+        features=isa.features,
+        arena_bytes=_arena_bytes(compilation),
+        weight_bytes=weights.bytes_read,
+        weights=tuple(map(_constant, weights.entries)),
+    )
 
 
 def _tensor(port: Port) -> Tensor:

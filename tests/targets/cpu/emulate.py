@@ -75,19 +75,13 @@ def missing(processor: str) -> str | None:
     return None
 
 
-def emulated(artifact: Artifact, folder: Path, *arrays: Array, like: Sequence[Array], threads: int = 1) -> list[Array]:  # fmt: skip
-    """The outputs for these inputs, of the shapes of `like`."""
-    processor = artifact.manifest.target.partition(":")[2]
-    if (lacking := missing(processor)) is not None:
-        pytest.skip(lacking)
-    emulator = EMULATORS[processor]
-    program = _link(artifact, folder, arrays, like, threads, emulator)
-    done = subprocess.run(
-        [*emulator.command, str(program)],
-        input=b"".join(a.tobytes() for a in arrays),
-        capture_output=True,
-        timeout=120,
-    )
+def emulated(artifact: Artifact, folder: Path, *arrays: Array, like: Sequence[Array], threads: int = 1, processor: str | None = None) -> list[Array]:  # fmt: skip
+    """The outputs for these inputs, of the shapes of `like`.
+
+    The processor is the one that the artifact was compiled for, unless named.
+    """
+    processor = processor or artifact.manifest.target.partition(":")[2]
+    done = _run(_program(artifact, arrays, like, threads), artifact, folder, processor, arrays)
     assert done.returncode == 0, (done.returncode, done.stderr.decode())
     outputs: list[Array] = []
     at = 0
@@ -100,9 +94,29 @@ def emulated(artifact: Artifact, folder: Path, *arrays: Array, like: Sequence[Ar
     return outputs
 
 
-def _link(artifact: Artifact, folder: Path, arrays: Sequence[Array], like: Sequence[Array], threads: int, emulator: Emulator) -> Path:  # fmt: skip
-    isa = Isa.of(artifact.manifest.target.partition(":")[2])
-    module = parse_ir(_program(artifact, arrays, like, threads))
+def variant_on(processor: str, artifact: Artifact, folder: Path) -> str:
+    """The variant that a library chooses; empty where none fits."""
+    done = _run(_asking(artifact.manifest.name), artifact, folder, processor)
+    assert done.returncode == 0, (done.returncode, done.stderr.decode())
+    return done.stdout.decode()
+
+
+def _run(text: str, artifact: Artifact, folder: Path, processor: str, arrays: Sequence[Array] = ()) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    """Run a program that calls the library."""
+    if (lacking := missing(processor)) is not None:
+        pytest.skip(lacking)
+    emulator = EMULATORS[processor]
+    return subprocess.run(
+        [*emulator.command, str(_link(text, artifact, folder, emulator))],
+        input=b"".join(a.tobytes() for a in arrays),
+        capture_output=True,
+        timeout=120,
+    )
+
+
+def _link(text: str, artifact: Artifact, folder: Path, emulator: Emulator) -> Path:
+    isa = Isa.of(emulator.architecture)
+    module = parse_ir(text)
     module.triple = isa.triple
     made = folder / f"{artifact.manifest.name}-{isa.name}"
     (folder / "program.o").write_bytes(emit_object(module, isa))
@@ -111,9 +125,31 @@ def _link(artifact: Artifact, folder: Path, arrays: Sequence[Array], like: Seque
         "-o", str(made), "-dynamic-linker", f"/{emulator.loader}", "-rpath", str(artifact.folder),
         "--allow-shlib-undefined", str(folder / "program.o"),
         str(artifact.folder / f"lib{artifact.manifest.name}.so"),
-        stand_in(folder, "libc.so.6", ["read", "write", "aligned_alloc", "_exit"], isa),
+        stand_in(folder, "libc.so.6", ["read", "write", "aligned_alloc", "strlen", "_exit"], isa),
     ])  # fmt: skip
     return made
+
+
+def _asking(name: str) -> str:
+    return f"""
+declare ptr @{name}_variant()
+declare i64 @strlen(ptr)
+declare i64 @write(i32, ptr, i64)
+declare void @_exit(i32)
+
+define void @_start() {{
+  %its = call ptr @{name}_variant()
+  %none = icmp eq ptr %its, null
+  br i1 %none, label %end, label %tell
+tell:
+  %length = call i64 @strlen(ptr %its)
+  call i64 @write(i32 1, ptr %its, i64 %length)
+  br label %end
+end:
+  call void @_exit(i32 0)
+  unreachable
+}}
+"""
 
 
 def _program(artifact: Artifact, arrays: Sequence[Array], like: Sequence[Array], threads: int) -> str:  # fmt: skip

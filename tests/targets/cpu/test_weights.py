@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.targets.cpu.weights import ALIGNMENT, WeightImage
+from fewbit.targets.cpu.weights import ALIGNMENT, SharedWeights, VariantWeights, WeightImage
 
 ARRAYS = st.lists(
     st.tuples(st.lists(st.integers(0, 9), max_size=3), st.sampled_from(["f4", "i1", "f8", "?"])),
@@ -38,3 +38,20 @@ def test_array_that_is_not_contiguous() -> None:
     array: np.ndarray[Any, Any] = np.arange(12, dtype=np.float32).reshape(3, 4).T
     image.add("w", array)
     assert np.frombuffer(image.tobytes()[:48], np.float32).tolist() == array.ravel().tolist()
+
+
+def test_variants_share_what_is_equal() -> None:
+    shared = SharedWeights()
+    first, second = VariantWeights(shared=shared), VariantWeights(shared=shared)
+    bias, packed = np.arange(20, dtype=np.float32), np.arange(40, dtype=np.int8)
+    places = [first.add("bias", bias), first.add("packed", packed)]
+    others = [second.add("packed", packed[::-1]), second.add("bias", bias), second.add("b", bias)]
+    assert others[1] == others[2] == places[0]
+    assert len({*places, *others}) == 3
+    assert shared.nbytes == 128 + 64 + 64
+    assert first.nbytes == first.bytes_read == 128 + 64
+    assert (second.nbytes, second.bytes_read) == (shared.nbytes, 128 + 64)
+    data = shared.tobytes()
+    for image in (first, second):
+        for entry in image.entries:
+            assert data[entry.offset :][: entry.array.nbytes] == entry.array.tobytes()

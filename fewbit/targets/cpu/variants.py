@@ -1,0 +1,58 @@
+"""Variants: one program for several processors of a family, in one library.
+
+Stages until `kernel` are the same for all and run once; then each variant goes its own way to an
+object. All read one image of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fewbit.errors import UsageError
+from fewbit.kernels.isa import Isa, family, names
+from fewbit.targets.cpu.compilation import FOR_ALL, STAGES, Compilation
+from fewbit.targets.cpu.weights import SharedWeights, VariantWeights
+
+SELDOM = ("x86-64-v4",)
+"""Processors that `auto` leaves out: the few that have AVX-512 without VNNI run x86-64-v3."""
+
+CpuVariants = str | Sequence[str]
+"""Names, as a sequence or with commas between; or `auto`, or `all`."""
+
+
+def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
+    """The processors that are meant, best first; all are of the family of the target."""
+    every = family(target.architecture)
+    if given == "all":
+        return every
+    if given == "auto":
+        return tuple(isa for isa in every if isa.name not in SELDOM)
+    wanted = [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
+    known = [isa.name for isa in every]
+    for name in wanted:
+        if name in known:
+            continue
+        if name not in names():
+            what = f"there is no processor '{name}' to make a variant for"
+            raise UsageError(what, hint=f"variants are {', '.join(known)}; or auto, or all")
+        other = Isa.of(name)
+        raise UsageError(
+            f"'{name}' is of another family, {other.architecture}, than the target, "
+            f"{target.architecture}: one library has one of them",
+            hint=f"compile for cpu:{name} too, into another folder",
+        )
+    if not wanted:
+        raise UsageError("no variants are named", hint=f"variants are {', '.join(known)}")
+    return tuple(isa for isa in every if isa.name in wanted)
+
+
+def compile_variants(
+    start: Compilation, isas: Sequence[Isa]
+) -> tuple[list[Compilation], SharedWeights]:
+    """An object for each processor, from a compilation that has not begun; their weights."""
+    weights = SharedWeights()
+    start.run(FOR_ALL)
+    made = [start.for_processor(isa, VariantWeights(shared=weights)) for isa in isas]
+    for each in made:
+        each.run(STAGES[-1], after=FOR_ALL)
+    return made, weights
