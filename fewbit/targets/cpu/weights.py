@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from fewbit.tensor_file import Array
+from fewbit.tensor_file import Array, raw_bytes
 
 ALIGNMENT = 64
 """A cache line, and the widest vector register."""
@@ -71,7 +71,7 @@ class SharedWeights(WeightImage):
     """Where bytes lie, by their hash."""
 
     def place(self, name: str, array: Array) -> int:
-        digest = hashlib.sha256(np.ascontiguousarray(array)).digest()
+        digest = hashlib.sha256(raw_bytes(array)).digest()
         if digest not in self.offsets:
             self.offsets[digest] = self.add(name, array)
         return self.offsets[digest]

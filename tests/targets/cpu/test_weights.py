@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,3 +56,11 @@ def test_variants_share_what_is_equal() -> None:
     for image in (first, second):
         for entry in image.entries:
             assert data[entry.offset :][: entry.array.nbytes] == entry.array.tobytes()
+
+
+def test_elements_that_numpy_does_not_know_are_shared_too() -> None:
+    shared = SharedWeights()
+    scalar: np.ndarray[Any, Any] = np.array(3, ml_dtypes.bfloat16)
+    places = [VariantWeights(shared=shared).add("scale", scalar) for _ in range(2)]
+    assert places == [0, 0]
+    assert shared.tobytes()[:2] == scalar.tobytes()
