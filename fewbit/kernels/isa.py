@@ -146,14 +146,14 @@ _KNOWN = {
     )
 }
 
-_NEEDS_OF_V2 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
-_NEEDS_OF_V3 = _NEEDS_OF_V2 | {"avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}
-_NEEDS_OF_V4 = _NEEDS_OF_V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_SSE4 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
+_AVX2 = _SSE4 | {"avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}
+_AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _NEEDS = {
-    "x86-64-v2": _NEEDS_OF_V2,
-    "x86-64-v3": _NEEDS_OF_V3,
-    "x86-64-v4": _NEEDS_OF_V4,
-    "x86-64-v4-vnni": _NEEDS_OF_V4 | {"avx512vnni"},
+    "x86-64-v2": _SSE4,
+    "x86-64-v3": _AVX2,
+    "x86-64-v4": _AVX512,
+    "x86-64-v4-vnni": _AVX512 | {"avx512vnni"},
     "aarch64": {"neon"},
     "riscv64": set[str](),
     "riscv64-v": {"v"},

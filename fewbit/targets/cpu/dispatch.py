@@ -28,6 +28,8 @@ _SIGNATURES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "run": ("i32", ("ptr", "ptr", "ptr", "i32"), str(error_number("VARIANT"))),
     "shapes": ("i32", ("ptr", "ptr"), str(error_number("VARIANT"))),
     "arena_bytes": ("i64", ("ptr",), "0"),
+    "profile": ("ptr", ("ptr",), "null"),
+    "ticks": ("i64", (), "0"),
 }
 """Of each function: its result, its arguments, and the result where no variant fits."""
 

@@ -19,7 +19,7 @@ from fewbit.targets.cpu.compilation import STAGES
 from fewbit.targets.cpu.elf import dynamic_symbols
 from fewbit.targets.cpu.variants import variants_of
 from fewbit.targets.llvm import host_features
-from tests.targets.cpu.emulate import emulated, variant_on
+from tests.targets.cpu.emulate import EMULATORS, emulated, variant_on
 from tests.targets.cpu.programs import inputs, layers
 
 X86, ARM, RISCV = (Isa.of(name) for name in ("x86-64-v2", "aarch64", "riscv64"))
@@ -202,10 +202,9 @@ def test_lenet_in_all_variants(tmp_path: Path) -> None:
             assert np.array_equal(artifact(x), program.run(x)[0])
 
 
-@pytest.mark.parametrize(
-    ("target", "processor"), [("aarch64", "aarch64"), ("riscv64", "riscv64"), ("riscv64", "riscv64-v")]
-)  # fmt: skip
-def test_other_families(tmp_path: Path, target: str, processor: str) -> None:
+@pytest.mark.parametrize("processor", EMULATORS)
+def test_other_families(tmp_path: Path, processor: str) -> None:
+    target = EMULATORS[processor].architecture
     program = layers(dynamic=True, bits=8)
     artifact = fewbit.compile(
         program, f"cpu:{target}", tmp_path / "net", name="net", cpu_variants="all"
