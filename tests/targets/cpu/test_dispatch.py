@@ -123,3 +123,9 @@ def test_two_libraries_in_one(artifact: Artifact, tmp_path: Path) -> None:
         check=True,
     )  # fmt: skip
     run(made)
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
+def test_valgrind_is_a_processor_without_avx512(client: Path) -> None:
+    checker = ("valgrind", "-q", "--error-exitcode=99")
+    assert run(*checker, client, "ask").decode() == "x86-64-v3"
