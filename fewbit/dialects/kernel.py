@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     BoolAttr,
     Float32Type,
     IntegerType,
+    StringAttr,
     TensorType,
     f32,
     i8,
@@ -59,7 +60,14 @@ from fewbit.dialects.mico.syntax import (
     ints,
     pairs,
 )
-from fewbit.dialects.mico.types import FewBit, element_type, element_width, shape_of, tensor
+from fewbit.dialects.mico.types import (
+    FewBit,
+    element_type,
+    element_width,
+    few_bit_type,
+    shape_of,
+    tensor,
+)
 from fewbit.numerics.integer import check_accumulator
 from fewbit.numerics.widths import Width
 
@@ -253,4 +261,33 @@ class Pool2dOp(PoolOp):
 
 KINDS = ("max", "average")
 
-Kernel = Dialect("kernel", [MatmulOp, Conv2dOp, Pool2dOp], [])
+
+@irdl_op_definition
+class QuantizeRowsOp(LayerOp):
+    """Integers of 3 to 8 bits and their scales, by the largest magnitude of each row.
+
+    A row is all that has one scale: a row, a sample or the tensor, as `mico.activation_quant` says.
+    """
+
+    name = "kernel.quantize_rows"
+
+    x = operand_def(Float)
+    bits = prop_def(I32)
+    granularity = prop_def(Name)
+    result = result_def(TensorType.constr(FewBit))
+    scale = result_def(Float)
+
+    DEFAULTS: ClassVar[dict[str, Attribute]] = {"granularity": StringAttr("row")}
+
+    def output_types(self) -> Sequence[Attribute]:
+        check_choice("granularity", self.granularity, GRANULARITIES)
+        bits, shape = self.bits.value.data, shape_of(self.x.type)
+        if bits not in range(3, 9):
+            raise VerifyException(f"quantizes to 3 to 8 bits, not {bits}")
+        rows = {"row": shape[:-1], "sample": shape[:1], "tensor": ()}[self.granularity.data]
+        return [tensor(few_bit_type(Width.of(bits)), shape), tensor(f32, rows)]
+
+
+GRANULARITIES = ("row", "sample", "tensor")
+
+Kernel = Dialect("kernel", [MatmulOp, Conv2dOp, Pool2dOp, QuantizeRowsOp], [])

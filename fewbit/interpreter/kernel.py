@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from fewbit.dialects.kernel import Conv2dOp, MatmulOp, Pool2dOp, ProductOp
+from fewbit.dialects.kernel import Conv2dOp, MatmulOp, Pool2dOp, ProductOp, QuantizeRowsOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.interpreter.floats import maximum, minimum
 from fewbit.interpreter.interpreter import Frame
@@ -14,7 +15,14 @@ from fewbit.interpreter.mico.operands import Operands
 from fewbit.interpreter.mico.pooling import mean_of_windows, pooling_windows
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
-from fewbit.numerics import bitconv2d, bitlinear, conv2d, linear
+from fewbit.numerics import (
+    ActivationGranularity,
+    bitconv2d,
+    bitlinear,
+    conv2d,
+    linear,
+    quantize_activation,
+)
 
 
 def _channels_first(x: Value) -> Value:
@@ -87,3 +95,10 @@ def pooling(frame: Frame, op: Pool2dOp, operands: Sequence[Value]) -> Sequence[V
         return (_channels_last(mean_of_windows(op, x).astype(np.float32)),)
     views = pooling_windows(op, x, (1, 1), -np.inf, -np.inf)
     return (_channels_last(views.max(axis=(4, 5))),)
+
+
+@register(QuantizeRowsOp)
+def quantize_rows(frame: Frame, op: QuantizeRowsOp, operands: Sequence[Value]) -> Sequence[Value]:
+    granularity = cast(ActivationGranularity, op.granularity.data)
+    quantized = quantize_activation(operands[0], op.bits.value.data, granularity=granularity)
+    return quantized.values, quantized.scale

@@ -8,9 +8,11 @@ from fewbit.kernels.integer.matmul import IntegerMatmul
 from fewbit.kernels.integer.pack_b import IntegerPackB
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
+from fewbit.kernels.largest_magnitudes import LargestMagnitudes
 from fewbit.kernels.matmul import Matmul
 from fewbit.kernels.pack import PackB
 from fewbit.kernels.quantize_rows import QuantizeRows
+from fewbit.kernels.round_rows import RoundRows
 
 __all__ = [
     "Conv2d",
@@ -21,8 +23,10 @@ __all__ = [
     "IntegerPackB",
     "Isa",
     "Kernel",
+    "LargestMagnitudes",
     "Matmul",
     "PackB",
     "QuantizeRows",
+    "RoundRows",
     "module_text",
 ]

@@ -27,6 +27,7 @@ ALIKE = (
     mico.GeluOp,
     mico.SiluOp,
     mico.ActivationQuantOp,
+    kernel.QuantizeRowsOp,
     mico.QuantizeOp,
 )
 """Ops for which the order of a row's features makes no difference; scales are of whole rows."""

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.syntax import ints
+from fewbit.numerics.widths import Width
 from fewbit.transforms.lowering import scalars as s
 from fewbit.transforms.lowering.driver import lower_ops
 from fewbit.transforms.lowering.layers import products
@@ -32,6 +33,7 @@ from fewbit.transforms.lowering.loops import (
     read_leading,
     same,
 )
+from fewbit.transforms.lowering.quantized import dynamic_quantization
 from fewbit.transforms.lowering.tensors import (
     Size,
     as_type,
@@ -60,6 +62,7 @@ class LowerKernel(ModulePass):
                 kernel.MatmulOp: matmul,
                 kernel.Conv2dOp: _conv2d,
                 kernel.Pool2dOp: _pool2d,
+                kernel.QuantizeRowsOp: _quantize_rows,
             },
         )
 
@@ -248,3 +251,9 @@ def _reduced(
         lambda value, _, found: body(found, value),
         start=neutral,
     )
+
+
+def _quantize_rows(op: kernel.QuantizeRowsOp) -> Sequence[SSAValue]:
+    lead = len(mico.shape_of(op.scale.type))
+    values, scale = dynamic_quantization(op.x, lead, Width.of(op.bits.value.data), "max")
+    return [as_type(values, op.result.type), as_type(scale, op.scale.type)]

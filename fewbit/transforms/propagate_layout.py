@@ -24,7 +24,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import dce
 
-from fewbit.dialects import mico
+from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.elementwise import BinaryOp, UnaryOp
 from fewbit.dialects.mico.shapes import DYNAMIC, axis, size
 from fewbit.dialects.mico.syntax import ints
@@ -57,6 +57,7 @@ class PropagateLayout(ModulePass):
                 mico.ConcatOp: _concat,
                 mico.BatchNormOp: _batch_norm,
                 mico.ActivationQuantOp: _activation_quant,
+                kernel.QuantizeRowsOp: _activation_quant,
                 mico.QuantizeOp: _quantize,
                 mico.DequantizeOp: _quantize,
                 mico.RequantizeOp: _requantize,
@@ -189,12 +190,14 @@ def _batch_norm(op: mico.BatchNormOp) -> Sequence[SSAValue] | None:
     return [turned.forward(unfolded.result, op.result.type)]
 
 
-def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue] | None:
-    turned = sinking(op.input)
+def _activation_quant(
+    op: mico.ActivationQuantOp | kernel.QuantizeRowsOp,
+) -> Sequence[SSAValue] | None:
+    turned = sinking(op.operands[0])
     if turned is None or op.granularity.data == "row":
         return None
     types = [turned.type_back(op.result.type), *(r.type for r in op.results[1:])]
-    inner = mico.ActivationQuantOp.of(turned.source, result_types=types, **op.properties)
+    inner = type(op).of(turned.source, result_types=types, **op.properties)
     return [turned.forward(inner.result, op.result.type), *inner.results[1:]]
 
 

@@ -1,12 +1,12 @@
 """Layers and poolings as ops of the `kernel` dialect, between transposes to channels-last.
 
 A layer that quantizes its input is first taken apart, as `lower-activation-quant` does; the
-quantization stays one op, so that `propagate-layout` can move transposes past it. A layer of
+quantization is an op for itself, so that `propagate-layout` can move transposes past it. A layer of
 integers hands its scales and bias to the kernel; one that gives accumulators has bare sums, and a
 bias is added behind them. A few-bit weight of float activations is dequantized, which
 `fold_weights` does once. A 1-d convolution is one with a height of 1. What no kernel computes is
 left as it is: floats other than f32, integers with zero points or scales of groups, integers times
-floats, and pooling that is dilated or of integers.
+floats, quantization by means, and pooling that is dilated or of integers.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ class SelectKernels(ModulePass):
                 mico.BitConv1dOp: _conv1d,
                 mico.MaxPool2dOp: _max_pool,
                 mico.AvgPool2dOp: _avg_pool,
+                mico.ActivationQuantOp: _activation_quant,
             },
         )
 
@@ -177,3 +178,18 @@ def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | No
         **more,
     )
     return [turned(y.result, TO_FIRST)]
+
+
+def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue] | None:
+    """By the largest magnitude; where scales are means, the order of a sum matters to the bits."""
+    width = mico.read_width(op.bits)
+    if op.scale is None or op.mode.data != "max" or width.bits < 3:
+        return None
+    if mico.element_type(op.input.type) != f32:
+        return None
+    return kernel.QuantizeRowsOp.of(
+        op.input,
+        bits=width.bits,
+        granularity=op.granularity,
+        result_types=op.result_types,
+    ).results

@@ -85,10 +85,20 @@ def pool2d(draw: Draw, values: Values) -> Operation:
     )
 
 
+def quantize_rows(draw: Draw, values: Values) -> Operation:
+    shape = draw(st.lists(st.one_of(extents, st.just(DYNAMIC)), min_size=1, max_size=3))
+    return kernel.QuantizeRowsOp.of(
+        values.tensor(f32, shape),
+        bits=draw(st.integers(3, 8)),
+        granularity=draw(st.sampled_from(kernel.GRANULARITIES)),
+    )
+
+
 OPS: dict[str, Make] = {
     "kernel.matmul": matmul,
     "kernel.conv2d": conv2d,
     "kernel.pool2d": pool2d,
+    "kernel.quantize_rows": quantize_rows,
 }
 
 

@@ -156,3 +156,19 @@ def test_average_pool(counted: bool, ceil: bool) -> None:
         channels_first(x), 3, 2, 1, ceil_mode=ceil, count_include_pad=counted
     )
     np.testing.assert_allclose(y, channels_last(expected), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("granularity", "rows"), [("row", 6), ("sample", 2), ("tensor", 1)])
+def test_quantize_rows(granularity: str, rows: int) -> None:
+    x = floats(2, 3, 7)
+    scales = {"row": "2x3x", "sample": "2x", "tensor": ""}[granularity]
+    module = parse_module(
+        f"func.func @main(%x: tensor<2x3x7xf32>) -> (tensor<2x3x7x!mico.int<4>>, tensor<{scales}f32>) {{\n"
+        f'  %u, %s = kernel.quantize_rows(%x) {{bits = 4, granularity = "{granularity}"}}'
+        f" : (tensor<2x3x7xf32>) -> (tensor<2x3x7x!mico.int<4>>, tensor<{scales}f32>)\n"
+        f"  func.return %u, %s : tensor<2x3x7x!mico.int<4>>, tensor<{scales}f32>\n}}"
+    )
+    values, scale = interpret(module, x)
+    factor = np.float32(7) / np.abs(x.reshape(rows, -1)).max(axis=1, keepdims=True)
+    np.testing.assert_array_equal(values.reshape(rows, -1), np.rint(x.reshape(rows, -1) * factor))
+    np.testing.assert_array_equal(scale.reshape(rows, 1), np.float32(1) / factor)

@@ -22,9 +22,11 @@ from fewbit.kernels import (
     IntegerMatmul,
     IntegerPackB,
     Isa,
+    LargestMagnitudes,
     Matmul,
     PackB,
     QuantizeRows,
+    RoundRows,
     module_text,
 )
 from fewbit.kernels.integer.output import ELEMENT, Output
@@ -118,6 +120,15 @@ def compiled_quantization(isa: Isa) -> dict[int, Call]:
     kernels = [QuantizeRows(isa, bits) for bits in range(3, 9)]
     calls = load(module_text(kernels, isa), isa, {k.symbol: "pipipiiii" for k in kernels})
     return {kernel.bits: calls[kernel.symbol] for kernel in kernels}
+
+
+@cache
+def compiled_phases(isa: Isa) -> tuple[Call, dict[int, Call]]:
+    """Quantization in two phases, compiled once: largest magnitudes, and rounding by width."""
+    find, rounding = LargestMagnitudes(isa), [RoundRows(isa, bits) for bits in range(3, 9)]
+    signatures = {find.symbol: "pipiiii"} | {k.symbol: "pippipiiii" for k in rounding}
+    calls = load(module_text([find, *rounding], isa), isa, signatures)
+    return calls[find.symbol], {kernel.bits: calls[kernel.symbol] for kernel in rounding}
 
 
 def integer_call(kernel: IntegerMatmul | IntegerConv2d | IntegerDepthwise) -> Call:

@@ -70,12 +70,13 @@ def test_folded(body: str) -> None:
     np.testing.assert_allclose(results(after), results(before), rtol=1e-5, atol=1e-5)
 
 
-def test_few_bit_weight_behind_quantization() -> None:
+@pytest.mark.parametrize("quantize", ["mico.activation_quant", "kernel.quantize_rows"])
+def test_few_bit_weight_behind_quantization(quantize: str) -> None:
     acc = "tensor<?x5xi32>"
     before = program(
         TURNED
         + FLATTENED
-        + f"%u, %s = mico.activation_quant(%f) {{bits = 8}} : ({FLAT}) -> ({U}, tensor<?xf32>)\n"
+        + f"%u, %s = {quantize}(%f) {{bits = 8}} : ({FLAT}) -> ({U}, tensor<?xf32>)\n"
         + f"%w = mico.get_constant @few.weight : {V}\n"
         + f"%y = kernel.matmul(%u, %w) : ({U}, {V}) -> {acc}\n",
         acc,

@@ -14,6 +14,7 @@ from fewbit.ir.locations import place_of
 from fewbit.ir.parse import parse_module
 from fewbit.transforms.propagate_layout import PropagateLayout
 from tests.dialects.programs import OPS, functions
+from tests.dialects.test_kernel import OPS as KERNELS
 from tests.transforms.conftest import RunPasses
 from tests.transforms.lowering import RANDOM, assert_same, context, inputs_for, lower
 
@@ -34,6 +35,7 @@ ANY_LAYOUT = [
     "mico.reshape",
     "mico.transpose",
     "mico.softmax",
+    "kernel.quantize_rows",
 ]
 
 
@@ -63,7 +65,7 @@ def turn_arguments(function: func.FuncOp) -> None:
 @RANDOM
 @given(data=st.data())
 def test_what_is_computed_stays(kind: str, data: st.DataObject) -> None:
-    function = data.draw(functions("main", OPS[kind]))
+    function = data.draw(functions("main", (OPS | KERNELS)[kind]))
     assume(any(len(mico.shape_of(a.type)) > 2 for a in function.args))
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     inputs = [np.moveaxis(x, 1, -1) if x.ndim > 2 else x for x in inputs_for(function, rng)]

@@ -22,6 +22,7 @@ LAYERS = [
     "mico.bitconv1d",
     "mico.maxpool2d",
     "mico.avgpool2d",
+    "mico.activation_quant",
 ]
 
 
@@ -111,6 +112,24 @@ def test_dilated_pooling_and_pooling_of_integers_are_left(run_passes: RunPasses)
     assert text.count("mico.maxpool2d") == 2
 
 
+@pytest.mark.parametrize(
+    ("attributes", "result"),
+    [
+        ('bits = 8, mode = "mean"', "tensor<?x8x!mico.int<8>>"),
+        ("bits = 2", "tensor<?x8x!mico.int<2>>"),
+        ("bits = !mico.ternary", "tensor<?x8x!mico.ternary>"),
+    ],
+)
+def test_quantization_by_means_is_left(run_passes: RunPasses, attributes: str, result: str) -> None:
+    text = run_passes(
+        f"func.func @main(%x: {X}) -> {result} {{\n"
+        f"  %u, %s = mico.activation_quant(%x) {{{attributes}}} : ({X}) -> ({result}, tensor<?xf32>)"
+        f"\n  func.return %u : {result}\n}}",
+        "select-kernels",
+    )
+    assert "mico.activation_quant" in text
+
+
 def test_depthwise_and_one_dimension() -> None:
     x, w = "tensor<?x6x20xf32>", "tensor<6x1x5xf32>"
     module = parse_module(
@@ -132,7 +151,7 @@ def test_the_layer_s_name_stays_on_all_that_it_becomes() -> None:
     named = text.replace("tensor<?x4xf32>\n  func", 'tensor<?x4xf32> loc("model.fc")\n  func')
     module = parse_module(named)
     SelectKernels().apply(context(), module)
-    names = ("mico.activation_quant", "kernel.matmul")
+    names = ("kernel.quantize_rows", "kernel.matmul")
     ops = [op for op in module.walk() if op.name in names]
     assert len(ops) == 2
     assert {place_of(op).layer for op in ops} == {"model.fc"}

@@ -38,6 +38,7 @@ from fewbit.kernels.integer.matmul import IntegerMatmul
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
 from fewbit.program import Program
+from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall
 from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of, tensor_of
 from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
 
@@ -53,6 +54,8 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
                 _Matmul(program, op, calls).run()
             elif isinstance(op, kernel.Conv2dOp):
                 _Conv2d(program, op, calls).run()
+            elif isinstance(op, kernel.QuantizeRowsOp):
+                QuantizeRowsCall(program, op, calls).run()
     return calls
 
 

@@ -95,11 +95,12 @@ class CallSite(Generic[OpT]):
         """
         return self.make(bufferization.ToTensorOp(memory, restrict=True))
 
-    def replace(self, result: SSAValue) -> None:
+    def replace(self, *results: SSAValue) -> None:
         for op in self.made:
             op.location = self.op.location
-        result.name_hint = self.op.results[0].name_hint
-        Rewriter.replace_op(self.op, self.made, [result])
+        for result, old in zip(results, self.op.results, strict=True):
+            result.name_hint = old.name_hint
+        Rewriter.replace_op(self.op, self.made, results)
 
 
 def dynamic_axes(value: SSAValue) -> list[int]:

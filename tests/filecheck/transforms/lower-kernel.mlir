@@ -56,3 +56,14 @@ func.func @mean(%x: tensor<1x4x4x6xf32>) -> tensor<1x2x2x6xf32> {
   %y = kernel.pool2d(%x) {kind = "average", kernel_size = [3, 3], stride = [2, 2], padding = [1, 1], count_include_pad = false} : (tensor<1x4x4x6xf32>) -> tensor<1x2x2x6xf32>
   func.return %y : tensor<1x2x2x6xf32>
 }
+
+// Quantization: the largest magnitude of each sample, then rounding.
+// CHECK-LABEL: func.func @quantize_rows
+// CHECK:         math.absf
+// CHECK:         arith.maximumf
+// CHECK:         math.roundeven
+// CHECK-NOT:     kernel.
+func.func @quantize_rows(%x: tensor<2x4x4x6xf32>) -> (tensor<2x4x4x6x!mico.int<8>>, tensor<2xf32>) {
+  %u, %s = kernel.quantize_rows(%x) {bits = 8, granularity = "sample"} : (tensor<2x4x4x6xf32>) -> (tensor<2x4x4x6x!mico.int<8>>, tensor<2xf32>)
+  func.return %u, %s : tensor<2x4x4x6x!mico.int<8>>, tensor<2xf32>
+}

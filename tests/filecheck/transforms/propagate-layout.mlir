@@ -6,7 +6,7 @@
 // CHECK-NEXT:    %[[A:.*]] = kernel.conv2d(%[[X]], %w)
 // CHECK-NEXT:    %[[R:.*]] = mico.relu(%[[A]])
 // CHECK-NEXT:    %[[P:.*]] = kernel.pool2d(%[[R]])
-// CHECK-NEXT:    %[[U:.*]], %[[S:.*]] = mico.activation_quant(%[[P]]) {bits = 8 : i32, mode = "max", granularity = "sample"} : (tensor<?x4x4x3xf32>)
+// CHECK-NEXT:    %[[U:.*]], %[[S:.*]] = kernel.quantize_rows(%[[P]]) {bits = 8 : i32, granularity = "sample"} : (tensor<?x4x4x3xf32>)
 // CHECK-NEXT:    %[[B:.*]] = kernel.conv2d(%[[U]], %v) x_scale(%[[S]]) weight_scale(%s) {{.*}} -> tensor<?x4x4x3xf32>
 // CHECK-NEXT:    %[[SUM:.*]] = mico.add(%[[B]], %[[P]])
 // CHECK-NEXT:    %[[Y:.*]] = mico.transpose(%[[SUM]]) {permutation = [0, 3, 1, 2]}

@@ -11,9 +11,9 @@ func.func @float(%x: tensor<?x3x8x8xf32>, %w: tensor<8x3x3x3xf32>, %b: tensor<8x
   func.return %y : tensor<?x8x4x4xf32>
 }
 
-// Integers: quantization stays one op, and the scales go to the kernel.
+// Integers: quantization is an op for itself, and the scales go to the kernel.
 // CHECK-LABEL: func.func @integers
-// CHECK:         %[[U:.*]], %[[S:.*]] = mico.activation_quant(%x)
+// CHECK:         %[[U:.*]], %[[S:.*]] = kernel.quantize_rows(%x) {bits = 8 : i32, granularity = "row"}
 // CHECK-NEXT:    %[[Y:.*]] = kernel.matmul(%[[U]], %w) x_scale(%[[S]]) weight_scale(%s) : (tensor<?x8x!mico.int<8>>, tensor<4x8x!mico.int<4>>, tensor<?xf32>, tensor<4xf32>) -> tensor<?x4xf32>
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @integers(%x: tensor<?x8xf32>, %w: tensor<4x8x!mico.int<4>>, %s: tensor<4xf32>) -> tensor<?x4xf32> {

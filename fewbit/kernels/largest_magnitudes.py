@@ -1,0 +1,92 @@
+"""The largest magnitude of each row, found by all threads: the first pass of a quantization.
+
+    void fewbit_largest_magnitudes(ptr x, i64 ldx, ptr largest, i64 m, i64 k,
+                                   i64 thread, i64 threads)
+
+Threads share the columns, so that one long row, such as an image, keeps them all busy. Each leaves
+what it has found in places of its own, of which every row has as many as there may be threads:
+`largest` is [m, 64], and the largest of a row is that of its places. The bits of floats without
+their sign are ordered as floats are, so magnitudes are compared as integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.kernel import Kernel
+from fewbit.numerics.formulas import EPS
+
+PLACES = 64
+"""Places of a row: as many as there may be threads, and whole vectors of every processor."""
+AT_ONCE = 4
+"""Vectors whose largest magnitudes are found side by side, to hide the latency."""
+COLUMNS = 64
+"""Columns that one thread takes at once: some lines of the cache."""
+
+
+@dataclass(frozen=True)
+class LargestMagnitudes(Kernel):
+    """max|x| of rows, and eps at least."""
+
+    @property
+    def symbol(self) -> str:
+        return "fewbit_largest_magnitudes"
+
+    def function(self) -> Function:
+        f = Function(
+            self.isa,
+            self.symbol,
+            "ptr x, i64 ldx, ptr largest, i64 m, i64 k, i64 thread, i64 threads",
+            public=True,
+        )
+        x, ldx, largest, m, k, thread, threads = f.parameters
+        first, last = columns_of(f, k, thread, threads)
+        found = f.array("i32", 1)
+        with f.loop(0, m) as loop:
+            row = f.at(x, loop.index * ldx + first)
+            f.call(largest_magnitude(self.isa), row, last - first, found)
+            places = f.at(largest, loop.index * PLACES, "i32")
+            with f.loop(thread, PLACES, threads) as over_places:
+                f.store(f.load("i32", found), places, over_places.index)
+        return f
+
+
+def columns_of(f: Function, k: Value, thread: Value, threads: Value) -> tuple[Value, Value]:
+    """The columns that a thread takes, of k."""
+    blocks = f.ceiling(k, COLUMNS)
+    first = blocks * thread // threads * COLUMNS
+    last = blocks * (thread + 1) // threads * COLUMNS
+    return f.smaller(first, k), f.smaller(last, k)
+
+
+@cache
+def largest_magnitude(isa: Isa) -> Function:
+    """max|x| of a row, and eps at least, into `to`."""
+    f = Function(isa, "fewbit_largest_magnitude", "ptr x, i64 k, ptr to")
+    x, k, to = f.parameters
+    kind = f"<{isa.lanes} x i32>"
+    unsigned = f.broadcast(Value(f, "i32", str(0x7FFFFFFF)))
+    least = f.broadcast(Value(f, "i32", str(EPS.view("int32"))))
+
+    def larger(a: Value, b: Value) -> Value:
+        return f.select(a > b, a, b)
+
+    whole = k // isa.lanes * isa.lanes
+    blocks = k // (AT_ONCE * isa.lanes) * (AT_ONCE * isa.lanes)
+    with f.loop(0, blocks, AT_ONCE * isa.lanes, carried=[least] * AT_ONCE) as loop:
+        here = f.at(x, loop.index)
+        loop.carry(
+            *(larger(f.load(kind, here, i) & unsigned, v) for i, v in enumerate(loop.carried))
+        )
+    most = loop.results[0]
+    for other in loop.results[1:]:
+        most = larger(most, other)
+    with f.loop(blocks, whole, isa.lanes, carried=[most]) as loop:
+        loop.carry(larger(f.load(kind, f.at(x, loop.index)) & unsigned, loop.carried[0]))
+    rest = f.load_part(f.at(x, whole), f.first_lanes(k - whole), "i32") & unsigned
+    most = larger(rest, loop.results[0])
+    f.store(f.processor_call(f"vector.reduce.smax.v{isa.lanes}i32", "i32", most), to)
+    return f

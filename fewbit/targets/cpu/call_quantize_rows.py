@@ -1,0 +1,93 @@
+"""`kernel.quantize_rows` as calls of kernels.
+
+Threads share the rows, in one call. Where rows are few and long, such as the samples of a
+convolution, they share columns: one call finds largest magnitudes, and behind it, when all threads
+have met, another rounds. The bits are the same either way, and with any number of threads.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import UnrealizedConversionCastOp, f32, i8, i32
+from xdsl.ir import SSAValue
+
+from fewbit.dialects import kernel
+from fewbit.dialects.mico.shapes import DYNAMIC, size
+from fewbit.kernels import LargestMagnitudes, QuantizeRows, RoundRows
+from fewbit.kernels.largest_magnitudes import PLACES
+from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of
+from fewbit.targets.cpu.stubs import Memref, Size, Stub
+
+LONG = 8192
+"""Numbers of a row that are worth sharing."""
+ENOUGH_ROWS = 16
+"""Rows that keep all threads busy, one at a time."""
+
+
+class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
+    def run(self) -> None:
+        op = self.op
+        lead = len(shape_of(op.scale))
+        sizes = {axis: self.size(axis) for axis in dynamic_axes(op.x)}
+        values = self.allocate(i8, shape_of(op.x), list(sizes.values()))
+        of_rows = [size for axis, size in sizes.items() if axis < lead]
+        scales = self.allocate(f32, shape_of(op.scale), of_rows)
+        x = self.buffer(op.x)
+        if self.are_columns_shared(lead):
+            largest = self.allocate(i32, [*shape_of(op.scale), PLACES], of_rows)
+            self._find_largest(lead, x, largest)
+            self._round(lead, x, largest, values, scales)
+        else:
+            self._quantize(lead, x, values, scales)
+        few_bit = UnrealizedConversionCastOp.get([self.as_tensor(values)], [op.result.type])
+        self.replace(self.make(few_bit), self.as_tensor(scales))
+
+    def are_columns_shared(self, lead: int) -> bool:
+        shape = shape_of(self.op.x)
+        rows, length = size(shape[:lead]), size(shape[lead:])
+        is_long = length == DYNAMIC or length >= LONG
+        return is_long and (rows == DYNAMIC or rows < ENOUGH_ROWS)
+
+    def size(self, axis: int) -> SSAValue:
+        return self.make(tensor.DimOp(self.op.x, self.index(axis)))
+
+    def _quantize(self, lead: int, x: SSAValue, values: SSAValue, scales: SSAValue) -> None:
+        quantize = self.calls.use(QuantizeRows(self.isa, self.op.bits.value.data))
+        stub = self.stub("quantize", [x.type, values.type, scales.type])
+        given, to, scale = stub.memrefs
+        m, k = _matrix(stub, given, lead)
+        stub.call(
+            quantize.symbol,
+            f"ptr {given.pointer}, i64 {k}, ptr {to.pointer}, i64 {k}, ptr {scale.pointer}, "
+            f"i64 {m}, i64 {k}",
+        )
+        self.call(stub, [x, values, scales])
+
+    def _find_largest(self, lead: int, x: SSAValue, largest: SSAValue) -> None:
+        find = self.calls.use(LargestMagnitudes(self.isa))
+        stub = self.stub("largest", [x.type, largest.type])
+        given, found = stub.memrefs
+        m, k = _matrix(stub, given, lead)
+        stub.call(
+            find.symbol, f"ptr {given.pointer}, i64 {k}, ptr {found.pointer}, i64 {m}, i64 {k}"
+        )
+        self.call(stub, [x, largest])
+
+    def _round(
+        self, lead: int, x: SSAValue, largest: SSAValue, values: SSAValue, scales: SSAValue
+    ) -> None:
+        rounding = self.calls.use(RoundRows(self.isa, self.op.bits.value.data))
+        stub = self.stub("quantize", [x.type, largest.type, values.type, scales.type])
+        given, found, to, scale = stub.memrefs
+        m, k = _matrix(stub, given, lead)
+        stub.call(
+            rounding.symbol,
+            f"ptr {given.pointer}, i64 {k}, ptr {found.pointer}, ptr {to.pointer}, i64 {k}, "
+            f"ptr {scale.pointer}, i64 {m}, i64 {k}",
+        )
+        self.call(stub, [x, largest, values, scales])
+
+
+def _matrix(stub: Stub, x: Memref, lead: int) -> tuple[Size, Size]:
+    """Rows and their length."""
+    return stub.product(x.sizes[:lead]), stub.product(x.sizes[lead:])

@@ -1,0 +1,57 @@
+"""Quantization of activations as calls: the interpreter's bits, with any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.program import Program
+from fewbit.targets.compile import lower
+
+
+def quantization(x: str, granularity: str, scale: str, bits: int = 8) -> Program:
+    u, s = f"tensor<{x}x!mico.int<{bits}>>", f"tensor<{scale}f32>"
+    return Program.parse(
+        f"func.func @main(%x: tensor<{x}xf32>) -> ({u}, {s}) {{\n"
+        f'  %u, %s = mico.activation_quant(%x) {{bits = {bits}, granularity = "{granularity}"}}'
+        f" : (tensor<{x}xf32>) -> ({u}, {s})\n"
+        f"  func.return %u, %s : {u}, {s}\n}}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "granularity", "scale", "shape", "phases"),
+    [
+        ("5x70", "row", "5x", (5, 70), 1),
+        ("1x30000", "row", "1x", (1, 30000), 2),
+        ("20x9000", "row", "20x", (20, 9000), 1),
+        ("2x40x30x10", "sample", "2x", (2, 40, 30, 10), 2),
+        ("2x3x5x10", "sample", "2x", (2, 3, 5, 10), 1),
+        ("3x7000", "tensor", "", (3, 7000), 2),
+        ("?x3x50", "row", "?x3x", (4, 3, 50), 1),
+        ("?x40x30x10", "sample", "?x", (3, 40, 30, 10), 2),
+        ("2x?x3", "sample", "2x", (2, 77, 3), 2),
+    ],
+)
+def test_bits_are_the_interpreters(
+    x: str, granularity: str, scale: str, shape: tuple[int, ...], phases: int
+) -> None:
+    program = quantization(x, granularity, scale, bits=8 if phases == 1 else 5)
+    given = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    expected = program.run(given)
+    compiled = fewbit.compile(program, name="net")
+    for threads in (1, 3):
+        for found, wanted in zip(compiled.run(given, threads=threads), expected, strict=True):
+            assert found.tobytes() == wanted.tobytes()
+    assert lower(program, "linalg").count("call @kernel.") == phases
+
+
+def test_means_are_loops() -> None:
+    program = quantization("3x40", "row", "3x", bits=2)
+    given = np.random.default_rng(0).normal(size=(3, 40)).astype(np.float32)
+    for found, wanted in zip(
+        fewbit.compile(program, name="n").run(given), program.run(given), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+    assert "call @kernel." not in lower(program, "linalg")
