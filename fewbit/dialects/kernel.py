@@ -110,6 +110,12 @@ class ProductOp(LayerOp):
         return self.is_float or self.x_scale is not None
 
     @property
+    def scale_groups(self) -> int | None:
+        """How many groups of a weight's row have a scale of their own; None for one in all."""
+        scale = () if self.weight_scale is None else shape_of(self.weight_scale.type)
+        return scale[1] if len(scale) == 2 else None
+
+    @property
     def bounds(self) -> tuple[float | None, float | None]:
         low, high = self.minimum, self.maximum
         return None if low is None else low.value.data, None if high is None else high.value.data
@@ -133,7 +139,8 @@ class ProductOp(LayerOp):
         self._verify_epilogue()
         k = shapes.size(shape_of(self.weight.type)[1:])
         if not self.is_float and k != DYNAMIC:
-            check_accumulator(k, _width(self.x.type), _width(self.weight.type))
+            part = k // (self.scale_groups or 1)
+            check_accumulator(part, _width(self.x.type), _width(self.weight.type))
 
     def _verify_scales(self) -> None:
         x_scale, weight_scale = self.x_scale, self.weight_scale
@@ -148,7 +155,10 @@ class ProductOp(LayerOp):
             self.rows_shape(shape_of(self.x.type))[: len(given)], given, "the input's scale"
         )
         if (given := shape_of(weight_scale.type)) != ():
-            shapes.require(shape_of(self.weight.type)[:1], given, "the weight's scale")
+            self._verify_weight_scale(given, shape_of(self.weight.type))
+
+    def _verify_weight_scale(self, scale: Shape, weight: Shape) -> None:
+        shapes.require(weight[:1], scale, "the weight's scale")
 
     def _verify_epilogue(self) -> None:
         low, high = self.bounds
@@ -170,7 +180,10 @@ def _width(type: Attribute) -> Width:
 
 @irdl_op_definition
 class MatmulOp(ProductOp):
-    """y[..., n] = Σ x[..., k] · w[n, k]."""
+    """y[..., n] = Σ x[..., k] · w[n, k].
+
+    With a scale for each group along k, N x groups, each group's sum is scaled, and then added.
+    """
 
     name = "kernel.matmul"
 
@@ -185,6 +198,14 @@ class MatmulOp(ProductOp):
 
     def rows_shape(self, x: Shape) -> Shape:
         return x[:-1]
+
+    def _verify_weight_scale(self, scale: Shape, weight: Shape) -> None:
+        if len(scale) != 2:
+            super()._verify_weight_scale(scale, weight)
+            return
+        shapes.require(weight[:1], scale[:1], "the weight's scale")
+        if scale[1] < 1 or (weight[1] != DYNAMIC and weight[1] % scale[1] != 0):
+            raise VerifyException(f"{scale[1]} groups do not divide a row of {weight[1]}")
 
 
 @irdl_op_definition

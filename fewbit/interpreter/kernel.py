@@ -21,6 +21,7 @@ from fewbit.numerics import (
     bitlinear,
     conv2d,
     linear,
+    linear_grouped,
     quantize_activation,
 )
 
@@ -40,6 +41,21 @@ def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
         return acc
     x_scale = x_scale.reshape(x_scale.shape + (1,) * (acc.ndim - x_scale.ndim))
     y = acc.astype(np.float32) * x_scale * weight_scale
+    return y if bias is None else y + bias
+
+
+def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
+    """Each group's sum scaled, and added in their order, with the bias."""
+    assert op.x_scale is not None
+    assert op.weight_scale is not None
+    x, weight, bias = given[op.x], given[op.weight], given.get(op.bias)
+    sums = linear_grouped(x, weight, weight.shape[1] // groups).astype(np.float32)
+    x_scale = given[op.x_scale]
+    x_scale = x_scale.reshape(x_scale.shape + (1,) * (sums.ndim - x_scale.ndim))
+    terms = sums * x_scale * given[op.weight_scale]
+    y = terms[..., 0].copy()
+    for group in range(1, groups):
+        y += terms[..., group]
     return y if bias is None else y + bias
 
 
@@ -63,7 +79,8 @@ def matmul(frame: Frame, op: MatmulOp, operands: Sequence[Value]) -> Sequence[Va
     if op.is_float:
         y = bitlinear(x, weight, given.get(op.bias))
     else:
-        y = _scaled(op, given, linear(x, weight))
+        groups = op.scale_groups
+        y = _group_sum(op, given, groups) if groups else _scaled(op, given, linear(x, weight))
     return (_finished(op, given, y),)
 
 

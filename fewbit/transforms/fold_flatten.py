@@ -38,7 +38,8 @@ def fold_flatten(program: Program) -> Program:
     weights = ChangedWeights(program)
     with using(weights.symbols):
         for op in list(weights.program.module.walk()):
-            if isinstance(op, kernel.MatmulOp) and is_constant(op.weight):
+            # Groups that have scales are of neighbours, so their columns stay where they are.
+            if isinstance(op, kernel.MatmulOp) and is_constant(op.weight) and not op.scale_groups:
                 _fold(op, weights)
         dce(weights.program.module)
         weights.sweep()

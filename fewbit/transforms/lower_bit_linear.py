@@ -44,7 +44,7 @@ def _bit_linear(op: mico.BitLinearOp) -> Sequence[SSAValue]:
     if taken_apart is not None:
         return taken_apart
     factors = factors_of(op)
-    total = _plain_sum(factors) if factors.groups is None else _group_sum(factors, factors.groups)
+    total = _plain_sum(factors) if factors.groups is None else sum_of_groups(factors)
     channels = len(mico.shape_of(op.result.type)) - 1
     return [as_type(finished(op, total, factors, channels), op.result.type)]
 
@@ -57,7 +57,10 @@ def _plain_sum(factors: Factors) -> SSAValue:
     return products(lhs, rhs, [*outer, n], sizes, factors.element)
 
 
-def _group_sum(factors: Factors, groups: int) -> SSAValue:
+def sum_of_groups(factors: Factors) -> SSAValue:
+    """The sum of each group, scaled, and added in their order."""
+    groups = factors.groups
+    assert groups is not None
     *rows, _ = sizes_of(factors.x)
     *outer, n, g, k = loops(len(rows) + 3)
     size = mico.shape_of(factors.w.type)[1] // groups

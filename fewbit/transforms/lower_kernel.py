@@ -20,9 +20,10 @@ from xdsl.passes import ModulePass
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.syntax import ints
 from fewbit.numerics.widths import Width
+from fewbit.transforms.lower_bit_linear import sum_of_groups
 from fewbit.transforms.lowering import scalars as s
 from fewbit.transforms.lowering.driver import lower_ops
-from fewbit.transforms.lowering.layers import products
+from fewbit.transforms.lowering.layers import Factors, products
 from fewbit.transforms.lowering.loops import (
     Binary,
     apply,
@@ -73,6 +74,8 @@ def _sum_type(op: kernel.ProductOp) -> Attribute:
 
 def matmul(op: kernel.MatmulOp) -> Sequence[SSAValue]:
     x, weight = integers(op.x), integers(op.weight)
+    if op.scale_groups is not None:
+        return [finished(op, sum_of_groups(Factors(x, weight, op.x_scale, op.weight_scale)))]
     *rows, n, k = loops(len(mico.shape_of(x.type)) + 1)
     total = products(
         read(x, *rows, k),
@@ -180,6 +183,8 @@ def finished(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
         *([] if op.x_scale is None else [read_leading(op.x_scale, index)]),
         *([] if op.weight_scale is None else [read_leading(op.weight_scale, index[-1:])]),
     ]
+    if op.scale_groups is not None:
+        scales = []  # the sums of groups are scaled already
     terms = [
         *([] if op.bias is None else [read(op.bias, index[-1])]),
         *([] if op.add is None else [read(op.add, *index)]),

@@ -5,8 +5,8 @@ quantization is an op for itself, so that `propagate-layout` can move transposes
 integers hands its scales and bias to the kernel; one that gives accumulators has bare sums, and a
 bias is added behind them. A few-bit weight of float activations is dequantized, which
 `fold_weights` does once. A 1-d convolution is one with a height of 1. What no kernel computes is
-left as it is: floats other than f32, integers with zero points or scales of groups, integers times
-floats, quantization by means, and pooling that is dilated or of integers.
+left as it is: floats other than f32, integers with zero points, convolutions with scales of groups,
+integers times floats, quantization by means, and pooling that is dilated or of integers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def _is_selected(op: mico.QuantizedLayerOp) -> bool:
     if op.act_width is None:
         given = [op.input, op.weight] if op.bias is None else [op.input, op.weight, op.bias]
         return all(mico.element_width(v.type) or mico.element_type(v.type) == f32 for v in given)
-    if op.weight_width is None or op.granularity[0] == "group":
+    if op.weight_width is None:
+        return False
+    if op.granularity[0] == "group" and not isinstance(op, mico.BitLinearOp):
         return False
     return op.act_zero_point is None and op.weight_zero_point is None
 

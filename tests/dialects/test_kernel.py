@@ -45,7 +45,10 @@ def product(
         rows = bare.rows_shape(tuple(x))
         leading = draw(st.integers(0, len(rows)))
         parts["x_scale"] = values.tensor(f32, rows[:leading])
-        shape = draw(st.sampled_from([None, [], w[:1]]))
+        shapes = [None, [], w[:1]]
+        if op is kernel.MatmulOp:
+            shapes += [[w[0], groups] for groups in range(1, w[1] + 1) if w[1] % groups == 0]
+        shape = draw(st.sampled_from(shapes))
         parts["weight_scale"] = values(f32) if shape is None else values.tensor(f32, shape)
     parts["minimum"], parts["maximum"] = draw(bounds)
     if draw(st.booleans()):
@@ -113,6 +116,17 @@ def test_text_to_ir_to_text(kind: str, data: st.DataObject) -> None:
     check(ModuleOp([data.draw(functions("f", OPS[kind]))]))
 
 
+def test_widths_that_no_kernel_quantizes_to() -> None:
+    module = parse_module(
+        f"func.func @f(%x: {X}) {{\n"
+        f"  %u, %s = kernel.quantize_rows(%x) {{bits = 2}}"
+        f" : ({X}) -> (tensor<2x8x!mico.int<2>>, tensor<2xf32>)\n"
+        "  func.return\n}"
+    )
+    with pytest.raises(VerifyError, match="3 to 8 bits, not 2"):
+        verify(module)
+
+
 def test_padding_for_both_sides_and_defaults() -> None:
     module = parse_module(
         "func.func @f(%x: tensor<1x4x4x2xf32>, %w: tensor<3x2x3x3xf32>) {\n"
@@ -138,6 +152,18 @@ IMAGE, POOLED = "tensor<1x4x4x6xf32>", "tensor<1x2x2x6xf32>"
         ("matmul(%0, %1)", (X, W), "tensor<2x4xi32>", "the result is tensor<2x4xi32>"),
         ("matmul(%0, %1)", (X, "tensor<4x9xf32>"), "tensor<2x4xf32>", "a row of the input"),
         ("matmul(%0, %1)", (X, "tensor<8xf32>"), "tensor<2x4xf32>", "a weight of N x K"),
+        (
+            "matmul(%0, %1) x_scale(%2) weight_scale(%3)",
+            (I8, W4, "tensor<2xf32>", "tensor<4x3xf32>"),
+            "tensor<2x4xf32>",
+            "3 groups do not divide a row of 8",
+        ),
+        (
+            "conv2d(%0, %1) x_scale(%2) weight_scale(%3)",
+            ("tensor<1x4x4x6xi8>", "tensor<4x6x1x1xi8>", "f32", "tensor<4x2xf32>"),
+            "tensor<1x4x4x4xf32>",
+            "the weight's scale",
+        ),
         (
             "matmul(%0, %1) bias(%2)",
             (X, W, "tensor<5xf32>"),
@@ -188,9 +214,9 @@ IMAGE, POOLED = "tensor<1x4x4x6xf32>", "tensor<1x2x2x6xf32>"
         ),
         (
             "matmul(%0, %1) x_scale(%2) weight_scale(%3)",
-            (I8, W4, "f32", "tensor<4x2xf32>"),
+            (I8, W4, "f32", "tensor<3x2xf32>"),
             "tensor<2x4xf32>",
-            "the weight's scale has the shape 4x2, expected 4",
+            "the weight's scale has the shape 3, expected 4",
         ),
         (
             "conv2d(%0, %1) x_scale(%2) weight_scale(%3)",

@@ -158,6 +158,24 @@ def test_average_pool(counted: bool, ceil: bool) -> None:
     np.testing.assert_allclose(y, channels_last(expected), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("rows", [(), (2,), (2, 3)])
+def test_matmul_with_scales_of_groups(rows: tuple[int, ...]) -> None:
+    x, w, b = integers(2, 3, 90), integers(5, 90), floats(5)
+    s, t = np.abs(floats(*rows)), np.abs(floats(5, 3)) / 1000
+    y = run(
+        "matmul(%0, %1) x_scale(%2) weight_scale(%3) bias(%4)",
+        "tensor<2x3x5xf32>",
+        x, w, s, t, b,
+    )  # fmt: skip
+    s = s.reshape(s.shape + (1,) * (3 - s.ndim))
+    total = np.zeros((2, 3, 5), np.float32)
+    for i in range(3):
+        part = slice(30 * i, 30 * (i + 1))
+        acc = x[..., part].astype(np.int64) @ w[:, part].T.astype(np.int64)
+        total = total + scaled(acc, s, t[:, i])
+    np.testing.assert_array_equal(y, total + b)
+
+
 @pytest.mark.parametrize(("granularity", "rows"), [("row", 6), ("sample", 2), ("tensor", 1)])
 def test_quantize_rows(granularity: str, rows: int) -> None:
     x = floats(2, 3, 7)

@@ -87,6 +87,21 @@ def test_few_bit_weight_behind_quantization(quantize: str) -> None:
     np.testing.assert_array_equal(results(after), results(before))
 
 
+def test_groups_that_have_scales_are_of_neighbours() -> None:
+    scales = "%s = arith.constant dense<0.5> : tensor<5x4xf32>\n"
+    body = (
+        TURNED
+        + FLATTENED
+        + f"%u, %t2 = kernel.quantize_rows(%f) {{bits = 8}} : ({FLAT}) -> ({U}, tensor<?xf32>)\n"
+        + f"%w = mico.get_constant @few.weight : {V}\n"
+        + scales
+        + "%y = kernel.matmul(%u, %w) x_scale(%t2) weight_scale(%s)"
+        + f" : ({U}, {V}, tensor<?xf32>, tensor<5x4xf32>) -> {Y}\n"
+    )
+    after = fold_flatten(program(body))
+    assert transposes(after) == 1
+
+
 def test_a_weight_that_others_read_stays_as_it_is() -> None:
     before = program(
         TURNED

@@ -62,6 +62,7 @@ SELECTED = [
         linear("weight_scale(%2) weight_zero_point(%3)", "f32", "i32"), id="weight with zero point"
     ),
     pytest.param(linear("weight_scale(%2) {act_bits = 8}", "f32"), id="dynamic"),
+    pytest.param(linear("weight_scale(%2) {act_bits = 8}", "tensor<4x2xf32>"), id="groups"),
     pytest.param(
         linear("weight_scale(%2) act_scale(%3) {act_bits = 8}", "f32", "f32"), id="static"
     ),
@@ -70,7 +71,6 @@ SELECTED = [
     ),
 ]
 LEFT = [
-    pytest.param(linear("weight_scale(%2) {act_bits = 8}", "tensor<4x2xf32>"), id="groups"),
     pytest.param(
         linear("weight_scale(%2) weight_zero_point(%3) {act_bits = 8}", "f32", "i32"),
         id="weight zero point",

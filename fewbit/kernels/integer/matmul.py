@@ -23,9 +23,15 @@ from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import ELEMENT, Output
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
+from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
+
+
+def takes_groups(isa: Isa, k: int, groups: int) -> bool:
+    """Whether a row of k can have so many groups: equally long ones, of a step at least."""
+    return k % groups == 0 and k // groups >= isa.step and groups <= OFFSETS
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class IntegerMatmul(Kernel):
         hint = "leave the layer to loop nests"
         if not self.grouped or self.output != "f32":
             raise UnsupportedError(f"'{self.symbol}' takes no groups", hint="set `grouped`")
-        if k % groups or k // groups < self.isa.step or groups > OFFSETS:
+        if not takes_groups(self.isa, k, groups):
             raise UnsupportedError(
                 f"no kernel has {groups} groups of {k} numbers: groups are equally long, of "
                 f"{self.isa.step} numbers at least, and {OFFSETS} at most",

@@ -34,7 +34,7 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
 from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
-from fewbit.kernels.integer.matmul import IntegerMatmul
+from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
 from fewbit.program import Program
@@ -179,15 +179,13 @@ class _Product(CallSite[ProductT]):
 
 class _Matmul(_Product[kernel.MatmulOp]):
     def run(self) -> None:
-        if not self.is_callable():
-            return
         n, k = shape_of(self.op.weight)
-        product = (
-            IntegerMatmul(self.isa, self.output, self.bits) if self.is_integer else Matmul(self.isa)
-        )
-        self.calls.use(product)
+        groups = self.op.scale_groups
+        if not self.is_callable() or (groups and not takes_groups(self.isa, k, groups)):
+            return
+        product = self.calls.use(self.kernel())
         constant = self.weight is not None
-        weight = self.packed(product.pack) if constant else self.packed_by_run(n, k)
+        weight = self.packed(self.pack) if constant else self.packed_by_run(n, k)
         stub, p = self.prepare(weight)
         sizes = self.memrefs["x"].sizes
         m = stub.product(sizes[:-1])
@@ -198,9 +196,28 @@ class _Matmul(_Product[kernel.MatmulOp]):
         stub.call(
             product.symbol,
             f"ptr {p['x']}, i64 {k}, ptr {p['weight']}, {scales}ptr {p['bias']}, ptr {p['add']}, "
-            f"ptr {p['y']}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, {self.bounds()}",
+            f"ptr {p['y']}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, "
+            f"{f'i64 {groups}, ' if groups else ''}{self.bounds()}",
         )
         self.finish(stub)
+
+    def kernel(self) -> IntegerMatmul | Matmul:
+        if not self.is_integer:
+            return Matmul(self.isa)
+        return IntegerMatmul(self.isa, self.output, self.bits, self.op.scale_groups is not None)
+
+    def pack(self, weight: Array) -> Array:
+        product, groups = self.kernel(), self.op.scale_groups
+        if isinstance(product, IntegerMatmul) and groups:
+            return product.pack(weight, groups)
+        return product.pack(weight)
+
+    def scale_of_each(self, scale: SSAValue) -> SSAValue:
+        product = self.kernel()
+        if self.op.scale_groups is None or not isinstance(product, IntegerMatmul):
+            return super().scale_of_each(scale)
+        packed = product.pack_scale(cast(Array, self.constant(scale)))
+        return self.kept("weight_scale", np.ravel(packed), f32)
 
     def rows_of_a_scale(self, stub: Stub, sizes: tuple[Size, ...]) -> Size:
         if "x_scale" not in self.operands:

@@ -61,7 +61,31 @@ def test_every_layer_is_a_call(block: nn.Module) -> None:
     assert "kernel.conv2d" not in text
 
 
-@pytest.mark.parametrize("recipe", ["w4a8g4", "w4a8-asym", "w4afp", "wfpa8"])
+@pytest.mark.parametrize("recipe", ["w4a8g32", "w8a4g16", "w3a8g96", "w1.58a8g32", "w1a8g32"])
+def test_scales_of_groups(recipe: str) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(192, 96), nn.ReLU(), nn.Linear(96, 40)).eval()
+    x = torch.randn(3, 192)
+    program = fewbit.quantize(model, recipe, example_inputs=(x,))
+    art = fewbit.compile(program, name="net")
+    expected = program.run(x.numpy())[0]
+    for threads in (1, 2):
+        np.testing.assert_array_equal(art.run(x.numpy(), threads=threads)[0], expected)
+    assert lower(program, "linalg").count("call @kernel.") == 4
+
+
+def test_scales_of_groups_behind_an_image() -> None:
+    """The columns of a weight stay in their groups, and so the image is turned."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 10)).eval()
+    x = torch.randn(2, 3, 8, 8)
+    recipe = {"default": "w8a8", "layers": {"2": "w4a8g36"}}
+    program = fewbit.quantize(model, recipe, example_inputs=(x,))
+    found = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+
+
+@pytest.mark.parametrize("recipe", ["w4a8g2", "w4a8-asym", "w4afp", "wfpa8"])
 def test_what_has_no_kernel_is_loops(block: nn.Module, recipe: str) -> None:
     layer = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)).eval()
     x = torch.randn(3, 16)
