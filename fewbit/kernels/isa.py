@@ -18,7 +18,7 @@ from fewbit.targets.llvm import host_features, host_processor
 FLOAT_BITS = 32
 TALLEST = 12
 """Rows of a tile, at most: each has a pointer, in a register if it can."""
-Dot = Literal["vnni", "madd", "plain"]
+Dot = Literal["vnni", "sdot", "madd", "plain"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Isa:
     @property
     def step(self) -> int:
         """Integers that are multiplied and summed at once, for each lane."""
-        return {"vnni": 4, "madd": 2, "plain": 1}[self.dot]
+        return {"vnni": 4, "sdot": 4, "madd": 2, "plain": 1}[self.dot]
 
     @property
     def tile_vectors(self) -> int:
@@ -125,15 +125,20 @@ def _x86(name: str, bits: int, registers: int, fma: bool = True) -> Isa:
     return Isa(name, "x86_64-unknown-linux-gnu", name, "", bits, registers, fma, "madd")
 
 
+_V3 = _x86("x86-64-v3", 256, 16)
 _V4 = _x86("x86-64-v4", 512, 32)
+_VNNI = replace(_V4, name="x86-64-v4-vnni", features="+avx512vnni", dot="vnni")
+_ARM = Isa("aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 128, 32)
 _KNOWN = {
     isa.name: isa
     for isa in (
         _x86("x86-64-v2", 128, 16, fma=False),
-        _x86("x86-64-v3", 256, 16),
+        _V3,
+        replace(_V3, name="x86-64-v3-vnni", features="+avxvnni", dot="vnni"),
         _V4,
-        replace(_V4, name="x86-64-v4-vnni", features="+avx512vnni", dot="vnni"),
-        Isa("aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 128, 32),
+        _VNNI,
+        _ARM,
+        replace(_ARM, name="aarch64-dotprod", features="+neon,+dotprod", dot="sdot"),
         Isa("riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 32, 32),
         Isa(
             "riscv64-v",
@@ -152,15 +157,22 @@ _AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 _NEEDS = {
     "x86-64-v2": _SSE4,
     "x86-64-v3": _AVX2,
+    "x86-64-v3-vnni": _AVX2 | {"avxvnni"},
     "x86-64-v4": _AVX512,
     "x86-64-v4-vnni": _AVX512 | {"avx512vnni"},
     "aarch64": {"neon"},
+    "aarch64-dotprod": {"neon", "dotprod"},
     "riscv64": set[str](),
     "riscv64-v": {"v"},
 }
 
-_PREFERRED = ("x86-64-v4-vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64", "riscv64-v")
-_BY_PREFERENCE = tuple(_KNOWN[name] for name in (*_PREFERRED, "riscv64"))
+_BY_PREFERENCE = tuple(
+    _KNOWN[name]
+    for name in (
+        *("x86-64-v4-vnni", "x86-64-v4", "x86-64-v3-vnni", "x86-64-v3", "x86-64-v2"),
+        *("aarch64-dotprod", "aarch64", "riscv64-v", "riscv64"),
+    )
+)
 
 _ARCHITECTURES = {
     "x86_64": "x86_64",

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import platform
+from pathlib import Path
+
 
 def host_processor() -> str:
     """LLVM's name of this machine's processor."""
@@ -16,7 +19,21 @@ def host_features() -> set[str]:
     """The processor's features that are present, by LLVM's names."""
     from llvmlite import binding
 
-    return {str(name) for name, present in binding.get_host_cpu_features().items() if present}
+    present = {str(name) for name, has in binding.get_host_cpu_features().items() if has}
+    if platform.machine() in ("aarch64", "arm64") and "asimddp" in _flags():
+        present.add("dotprod")  # of which LLVM does not ask Linux
+    return present
+
+
+def _flags() -> set[str]:
+    """What Linux calls the processor's features."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    return {
+        flag for line in text.splitlines() if line.startswith("Features") for flag in line.split()
+    }
 
 
 def emit_object(ir: str) -> bytes:

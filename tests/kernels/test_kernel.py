@@ -43,6 +43,8 @@ def test_compiles_and_needs_no_library(name: str) -> None:
     assert called <= defined
     assert "fmaf" not in assembly
     assert ("vpdpbusd" in assembly) == (isa.dot == "vnni")
+    assert bool(re.search(r"\bsdot\b", assembly)) == (isa.dot == "sdot")
+    assert ("{vex}" in assembly) == (name == "x86-64-v3-vnni")
 
 
 def test_shared_functions_are_defined_once() -> None:

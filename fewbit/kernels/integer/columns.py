@@ -5,7 +5,8 @@ four vectors, in which each lane holds what a channel sees in that column. Neigh
 it. It is the unsigned side of the product, as x + 128, so sums start from -128 times the sum of
 their weights, which is packed with them.
 
-What is outside the image is read from zeros. All this is for processors with `vnni`.
+What is outside the image is read from zeros. All this is for processors with `vnni` and vectors of
+64 bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ _CHUNK = SIDE * WIDTH * 4 + WIDTH * 4
 
 def has_columns(kh: int, kw: int, isa: Isa) -> bool:
     """Whether kernels of this size have packed columns, after their other weights."""
-    return isa.dot == "vnni" and kh == kw == SIDE
+    return multiplies_columns(isa) and kh == kw == SIDE
+
+
+def multiplies_columns(isa: Isa) -> bool:
+    """Whether a processor has what this tile is made of."""
+    return isa.dot == "vnni" and isa.lanes * isa.step == WIDTH
 
 
 def columns_fit(f: Function, s: Sizes) -> Value:
@@ -43,7 +49,7 @@ def columns_fit(f: Function, s: Sizes) -> Value:
     kernel = s.kh.equals(SIDE) & s.kw.equals(SIDE) & s.dilation_w.equals(1)
     taken = f.ceiling(s.c, WIDTH) * WIDTH
     fits = kernel & (s.stride_w <= max(STRIDES)) & (taken * 7 <= s.c * 10)
-    return fits & Value(f, "i1", str(f.isa.dot == "vnni").lower())
+    return fits & Value(f, "i1", str(multiplies_columns(f.isa)).lower())
 
 
 def pack_columns(weight: Bytes) -> Bytes:

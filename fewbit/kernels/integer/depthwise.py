@@ -20,6 +20,7 @@ from fewbit.kernels.integer.columns import (
     columns,
     columns_fit,
     has_columns,
+    multiplies_columns,
     pack_columns,
 )
 from fewbit.kernels.integer.conv2d import PARAMETERS
@@ -90,7 +91,7 @@ class IntegerDepthwise(Kernel):
                 p.columns,
                 *ends,
             )
-            if self.isa.dot == "vnni":
+            if multiplies_columns(self.isa):
                 corner, packed = f.at(x, p.corner, "i8"), f.at(w, s.kh * s.kw * w_step, "i8")
                 with f.when(fast):
                     f.call(

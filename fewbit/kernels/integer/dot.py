@@ -3,8 +3,8 @@
 `vnni` multiplies four unsigned bytes with four signed ones and adds all to a sum. Weights are the
 unsigned ones, stored as w + 128, so a sum is too large by 128 times the sum of its row; `offsets`
 gives that, once for a row and all its columns. Weights of fewer bits are unsigned everywhere, by a
-smaller bias. `madd` widens to 16 bits and multiplies two at
-once. Elsewhere a product is a product of 32-bit numbers.
+smaller bias. `sdot` multiplies four signed bytes with four signed ones. `madd` widens to 16 bits
+and multiplies two at once. Elsewhere a product is a product of 32-bit numbers.
 
 A step of a sum is `isa.step` numbers of a row, and for each column as many weights.
 """
@@ -20,8 +20,14 @@ from fewbit.kernels.tile import Sums
 
 BIAS = 128
 """What unsigned weights are too large by."""
-CHUNK = 64
-"""Bytes of a row that are summed at once."""
+BYTES = ("vnni", "sdot")
+"""Processors that multiply bytes as they are."""
+
+
+LANES = ("sdot", "plain")
+"""Processors that multiply 32-bit lanes as they are."""
+MASKED = 64
+"""Bytes of a vector of which a part can be loaded."""
 
 
 def weights(f: Function, w: Value, v: int) -> Value:
@@ -36,13 +42,15 @@ def numbers(f: Function, row: Value, at: Value) -> Value:
         return f.broadcast(f.convert("sext", f.load("i8", f.at(row, at, "i8")), "i32"))
     together = f.broadcast(f.load(f"i{8 * step}", f.at(row, at, "i8")))
     spread = f.bits(together, f"<{lanes * step} x i8>")
-    return spread if f.isa.dot == "vnni" else f.convert("sext", spread, "i16")
+    return spread if f.isa.dot in BYTES else f.convert("sext", spread, "i16")
 
 
 def multiply(f: Function, x: Value, w: Value, total: Value) -> Value:
     """total + x · w, a step in each lane."""
     if f.isa.dot == "vnni":
-        return f.processor_call("x86.avx512.vpdpbusd.512", total.type, total, w, x)
+        return f.processor_call(f"x86.avx512.vpdpbusd.{f.isa.vector_bits}", total.type, total, w, x)
+    if f.isa.dot == "sdot":
+        return f.processor_call("aarch64.neon.sdot.v4i32.v16i8", total.type, total, w, x)
     if f.isa.dot == "madd":
         return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, x, w)
     return total + x * w
@@ -50,7 +58,7 @@ def multiply(f: Function, x: Value, w: Value, total: Value) -> Value:
 
 def dot(f: Function, rows: Sequence[Value], w: Sequence[Value], at: Value, sums: Sums) -> Sums:
     """One step of all sums of a tile, with a vector of weights for each column of them."""
-    wide = w if f.isa.dot == "vnni" else [_sign_extended(f, v) for v in w]
+    wide = w if f.isa.dot in BYTES else [_sign_extended(f, v) for v in w]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
         x = numbers(f, row, at)
@@ -64,19 +72,21 @@ def _sign_extended(f: Function, w: Value) -> Value:
 
 def widened(f: Function, w: Value) -> Value:
     """A byte of weights in each lane, as `multiply_lanes` wants it: 16 bits, and 16 of zeros."""
-    if f.isa.dot == "plain":
+    if f.isa.dot in LANES:
         return f.convert("sext", w, "i32")
     return f.convert("zext", f.convert("sext", w, "i16"), "i32")
 
 
 def multiply_lanes(f: Function, x: Value, w: Value, total: Value) -> Value:
     """total + x · w for 32-bit lanes that hold a byte each."""
-    if f.isa.dot == "plain":
+    if f.isa.dot in LANES:
         return total + x * w
     halves = f"<{2 * f.isa.lanes} x i16>"
     pair = (f.bits(x, halves), f.bits(w, halves))
     if f.isa.dot == "vnni":
-        return f.processor_call("x86.avx512.vpdpwssd.512", total.type, total, *pair)
+        return f.processor_call(
+            f"x86.avx512.vpdpwssd.{f.isa.vector_bits}", total.type, total, *pair
+        )
     return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, *pair)
 
 
@@ -89,7 +99,7 @@ def offsets(isa: Isa, bias: int) -> Function:
         "ptr table, i64 rows, i64 taps, i64 from, i64 depth, ptr offsets",
     )
     table, rows, taps, first, depth, to = f.parameters
-    add_up = _add_quads if isa.dot == "vnni" else _add_lanes
+    add_up = _add_quads if isa.dot in BYTES else _add_lanes
     with f.loop(0, rows) as loop:
         with f.loop(0, taps, carried=[f.zero(f"<{isa.lanes} x i32>")]) as over_taps:
             row = f.load("ptr", table, over_taps.index * rows + loop.index)
@@ -101,24 +111,35 @@ def offsets(isa: Isa, bias: int) -> Function:
 
 
 def _add_quads(f: Function, row: Value, depth: Value, bias: int, total: Value) -> Value:
-    many = f.broadcast(Value(f, "i8", str(bias)), CHUNK)
-    whole = (depth - 1) // CHUNK * CHUNK
-    rest = f.bits(f.set("i64", f"lshr i64 -1, {whole + CHUNK - depth}"), f"<{CHUNK} x i1>")
-    with f.loop(0, whole, CHUNK, carried=[total]) as along:
-        x = f.load(f"<{CHUNK} x i8>", f.at(row, along.index, "i8"))
+    chunk = f.isa.lanes * f.isa.step
+    many = f.broadcast(Value(f, "i8", str(bias)), chunk)
+    masked = chunk == MASKED
+    whole = (depth - 1 if masked else depth) // chunk * chunk
+    with f.loop(0, whole, chunk, carried=[total]) as along:
+        x = f.load(f"<{chunk} x i8>", f.at(row, along.index, "i8"))
         along.carry(multiply(f, x, many, along.carried[0]))
+    (total,) = along.results
+    if not masked:
+        return _add_singly(f, row, whole, depth, bias, total)
+    rest = f.bits(f.set("i64", f"lshr i64 -1, {whole + chunk - depth}"), f"<{chunk} x i1>")
     x = f.load_part(f.at(row, whole, "i8"), rest, "i8")
-    return multiply(f, x, many, along.results[0])
+    return multiply(f, x, many, total)
 
 
 def _add_lanes(f: Function, row: Value, depth: Value, bias: int, total: Value) -> Value:
-    """Whole vectors, and then what is left, number by number."""
+    """Whole vectors, and then what is left."""
     lanes = f.isa.lanes
     many, whole = f.broadcast(Value(f, "i32", str(bias))), depth // lanes * lanes
     with f.loop(0, whole, lanes, carried=[total]) as along:
         x = f.convert("sext", f.load(f"<{lanes} x i8>", f.at(row, along.index, "i8")), "i32")
         along.carry(along.carried[0] + x * many)
-    with f.loop(whole, depth, carried=along.results) as rest:
+    return _add_singly(f, row, whole, depth, bias, along.results[0])
+
+
+def _add_singly(
+    f: Function, row: Value, first: Value, depth: Value, bias: int, total: Value
+) -> Value:
+    with f.loop(first, depth, carried=[total]) as rest:
         x = f.convert("sext", f.load("i8", f.at(row, rest.index, "i8")), "i32")
         alone = f.zero(total.type)
         x = f.set(total.type, f"insertelement {total.type} {alone}, i32 {x * bias}, i64 0")

@@ -35,7 +35,7 @@ SWEEP = (
 
 def few_rows(isa: Isa) -> int:
     """Rows of the highest tile that takes weights apart in registers."""
-    return 4 if isa.dot == "vnni" else 2
+    return 4 if isa.step == 4 and isa.registers >= 32 else 2
 
 
 @cache

@@ -152,15 +152,20 @@ class Fields:
 def _field(f: Function, packed: Value, plane: int, place: int, low: int) -> Value:
     """The field at `place` in each byte, at `low`, and zeros beside it."""
     mask = ((1 << plane) - 1) << low
-    if "+gfni" in f.isa.features and packed.type == "<64 x i8>":
+    if "+gfni" in f.isa.features and packed.type in _GFNI:
         # Bit i of a result is what row 7 - i of a matrix picks, so one instruction is both.
         rows = (1 << (7 - row - low + place) if mask >> (7 - row) & 1 else 0 for row in range(8))
-        matrix = f.bits(
-            _constant(f, "<8 x i64>", sum(r << 8 * i for i, r in enumerate(rows))), packed.type
-        )
+        name, words = _GFNI[packed.type]
+        matrix = _constant(f, words, sum(r << 8 * i for i, r in enumerate(rows)))
         none = Value(f, "i8", "0")
-        return f.processor_call("x86.vgf2p8affineqb.512", packed.type, packed, matrix, none)
+        return f.processor_call(name, packed.type, packed, f.bits(matrix, packed.type), none)
     return _shifted(f, packed, place - low) & _constant(f, packed.type, mask)
+
+
+_GFNI = {
+    "<32 x i8>": ("x86.vgf2p8affineqb.256", "<4 x i64>"),
+    "<64 x i8>": ("x86.vgf2p8affineqb.512", "<8 x i64>"),
+}
 
 
 def _shifted(f: Function, packed: Value, right: int) -> Value:

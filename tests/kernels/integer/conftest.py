@@ -1,5 +1,6 @@
-"""The processors of the float kernels' tests, and two that stand in for those that this machine is
-not: without products of bytes, with this machine's vectors or with none.
+"""The processors of the float kernels' tests, and some that stand in for those that this machine is
+not: without products of bytes, with this machine's vectors or with none; and the code for AVX-VNNI,
+whose instructions AVX-512 has in another encoding.
 """
 
 from __future__ import annotations
@@ -11,12 +12,19 @@ import pytest
 from fewbit.kernels import Isa
 from tests.kernels.conftest import RUNNABLE
 
+_AVX_VNNI = "x86-64-v3-vnni"
+STAND_INS = ["plain", "scalar"]
+if _AVX_VNNI not in RUNNABLE and "x86-64-v4-vnni" in RUNNABLE:
+    STAND_INS.append(_AVX_VNNI)
 
-@pytest.fixture(scope="session", params=[*RUNNABLE, "host", "plain", "scalar"])
+
+@pytest.fixture(scope="session", params=[*RUNNABLE, "host", *STAND_INS])
 def isa(request: pytest.FixtureRequest) -> Isa:
     plain = replace(Isa.of(RUNNABLE[-1]), name="plain", dot="plain")
     if request.param == "plain":
         return plain
     if request.param == "scalar":
         return replace(plain, name="scalar", vector_bits=32)
+    if request.param == _AVX_VNNI and _AVX_VNNI in STAND_INS:
+        return replace(Isa.of(_AVX_VNNI), name="avx-vnni", features="+avx512vnni,+avx512vl")
     return Isa.of(str(request.param))

@@ -53,7 +53,8 @@ class Emulator:
 _ARM = "lib/ld-linux-aarch64.so.1"
 _RISCV = "lib/ld-linux-riscv64-lp64d.so.1"
 EMULATORS = {
-    "aarch64": Emulator("aarch64", _ARM),
+    "aarch64": Emulator("aarch64", _ARM, ("-cpu", "cortex-a53")),
+    "aarch64-dotprod": Emulator("aarch64", _ARM, ("-cpu", "max")),
     "riscv64": Emulator("riscv64", _RISCV, ("-cpu", "rv64,v=false")),
     # Older ones end with an assertion at conversions of vectors to integers.
     "riscv64-v": Emulator("riscv64", _RISCV, ("-cpu", "rv64,v=true,vlen=128"), oldest=8),
