@@ -6,6 +6,9 @@ that its weights take: the bound is the time to read as many bytes, or that of t
 products, if it is longer. A matrix product is bound by the latter alone. Bounds are measured in the
 same rounds. Where onnxruntime is installed, `--ort` adds its MatMulNBits, in blocks of 128, at the
 widths that it has.
+
+Pairs of 1 and 2 bits follow, by counting bits: of bytes that are quantized, so only the product is
+timed, beside the kernel of bytes with weights of the same width.
 """
 # pyright: basic, reportMissingImports=false
 
@@ -18,10 +21,12 @@ import numpy as np
 from integer_kernels import BytePeak
 from kernels import INF, aligned
 
-from fewbit.kernels import IntegerMatmul, Isa, Kernel, QuantizeRows
+from fewbit.kernels import BitMatmul, IntegerMatmul, Isa, Kernel, QuantizeRows
 from fewbit.kernels.emit import Function
 
 WIDTHS = (8, 7, 6, 5, 4, 3, 2, 1)
+PAIRS = ((1, 1), (2, 1), (1, 2))
+"""Bits of weights and of activations."""
 GROUP = 128
 ORT_WIDTHS = (8, 4, 2)
 
@@ -54,8 +59,8 @@ class Bench:
         self.rng = np.random.default_rng(0)
         self.room = aligned(np.zeros(isa.lanes * BytePeak.sums, np.int32))
 
-    def weight(self, bits: int) -> np.ndarray:
-        shape, most = (self.n, self.k), 1 << bits >> 1
+    def numbers(self, shape: tuple[int, int], bits: int) -> np.ndarray:
+        most = 1 << bits >> 1
         some = (
             self.rng.choice([-1, 1], shape) if bits == 1 else self.rng.integers(-most, most, shape)
         )
@@ -74,7 +79,7 @@ class Bench:
                 "fewbit_read": "pip",
             },
         )
-        packed = aligned(kernel.pack(self.weight(bits), groups))
+        packed = aligned(kernel.pack(self.numbers((n, k), bits), groups))
         scale = aligned(kernel.pack_scale(self.rng.random((n, groups), np.float32)))
         x = aligned(self.rng.standard_normal((m, k), np.float32))
         q, x_scale = aligned(np.zeros((m, k), np.int8)), np.zeros(m, np.float32)
@@ -105,6 +110,34 @@ class Bench:
             f"{m:>4} {f'W{bits}A8' + (f' g{GROUP}' if grouped else ''):<10} {spent * 1e6:>8.0f} us "
             f"{packed.nbytes / spent / 1e9:>6.1f} GB/s {macs / spent / 1e9:>6.0f} GMAC/s "
             f"{bound / spent:>5.2f} " + "".join(f"{other / spent:>6.2f}" for other in peer),
+            flush=True,
+        )
+
+    def pair(self, m: int, w_bits: int, x_bits: int) -> None:
+        n, k = self.n, self.k
+        kernels = [
+            BitMatmul(self.isa, "f32", x_bits, w_bits),
+            IntegerMatmul(self.isa, "f32", w_bits),
+        ]
+        calls, _ = floats.compile_all(
+            kernels, self.isa, {kernel.symbol: "pippippppiiiiffii" for kernel in kernels}
+        )
+        weight, x = self.numbers((n, k), w_bits), aligned(self.numbers((m, k), x_bits))
+        x_scale, w_scale = np.ones(m, np.float32), aligned(np.ones(n, np.float32))
+        y = aligned(np.zeros((m, n), np.float32))
+        packed = [aligned(kernel.pack(weight)) for kernel in kernels]
+
+        def work(kernel: Kernel, w: np.ndarray):
+            at = [v.ctypes.data for v in (x, w, x_scale, w_scale, y)]
+            return lambda: calls[kernel.symbol](
+                at[0], k, at[1], at[2], 1, at[3], None, None, at[4], n, m, n, k, -INF, INF, 0, 1
+            )
+
+        spent, bytes_ = floats.fastest(*map(work, kernels, packed), budget=1.5)
+        print(
+            f"{m:>4} {f'W{w_bits}A{x_bits}':<10} {spent * 1e6:>8.0f} us "
+            f"{packed[0].nbytes / spent / 1e9:>6.1f} GB/s {m * n * k / spent / 1e9:>6.0f} GMAC/s "
+            f"{bytes_ / spent:>5.2f} times as fast as bytes",
             flush=True,
         )
 
@@ -151,6 +184,8 @@ def main() -> None:
         for grouped in (False, True):
             for bits in options.bits:
                 bench.row(m, bits, grouped)
+        for pair in PAIRS:
+            bench.pair(m, *pair)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
-"""Generators of CPU kernels: of floats and of integers, as LLVM IR. See docs/kernels.md."""
+"""Generators of CPU kernels, of floats, integers and bits, as LLVM IR. See docs/kernels.md."""
 
+from fewbit.kernels.bits.conv2d import BitConv2d
+from fewbit.kernels.bits.matmul import BitMatmul
 from fewbit.kernels.conv2d import Conv2d
 from fewbit.kernels.depthwise import Depthwise
 from fewbit.kernels.integer.conv2d import IntegerConv2d
@@ -15,6 +17,8 @@ from fewbit.kernels.quantize_rows import QuantizeRows
 from fewbit.kernels.round_rows import RoundRows
 
 __all__ = [
+    "BitConv2d",
+    "BitMatmul",
     "Conv2d",
     "Depthwise",
     "IntegerConv2d",

@@ -92,6 +92,13 @@ class Isa:
         return {"vnni": 4, "sdot": 4, "madd": 2, "plain": 1}[self.dot]
 
     @property
+    def bit_products(self) -> int:
+        """Bits of x times bits of w, at most, whose products are faster counted than multiplied."""
+        if self.dot == "vnni":
+            return 2 if "+avx512vpopcntdq" in self.features else 0
+        return {"sdot": 1, "madd": 3, "plain": 2}[self.dot]
+
+    @property
     def tile_vectors(self) -> int:
         """Vectors in a row of the widest tile."""
         return 4 if self.registers >= 32 else 2
@@ -137,6 +144,11 @@ _KNOWN = {
         replace(_V3, name="x86-64-v3-vnni", features="+avxvnni", dot="vnni"),
         _V4,
         _VNNI,
+        replace(
+            _VNNI,
+            name="x86-64-v4-popcnt",
+            features="+avx512vnni,+avx512vpopcntdq,+avx512bitalg,+gfni",
+        ),
         _ARM,
         replace(_ARM, name="aarch64-dotprod", features="+neon,+dotprod", dot="sdot"),
         Isa("riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 32, 32),
@@ -160,6 +172,7 @@ _NEEDS = {
     "x86-64-v3-vnni": _AVX2 | {"avxvnni"},
     "x86-64-v4": _AVX512,
     "x86-64-v4-vnni": _AVX512 | {"avx512vnni"},
+    "x86-64-v4-popcnt": _AVX512 | {"avx512vnni", "avx512vpopcntdq", "avx512bitalg", "gfni"},
     "aarch64": {"neon"},
     "aarch64-dotprod": {"neon", "dotprod"},
     "riscv64": set[str](),
@@ -169,7 +182,8 @@ _NEEDS = {
 _BY_PREFERENCE = tuple(
     _KNOWN[name]
     for name in (
-        *("x86-64-v4-vnni", "x86-64-v4", "x86-64-v3-vnni", "x86-64-v3", "x86-64-v2"),
+        *("x86-64-v4-popcnt", "x86-64-v4-vnni", "x86-64-v4"),
+        *("x86-64-v3-vnni", "x86-64-v3", "x86-64-v2"),
         *("aarch64-dotprod", "aarch64", "riscv64-v", "riscv64"),
     )
 )

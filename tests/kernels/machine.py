@@ -15,6 +15,8 @@ from llvmlite import binding
 from numpy.typing import NDArray
 
 from fewbit.kernels import (
+    BitConv2d,
+    BitMatmul,
     Conv2d,
     Depthwise,
     IntegerConv2d,
@@ -45,6 +47,8 @@ INTEGER_SIGNATURES = {
     IntegerConv2d: "pppipppppffii",
     IntegerDepthwise: "pppipppppffii",
 }
+BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
+"""Widths of activations and weights whose products tests count in bits."""
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
 Call = Callable[..., None]
 _LIBC = ctypes.CDLL(None)
@@ -106,6 +110,20 @@ def compiled_few_bits(isa: Isa) -> dict[str, Call]:
 
 
 @cache
+def compiled_bits(isa: Isa) -> dict[str, Call]:
+    """Kernels that count bits, compiled once, by their symbols."""
+    signatures: dict[str, str] = {}
+    kernels: list[BitMatmul | BitConv2d] = []
+    for pair in BIT_PAIRS:
+        for output in ELEMENT:
+            product, image = BitMatmul(isa, output, *pair), BitConv2d(isa, output, *pair)
+            signatures[product.symbol] = INTEGER_SIGNATURES[IntegerMatmul]
+            signatures[image.symbol] = INTEGER_SIGNATURES[IntegerConv2d]
+            kernels += [product, image]
+    return load(module_text(kernels, isa), isa, signatures)
+
+
+@cache
 def compiled_groups(isa: Isa) -> dict[int, Call]:
     """Products with scales for groups, compiled once, by the bits of their weights."""
     kernels = [IntegerMatmul(isa, "f32", bits, True) for bits in range(1, 9)]
@@ -131,8 +149,13 @@ def compiled_phases(isa: Isa) -> tuple[Call, dict[int, Call]]:
     return calls[find.symbol], {kernel.bits: calls[kernel.symbol] for kernel in rounding}
 
 
-def integer_call(kernel: IntegerMatmul | IntegerConv2d | IntegerDepthwise) -> Call:
+Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
+
+
+def integer_call(kernel: Integer) -> Call:
     """A kernel on integers, compiled with all others."""
+    if isinstance(kernel, BitMatmul | BitConv2d):
+        return compiled_bits(kernel.isa)[kernel.symbol]
     if isinstance(kernel, IntegerDepthwise) or kernel.bits == 8:
         return compiled_integer(kernel.isa)[type(kernel), kernel.output]
     return compiled_few_bits(kernel.isa)[kernel.symbol]

@@ -72,7 +72,7 @@ class Fields:
         return max(1, 1 << self.bits >> 1)
 
     @property
-    def _lift(self) -> int:
+    def lift(self) -> int:
         """Places by which a number stands for more than it is stored as."""
         return 1 if self.bits == 1 else 0
 
@@ -85,10 +85,10 @@ class Fields:
         """Weights as what is stored of them."""
         self._check(weight)
         moved = weight.view(np.uint8) + np.uint8(self.bias)
-        return moved >> np.uint8(self._lift)
+        return moved >> np.uint8(self.lift)
 
     def weight(self, number: NDArray[np.uint8]) -> Bytes:
-        return ((number << np.uint8(self._lift)) - np.uint8(self.bias)).view(np.int8)
+        return ((number << np.uint8(self.lift)) - np.uint8(self.bias)).view(np.int8)
 
     def join(self, steps: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Steps [..., run, cells] in the bytes that they share, [..., stored, cells]."""
@@ -143,7 +143,7 @@ class Fields:
             return stored[0]
         total: Value | None = None
         for plane, low, at, place in self._places(step):
-            field = _field(f, stored[at], plane, place, low + self._lift)
+            field = _field(f, stored[at], plane, place, low + self.lift)
             total = field if total is None else total | field
         assert total is not None
         return total

@@ -28,6 +28,11 @@ from fewbit.kernels.kernel import Bytes, Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 
+PARAMETERS = (
+    "ptr x, i64 ldx, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, "
+    "ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k, float lo, float hi, i64 thread, i64 threads"
+)
+
 
 def takes_groups(isa: Isa, k: int, groups: int) -> bool:
     """Whether a row of k can have so many groups: equally long ones, of a step at least."""
@@ -82,9 +87,7 @@ class IntegerMatmul(Kernel):
         f = Function(
             self.isa,
             self.symbol,
-            "ptr x, i64 ldx, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, "
-            "ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k, "
-            f"{'i64 groups, ' if self.grouped else ''}float lo, float hi, i64 thread, i64 threads",
+            PARAMETERS.replace("i64 k, ", "i64 k, i64 groups, ") if self.grouped else PARAMETERS,
             public=True,
         )
         x, ldx, w, x_scale, together, w_scale, bias, add, y, *sizes = f.parameters

@@ -32,7 +32,8 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
-from fewbit.kernels.integer.conv2d import IntegerConv2d
+from fewbit.kernels.bits.matmul import BitMatmul
+from fewbit.kernels.choice import integer_conv2d, integer_matmul
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
 from fewbit.kernels.isa import Isa
@@ -143,10 +144,11 @@ class _Product(CallSite[ProductT]):
         return ", ".join(f"float {literal(end)}" for end in ends)
 
     @property
-    def bits(self) -> int:
-        """Of the weight, as the kernel stores it."""
-        width = element_width(self.op.weight.type)
-        return 8 if width is None else width.bits
+    def widths(self) -> tuple[int, int]:
+        """Of activations and weights, as kernels store them."""
+        widths = (element_width(v.type) for v in (self.op.x, self.op.weight))
+        x, weight = (8 if width is None else width.bits for width in widths)
+        return x, weight
 
     @property
     def output(self) -> Any:
@@ -201,10 +203,12 @@ class _Matmul(_Product[kernel.MatmulOp]):
         )
         self.finish(stub)
 
-    def kernel(self) -> IntegerMatmul | Matmul:
+    def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
             return Matmul(self.isa)
-        return IntegerMatmul(self.isa, self.output, self.bits, self.op.scale_groups is not None)
+        if self.op.scale_groups is not None:
+            return IntegerMatmul(self.isa, self.output, self.widths[1], grouped=True)
+        return integer_matmul(self.isa, self.output, *self.widths, shape_of(self.op.weight)[1])
 
     def pack(self, weight: Array) -> Array:
         product, groups = self.kernel(), self.op.scale_groups
@@ -281,7 +285,12 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
             return (Depthwise if depthwise else Conv2d)(self.isa)
         if depthwise:
             return IntegerDepthwise(self.isa, self.output)
-        return IntegerConv2d(self.isa, self.output, self.bits)
+        op = self.op
+        _, c, kh, kw = shape_of(op.weight)
+        width, stride, dilation = shape_of(op.x)[2], ints(op.stride)[0], ints(op.dilation)[0]
+        return integer_conv2d(
+            self.isa, self.output, *self.widths, (c, kh, kw), width, stride, dilation
+        )
 
     def element(self, name: str) -> str:
         return self.memrefs[name].element if name in self.memrefs else "float"

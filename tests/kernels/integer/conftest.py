@@ -20,11 +20,16 @@ if _AVX_VNNI not in RUNNABLE and "x86-64-v4-vnni" in RUNNABLE:
 
 @pytest.fixture(scope="session", params=[*RUNNABLE, "host", *STAND_INS])
 def isa(request: pytest.FixtureRequest) -> Isa:
+    return stand_in(str(request.param))
+
+
+def stand_in(name: str) -> Isa:
+    """The processor of this name, or what stands in for it."""
     plain = replace(Isa.of(RUNNABLE[-1]), name="plain", dot="plain")
-    if request.param == "plain":
+    if name == "plain":
         return plain
-    if request.param == "scalar":
+    if name == "scalar":
         return replace(plain, name="scalar", vector_bits=32)
-    if request.param == _AVX_VNNI and _AVX_VNNI in STAND_INS:
+    if name == _AVX_VNNI and _AVX_VNNI in STAND_INS:
         return replace(Isa.of(_AVX_VNNI), name="avx-vnni", features="+avx512vnni,+avx512vl")
-    return Isa.of(str(request.param))
+    return Isa.of(name)

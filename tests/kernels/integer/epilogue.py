@@ -36,9 +36,10 @@ class Wanted:
         extremes = rng.choice([-128, 127], shape, p=[0.9, 0.1])
         return guarded((extremes if self.extreme else some).astype(np.int8))
 
-    def weights(self, rng: np.random.Generator, shape: tuple[int, ...], bits: int) -> Bytes:
-        """Any weights of a width, or the extremes of it, mostly the lowest."""
-        low, high = (-1, 1) if bits == 1 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    def weights(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float) -> Bytes:
+        """Any weights of a width, or the extremes of it, mostly the lowest; 1.58 is ternary."""
+        few = bits < 2
+        low, high = (-1, 1) if few else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)
         some = rng.integers(low, high + 1, shape) if bits > 1 else rng.choice([low, high], shape)
         extremes = rng.choice([low, high], shape, p=[0.9, 0.1])
         return guarded((extremes if self.extreme else some).astype(np.int8))

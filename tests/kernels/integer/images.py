@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fewbit.kernels import IntegerConv2d, IntegerDepthwise, Isa
+from fewbit.kernels import BitConv2d, IntegerConv2d, IntegerDepthwise, Isa
 from tests.kernels.convolution import Case, windows
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted
 from tests.kernels.machine import address, guarded, integer_call, on_threads
@@ -20,21 +20,32 @@ def check(
     seed: int,
     bits: int = 8,
 ) -> None:
+    kernel = kind(isa, want.output) if bits == 8 else IntegerConv2d(isa, want.output, bits)
+    check_pair(kernel, case, want, seed, 8, bits)
+
+
+def check_pair(
+    kernel: IntegerConv2d | IntegerDepthwise | BitConv2d,
+    case: Case,
+    want: Wanted,
+    seed: int,
+    x_bits: float,
+    w_bits: float,
+) -> None:
     """One group's channels follow another's in x and y; each group is a call."""
     rng = np.random.default_rng(seed)
     want = replace(want, bias=case.bias, add=case.add, clamped=case.clamped)
-    depthwise, g = kind is IntegerDepthwise, case.groups
+    depthwise, g = isinstance(kernel, IntegerDepthwise), case.groups
     oc = case.c if depthwise else case.oc
     (oh, ow), c, depth = case.out, case.c, 1 if depthwise else case.c
     shape = (case.batch, oh, ow, g * oc + case.gap)
-    x = want.integers(rng, (case.batch, case.h, case.w, g * c + case.gap))
-    weight = want.weights(rng, (g * oc, depth, case.kh, case.kw), bits)
+    x = want.weights(rng, (case.batch, case.h, case.w, g * c + case.gap), x_bits)
+    weight = want.weights(rng, (g * oc, depth, case.kh, case.kw), w_bits)
     epilogue = Epilogue(want, rng, shape)
     sizes = np.array(
         [case.batch, case.h, case.w, c, g * c + case.gap, oh, ow, oc, shape[-1], case.kh, case.kw,
          *case.stride, *case.pad[:2], *case.dilation], np.int64
     )  # fmt: skip
-    kernel = kind(isa, want.output) if bits == 8 else IntegerConv2d(isa, want.output, bits)
     call = integer_call(kernel)
     results = {threads: want.outputs(shape) for threads in (1, 2, 3)}
     for i in range(g):

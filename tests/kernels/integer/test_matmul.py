@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fewbit.kernels import IntegerMatmul, Isa
+from fewbit.kernels import BitMatmul, IntegerMatmul, Isa
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted, wanted
 from tests.kernels.machine import address, compiled_integer, guarded, integer_call, on_threads
 from tests.kernels.test_matmul import sizes
@@ -17,12 +17,23 @@ BARE = Wanted("i32", False, False, False, True, 1)
 def check(
     isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int = 1, bits: int = 8
 ) -> None:
+    check_pair(IntegerMatmul(isa, want.output, bits), size, want, seed, gap, 8, bits)
+
+
+def check_pair(
+    kernel: IntegerMatmul | BitMatmul,
+    size: tuple[int, int, int],
+    want: Wanted,
+    seed: int,
+    gap: int,
+    x_bits: float,
+    w_bits: float,
+) -> None:
     """Rows of x and y are `gap` further apart than they must be."""
     m, n, k = size
     rng = np.random.default_rng(seed)
-    x, weight = want.integers(rng, (m, k + gap)), want.weights(rng, (n, k), bits)
+    x, weight = want.weights(rng, (m, k + gap), x_bits), want.weights(rng, (n, k), w_bits)
     epilogue = Epilogue(want, rng, (m, n + gap))
-    kernel = IntegerMatmul(isa, want.output, bits)
     packed, call = guarded(kernel.pack(weight)), integer_call(kernel)
     expected = epilogue.of(x[:, :k].astype(np.int64) @ weight.T.astype(np.int64))
     for threads in (1, 2, 3):

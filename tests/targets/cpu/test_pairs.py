@@ -1,0 +1,85 @@
+"""Every pair of widths, from a program's text to code: the interpreter's integers everywhere.
+
+One program has a linear layer and a convolution for each pair, on integers, and gives their sums.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.kernels.isa import names
+from fewbit.program import Program
+from tests.targets.cpu.programs import Array
+from tests.targets.cpu.test_processors import RUNNABLE, outputs
+
+TERNARY = "!mico.ternary"
+TYPES = (TERNARY, *(f"!mico.int<{bits}>" for bits in range(1, 9)))
+ROWS, DEPTH, WIDTH = 5, 71, 19
+IMAGE, KERNEL, OUT = (1, 40, 4, 3), (7, 40, 3, 2), (1, 7, 4, 2)
+
+
+def numbers(kind: str, shape: tuple[int, ...], seed: int) -> Array:
+    rng = np.random.default_rng(seed)
+    if kind == TERNARY:
+        return rng.integers(-1, 2, shape).astype(np.int8)
+    bits = int(kind[-2])
+    most = 1 << bits >> 1
+    some = rng.choice([-1, 1], shape) if bits == 1 else rng.integers(-most, most, shape)
+    return some.astype(np.int8)
+
+
+def tensor(shape: tuple[int, ...], kind: str) -> str:
+    return f"tensor<{'x'.join(map(str, shape))}x{kind}>"
+
+
+@cache
+def program(x: str, weights: tuple[str, ...]) -> Program:
+    """Widths of weights for one of activations."""
+    matrix, image = tensor((ROWS, DEPTH), x), tensor(IMAGE, x)
+    sums, pixels = tensor((ROWS, WIDTH), "i32"), tensor(OUT, "i32")
+    head = ["mico.constant @one : tensor<f32> = dense<1.0>"]
+    body: list[str] = []
+    for i, w in enumerate(weights):
+        for name, shape in (("m", (WIDTH, DEPTH)), ("k", KERNEL)):
+            values = numbers(w, shape, i).tolist()
+            head.append(
+                f"mico.constant @{name}{i} : {tensor(shape, w)} = dense<{values}> scale @one"
+            )
+        body.append(f"%y{i} = mico.bitlinear(%x, @m{i}) : ({matrix}) -> {sums}")
+        body.append(
+            f"%z{i} = mico.bitconv2d(%p, @k{i}) {{padding = [1, 0]}} : ({image}) -> {pixels}"
+        )
+    results = [f"%{name}{i}" for name in "yz" for i in range(len(weights))]
+    types = ", ".join([*[sums] * len(weights), *[pixels] * len(weights)])
+    lines = "\n  ".join(body)
+    return Program.parse(
+        "\n".join(head)
+        + f"\nfunc.func @main(%x: {matrix}, %p: {image}) -> ({types}) {{\n  {lines}\n"
+        + f"  func.return {', '.join(results)} : {types}\n}}"
+    )
+
+
+def check(processor: str, x: str, weights: tuple[str, ...], folder: Path) -> None:
+    tried = program(x, weights)
+    given = (numbers(x, (ROWS, DEPTH), 50), numbers(x, IMAGE, 51))
+    artifact = fewbit.compile(tried, f"cpu:{processor}", folder / "net", name="net")
+    found = outputs(artifact, folder, tried, *given, threads=2)
+    for got, wanted in zip(found, tried.run(*given), strict=True):
+        assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("processor", ["aarch64-dotprod", "riscv64", RUNNABLE[-1]])
+def test_few_pairs(tmp_path: Path, processor: str) -> None:
+    check(processor, "!mico.int<1>", ("!mico.int<1>", TERNARY), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("x", TYPES)
+@pytest.mark.parametrize("processor", names())
+def test_every_pair(tmp_path: Path, processor: str, x: str) -> None:
+    check(processor, x, TYPES, tmp_path)
