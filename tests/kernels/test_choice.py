@@ -42,7 +42,7 @@ def check(isa: Isa, sizes: list[tuple[int, int, int]], cases: list[Case], want: 
             images.check_pair(image, case, want, 0, x, w)
 
 
-@pytest.mark.parametrize("name", [*RUNNABLE, *STAND_INS])
+@pytest.mark.parametrize("name", ["host", STAND_INS[-1]])
 def test_every_pair(name: str) -> None:
     check(stand_in(name), SIZES, CASES, SUMS)
 

@@ -13,7 +13,17 @@ import pytest
 from llvmlite import binding
 
 from fewbit.errors import UnsupportedError
-from fewbit.kernels import Conv2d, Depthwise, Isa, Kernel, Matmul, PackB, module_text
+from fewbit.kernels import (
+    BitConv2d,
+    BitMatmul,
+    Conv2d,
+    Depthwise,
+    Isa,
+    Kernel,
+    Matmul,
+    PackB,
+    module_text,
+)
 from fewbit.kernels.integer.output import ELEMENT
 from fewbit.kernels.isa import names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
@@ -26,6 +36,8 @@ def test_compiles_and_needs_no_library(name: str) -> None:
     kernels: list[Kernel] = [
         *floats,
         *(kind(isa, output) for kind in INTEGER_SIGNATURES for output in ELEMENT),
+        BitMatmul(isa),
+        BitConv2d(isa),
     ]
     machine = target_machine(isa)
     module = binding.parse_assembly(module_text(kernels, isa))
@@ -44,6 +56,7 @@ def test_compiles_and_needs_no_library(name: str) -> None:
     assert "fmaf" not in assembly
     assert ("vpdpbusd" in assembly) == (isa.dot == "vnni")
     assert bool(re.search(r"\bsdot\b", assembly)) == (isa.dot == "sdot")
+    assert ("vpopcntd" in assembly) == (name == "x86-64-v4-popcnt")
     assert ("{vex}" in assembly) == (name == "x86-64-v3-vnni")
 
 

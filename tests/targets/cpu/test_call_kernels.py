@@ -44,6 +44,19 @@ def test_integers_are_the_interpreters(block: nn.Module, recipe: str) -> None:
     np.testing.assert_array_equal(art(x.numpy()), program.run(x.numpy())[0])
 
 
+@pytest.mark.parametrize("recipe", ["w1a1", "w1a2", "w1.58a1"])
+def test_layers_of_bits(recipe: str) -> None:
+    """Channels enough for kernels that count bits, and padding, which one bit cannot say."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(64, 36, 3, padding=1, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(576, 9)
+    ).eval()
+    x = torch.randn(2, 64, 8, 7)
+    program = fewbit.quantize(model, recipe, example_inputs=(x,))
+    found = fewbit.compile(program, name="net")(x.numpy(), threads=2)
+    np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 def test_any_batch(block: nn.Module, batch: int) -> None:
     shapes = {"x": {0: torch.export.Dim("batch")}}
