@@ -5,17 +5,20 @@ These ops have made it. They are pure ops on tensors, so layout can be moved abo
 can be fused into them; weights keep their plain shape, because how they are packed depends on the
 instruction set. A product is one of floats or of integers. Sums of integers are exact, and bare
 i32 unless both scales are given; with them the result is float, and a kernel does before it stores
-what it does for floats: bias, a tensor that is added, bounds.
+what it does for floats: bias, a tensor that is added, bounds. With a `step`, it gives the result in
+whole steps too; a result that nothing reads is not stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from math import inf
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
     Float32Type,
+    FloatAttr,
     IntegerType,
     StringAttr,
     TensorType,
@@ -23,7 +26,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute, Dialect, OpResult
 from xdsl.irdl import (
     AttrConstraint,
     AttrSizedOperandSegments,
@@ -33,6 +36,7 @@ from xdsl.irdl import (
     operand_def,
     opt_operand_def,
     opt_prop_def,
+    opt_result_def,
     prop_def,
     result_def,
 )
@@ -42,6 +46,7 @@ from fewbit.dialects.mico import shapes
 from fewbit.dialects.mico.constraints import (
     F64,
     I32,
+    FewBitTensor,
     Flag,
     I64Array,
     Name,
@@ -95,7 +100,9 @@ class ProductOp(LayerOp):
     add = opt_operand_def(Float)
     minimum = opt_prop_def(F64)
     maximum = opt_prop_def(F64)
+    step = opt_prop_def(F64)
     result = result_def(Sum)
+    quantized = opt_result_def(FewBitTensor)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -131,8 +138,14 @@ class ProductOp(LayerOp):
         shape = self.output_shape(shape_of(self.x.type), shape_of(self.weight.type))
         return tensor(f32 if self.gives_floats else i32, shape)
 
+    def output_types(self) -> Sequence[Attribute]:
+        result = self.output_type()
+        return [result, *quantized_types(self.step, self.quantized, result)]
+
     def verify_(self) -> None:
         super().verify_()
+        if self.step is not None and (self.is_float or not self.gives_floats):
+            raise VerifyException("has a step only where sums of integers become floats")
         if self.is_float != (element_type(self.weight.type) == f32):
             raise VerifyException("multiplies floats by floats or integers by integers")
         self._verify_scales()
@@ -172,6 +185,17 @@ class ProductOp(LayerOp):
             shapes.require(shape_of(self.result.type), shape_of(self.add.type), "what is added")
         if low is not None and high is not None and not low <= high:
             raise VerifyException(f"minimum = {low} is above maximum = {high}")
+
+
+def quantized_types(
+    step: FloatAttr[Any] | None, quantized: OpResult | None, result: Attribute
+) -> list[Attribute]:
+    """What a result in whole steps is, if there is a step."""
+    if step is None:
+        return []
+    if quantized is None or not 0 < step.value.data < inf:
+        raise VerifyException(f"a step of {step.value.data} gives no result in whole steps")
+    return [tensor(element_type(quantized.type), shape_of(result))]
 
 
 def _width(type: Attribute) -> Width:
@@ -254,14 +278,19 @@ class Conv2dOp(ProductOp):
 
 @irdl_op_definition
 class Pool2dOp(PoolOp):
-    """The largest value or the mean of each window of N x H x W x C, as mico's poolings."""
+    """The largest value or the mean of each window of N x H x W x C, as mico's poolings.
+
+    The largest is of floats or of integers; of floats also in whole steps.
+    """
 
     name = "kernel.pool2d"
 
-    x = operand_def(Float)
+    x = operand_def(Factor)
     kind = prop_def(Name)
     count_include_pad = prop_def(Flag)
-    result = result_def(Float)
+    step = opt_prop_def(F64)
+    result = result_def(Factor)
+    quantized = opt_result_def(FewBitTensor)
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {
         "padding": int_array(0, 0),
@@ -273,11 +302,21 @@ class Pool2dOp(PoolOp):
         x = shape_of(self.x.type)
         if len(x) != 4:
             raise VerifyException(f"pools N x H x W x C, not {shapes.show(x)}")
-        return tensor(f32, (x[0], *self.windows(x[1:3], (1, 1)), x[3]))
+        spatial = self.windows(x[1:3], (1, 1))
+        return tensor(element_type(self.x.type), (x[0], *spatial, x[3]))
+
+    def output_types(self) -> Sequence[Attribute]:
+        result = self.output_type()
+        return [result, *quantized_types(self.step, self.quantized, result)]
 
     def verify_(self) -> None:
         check_choice("kind", self.kind, KINDS)
         super().verify_()
+        is_float = element_type(self.x.type) == f32
+        if not is_float and self.kind.data == "average":
+            raise VerifyException("means are of floats")
+        if self.step is not None and not (is_float and self.kind.data == "max"):
+            raise VerifyException("has a step only for the largest of floats")
 
 
 KINDS = ("max", "average")

@@ -9,10 +9,11 @@ import numpy as np
 
 from fewbit.dialects.kernel import Conv2dOp, MatmulOp, Pool2dOp, ProductOp, QuantizeRowsOp
 from fewbit.dialects.mico.syntax import ints
+from fewbit.dialects.mico.types import element_width
 from fewbit.interpreter.floats import maximum, minimum
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.operands import Operands
-from fewbit.interpreter.mico.pooling import mean_of_windows, pooling_windows
+from fewbit.interpreter.mico.pooling import least_of, mean_of_windows, pooling_windows
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
 from fewbit.numerics import (
@@ -72,6 +73,16 @@ def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
     return y
 
 
+def _in_steps(op: ProductOp | Pool2dOp, y: Value) -> Sequence[Value]:
+    """The result; and in whole steps, if there is a step."""
+    if op.step is None or op.quantized is None:
+        return (y,)
+    width = element_width(op.quantized.type)
+    assert width is not None
+    scale = np.float32(op.step.value.data)
+    return y, quantize_activation(y, width, granularity="tensor", scale=scale).values
+
+
 @register(MatmulOp)
 def matmul(frame: Frame, op: MatmulOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
@@ -81,7 +92,7 @@ def matmul(frame: Frame, op: MatmulOp, operands: Sequence[Value]) -> Sequence[Va
     else:
         groups = op.scale_groups
         y = _group_sum(op, given, groups) if groups else _scaled(op, given, linear(x, weight))
-    return (_finished(op, given, y),)
+    return _in_steps(op, _finished(op, given, y))
 
 
 @register(Conv2dOp)
@@ -92,7 +103,7 @@ def convolution(frame: Frame, op: Conv2dOp, operands: Sequence[Value]) -> Sequen
     height, width = op.padding_pairs
     if not op.is_float:
         acc = conv2d(x, weight, (down, right), (height, width), (rows, columns), groups)
-        return (_finished(op, given, _scaled(op, given, _channels_last(acc))),)
+        return _in_steps(op, _finished(op, given, _scaled(op, given, _channels_last(acc))))
     y = bitconv2d(
         x,
         weight,
@@ -110,8 +121,9 @@ def pooling(frame: Frame, op: Pool2dOp, operands: Sequence[Value]) -> Sequence[V
     x = _channels_first(operands[0])
     if op.kind.data == "average":
         return (_channels_last(mean_of_windows(op, x).astype(np.float32)),)
-    views = pooling_windows(op, x, (1, 1), -np.inf, -np.inf)
-    return (_channels_last(views.max(axis=(4, 5))),)
+    least = least_of(x, element_width(op.x.type))
+    views = pooling_windows(op, x, (1, 1), least, least)
+    return _in_steps(op, _channels_last(views.max(axis=(4, 5))))
 
 
 @register(QuantizeRowsOp)

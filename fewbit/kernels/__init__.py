@@ -12,6 +12,7 @@ from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
 from fewbit.kernels.largest_magnitudes import LargestMagnitudes
 from fewbit.kernels.matmul import Matmul
+from fewbit.kernels.max_pool import MaxPool
 from fewbit.kernels.pack import PackB
 from fewbit.kernels.quantize_rows import QuantizeRows
 from fewbit.kernels.round_rows import RoundRows
@@ -29,6 +30,7 @@ __all__ = [
     "Kernel",
     "LargestMagnitudes",
     "Matmul",
+    "MaxPool",
     "PackB",
     "QuantizeRows",
     "RoundRows",

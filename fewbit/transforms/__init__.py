@@ -17,6 +17,8 @@ NAMES = (
     "expand-math",
     "fold-constants",
     "fuse-epilogue",
+    "fuse-quantize",
+    "hoist-quantize",
     "im2col",
     "inline",
     "lower-activation-quant",

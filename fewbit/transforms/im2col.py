@@ -72,7 +72,7 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue] | None:
         [size_of(op.x, 0), *space, groups, outputs // groups],
         f32,
     )
-    return [finished(op, collapse_axes(total, 3, 4))]
+    return finished(op, collapse_axes(total, 3, 4))
 
 
 def _columns(

@@ -34,7 +34,7 @@ from fewbit.transforms.lowering.loops import (
     read_leading,
     same,
 )
-from fewbit.transforms.lowering.quantized import dynamic_quantization
+from fewbit.transforms.lowering.quantized import dynamic_quantization, static_quantization
 from fewbit.transforms.lowering.tensors import (
     Size,
     as_type,
@@ -75,7 +75,7 @@ def _sum_type(op: kernel.ProductOp) -> Attribute:
 def matmul(op: kernel.MatmulOp) -> Sequence[SSAValue]:
     x, weight = integers(op.x), integers(op.weight)
     if op.scale_groups is not None:
-        return [finished(op, sum_of_groups(Factors(x, weight, op.x_scale, op.weight_scale)))]
+        return finished(op, sum_of_groups(Factors(x, weight, op.x_scale, op.weight_scale)))
     *rows, n, k = loops(len(mico.shape_of(x.type)) + 1)
     total = products(
         read(x, *rows, k),
@@ -84,7 +84,7 @@ def matmul(op: kernel.MatmulOp) -> Sequence[SSAValue]:
         [*sizes_of(x)[:-1], size_of(weight, 0)],
         _sum_type(op),
     )
-    return [finished(op, total)]
+    return finished(op, total)
 
 
 def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue]:
@@ -95,7 +95,7 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue]:
     padded = surrounded(x, windows, 0)
     groups = op.groups.value.data
     if inputs == 1 and outputs == groups:
-        return [finished(op, _depthwise(padded, weight, windows, space, _sum_type(op)))]
+        return finished(op, _depthwise(padded, weight, windows, space, _sum_type(op)))
     n, oh, ow, g, o, kh, kw, c = loops(8)
     per_group = outputs // groups
     total = products(
@@ -105,7 +105,7 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue]:
         [size_of(x, 0), *space, groups, per_group],
         _sum_type(op),
     )
-    return [finished(op, collapse_axes(total, 3, 4))]
+    return finished(op, collapse_axes(total, 3, 4))
 
 
 def windows_of(op: kernel.Conv2dOp) -> list[Window]:
@@ -174,7 +174,22 @@ def surrounded(x: SSAValue, windows: Sequence[Window], fill: float) -> SSAValue:
     return pad(x, low, [0, *(w.after for w in windows), 0], fill)
 
 
-def finished(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
+def finished(op: kernel.ProductOp, total: SSAValue) -> Sequence[SSAValue]:
+    """The results of a product, of its sums."""
+    return _in_steps(op, _with_epilogue(op, total))
+
+
+def _in_steps(op: kernel.ProductOp | kernel.Pool2dOp, result: SSAValue) -> Sequence[SSAValue]:
+    """The result; and in whole steps, if there is a step."""
+    if op.step is None or op.quantized is None:
+        return [result]
+    width = mico.element_width(op.quantized.type)
+    assert width is not None
+    steps = static_quantization(result, s.constant(op.step.value.data, f32), None, width)
+    return [result, as_type(steps, op.quantized.type)]
+
+
+def _with_epilogue(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
     """clamp(total · x_scale · weight_scale + bias + add), what there is of it, in one loop."""
     low, high = op.bounds
     sizes = sizes_of(total)
@@ -217,8 +232,10 @@ def _pool2d(op: kernel.Pool2dOp) -> Sequence[SSAValue]:
     ]
     if op.kind.data == "average":
         return [as_type(_average(op, windows), op.result.type)]
-    largest = _reduced(op.x, windows, s.larger, -s.INFINITY, -s.INFINITY)
-    return [as_type(largest, op.result.type)]
+    x = integers(op.x)
+    least = -s.INFINITY if mico.element_type(x.type) == f32 else -128
+    largest = _reduced(x, windows, s.larger, least, least)
+    return _in_steps(op, as_type(largest, op.result.type))
 
 
 def _average(op: kernel.Pool2dOp, windows: Sequence[Window]) -> SSAValue:
@@ -252,7 +269,7 @@ def _reduced(
         [read(whole, n, *under(windows, oh, ow, kh, kw), c), read(window, kh, kw)],
         [n, oh, ow, c],
         [size_of(x, 0), *count, size_of(x, 3)],
-        f32,
+        mico.element_type(x.type),
         lambda value, _, found: body(found, value),
         start=neutral,
     )

@@ -44,6 +44,9 @@ CPU_KERNELS: Final[tuple[str, ...]] = (
     "propagate-layout",
     "fuse-epilogue",
     "cse",
+    "hoist-quantize",
+    "fuse-quantize",
+    "cse",
 )
 """Layers as ops that kernels compute, with channels innermost from end to end."""
 

@@ -26,12 +26,14 @@ from fewbit.kernels import (
     Isa,
     LargestMagnitudes,
     Matmul,
+    MaxPool,
     PackB,
     QuantizeRows,
     RoundRows,
     module_text,
 )
 from fewbit.kernels.integer.output import ELEMENT, Output
+from fewbit.kernels.max_pool import Pooled
 
 Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
@@ -47,6 +49,11 @@ INTEGER_SIGNATURES = {
     IntegerConv2d: "pppipppppffii",
     IntegerDepthwise: "pppipppppffii",
 }
+BIT_SIGNATURES = {
+    BitMatmul: INTEGER_SIGNATURES[IntegerMatmul],
+    BitConv2d: INTEGER_SIGNATURES[IntegerConv2d],
+}
+Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
 BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
 """Widths of activations and weights whose products tests count in bits."""
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
@@ -89,9 +96,16 @@ def compiled(isa: Isa) -> dict[type, Call]:
 def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
     """All kernels on integers with all outputs, compiled once."""
     kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in ELEMENT]
-    signatures = {kernel.symbol: INTEGER_SIGNATURES[type(kernel)] for kernel in kernels}
+    signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
+
+
+def _signature(kernel: Integer) -> str:
+    letters = (INTEGER_SIGNATURES | BIT_SIGNATURES)[type(kernel)]
+    # Bytes and their steps are behind y, the ninth argument at the latest.
+    last = letters.rindex("p") + 1 if kernel.output == "steps" else 0
+    return letters if not last else f"{letters[:last]}pp{letters[last:]}"
 
 
 @cache
@@ -105,7 +119,7 @@ def compiled_few_bits(isa: Isa) -> dict[str, Call]:
         for bits in range(1, 8)
     ]
     for kernel in kernels:
-        signatures[kernel.symbol] = INTEGER_SIGNATURES[type(kernel)]
+        signatures[kernel.symbol] = _signature(kernel)
     return load(module_text(kernels, isa), isa, signatures)
 
 
@@ -117,8 +131,8 @@ def compiled_bits(isa: Isa) -> dict[str, Call]:
     for pair in BIT_PAIRS:
         for output in ELEMENT:
             product, image = BitMatmul(isa, output, *pair), BitConv2d(isa, output, *pair)
-            signatures[product.symbol] = INTEGER_SIGNATURES[IntegerMatmul]
-            signatures[image.symbol] = INTEGER_SIGNATURES[IntegerConv2d]
+            signatures[product.symbol] = _signature(product)
+            signatures[image.symbol] = _signature(image)
             kernels += [product, image]
     return load(module_text(kernels, isa), isa, signatures)
 
@@ -149,7 +163,14 @@ def compiled_phases(isa: Isa) -> tuple[Call, dict[int, Call]]:
     return calls[find.symbol], {kernel.bits: calls[kernel.symbol] for kernel in rounding}
 
 
-Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
+@cache
+def compiled_max_pool(isa: Isa) -> dict[Pooled, Call]:
+    """Max pooling, compiled once, by what it gives."""
+    outputs: tuple[Pooled, ...] = ("f32", "i8", "steps")
+    kernels = [MaxPool(isa, output) for output in outputs]
+    signatures = {k.symbol: "pppppii" if k.output == "steps" else "pppii" for k in kernels}
+    calls = load(module_text(kernels, isa), isa, signatures)
+    return {kernel.output: calls[kernel.symbol] for kernel in kernels}
 
 
 def integer_call(kernel: Integer) -> Call:

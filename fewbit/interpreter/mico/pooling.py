@@ -54,7 +54,7 @@ def _padded(x: Value, sides: Sequence[tuple[int, int]], fill: float) -> Value:
     return result
 
 
-def _least(x: Value, width: Width | None) -> float:
+def least_of(x: Value, width: Width | None) -> float:
     if width is not None:
         return width.qmin
     return int(np.iinfo(x.dtype.type).min) if x.dtype.kind in "iu" else -np.inf
@@ -62,7 +62,7 @@ def _least(x: Value, width: Width | None) -> float:
 
 @register(MaxPool2dOp)
 def max_pool(frame: Frame, op: MaxPool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    least = _least(operands[0], element_width(op.input.type))
+    least = least_of(operands[0], element_width(op.input.type))
     views = pooling_windows(op, operands[0], ints(op.dilation), least, least)
     return (views.max(axis=(4, 5)),)
 

@@ -25,7 +25,7 @@ from fewbit.kernels.bits.sweep import MOST_TAPS, sweep
 from fewbit.kernels.emit import MOST_DEPTH, Function
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.conv2d import PARAMETERS, TABLE
-from fewbit.kernels.integer.output import ELEMENT, Output
+from fewbit.kernels.integer.output import Output, moved, pointers
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 from fewbit.kernels.table import GROUP, PLACES, fill_table, locate
@@ -71,9 +71,9 @@ class BitConv2d(Kernel):
         return taps.reshape(kh, kw, c, oc).transpose(3, 2, 0, 1)
 
     def function(self) -> Function:
-        f = Function(self.isa, self.symbol, PARAMETERS, public=True)
-        x, w, x_scale, together, w_scale, bias, add, y, sizes, *rest = f.parameters
-        lo, hi, thread, threads = rest
+        f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
+        x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        *outputs, sizes, lo, hi, thread, threads = rest
         s = Sizes.load(f, sizes)
         pixels = s.oh * s.ow
         row_first, row_last, first, last = share(f, s.batch * pixels, s.oc, thread, threads)
@@ -122,7 +122,7 @@ class BitConv2d(Kernel):
                 w_scale,
                 bias,
                 row_of(f, add, row * s.y_stride),
-                f.at(y, row * s.y_stride, ELEMENT[self.output]),
+                *moved(f, self.output, outputs, row * s.y_stride),
                 s.y_stride,
                 s.oc,
                 first,

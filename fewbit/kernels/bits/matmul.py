@@ -21,8 +21,8 @@ from fewbit.kernels.bits.planes import (
 )
 from fewbit.kernels.bits.sweep import sweep
 from fewbit.kernels.emit import Function
-from fewbit.kernels.integer.matmul import PARAMETERS
-from fewbit.kernels.integer.output import ELEMENT, Output
+from fewbit.kernels.integer.matmul import parameters
+from fewbit.kernels.integer.output import Output, moved
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 
@@ -63,9 +63,9 @@ class BitMatmul(Kernel):
         return unpack_planes(packed, 1, k, n, self.pair)[0].T
 
     def function(self) -> Function:
-        f = Function(self.isa, self.symbol, PARAMETERS, public=True)
-        x, ldx, w, x_scale, together, w_scale, bias, add, y, *sizes = f.parameters
-        ldy, m, n, k, lo, hi, thread, threads = sizes
+        f = Function(self.isa, self.symbol, parameters(self.output), public=True)
+        x, ldx, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        *outputs, ldy, m, n, k, lo, hi, thread, threads = rest
         row_first, row_last, first, last = share(f, m, n, thread, threads)
         room, table = f.array("i8", ROOM), f.array("ptr", BLOCK_ROWS)
         record = record_bytes(f, self.pair, k)
@@ -89,7 +89,7 @@ class BitMatmul(Kernel):
                 w_scale,
                 bias,
                 row_of(f, add, row * ldy),
-                f.at(y, row * ldy, ELEMENT[self.output]),
+                *moved(f, self.output, outputs, row * ldy),
                 ldy,
                 n,
                 first,

@@ -12,7 +12,7 @@ from functools import cache
 from fewbit.kernels.bits.planes import WORD, Pair
 from fewbit.kernels.bits.tile import count, tile, times
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.integer.output import ELEMENT, Output, finish, spread_scales
+from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers, spread_scales
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import BLOCK_ROWS, Weights, places, row_of, shapes
 
@@ -27,18 +27,18 @@ def sweep(pair: Pair, output: Output) -> Function:
         isa,
         f"fewbit_sweep_{pair.name}_{output}",
         "ptr table, i64 row, i64 rows, i64 taps, i64 words, ptr w, ptr x_scale, "
-        "i64 rows_per_scale, ptr w_scale, ptr bias, ptr add, ptr y, i64 y_step, i64 columns, "
-        "i64 first, i64 last, float lo, float hi",
+        f"i64 rows_per_scale, ptr w_scale, ptr bias, ptr add, {pointers(output)}, i64 y_step, "
+        "i64 columns, i64 first, i64 last, float lo, float hi",
     )
     table, row, rows, taps, words, w, x_scale, together, w_scale, bias, *rest = f.parameters
-    add, y, y_step, n, first, last, lo, hi = rest
+    add, *outputs, y_step, n, first, last, lo, hi = rest
     sums = f.array("i32", pair.tallest * isa.panel_width)
     parts = f.array("i32", MOST_TAPS * isa.panel_width)
     offsets, scales = f.array("i32", BLOCK_ROWS), f.array("float", BLOCK_ROWS)
     missing = f.array("i64", 1)
     f.call(row_terms(isa), table, rows, taps, offsets, missing)
     some_missing = f.load("i64", missing).differs(0)
-    if output == "f32":
+    if output in SCALED:
         f.call(spread_scales(isa), x_scale, together, row, rows, scales)
     cell = pair.w_bits * WORD // 8
     steps = taps * words
@@ -74,7 +74,7 @@ def sweep(pair: Pair, output: Output) -> Function:
             f.at(w_scale, p.column),
             row_of(f, bias, p.column),
             row_of(f, add, to),
-            f.at(y, to, ELEMENT[output]),
+            *moved(f, output, outputs, to),
             y_step,
             p.columns,
             lo,

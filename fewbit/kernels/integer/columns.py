@@ -18,7 +18,7 @@ import numpy as np
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS
-from fewbit.kernels.integer.output import ELEMENT, Output, finish
+from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.sweep import row_of
@@ -118,13 +118,15 @@ def columns(isa: Isa, output: Output) -> Function:
         isa,
         f"fewbit_columns_i8_{output}",
         "ptr sizes, ptr x, i64 top, i64 left, ptr w_packed, i64 pixels, ptr x_scale, "
-        "ptr w_scale, ptr bias, ptr add, ptr y, i64 y_step, i64 c, float lo, float hi",
+        f"ptr w_scale, ptr bias, ptr add, {pointers(output)}, i64 y_step, i64 c, "
+        "float lo, float hi",
     )
-    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, y, y_step, c, lo, hi = f.parameters
+    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, *rest = f.parameters
+    *outputs, y_step, c, lo, hi = rest
     s = Sizes.load(f, sizes)
     sums = f.array("i32", AT_ONCE * WIDTH)
     scales = f.array("float", AT_ONCE)
-    if output == "f32":
+    if output in SCALED:
         for i in range(AT_ONCE):
             f.store(f.load("float", x_scale), scales, i)
     exist = [(top + s.dilation_h * r).inside(s.h) for r in range(SIDE)]
@@ -157,7 +159,7 @@ def columns(isa: Isa, output: Output) -> Function:
             f.at(w_scale, channel),
             row_of(f, bias, channel),
             row_of(f, add, channel),
-            f.at(y, channel, ELEMENT[output]),
+            *moved(f, output, outputs, channel),
             y_step,
             f.smaller(depth, WIDTH),
             lo,

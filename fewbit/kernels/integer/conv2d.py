@@ -15,7 +15,7 @@ from fewbit.kernels.emit import MOST_DEPTH, Function
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.gather import ROOM, gather, gathers, is_gathered
-from fewbit.kernels.integer.output import ELEMENT, Output
+from fewbit.kernels.integer.output import Output, moved, pointers
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import Rows, sweep_of
 from fewbit.kernels.integer.tile import TALLEST
@@ -26,7 +26,7 @@ from fewbit.kernels.table import GROUP, PLACES, fill_table, locate
 TABLE = 1024
 """Pointers in the table of a block: rows times taps."""
 PARAMETERS = (
-    "ptr x, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, ptr add, ptr y, "
+    "ptr x, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, ptr add, {}, "
     "ptr sizes, float lo, float hi, i64 thread, i64 threads"
 )
 
@@ -58,9 +58,9 @@ class IntegerConv2d(Kernel):
         return (1, kh * kw * c) if is_gathered(kh, kw, c, self.isa) else (kh * kw, c)
 
     def function(self) -> Function:
-        f = Function(self.isa, self.symbol, PARAMETERS, public=True)
-        x, w, x_scale, together, w_scale, bias, add, y, sizes, *rest = f.parameters
-        lo, hi, thread, threads = rest
+        f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
+        x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        *outputs, sizes, lo, hi, thread, threads = rest
         s = Sizes.load(f, sizes)
         m = s.batch * s.oh * s.ow
         row_first, row_last, first, last = share(f, m, s.oc, thread, threads)
@@ -129,7 +129,7 @@ class IntegerConv2d(Kernel):
                         w_scale,
                         bias,
                         row_of(f, add, row * s.y_stride),
-                        f.at(y, row * s.y_stride, ELEMENT[self.output]),
+                        *moved(f, self.output, outputs, row * s.y_stride),
                         s.y_stride,
                         s.oc,
                         panel,

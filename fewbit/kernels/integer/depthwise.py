@@ -25,10 +25,11 @@ from fewbit.kernels.integer.columns import (
 )
 from fewbit.kernels.integer.conv2d import PARAMETERS
 from fewbit.kernels.integer.dot import multiply_lanes, widened
-from fewbit.kernels.integer.output import ELEMENT, Columns, Output
+from fewbit.kernels.integer.output import ELEMENT, SCALED, Columns, Output, moved, pointers
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.pack import packed_size
+from fewbit.kernels.steps import Rounding
 from fewbit.kernels.sweep import row_of
 
 
@@ -55,12 +56,12 @@ class IntegerDepthwise(Kernel):
         return packed[:size].reshape(kh * kw, -1)[:, :c].T.reshape(c, 1, kh, kw)
 
     def function(self) -> Function:
-        f = Function(self.isa, self.symbol, PARAMETERS, public=True)
-        x, w, x_scale, together, w_scale, bias, add, y, sizes, *rest = f.parameters
-        lo, hi, thread, threads = rest
+        f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
+        x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        *outputs, sizes, lo, hi, thread, threads = rest
         s = Sizes.load(f, sizes)
         w_step = f.ceiling(s.c, self.isa.lanes) * self.isa.lanes
-        scaled = self.output == "f32"
+        scaled = self.output in SCALED
         fast = columns_fit(f, s)
         most = f.select(fast, AT_ONCE, MOST_PIXELS)
         spread = together if scaled else None
@@ -71,7 +72,7 @@ class IntegerDepthwise(Kernel):
                 w_scale,
                 bias,
                 row_of(f, add, to),
-                f.at(y, to, ELEMENT[self.output]),
+                *moved(f, self.output, outputs, to),
                 s.y_stride,
                 s.c,
                 lo,
@@ -109,15 +110,30 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
         f"fewbit_depthwise_tile_i8_{output}_{pixels}",
         "ptr x, i64 x_step, i64 x_row_step, i64 x_column_step, ptr w, i64 w_row_step, "
         "i64 w_column_step, i64 rows, i64 across, ptr x_scale, ptr w_scale, ptr bias, ptr add, "
-        "ptr y, i64 y_step, i64 c, float lo, float hi",
+        f"{pointers(output)}, i64 y_step, i64 c, float lo, float hi",
     )
     x, x_step, x_row, x_column, w, w_row, w_column, rows, across, *rest = f.parameters
-    x_scale, w_scale, bias, add, y, y_step, c, lo, hi = rest
+    x_scale, w_scale, bias, add, *to, y_step, c, lo, hi = rest
     lanes = isa.lanes
     low, high = f.broadcast(lo), f.broadcast(hi)
-    scale = f.broadcast(f.load("float", x_scale)) if output == "f32" else None
+    scale = f.broadcast(f.load("float", x_scale)) if output in SCALED else None
     absent = add.is_null()
     nothing = f.broadcast(f.number(-0.0))
+    rounding = Rounding.load(f, to[2]) if output == "steps" else None
+
+    def store(common: Columns, total: Value, place: Value, mask: Value | None) -> None:
+        if scale is None:
+            f.store_part(common.finish(f, total), f.at(to[0], place, ELEMENT[output]), mask)
+            return
+        source = f.select(absent, f.zeros(), f.at(add, place))
+        more = f.select(absent, nothing, f.load_part(source, mask))
+        value = common.added(common.scaled(f, total, scale), more)
+        if rounding is None:
+            f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
+            return
+        f.store_part(rounding.bytes_of(f, value), f.at(to[1], place, "i8"), mask)
+        with f.when(to[0].is_null().equals(0)):
+            f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
 
     def channels(channel: Value, vectors: int, mask: Value | None) -> None:
         cells = [(p, v) for p in range(pixels) for v in range(vectors)]
@@ -141,14 +157,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
             at = channel + v * lanes
             common = Columns.load(f, output, w_scale, bias, at, mask, low, high)
             for p in range(pixels):
-                place = y_step * p + at
-                added = None
-                if output == "f32":
-                    source = f.select(absent, f.zeros(), f.at(add, place))
-                    added = f.select(absent, nothing, f.load_part(source, mask))
-                total = over_rows.results[p * vectors + v]
-                result = common.finish(f, total, scale, added)
-                f.store_part(result, f.at(y, place, ELEMENT[output]), mask)
+                store(common, over_rows.results[p * vectors + v], y_step * p + at, mask)
 
     vectors = max(1, isa.registers // 2 // pixels)
     width = vectors * lanes

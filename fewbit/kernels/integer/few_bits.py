@@ -13,7 +13,7 @@ from functools import cache
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import weights
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import ELEMENT, Output, finish
+from fewbit.kernels.integer.output import Output, finish, moved, pointers
 from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import Panels
@@ -28,7 +28,7 @@ MOST_ROWS = 128
 """Rows of a matrix that go over a panel at once: each time, it has to be taken apart."""
 SWEEP = (
     "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, i64 begins, "
-    "i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, ptr y, "
+    "i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, {}, "
     "i64 y_step, i64 columns, i64 first, i64 last, float lo, float hi"
 )
 
@@ -73,9 +73,13 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
     then the table has one row for all of them, and offsets are one row for each.
     """
     fields = Fields(isa, bits)
-    f = Function(isa, f"fewbit_sweep_{fields.name}_{'groups_' if grouped else ''}{output}", SWEEP)
+    f = Function(
+        isa,
+        f"fewbit_sweep_{fields.name}_{'groups_' if grouped else ''}{output}",
+        SWEEP.format(pointers(output)),
+    )
     table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
-    offsets, x_scales, sums, w_scale, bias, add, y, y_step, n, first, last, lo, hi = given
+    offsets, x_scales, sums, w_scale, bias, add, *outputs, y_step, n, first, last, lo, hi = given
     step, lanes, highest = isa.step, isa.lanes, few_rows(isa)
     cell = fields.stored * step
     room = f.array("i8", ROOM + fields.unit * isa.panel_width) if bits < 8 else f.zeros()
@@ -171,7 +175,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                 f.at(w_scale, column),
                 row_of(f, bias, column),
                 row_of(f, add, column),
-                f.at(y, column, ELEMENT[output]),
+                *moved(f, output, outputs, column),
                 y_step,
                 f.smaller(n - column, width),
                 lo,

@@ -20,7 +20,7 @@ from fewbit.errors import UnsupportedError
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.few_bits import MOST_ROWS
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import ELEMENT, Output
+from fewbit.kernels.integer.output import SCALED, Output, moved, pointers
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
 from fewbit.kernels.isa import Isa
@@ -28,10 +28,13 @@ from fewbit.kernels.kernel import Bytes, Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 
-PARAMETERS = (
-    "ptr x, i64 ldx, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, "
-    "ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k, float lo, float hi, i64 thread, i64 threads"
-)
+
+def parameters(output: Output, *, grouped: bool = False) -> str:
+    return (
+        "ptr x, i64 ldx, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, "
+        f"ptr add, {pointers(output)}, i64 ldy, i64 m, i64 n, i64 k, "
+        f"{'i64 groups, ' if grouped else ''}float lo, float hi, i64 thread, i64 threads"
+    )
 
 
 def takes_groups(isa: Isa, k: int, groups: int) -> bool:
@@ -73,7 +76,7 @@ class IntegerMatmul(Kernel):
         if groups == 1 and not self.grouped:
             return
         hint = "leave the layer to loop nests"
-        if not self.grouped or self.output != "f32":
+        if not self.grouped or self.output not in SCALED:
             raise UnsupportedError(f"'{self.symbol}' takes no groups", hint="set `grouped`")
         if not takes_groups(self.isa, k, groups):
             raise UnsupportedError(
@@ -87,11 +90,13 @@ class IntegerMatmul(Kernel):
         f = Function(
             self.isa,
             self.symbol,
-            PARAMETERS.replace("i64 k, ", "i64 k, i64 groups, ") if self.grouped else PARAMETERS,
+            parameters(self.output, grouped=self.grouped),
             public=True,
         )
-        x, ldx, w, x_scale, together, w_scale, bias, add, y, *sizes = f.parameters
-        ldy, m, n, k, *counts, lo, hi, thread, threads = sizes
+        x, ldx, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        count = len(pointers(self.output).split(","))
+        outputs = rest[:count]
+        ldy, m, n, k, *counts, lo, hi, thread, threads = rest[count:]
         row_first, row_last, first, last = share(f, m, n, thread, threads)
         step = self.isa.step
         block = BLOCK_ROWS if self.bits == 8 and not self.grouped else MOST_ROWS
@@ -134,7 +139,7 @@ class IntegerMatmul(Kernel):
                 w_scale,
                 bias,
                 row_of(f, add, row * ldy),
-                f.at(y, row * ldy, ELEMENT[self.output]),
+                *moved(f, self.output, outputs, row * ldy),
                 ldy,
                 n,
                 first,

@@ -4,6 +4,9 @@
 - `f32`: clamp(sum · x_scale · w_scale + bias + add, lo, hi), each operation rounded on its own, in
   this order, as the interpreter does it.
 - `i8`: clamp(round((sum + bias) · w_scale), lo, hi), half to even, the bias an integer.
+- `bytes`: clamp(round(sum · w_scale + bias), lo, hi), the product and the sum rounded once together
+  where the processor can.
+- `steps`: q is what `f32` is in whole steps, as bytes (`steps.py`); y is the float itself, or null.
 
 With scales for groups, sums are scaled already, and floats: bias, add and bounds are left.
 
@@ -12,23 +15,47 @@ What is absent is null, and adds -0: the one number that leaves every other as i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
+from fewbit.kernels.steps import TO_INTEGER, Rounding
+from fewbit.kernels.sweep import row_of
 
-Output = Literal["i32", "f32", "i8"]
-ELEMENT: dict[Output, str] = {"i32": "i32", "f32": "float", "i8": "i8"}
-_TO_INTEGER = 1.5 * 2.0**23
-"""Added and subtracted, it leaves a small float rounded half to even."""
+Output = Literal["i32", "f32", "i8", "bytes", "steps"]
+ELEMENT: dict[Output, str] = {
+    "i32": "i32",
+    "f32": "float",
+    "i8": "i8",
+    "bytes": "i8",
+    "steps": "float",
+}
+SCALED = ("f32", "steps")
+"""Outputs with a scale for each row, and with what is added."""
+
+
+def pointers(output: Output) -> str:
+    """The parameters that say where outputs go; `steps` points to `Steps.numbers()`."""
+    return "ptr y, ptr q, ptr steps" if output == "steps" else "ptr y"
+
+
+def moved(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
+    """Where outputs go, from a place on."""
+    y, *rest = given
+    if not rest:
+        return [f.at(y, place, ELEMENT[output])]
+    q, steps = rest
+    return [row_of(f, y, place), f.at(q, place, "i8"), steps]
 
 
 @dataclass(frozen=True)
 class Columns:
     """What one vector of outputs has in common, down all its rows."""
 
+    output: Output
     scale: Value | None
     bias: Value | None
     low: Value
@@ -46,35 +73,41 @@ class Columns:
         high: Value,
     ) -> Columns:
         if output == "i32":
-            return Columns(None, None, low, high)
-        kind = "float" if output == "f32" else "i32"
-        nothing = f.number(-0.0) if output == "f32" else Value(f, "i32", "0")
+            return Columns(output, None, None, low, high)
+        integer = output == "i8"
+        nothing = Value(f, "i32", "0") if integer else f.number(-0.0)
         absent = bias.is_null()
         place = f.select(absent, f.zeros(), f.at(bias, column))
-        loaded = f.load_part(place, mask, kind)
+        loaded = f.load_part(place, mask, "i32" if integer else "float")
         return Columns(
+            output,
             None if w_scale is None else f.load_part(f.at(w_scale, column), mask),
             f.select(absent, f.broadcast(nothing), loaded),
             low,
             high,
         )
 
-    def finish(self, f: Function, total: Value, x_scale: Value | None, add: Value | None) -> Value:
-        """The outputs of one row."""
+    def finish(self, f: Function, total: Value) -> Value:
+        """The outputs of one row, where it has no scale of its own."""
         if self.scale is None or self.bias is None:
             return total
-        if x_scale is None:
+        if self.output == "i8":
             scaled = f.convert("sitofp", total + self.bias, "float") * self.scale
-            bounded = f.clamp(scaled, self.low, self.high)
-            magic = f.broadcast(f.number(_TO_INTEGER))
-            return f.convert("fptosi", bounded + magic - magic, "i8")
-        return self.end(f, f.convert("sitofp", total, "float") * x_scale * self.scale, add)
+        else:
+            scaled = f.multiply_add(f.convert("sitofp", total, "float"), self.scale, self.bias)
+        whole = self.bounded(f, scaled) + f.broadcast(f.number(TO_INTEGER))
+        return f.convert("trunc", f.bits(whole, total.type), "i8")
 
-    def end(self, f: Function, scaled: Value, add: Value | None) -> Value:
-        """The outputs of one row, of sums that are scaled."""
+    def scaled(self, f: Function, total: Value, x_scale: Value) -> Value:
+        assert self.scale is not None
+        return f.convert("sitofp", total, "float") * x_scale * self.scale
+
+    def added(self, scaled: Value, add: Value | None) -> Value:
         assert self.bias is not None
-        scaled = scaled + self.bias
-        return f.clamp(scaled if add is None else scaled + add, self.low, self.high)
+        return scaled + self.bias if add is None else scaled + self.bias + add
+
+    def bounded(self, f: Function, value: Value) -> Value:
+        return f.clamp(value, self.low, self.high)
 
 
 @cache
@@ -84,45 +117,58 @@ def finish(isa: Isa, output: Output, grouped: bool = False) -> Function:
         isa,
         f"fewbit_finish_{'groups_' if grouped else ''}{output}",
         "ptr sums, i64 rows, i64 width, ptr offsets, ptr x_scales, ptr w_scale, ptr bias, "
-        "ptr add, ptr y, i64 y_step, i64 columns, float lo, float hi",
+        f"ptr add, {pointers(output)}, i64 y_step, i64 columns, float lo, float hi",
     )
-    sums, rows, width, offsets, x_scales, w_scale, bias, add, y, y_step, columns, lo, hi = (
+    sums, rows, width, offsets, x_scales, w_scale, bias, add, *to, y_step, columns, lo, hi = (
         f.parameters
     )
-    element, lanes = ELEMENT[output], isa.lanes
+    y, lanes = to[0], isa.lanes
     low, high = f.broadcast(lo), f.broadcast(hi)
+    rounding = Rounding.load(f, to[2]) if output == "steps" else None
 
-    def down(column: Value, mask: Value | None, adds: bool) -> None:
+    def sum_of(row: Value, column: Value) -> Value:
+        here = f.at(sums, row * width + column)
+        if grouped:
+            return f.load(f.vector, here)
+        return f.load(f"<{lanes} x i32>", here) + f.broadcast(f.load("i32", offsets, row))
+
+    def down(column: Value, mask: Value | None, adds: bool, floats: bool) -> None:
         scale = None if grouped else w_scale
         common = Columns.load(f, output, scale, bias, column, mask, low, high)
         with f.loop(0, rows) as loop:
             row = loop.index
-            here = f.at(sums, row * width + column)
-            place = row * y_step + column
-            added = f.load_part(f.at(add, place), mask) if adds else None
-            if grouped:
-                result = common.end(f, f.load(f.vector, here), added)
-            else:
-                total = f.load(f"<{lanes} x i32>", here) + f.broadcast(f.load("i32", offsets, row))
-                scale = f.broadcast(f.load("float", x_scales, row)) if output == "f32" else None
-                result = common.finish(f, total, scale, added)
-            f.store_part(result, f.at(y, place, element), mask)
+            total, place = sum_of(row, column), row * y_step + column
+            if output not in SCALED:
+                f.store_part(common.finish(f, total), f.at(y, place, ELEMENT[output]), mask)
+                return
+            if not grouped:
+                total = common.scaled(f, total, f.broadcast(f.load("float", x_scales, row)))
+            total = common.added(total, f.load_part(f.at(add, place), mask) if adds else None)
+            if floats:
+                f.store_part(common.bounded(f, total), f.at(y, place), mask)
+            if rounding is not None:
+                f.store_part(rounding.bytes_of(f, total), f.at(to[1], place, "i8"), mask)
 
-    def across(adds: bool) -> None:
+    def across(adds: bool = False, floats: bool = True) -> None:
         whole = columns // lanes * lanes
         with f.loop(0, whole, lanes) as loop:
-            down(loop.index, None, adds)
+            down(loop.index, None, adds, floats)
         with f.when(whole < columns):
-            down(whole, f.first_lanes(columns - whole), adds)
+            down(whole, f.first_lanes(columns - whole), adds, floats)
 
-    if output != "f32":
-        across(adds=False)
+    if output not in SCALED:
+        across()
         return f
-    with f.when(add.is_null()):
-        across(adds=False)
-    with f.when(add.is_null().equals(0)):
-        across(adds=True)
+    for adds in (False, True):
+        for floats in (True, False) if output == "steps" else (True,):
+            with f.when(_is_given(add, adds)), f.when(_is_given(y, floats)):
+                across(adds, floats)
     return f
+
+
+def _is_given(pointer: Value, yes: bool) -> Value:
+    absent = pointer.is_null()
+    return absent.equals(0) if yes else absent
 
 
 @cache

@@ -13,7 +13,7 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import offsets
 from fewbit.kernels.integer.few_bits import SWEEP, sweep_few_bits
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import ELEMENT, Output, finish, spread_scales
+from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers, spread_scales
 from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import Weights, places, row_of, shapes
@@ -46,7 +46,7 @@ class Rows:
         self, f: Function, output: Output, x_scale: Value, together: Value, row: Value, rows: Value
     ) -> None:
         """Take the block of rows from `row` on."""
-        if output == "f32":
+        if output in SCALED:
             f.call(spread_scales(f.isa), x_scale, together, row, rows, self.scales)
 
     def clear(self, f: Function, rows: Value) -> None:
@@ -87,10 +87,10 @@ def sweep(isa: Isa, output: Output) -> Function:
     f = Function(
         isa,
         f"fewbit_sweep_i8_{output}",
-        SWEEP,
+        SWEEP.format(pointers(output)),
     )
     table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
-    offsets, scales, sums, w_scale, bias, add, y, y_step, n, first, last, lo, hi = given
+    offsets, scales, sums, w_scale, bias, add, *outputs, y_step, n, first, last, lo, hi = given
     steps = taps * f.ceiling(depth, isa.step)
     waits = f.select((begins & ends).equals(0), 1, 0)
     weights = Weights(w, k_first, k_total, steps, isa.step)
@@ -120,7 +120,7 @@ def sweep(isa: Isa, output: Output) -> Function:
                 f.at(w_scale, p.column),
                 row_of(f, bias, p.column),
                 row_of(f, add, to),
-                f.at(y, to, ELEMENT[output]),
+                *moved(f, output, outputs, to),
                 y_step,
                 p.columns,
                 lo,

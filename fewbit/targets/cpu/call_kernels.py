@@ -18,7 +18,6 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     FloatAttr,
     TensorType,
-    UnrealizedConversionCastOp,
     f32,
     i8,
     i32,
@@ -39,8 +38,10 @@ from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
 from fewbit.program import Program
+from fewbit.targets.cpu.call_max_pool import MaxPoolSite
 from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall
-from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of, tensor_of
+from fewbit.targets.cpu.call_site import shape_of, tensor_of
+from fewbit.targets.cpu.stored_results import StoringSite
 from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
 
 Array = np.ndarray[Any, Any]
@@ -57,13 +58,15 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
                 _Conv2d(program, op, calls).run()
             elif isinstance(op, kernel.QuantizeRowsOp):
                 QuantizeRowsCall(program, op, calls).run()
+            elif isinstance(op, kernel.Pool2dOp):
+                MaxPoolSite(program, op, calls).run()
     return calls
 
 
 ProductT = TypeVar("ProductT", bound=kernel.ProductOp)
 
 
-class _Product(CallSite[ProductT]):
+class _Product(StoringSite[ProductT]):
     def __init__(self, program: Program, op: ProductT, calls: KernelCalls) -> None:
         super().__init__(program, op, calls)
         self.weight = self.constant(op.weight)
@@ -86,7 +89,9 @@ class _Product(CallSite[ProductT]):
         if not self.is_integer:
             return True
         scale = self.op.weight_scale
-        return self.weight is not None and (scale is None or self.constant(scale) is not None)
+        if self.weight is None or (scale is not None and self.constant(scale) is None):
+            return False
+        return self.op.step is None or self.steps is not None
 
     def prepare(self, packed: SSAValue) -> tuple[Stub, dict[str, str]]:
         """A stub for all operands and the result, and its pointers by their names."""
@@ -99,19 +104,9 @@ class _Product(CallSite[ProductT]):
             "bias": op.bias,
             "add": op.add,
         }
-        self.operands = {name: value for name, value in named.items() if value is not None}
-        stub = self.stub("", [*(v.type for v in self.operands.values()), op.result.type])
-        self.memrefs = dict(zip([*self.operands, "y"], stub.memrefs, strict=True))
-        pointers = dict.fromkeys([*named, "y"], "null")
-        pointers |= {name: memory.pointer for name, memory in self.memrefs.items()}
-        return stub, pointers
-
-    def bytes(self, value: SSAValue) -> SSAValue:
-        """Few-bit integers as bytes."""
-        if element_width(value.type) is None:
-            return value
-        plain = TensorType(i8, shape_of(value))
-        return self.make(UnrealizedConversionCastOp.get([value], [plain]))
+        given = {name: value for name, value in named.items() if value is not None}
+        stub, pointers = self.prepare_stub(given)
+        return stub, dict.fromkeys(named, "null") | pointers
 
     def as_rank(self, value: SSAValue) -> SSAValue:
         """A scalar as a tensor of rank 0."""
@@ -127,16 +122,9 @@ class _Product(CallSite[ProductT]):
             return scale
         return self.kept("weight_scale", np.full(channels, array, np.float32), f32)
 
-    def finish(self, stub: Stub) -> None:
-        result = self.op.result
-        sizes = [self.size(axis) for axis in dynamic_axes(result)]
-        out = self.allocate(tensor_of(result).element_type, shape_of(result), sizes)
-        self.call(stub, [*map(self.buffer, self.operands.values()), out])
-        self.replace(self.as_tensor(out))
-
-    def size(self, axis: int) -> SSAValue:
-        """A size of the result that is known only at run time."""
-        return self.make(tensor.DimOp(self.op.x, self.index(axis)))
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        return self.op.bounds
 
     def bounds(self) -> str:
         low, high = self.op.bounds
@@ -152,6 +140,8 @@ class _Product(CallSite[ProductT]):
 
     @property
     def output(self) -> Any:
+        if self.op.step is not None:
+            return "steps"
         return "i32" if tensor_of(self.op.result).element_type == i32 else "f32"
 
     def packed(self, pack: Callable[[Any], Any]) -> SSAValue:
@@ -198,7 +188,7 @@ class _Matmul(_Product[kernel.MatmulOp]):
         stub.call(
             product.symbol,
             f"ptr {p['x']}, i64 {k}, ptr {p['weight']}, {scales}ptr {p['bias']}, ptr {p['add']}, "
-            f"ptr {p['y']}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, "
+            f"{self.outputs(p)}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, "
             f"{f'i64 {groups}, ' if groups else ''}{self.bounds()}",
         )
         self.finish(stub)
@@ -254,7 +244,7 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
             lambda w: np.concatenate([np.ravel(product.pack(part)) for part in np.split(w, parts)])
         )
         stub, p = self.prepare(weight)
-        x, y = self.memrefs["x"].sizes, self.memrefs["y"].sizes
+        x, y = self.memrefs["x"].sizes, self.memrefs[next(iter(self.results))].sizes
         each_in, each_out = x[3] if depthwise else inputs, outputs // parts
         (top, _), (left, _) = op.padding_pairs
         sizes = stub.array([
@@ -264,10 +254,10 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         each = self.rows_of_a_scale(stub, y)
         panel = shape_of(weight)[0] // parts
         steps = {"x": inputs, "weight": panel, "w_scale": each_out, "bias": each_out,
-                 "add": each_out, "y": each_out}  # fmt: skip
+                 "add": each_out, "y": each_out, "q": each_out}  # fmt: skip
         for part in range(parts):
             moved = {
-                name: stub.at(p[name], self.element(name), (part, step))
+                name: stub.at(p.get(name, "null"), self.element(name), (part, step))
                 for name, step in steps.items()
             }
             scales = ""
@@ -276,7 +266,7 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
             stub.call(
                 product.symbol,
                 f"ptr {moved['x']}, ptr {moved['weight']}, {scales}ptr {moved['bias']}, "
-                f"ptr {moved['add']}, ptr {moved['y']}, ptr {sizes}, {self.bounds()}",
+                f"ptr {moved['add']}, {self.outputs(p | moved)}, ptr {sizes}, {self.bounds()}",
             )
         self.finish(stub)
 
@@ -302,12 +292,9 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         return stub.product(y[rank:3]) if rank else ONE_SCALE
 
     def size(self, axis: int) -> SSAValue:
-        size = super().size(axis)
         if axis == 0:
-            return size
+            return super().size(axis)
         op, place = self.op, axis - 1
         stride, dilation = ints(op.stride)[place], ints(op.dilation)[place]
         reach = dilation * (shape_of(op.weight)[2 + place] - 1) + 1
-        room = self.make(arith.AddiOp(size, self.index(sum(op.padding_pairs[place]) - reach)))
-        steps = self.make(arith.DivSIOp(room, self.index(stride)))
-        return self.make(arith.AddiOp(steps, self.index(1)))
+        return self.windows(axis, reach, stride, sum(op.padding_pairs[place]))

@@ -95,11 +95,13 @@ class CallSite(Generic[OpT]):
         """
         return self.make(bufferization.ToTensorOp(memory, restrict=True))
 
-    def replace(self, *results: SSAValue) -> None:
+    def replace(self, *results: SSAValue | None) -> None:
+        """Put what was made in the place of the op; results that nothing reads may be None."""
         for op in self.made:
             op.location = self.op.location
-        for result, old in zip(results, self.op.results, strict=True):
-            result.name_hint = old.name_hint
+        for new, old in zip(results, self.op.results, strict=True):
+            if new is not None:
+                new.name_hint = old.name_hint
         Rewriter.replace_op(self.op, self.made, results)
 
 

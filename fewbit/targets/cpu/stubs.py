@@ -112,6 +112,13 @@ class Stub:
             self.lines.append(f"store i64 {value}, ptr {at}")
         return array
 
+    def floats(self, values: Sequence[float]) -> str:
+        array = self.value(f"alloca [{len(values)} x float]")
+        for i, value in enumerate(values):
+            at = self.value(f"getelementptr float, ptr {array}, i64 {i}")
+            self.lines.append(f"store float {literal(value)}, ptr {at}")
+        return array
+
     def at(self, pointer: str, element: str, *terms: tuple[Size, Size]) -> str:
         """A pointer moved on by a sum of products; null stays null."""
         if pointer == "null":

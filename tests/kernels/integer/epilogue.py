@@ -10,12 +10,39 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from fewbit.kernels.integer.output import Output
+from fewbit.kernels.steps import Steps
+from fewbit.numerics.widths import Width
 from tests.kernels.machine import address, guarded
 
 Bytes = NDArray[np.int8]
 INF = float("inf")
-TYPES: dict[Output, str] = {"i32": "int32", "f32": "float32", "i8": "int8"}
+TYPES: dict[Output, str] = {"i32": "int32", "f32": "float32", "i8": "int8", "bytes": "int8"}
 UNTOUCHED = 77
+STEP = 0.0173
+
+
+class Outputs:
+    """Where a kernel writes: one array, or with `steps` floats, if they are wanted, and bytes."""
+
+    def __init__(self, want: Wanted, shape: tuple[int, ...]) -> None:
+        kinds = ["float32", "int8"] if want.output == "steps" else [TYPES[want.output]]
+        self.arrays = [np.full(shape, UNTOUCHED).astype(kind) for kind in kinds]
+        self.floats = want.output != "steps" or want.floats
+
+    def arguments(self, epilogue: Epilogue, channel: int = 0) -> list[int | None]:
+        given = [address(array[..., channel:]) for array in self.arrays]
+        if len(given) == 1:
+            return given
+        return [given[0] if self.floats else None, given[1], address(epilogue.steps)]
+
+    def check(self, expected: list[NDArray[Any]], channels: slice = slice(None)) -> None:
+        for array, right in zip(self.arrays, expected, strict=True):
+            if array is self.arrays[-1] or self.floats:
+                assert np.array_equal(array[..., channels], right)
+
+    def check_untouched(self, channels: slice) -> None:
+        for array in self.arrays:
+            assert (array[..., channels] == UNTOUCHED).all(), "wrote beside the channels"
 
 
 @dataclass(frozen=True)
@@ -29,6 +56,8 @@ class Wanted:
     extreme: bool
     together: int
     """Rows that have one scale."""
+    floats: bool = True
+    """Whether floats are stored beside their steps."""
 
     def integers(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Bytes:
         """Any bytes, or the extremes of them, mostly -128."""
@@ -44,14 +73,15 @@ class Wanted:
         extremes = rng.choice([low, high], shape, p=[0.9, 0.1])
         return guarded((extremes if self.extreme else some).astype(np.int8))
 
-    def outputs(self, shape: tuple[int, ...]) -> NDArray[Any]:
-        return np.full(shape, UNTOUCHED).astype(TYPES[self.output])
-
 
 def wanted() -> st.SearchStrategy[Wanted]:
-    outputs = cast("list[Output]", ["i32", "f32", "i8"])
+    outputs = cast("list[Output]", ["i32", "f32", "i8", "bytes", "steps", "steps"])
     return st.builds(
-        Wanted, st.sampled_from(outputs), *[st.booleans()] * 4, together=st.integers(1, 60)
+        Wanted,
+        st.sampled_from(outputs),
+        *[st.booleans()] * 4,
+        together=st.integers(1, 60),
+        floats=st.booleans(),
     )
 
 
@@ -60,17 +90,22 @@ class Epilogue:
 
     def __init__(self, want: Wanted, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
         rows, n = int(np.prod(shape[:-1])), shape[-1]
-        floats = want.output == "f32"
+        scaled = want.output in ("f32", "steps")
         self.want = want
         self.x_scale = guarded(rng.random(-(-rows // want.together), np.float32) + np.float32(0.1))
         self.w_scale = guarded((rng.standard_normal(n) * 2.0**-12).astype(np.float32))
         self.bias: NDArray[Any] | None = None
         if want.bias:
             integer = rng.integers(-(2**15), 2**15, n).astype(np.int32)
-            self.bias = guarded(rng.standard_normal(n, np.float32) if floats else integer)
-        self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and floats else None
-        widest = (-128.0, 127.0) if want.output == "i8" else (-INF, INF)
+            self.bias = guarded(
+                rng.standard_normal(n, np.float32) if want.output != "i8" else integer
+            )
+        self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and scaled else None
+        widest = (-128.0, 127.0) if want.output in ("i8", "bytes") else (-INF, INF)
         self.bounds = (-7.0, 6.0) if want.clamped else widest
+        found = Steps.of(STEP, Width.of(8), *self.bounds)
+        assert found is not None
+        self.steps = guarded(found.numbers())
 
     def scales(self, channel: int = 0) -> list[int | None]:
         """The arguments x_scale, rows_per_scale, w_scale, bias and add, from a channel on."""
@@ -82,23 +117,32 @@ class Epilogue:
             None if self.add is None else address(self.add[..., channel:]),
         ]
 
-    def of(self, sums: NDArray[Any], channel: int = 0) -> NDArray[Any]:
+    def of(self, sums: NDArray[Any], channel: int = 0, fma: bool = True) -> list[NDArray[Any]]:
         """Every operation on floats is one of numpy's on float32, in the order that is promised."""
         sums = sums.astype(np.int64)
         assert np.abs(sums).max(initial=0) < 2**31
         if self.want.output == "i32":
-            return sums.astype(np.int32)
+            return [sums.astype(np.int32)]
         n = sums.shape[-1]
         columns = slice(channel, channel + n)
         rows = sums.reshape(-1, n)
         if self.want.output == "i8":
             total = rows if self.bias is None else rows + self.bias[columns]
             scaled = total.astype(np.int32).astype(np.float32) * self.w_scale[columns]
-            return np.clip(np.rint(scaled), *self.bounds).astype(np.int8).reshape(sums.shape)
+            return [np.clip(np.rint(scaled), *self.bounds).astype(np.int8).reshape(sums.shape)]
+        if self.want.output == "bytes":
+            once = np.longdouble if fma else np.float32
+            product = rows.astype(np.float32).astype(once) * self.w_scale[columns]
+            value = product if self.bias is None else product + self.bias[columns]
+            whole = np.rint(value.astype(np.float32))
+            return [np.clip(whole, *self.bounds).astype(np.int8).reshape(sums.shape)]
         scale = np.repeat(self.x_scale, self.want.together)[: len(rows), None]
         y = rows.astype(np.int32).astype(np.float32) * scale * self.w_scale[columns]
         y = y if self.bias is None else y + self.bias[columns]
         y = y.reshape(sums.shape)
         y = y if self.add is None else y + self.add[..., columns]
         low, high = (np.float32(bound) for bound in self.bounds)
-        return np.minimum(np.maximum(y, low), high)
+        y = np.minimum(np.maximum(y, low), high)
+        if self.want.output == "f32":
+            return [y]
+        return [y, np.clip(np.rint(y / np.float32(STEP)), -128, 127).astype(np.int8)]

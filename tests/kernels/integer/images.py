@@ -8,7 +8,7 @@ import numpy as np
 
 from fewbit.kernels import BitConv2d, IntegerConv2d, IntegerDepthwise, Isa
 from tests.kernels.convolution import Case, windows
-from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted
+from tests.kernels.integer.epilogue import Epilogue, Outputs, Wanted
 from tests.kernels.machine import address, guarded, integer_call, on_threads
 
 
@@ -47,7 +47,7 @@ def check_pair(
          *case.stride, *case.pad[:2], *case.dilation], np.int64
     )  # fmt: skip
     call = integer_call(kernel)
-    results = {threads: want.outputs(shape) for threads in (1, 2, 3)}
+    results = {threads: Outputs(want, shape) for threads in (1, 2, 3)}
     for i in range(g):
         channels = slice(i * oc, (i + 1) * oc)
         packed = guarded(kernel.pack(weight[channels]))
@@ -56,7 +56,7 @@ def check_pair(
                 address(x[..., i * c :]),
                 address(packed),
                 *epilogue.scales(i * oc),
-                address(y[..., i * oc :]),
+                *y.arguments(epilogue, i * oc),
                 address(sizes),
                 *epilogue.bounds,
             ]
@@ -64,8 +64,8 @@ def check_pair(
         seen = windows(case, x[..., i * c : (i + 1) * c].astype(np.float64))
         rule = "bhwcij,cij->bhwc" if depthwise else "bhwcij,ocij->bhwo"
         used = (weight[channels, 0] if depthwise else weight[channels]).astype(np.float64)
-        expected = epilogue.of(np.einsum(rule, seen, used, optimize=True), i * oc)
+        expected = epilogue.of(np.einsum(rule, seen, used, optimize=True), i * oc, kernel.isa.fma)
         for y in results.values():
-            assert np.array_equal(y[..., channels], expected)
+            y.check(expected, channels)
     for y in results.values():
-        assert (y[..., g * oc :] == UNTOUCHED).all(), "wrote beside the channels"
+        y.check_untouched(slice(g * oc, None))

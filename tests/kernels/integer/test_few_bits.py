@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fewbit.kernels import IntegerMatmul, Isa
-from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted
+from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Outputs, Wanted
 from tests.kernels.machine import address, compiled_groups, guarded, on_threads
 
 
@@ -24,7 +24,7 @@ def check(
     packed, w_scale = guarded(kernel.pack(weight, groups)), guarded(kernel.pack_scale(scale))
     x_scale, together, _, bias, add = epilogue.scales()
     for threads in (1, 2, 3):
-        y = want.outputs((m, n + 1))
+        (y,) = Outputs(want, (m, n + 1)).arrays
         given = [address(x), k + 1, address(packed), x_scale, together, address(w_scale), bias, add,
                  address(y), n + 1, m, n, k, groups, *epilogue.bounds]  # fmt: skip
         on_threads(threads, lambda t, ts, given=given: compiled_groups(isa)[bits](*given, t, ts))

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fewbit.kernels import BitMatmul, IntegerMatmul, Isa
-from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Wanted, wanted
+from tests.kernels.integer.epilogue import Epilogue, Outputs, Wanted, wanted
 from tests.kernels.machine import address, compiled_integer, guarded, integer_call, on_threads
 from tests.kernels.test_matmul import sizes
 
@@ -35,15 +35,17 @@ def check_pair(
     x, weight = want.weights(rng, (m, k + gap), x_bits), want.weights(rng, (n, k), w_bits)
     epilogue = Epilogue(want, rng, (m, n + gap))
     packed, call = guarded(kernel.pack(weight)), integer_call(kernel)
-    expected = epilogue.of(x[:, :k].astype(np.int64) @ weight.T.astype(np.int64))
+    sums = x[:, :k].astype(np.int64) @ weight.T.astype(np.int64)
+    expected = epilogue.of(sums, fma=kernel.isa.fma)
     for threads in (1, 2, 3):
-        y = want.outputs((m, n + gap))
-        given = [address(x), k + gap, address(packed), *epilogue.scales(), address(y), n + gap]
+        y = Outputs(want, (m, n + gap))
+        given = [address(x), k + gap, address(packed), *epilogue.scales()]
+        given += [*y.arguments(epilogue), n + gap]
         on_threads(
             threads, lambda t, ts, given=given: call(*given, m, n, k, *epilogue.bounds, t, ts)
         )
-        assert np.array_equal(y[:, :n], expected)
-        assert (y[:, n:] == UNTOUCHED).all(), "wrote beside the matrix"
+        y.check(expected, slice(n))
+        y.check_untouched(slice(n, None))
 
 
 @settings(max_examples=80)
@@ -79,7 +81,7 @@ def test_adds_in_place(isa: Isa) -> None:
     rng = np.random.default_rng(0)
     x, weight = want.integers(rng, (50, 70)), want.integers(rng, (33, 70))
     epilogue = Epilogue(want, rng, (50, 33))
-    expected = epilogue.of(x.astype(np.int64) @ weight.T.astype(np.int64))
+    (expected,) = epilogue.of(x.astype(np.int64) @ weight.T.astype(np.int64))
     assert epilogue.add is not None
     packed = IntegerMatmul(isa).pack(weight)
     given = [address(x), 70, address(packed), *epilogue.scales()]
