@@ -138,6 +138,19 @@ def compiled_bits(isa: Isa) -> dict[str, Call]:
 
 
 @cache
+def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
+    """Kernels for rows without negative numbers, compiled once."""
+    kernels = [
+        kind(isa, output, unsigned=True)
+        for kind in (IntegerMatmul, IntegerConv2d)
+        for output in ELEMENT
+    ]
+    signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
+    calls = load(module_text(kernels, isa), isa, signatures)
+    return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
+
+
+@cache
 def compiled_groups(isa: Isa) -> dict[int, Call]:
     """Products with scales for groups, compiled once, by the bits of their weights."""
     kernels = [IntegerMatmul(isa, "f32", bits, True) for bits in range(1, 9)]
@@ -177,6 +190,8 @@ def integer_call(kernel: Integer) -> Call:
     """A kernel on integers, compiled with all others."""
     if isinstance(kernel, BitMatmul | BitConv2d):
         return compiled_bits(kernel.isa)[kernel.symbol]
+    if not isinstance(kernel, IntegerDepthwise) and kernel.unsigned:
+        return compiled_unsigned(kernel.isa)[type(kernel), kernel.output]
     if isinstance(kernel, IntegerDepthwise) or kernel.bits == 8:
         return compiled_integer(kernel.isa)[type(kernel), kernel.output]
     return compiled_few_bits(kernel.isa)[kernel.symbol]

@@ -38,20 +38,26 @@ class IntegerConv2d(Kernel):
     output: Output = "f32"
     bits: int = 8
     """Of the weight, as it is stored; ternary ones have 2."""
+    unsigned: bool = False
+    """Whether no number of x is negative; see `takes_unsigned`."""
+
+    @property
+    def fields(self) -> Fields:
+        return Fields(self.isa, self.bits, self.unsigned)
 
     @property
     def symbol(self) -> str:
-        return f"fewbit_conv2d_{Fields(self.isa, self.bits).name}_{self.output}"
+        return f"fewbit_conv2d_{self.fields.name}_{self.output}"
 
     def pack(self, weight: Bytes) -> Bytes:
         """The weight [oc, c, kh, kw] of one group, in panels."""
         oc, c, kh, kw = weight.shape
         taps, depth = self._taps(c, kh, kw)
         steps = weight.transpose(2, 3, 1, 0).reshape(taps, depth, oc)
-        return pack_taps(steps, self.isa, self.bits)
+        return pack_taps(steps, self.fields)
 
     def unpack(self, packed: Bytes, oc: int, c: int, kh: int, kw: int) -> Bytes:
-        taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, self.isa, self.bits)
+        taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, self.fields)
         return taps.reshape(kh, kw, c, oc).transpose(3, 2, 0, 1)
 
     def _taps(self, c: int, kh: int, kw: int) -> tuple[int, int]:
@@ -64,7 +70,7 @@ class IntegerConv2d(Kernel):
         s = Sizes.load(f, sizes)
         m = s.batch * s.oh * s.ow
         row_first, row_last, first, last = share(f, m, s.oc, thread, threads)
-        fields, step, few = Fields(self.isa, self.bits), self.isa.step, TALLEST
+        fields, step, few = self.fields, self.isa.step, TALLEST
         here = Rows.make(f, fields, BLOCK_ROWS)
         places = f.array("i64", 3 * PLACES)
         table = f.array("ptr", TABLE + GROUP)
@@ -113,7 +119,7 @@ class IntegerConv2d(Kernel):
                     here.add(f, table, rows, tap_count, enough)
                     ends = (taps <= tap + tap_count) & (c <= channel + depth)
                     f.call(
-                        sweep_of(self.isa, self.output, self.bits),
+                        sweep_of(fields, self.output),
                         table,
                         rows,
                         tap_count,

@@ -1,10 +1,11 @@
 """How a processor multiplies bytes: this is all that differs between them.
 
-`vnni` multiplies four unsigned bytes with four signed ones and adds all to a sum. Weights are the
-unsigned ones, stored as w + 128, so a sum is too large by 128 times the sum of its row; `offsets`
-gives that, once for a row and all its columns. Weights of fewer bits are unsigned everywhere, by a
-smaller bias. `sdot` multiplies four signed bytes with four signed ones. `madd` widens to 16 bits
-and multiplies two at once. Elsewhere a product is a product of 32-bit numbers.
+`vnni` multiplies four unsigned bytes with four signed ones and adds all to a sum. Rows that have no
+negative number are the unsigned ones. Else weights are, stored as w + 128, so a sum is too large by
+128 times the sum of its row; `offsets` gives that, once for a row and all its columns. Weights of
+fewer bits are unsigned everywhere, by a smaller bias. `sdot` multiplies four signed bytes with four
+signed ones. `madd` widens to 16 bits and multiplies two at once. Elsewhere a product is a product
+of 32-bit numbers.
 
 A step of a sum is `isa.step` numbers of a row, and for each column as many weights.
 """
@@ -45,10 +46,12 @@ def numbers(f: Function, row: Value, at: Value) -> Value:
     return spread if f.isa.dot in BYTES else f.convert("sext", spread, "i16")
 
 
-def multiply(f: Function, x: Value, w: Value, total: Value) -> Value:
-    """total + x · w, a step in each lane."""
+def multiply(f: Function, x: Value, w: Value, total: Value, unsigned: bool = False) -> Value:
+    """total + x · w, a step in each lane; x is `unsigned`, or w is, where one of them must be."""
     if f.isa.dot == "vnni":
-        return f.processor_call(f"x86.avx512.vpdpbusd.{f.isa.vector_bits}", total.type, total, w, x)
+        factors = (x, w) if unsigned else (w, x)
+        name = f"x86.avx512.vpdpbusd.{f.isa.vector_bits}"
+        return f.processor_call(name, total.type, total, *factors)
     if f.isa.dot == "sdot":
         return f.processor_call("aarch64.neon.sdot.v4i32.v16i8", total.type, total, w, x)
     if f.isa.dot == "madd":
@@ -56,13 +59,20 @@ def multiply(f: Function, x: Value, w: Value, total: Value) -> Value:
     return total + x * w
 
 
-def dot(f: Function, rows: Sequence[Value], w: Sequence[Value], at: Value, sums: Sums) -> Sums:
+def dot(
+    f: Function,
+    rows: Sequence[Value],
+    w: Sequence[Value],
+    at: Value,
+    sums: Sums,
+    unsigned: bool = False,
+) -> Sums:
     """One step of all sums of a tile, with a vector of weights for each column of them."""
     wide = w if f.isa.dot in BYTES else [_sign_extended(f, v) for v in w]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
         x = numbers(f, row, at)
-        done.append([multiply(f, x, v, t) for v, t in zip(wide, totals, strict=True)])
+        done.append([multiply(f, x, v, t, unsigned) for v, t in zip(wide, totals, strict=True)])
     return done
 
 

@@ -20,12 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbit.errors import WidthError
+from fewbit.errors import UnsupportedError, WidthError
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
 
 PLANES = (8, 4, 2, 1)
+
+
+def takes_unsigned(isa: Isa, bits: int) -> bool:
+    """Whether rows without negative numbers are worth a kernel of their own."""
+    return isa.dot == "vnni" and bits == 8
 
 
 @dataclass(frozen=True)
@@ -34,17 +39,23 @@ class Fields:
 
     isa: Isa
     bits: int = 8
+    unsigned: bool = False
+    """Whether rows are known to hold no negative number: then they are the unsigned factors."""
 
     def __post_init__(self) -> None:
         if self.bits not in range(1, 9):
             raise WidthError(
                 f"no panel holds weights of {self.bits} bits", hint="1 to 8; ternary ones have 2"
             )
+        if self.unsigned and not takes_unsigned(self.isa, self.bits):
+            raise UnsupportedError(
+                "unsigned rows need `vnni` and weights of 8 bits", hint="take them as signed ones"
+            )
 
     @property
     def name(self) -> str:
         """What the names of functions say of it."""
-        return "i8" if self.bits == 8 else f"i8w{self.bits}"
+        return "u8" if self.unsigned else "i8" if self.bits == 8 else f"i8w{self.bits}"
 
     @property
     def planes(self) -> tuple[int, ...]:
@@ -68,7 +79,7 @@ class Fields:
     @property
     def bias(self) -> int:
         if self.bits == 8:
-            return 128 if self.isa.dot == "vnni" else 0
+            return 128 if self.isa.dot == "vnni" and not self.unsigned else 0
         return max(1, 1 << self.bits >> 1)
 
     @property

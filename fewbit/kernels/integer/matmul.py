@@ -51,10 +51,16 @@ class IntegerMatmul(Kernel):
     """Of the weight, as it is stored; ternary ones have 2."""
     grouped: bool = False
     """Whether the weight has scales for groups along k; outputs are floats then."""
+    unsigned: bool = False
+    """Whether no number of x is negative; see `takes_unsigned`."""
+
+    @property
+    def fields(self) -> Fields:
+        return Fields(self.isa, self.bits, self.unsigned)
 
     @property
     def symbol(self) -> str:
-        name = Fields(self.isa, self.bits).name
+        name = self.fields.name
         return f"fewbit_matmul_{name}_{'groups_' if self.grouped else ''}{self.output}"
 
     def pack(self, weight: Bytes, groups: int = 1) -> Bytes:
@@ -62,14 +68,14 @@ class IntegerMatmul(Kernel):
         n, k = weight.shape
         self._check(k, groups)
         taps = weight.T.reshape(groups, k // groups, n)
-        return pack_taps(taps, self.isa, self.bits)
+        return pack_taps(taps, self.fields)
 
     def pack_scale(self, scale: Floats) -> Floats:
         """Scales of groups, [n, groups], in panels."""
         return pack_panels(scale.T, self.isa)
 
     def unpack(self, packed: Bytes, n: int, k: int, groups: int = 1) -> Bytes:
-        taps = unpack_taps(packed, groups, k // groups, n, self.isa, self.bits)
+        taps = unpack_taps(packed, groups, k // groups, n, self.fields)
         return taps.reshape(k, n).T
 
     def _check(self, k: int, groups: int) -> None:
@@ -86,7 +92,7 @@ class IntegerMatmul(Kernel):
             )
 
     def function(self) -> Function:
-        fields = Fields(self.isa, self.bits)
+        fields = self.fields
         f = Function(
             self.isa,
             self.symbol,
@@ -123,7 +129,7 @@ class IntegerMatmul(Kernel):
                 here.clear(f, rows)
                 here.add(f, table, rows, taps, depth)
             f.call(
-                sweep_of(self.isa, self.output, self.bits, self.grouped),
+                sweep_of(fields, self.output, self.grouped),
                 table,
                 rows,
                 taps,

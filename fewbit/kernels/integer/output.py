@@ -4,8 +4,6 @@
 - `f32`: clamp(sum · x_scale · w_scale + bias + add, lo, hi), each operation rounded on its own, in
   this order, as the interpreter does it.
 - `i8`: clamp(round((sum + bias) · w_scale), lo, hi), half to even, the bias an integer.
-- `bytes`: clamp(round(sum · w_scale + bias), lo, hi), the product and the sum rounded once together
-  where the processor can.
 - `steps`: q is what `f32` is in whole steps, as bytes (`steps.py`); y is the float itself, or null.
 
 With scales for groups, sums are scaled already, and floats: bias, add and bounds are left.
@@ -25,14 +23,8 @@ from fewbit.kernels.isa import Isa
 from fewbit.kernels.steps import TO_INTEGER, Rounding
 from fewbit.kernels.sweep import row_of
 
-Output = Literal["i32", "f32", "i8", "bytes", "steps"]
-ELEMENT: dict[Output, str] = {
-    "i32": "i32",
-    "f32": "float",
-    "i8": "i8",
-    "bytes": "i8",
-    "steps": "float",
-}
+Output = Literal["i32", "f32", "i8", "steps"]
+ELEMENT: dict[Output, str] = {"i32": "i32", "f32": "float", "i8": "i8", "steps": "float"}
 SCALED = ("f32", "steps")
 """Outputs with a scale for each row, and with what is added."""
 
@@ -55,7 +47,6 @@ def moved(f: Function, output: Output, given: Sequence[Value], place: Value) -> 
 class Columns:
     """What one vector of outputs has in common, down all its rows."""
 
-    output: Output
     scale: Value | None
     bias: Value | None
     low: Value
@@ -73,14 +64,13 @@ class Columns:
         high: Value,
     ) -> Columns:
         if output == "i32":
-            return Columns(output, None, None, low, high)
-        integer = output == "i8"
-        nothing = Value(f, "i32", "0") if integer else f.number(-0.0)
+            return Columns(None, None, low, high)
+        kind = "float" if output in SCALED else "i32"
+        nothing = f.number(-0.0) if output in SCALED else Value(f, "i32", "0")
         absent = bias.is_null()
         place = f.select(absent, f.zeros(), f.at(bias, column))
-        loaded = f.load_part(place, mask, "i32" if integer else "float")
+        loaded = f.load_part(place, mask, kind)
         return Columns(
-            output,
             None if w_scale is None else f.load_part(f.at(w_scale, column), mask),
             f.select(absent, f.broadcast(nothing), loaded),
             low,
@@ -91,10 +81,7 @@ class Columns:
         """The outputs of one row, where it has no scale of its own."""
         if self.scale is None or self.bias is None:
             return total
-        if self.output == "i8":
-            scaled = f.convert("sitofp", total + self.bias, "float") * self.scale
-        else:
-            scaled = f.multiply_add(f.convert("sitofp", total, "float"), self.scale, self.bias)
+        scaled = f.convert("sitofp", total + self.bias, "float") * self.scale
         whole = self.bounded(f, scaled) + f.broadcast(f.number(TO_INTEGER))
         return f.convert("trunc", f.bits(whole, total.type), "i8")
 

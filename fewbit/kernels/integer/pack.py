@@ -28,11 +28,11 @@ def packed_bytes(taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> int:
     return column * -(-n // isa.lanes) * isa.lanes
 
 
-def pack_taps(weight: Bytes, isa: Isa, bits: int = 8) -> Bytes:
+def pack_taps(weight: Bytes, fields: Fields) -> Bytes:
     """A weight [taps, depth, n] in panels, as one row of bytes."""
     taps, depth, n = weight.shape
-    fields, starts = Fields(isa, bits), panel_starts(n, isa)
-    runs = fields.runs(depth)
+    isa = fields.isa
+    runs, starts = fields.runs(depth), panel_starts(n, isa)
     cells = np.zeros((taps, runs * fields.unit, starts[-1]), np.uint8)
     cells[:, _cells(depth, isa), :n] = fields.number(weight)
     steps = cells.reshape(taps * runs, fields.run, isa.step, starts[-1])
@@ -40,9 +40,10 @@ def pack_taps(weight: Bytes, isa: Isa, bits: int = 8) -> Bytes:
     return np.concatenate(panels).view(np.int8)
 
 
-def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> Bytes:
+def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, fields: Fields) -> Bytes:
     """The weight [taps, depth, n] that `pack_taps` has packed."""
-    fields, starts = Fields(isa, bits), panel_starts(n, isa)
+    isa = fields.isa
+    starts = panel_starts(n, isa)
     runs, at = taps * fields.runs(depth), 0
     columns: list[Bytes] = []
     for a, b in pairwise(starts):

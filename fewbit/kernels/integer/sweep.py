@@ -70,15 +70,15 @@ class Rows:
                 f.call(summed, table, rows, 1, loop.index * depth, depth, to)
 
 
-def sweep_of(isa: Isa, output: Output, bits: int, grouped: bool = False) -> Function:
+def sweep_of(fields: Fields, output: Output, grouped: bool = False) -> Function:
     """The sweep for weights of so many bits."""
-    if bits == 8 and not grouped:
-        return sweep(isa, output)
-    return sweep_few_bits(isa, output, bits, grouped)
+    if fields.bits == 8 and not grouped:
+        return sweep(fields.isa, output, fields.unsigned)
+    return sweep_few_bits(fields.isa, output, fields.bits, grouped)
 
 
 @cache
-def sweep(isa: Isa, output: Output) -> Function:
+def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
     """A block of rows, given by their table, times the panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`; it `begins` the sum, `ends` it,
@@ -86,7 +86,7 @@ def sweep(isa: Isa, output: Output) -> Function:
     """
     f = Function(
         isa,
-        f"fewbit_sweep_i8_{output}",
+        f"fewbit_sweep_{Fields(isa, unsigned=unsigned).name}_{output}",
         SWEEP.format(pointers(output)),
     )
     table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
@@ -98,7 +98,7 @@ def sweep(isa: Isa, output: Output) -> Function:
         here = f.at(sums, p.row * p.width * waits)
         f.switch(
             p.shape,
-            [(number, tile(isa, r, v)) for number, r, v in shapes(isa, TALLEST)],
+            [(number, tile(isa, r, v, unsigned=unsigned)) for number, r, v in shapes(isa, TALLEST)],
             f.at(table, p.row, "ptr"),
             rows,
             taps,

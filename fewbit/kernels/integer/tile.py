@@ -28,12 +28,19 @@ SCALES = "i64 from, ptr offsets, ptr x_scales, ptr w_scale"
 
 
 @cache
-def tile(isa: Isa, rows: int, vectors: int, bits: int = 8, grouped: bool = False) -> Function:
+def tile(
+    isa: Isa,
+    rows: int,
+    vectors: int,
+    bits: int = 8,
+    grouped: bool = False,
+    unsigned: bool = False,
+) -> Function:
     """`rows` rows times a panel that is `vectors` vectors wide; a tap is a step deep at least.
 
     With groups, the numbers `from` and on of each row are taken, `depth` of them for a group.
     """
-    fields = Fields(isa, bits)
+    fields = Fields(isa, bits, unsigned)
     f = Function(
         isa,
         f"fewbit_tile_{fields.name}{'_groups' if grouped else ''}_{rows}x{vectors}",
@@ -63,7 +70,7 @@ def tile(isa: Isa, rows: int, vectors: int, bits: int = 8, grouped: bool = False
             at = loop.index + s * step if s else loop.index
             at = at if whole else f.smaller(at, last)
             taken = [fields.take(f, stored[v::vectors], s) for v in range(vectors)]
-            chains.append(dot(f, pointers, taken, at, chains.pop(0)))
+            chains.append(dot(f, pointers, taken, at, chains.pop(0), unsigned))
         done = chains[0] if len(chains) == 1 else _added(*chains)
         following = f.at(run_w, width * step * fields.stored, "i8")
         loop.carry(following, line, *(sum_ for row in done for sum_ in row))

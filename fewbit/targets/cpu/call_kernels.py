@@ -33,7 +33,9 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
 from fewbit.kernels.bits.matmul import BitMatmul
 from fewbit.kernels.choice import integer_conv2d, integer_matmul
+from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
+from fewbit.kernels.integer.fields import takes_unsigned
 from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
@@ -43,6 +45,7 @@ from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall
 from fewbit.targets.cpu.call_site import shape_of, tensor_of
 from fewbit.targets.cpu.stored_results import StoringSite
 from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
+from fewbit.targets.cpu.unsigned import is_unsigned
 
 Array = np.ndarray[Any, Any]
 
@@ -51,11 +54,14 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
     """Replace, in place, every op that there is a kernel for."""
     calls = KernelCalls(isa)
     with using(SymbolTable(program.module)):
-        for op in list(program.module.walk()):
+        ops = list(program.module.walk())
+        # Found out before any op is replaced.
+        unsigned = {op for op in ops if isinstance(op, kernel.ProductOp) and is_unsigned(op.x)}
+        for op in ops:
             if isinstance(op, kernel.MatmulOp):
-                _Matmul(program, op, calls).run()
+                _Matmul(program, op, calls, op in unsigned).run()
             elif isinstance(op, kernel.Conv2dOp):
-                _Conv2d(program, op, calls).run()
+                _Conv2d(program, op, calls, op in unsigned).run()
             elif isinstance(op, kernel.QuantizeRowsOp):
                 QuantizeRowsCall(program, op, calls).run()
             elif isinstance(op, kernel.Pool2dOp):
@@ -67,10 +73,11 @@ ProductT = TypeVar("ProductT", bound=kernel.ProductOp)
 
 
 class _Product(StoringSite[ProductT]):
-    def __init__(self, program: Program, op: ProductT, calls: KernelCalls) -> None:
+    def __init__(self, program: Program, op: ProductT, calls: KernelCalls, unsigned: bool) -> None:
         super().__init__(program, op, calls)
         self.weight = self.constant(op.weight)
         self.is_integer = not op.is_float
+        self.unsigned = unsigned and takes_unsigned(self.isa, self.widths[1])
 
     def constant(self, value: SSAValue) -> Array | None:
         """The array that a value is, if it is constant."""
@@ -151,7 +158,7 @@ class _Product(StoringSite[ProductT]):
 
     def kept(self, what: str, array: Array, element: Attribute) -> SSAValue:
         """A constant made of the weight; equal ones are kept once."""
-        name = f"{self._weight_name()}.{what}"
+        name = f"{self._weight_name()}.{what}{'.unsigned' if self.unsigned else ''}"
         store = self.program.store
         type = TensorType(element, array.shape)
         if name not in store:
@@ -198,6 +205,8 @@ class _Matmul(_Product[kernel.MatmulOp]):
             return Matmul(self.isa)
         if self.op.scale_groups is not None:
             return IntegerMatmul(self.isa, self.output, self.widths[1], grouped=True)
+        if self.unsigned:
+            return IntegerMatmul(self.isa, self.output, unsigned=True)
         return integer_matmul(self.isa, self.output, *self.widths, shape_of(self.op.weight)[1])
 
     def pack(self, weight: Array) -> Array:
@@ -278,6 +287,8 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         op = self.op
         _, c, kh, kw = shape_of(op.weight)
         width, stride, dilation = shape_of(op.x)[2], ints(op.stride)[0], ints(op.dilation)[0]
+        if self.unsigned:
+            return IntegerConv2d(self.isa, self.output, unsigned=True)
         return integer_conv2d(
             self.isa, self.output, *self.widths, (c, kh, kw), width, stride, dilation
         )

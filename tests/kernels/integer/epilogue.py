@@ -16,7 +16,7 @@ from tests.kernels.machine import address, guarded
 
 Bytes = NDArray[np.int8]
 INF = float("inf")
-TYPES: dict[Output, str] = {"i32": "int32", "f32": "float32", "i8": "int8", "bytes": "int8"}
+TYPES: dict[Output, str] = {"i32": "int32", "f32": "float32", "i8": "int8"}
 UNTOUCHED = 77
 STEP = 0.0173
 
@@ -58,12 +58,13 @@ class Wanted:
     """Rows that have one scale."""
     floats: bool = True
     """Whether floats are stored beside their steps."""
+    unsigned: bool = False
+    """Whether no number is negative."""
 
-    def integers(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Bytes:
-        """Any bytes, or the extremes of them, mostly -128."""
-        some = rng.integers(-128, 128, shape)
-        extremes = rng.choice([-128, 127], shape, p=[0.9, 0.1])
-        return guarded((extremes if self.extreme else some).astype(np.int8))
+    def integers(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float = 8) -> Bytes:
+        """What weights are multiplied with."""
+        made = self.weights(rng, shape, bits)
+        return guarded(made & 127) if self.unsigned else made
 
     def weights(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float) -> Bytes:
         """Any weights of a width, or the extremes of it, mostly the lowest; 1.58 is ternary."""
@@ -75,7 +76,7 @@ class Wanted:
 
 
 def wanted() -> st.SearchStrategy[Wanted]:
-    outputs = cast("list[Output]", ["i32", "f32", "i8", "bytes", "steps", "steps"])
+    outputs = cast("list[Output]", ["i32", "f32", "i8", "steps"])
     return st.builds(
         Wanted,
         st.sampled_from(outputs),
@@ -101,7 +102,7 @@ class Epilogue:
                 rng.standard_normal(n, np.float32) if want.output != "i8" else integer
             )
         self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and scaled else None
-        widest = (-128.0, 127.0) if want.output in ("i8", "bytes") else (-INF, INF)
+        widest = (-128.0, 127.0) if want.output == "i8" else (-INF, INF)
         self.bounds = (-7.0, 6.0) if want.clamped else widest
         found = Steps.of(STEP, Width.of(8), *self.bounds)
         assert found is not None
@@ -117,7 +118,7 @@ class Epilogue:
             None if self.add is None else address(self.add[..., channel:]),
         ]
 
-    def of(self, sums: NDArray[Any], channel: int = 0, fma: bool = True) -> list[NDArray[Any]]:
+    def of(self, sums: NDArray[Any], channel: int = 0) -> list[NDArray[Any]]:
         """Every operation on floats is one of numpy's on float32, in the order that is promised."""
         sums = sums.astype(np.int64)
         assert np.abs(sums).max(initial=0) < 2**31
@@ -130,12 +131,6 @@ class Epilogue:
             total = rows if self.bias is None else rows + self.bias[columns]
             scaled = total.astype(np.int32).astype(np.float32) * self.w_scale[columns]
             return [np.clip(np.rint(scaled), *self.bounds).astype(np.int8).reshape(sums.shape)]
-        if self.want.output == "bytes":
-            once = np.longdouble if fma else np.float32
-            product = rows.astype(np.float32).astype(once) * self.w_scale[columns]
-            value = product if self.bias is None else product + self.bias[columns]
-            whole = np.rint(value.astype(np.float32))
-            return [np.clip(whole, *self.bounds).astype(np.int8).reshape(sums.shape)]
         scale = np.repeat(self.x_scale, self.want.together)[: len(rows), None]
         y = rows.astype(np.int32).astype(np.float32) * scale * self.w_scale[columns]
         y = y if self.bias is None else y + self.bias[columns]

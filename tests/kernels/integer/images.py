@@ -20,7 +20,9 @@ def check(
     seed: int,
     bits: int = 8,
 ) -> None:
-    kernel = kind(isa, want.output) if bits == 8 else IntegerConv2d(isa, want.output, bits)
+    kernel: IntegerConv2d | IntegerDepthwise = IntegerDepthwise(isa, want.output)
+    if kind is IntegerConv2d:
+        kernel = IntegerConv2d(isa, want.output, bits, want.unsigned)
     check_pair(kernel, case, want, seed, 8, bits)
 
 
@@ -39,7 +41,7 @@ def check_pair(
     oc = case.c if depthwise else case.oc
     (oh, ow), c, depth = case.out, case.c, 1 if depthwise else case.c
     shape = (case.batch, oh, ow, g * oc + case.gap)
-    x = want.weights(rng, (case.batch, case.h, case.w, g * c + case.gap), x_bits)
+    x = want.integers(rng, (case.batch, case.h, case.w, g * c + case.gap), x_bits)
     weight = want.weights(rng, (g * oc, depth, case.kh, case.kw), w_bits)
     epilogue = Epilogue(want, rng, shape)
     sizes = np.array(
@@ -64,7 +66,7 @@ def check_pair(
         seen = windows(case, x[..., i * c : (i + 1) * c].astype(np.float64))
         rule = "bhwcij,cij->bhwc" if depthwise else "bhwcij,ocij->bhwo"
         used = (weight[channels, 0] if depthwise else weight[channels]).astype(np.float64)
-        expected = epilogue.of(np.einsum(rule, seen, used, optimize=True), i * oc, kernel.isa.fma)
+        expected = epilogue.of(np.einsum(rule, seen, used, optimize=True), i * oc)
         for y in results.values():
             y.check(expected, channels)
     for y in results.values():

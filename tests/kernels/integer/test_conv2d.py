@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewbit.kernels import IntegerConv2d, Isa
+from fewbit.kernels.integer.fields import takes_unsigned
 from tests.kernels.convolution import Case, cases
 from tests.kernels.integer.epilogue import Wanted, wanted
 from tests.kernels.integer.images import check
@@ -25,6 +28,13 @@ def test_is_the_convolution(isa: Isa, case: Case, want: Wanted, seed: int) -> No
 @given(case=cases(st.integers(200, 600)), want=wanted(), seed=st.integers(0, 2**32))
 def test_many_channels(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
     check(isa, case, want, IntegerConv2d, seed)
+
+
+@settings(max_examples=40)
+@given(case=cases(st.integers(1, 80)), want=wanted(), seed=st.integers(0, 2**32))
+def test_without_negative_numbers(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
+    if takes_unsigned(isa, 8):
+        check(isa, case, replace(want, unsigned=True), IntegerConv2d, seed)
 
 
 @settings(max_examples=60)

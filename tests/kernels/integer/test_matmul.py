@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fewbit.kernels import BitMatmul, IntegerMatmul, Isa
+from fewbit.kernels.integer.fields import takes_unsigned
 from tests.kernels.integer.epilogue import Epilogue, Outputs, Wanted, wanted
 from tests.kernels.machine import address, compiled_integer, guarded, integer_call, on_threads
 from tests.kernels.test_matmul import sizes
@@ -17,7 +20,8 @@ BARE = Wanted("i32", False, False, False, True, 1)
 def check(
     isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int = 1, bits: int = 8
 ) -> None:
-    check_pair(IntegerMatmul(isa, want.output, bits), size, want, seed, gap, 8, bits)
+    kernel = IntegerMatmul(isa, want.output, bits, unsigned=want.unsigned)
+    check_pair(kernel, size, want, seed, gap, 8, bits)
 
 
 def check_pair(
@@ -32,11 +36,10 @@ def check_pair(
     """Rows of x and y are `gap` further apart than they must be."""
     m, n, k = size
     rng = np.random.default_rng(seed)
-    x, weight = want.weights(rng, (m, k + gap), x_bits), want.weights(rng, (n, k), w_bits)
+    x, weight = want.integers(rng, (m, k + gap), x_bits), want.weights(rng, (n, k), w_bits)
     epilogue = Epilogue(want, rng, (m, n + gap))
     packed, call = guarded(kernel.pack(weight)), integer_call(kernel)
-    sums = x[:, :k].astype(np.int64) @ weight.T.astype(np.int64)
-    expected = epilogue.of(sums, fma=kernel.isa.fma)
+    expected = epilogue.of(x[:, :k].astype(np.int64) @ weight.T.astype(np.int64))
     for threads in (1, 2, 3):
         y = Outputs(want, (m, n + gap))
         given = [address(x), k + gap, address(packed), *epilogue.scales()]
@@ -56,6 +59,15 @@ def test_is_the_product(
     isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int
 ) -> None:
     check(isa, size, want, seed, gap)
+
+
+@settings(max_examples=40)
+@given(size=sizes(), want=wanted(), seed=st.integers(0, 2**32))
+def test_without_negative_numbers(
+    isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int
+) -> None:
+    if takes_unsigned(isa, 8):
+        check(isa, size, replace(want, unsigned=True), seed)
 
 
 @settings(max_examples=80)
