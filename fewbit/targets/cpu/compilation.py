@@ -51,6 +51,7 @@ from fewbit.targets.cpu.guard_divisions import guard_divisions
 from fewbit.targets.cpu.interface import Interface, interface_ir, interface_of
 from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
 from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline_loops
+from fewbit.targets.cpu.place_outputs import place_outputs
 from fewbit.targets.cpu.plan_memory import Arena, measure_before_collapse, plan_memory
 from fewbit.targets.cpu.products import name_products, release_products
 from fewbit.targets.cpu.profile import Row, count_cycles, depths_of_layers, profile_ir
@@ -247,6 +248,7 @@ class Compilation:
         self._run_upstream(pipelines.CPU_MEMORY)
         if self.blas is not None:
             self.blas_calls = use_blas(self.module, ENTRY, self.blas)
+        place_outputs(self.module, ENTRY)
         copies_to_linalg(self.module)
         measure_before_collapse(self.module, ENTRY)
         self._run_upstream(("func.func(linalg-generalize-named-ops)", "cse"))
