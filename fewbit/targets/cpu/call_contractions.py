@@ -4,9 +4,10 @@ Attention, `torch.matmul` and `einsum` leave contractions in a program: an op of
 loops are parallel in the result, or summed. One loop of the first input becomes the rows of a
 matrix, one of the second its columns, one that is summed its depth; all other loops are a loop of
 calls. The second matrix is packed by the run, whatever its strides; the first is read as it is, so
-its depth must be innermost, and so must the columns in the result. Matrices are of floats, or of
-bytes whose products are summed in i32: queries and keys that are quantized. What does not fit stays
-loops.
+its depth must be innermost, and so must the columns in the result. Values of attention whose heads
+are as wide as a panel lie as the kernel wants them, and are not packed. Matrices are of floats, or
+of bytes whose products are summed in i32: queries and keys that are quantized. What does not fit
+stays loops.
 """
 
 from __future__ import annotations
@@ -165,11 +166,12 @@ class _Call(CallSite[Operation]):
         accumulates = not _is_zero(start)
         if accumulates and found.is_integer:
             return
-        packed = self.pack(found, rhs)
+        is_panel = self.is_panel(found, rhs)
+        packed = rhs if is_panel else self.pack(found, rhs)
         operands = [lhs, packed, *([start] if accumulates else [])]
         result = self.op.results[0]
         stub = self.stub("", [*(v.type for v in operands), result.type])
-        self.multiply(stub, found, accumulates)
+        self.multiply(stub, found, found.rhs if is_panel else found.packed, accumulates)
         sizes = [
             self.make(tensor.DimOp(start, self.index(axis)))
             for axis, size in enumerate(shape_of(result))
@@ -221,7 +223,15 @@ class _Call(CallSite[Operation]):
         covered = self.make(arith.CeilDivUIOp(size, self.index(unit)))
         return self.make(arith.MuliOp(covered, self.index(each)))
 
-    def multiply(self, stub: Stub, found: Contraction, accumulates: bool) -> None:
+    def is_panel(self, found: Contraction, rhs: SSAValue) -> bool:
+        """Whether the second matrix is one panel as it is: rows of whole vectors, one by one."""
+        if found.is_integer:
+            return False
+        columns = shape_of(rhs)[-1]
+        fits = columns % self.isa.lanes == 0 and 0 < columns <= self.isa.panel_width
+        return fits and found.rhs[-2:] == (found.depth, found.column)
+
+    def multiply(self, stub: Stub, found: Contraction, panels: Dims, accumulates: bool) -> None:
         product = IntegerMatmul(self.isa, "i32") if found.is_integer else Matmul(self.isa)
         kernel = self.calls.use(product)
         scales = f"ptr null, i64 {ONE_SCALE}, ptr null, " if found.is_integer else ""
@@ -234,7 +244,7 @@ class _Call(CallSite[Operation]):
         with ExitStack() as loops:
             place = {loop: loops.enter_context(stub.loop(sizes[loop])) for loop in found.outer}
             a, c = _moved(stub, lhs, found.lhs, place), _moved(stub, out, found.out, place)
-            b = _moved(stub, packed, found.packed, place)
+            b = _moved(stub, packed, panels, place)
             add = _moved(stub, stub.memrefs[2], found.out, place) if accumulates else "null"
             stub.call(
                 kernel.symbol,
