@@ -150,7 +150,7 @@ def columns(isa: Isa, output: Output) -> Function:
             sums,
         )
         f.call(
-            finish(isa, output),
+            finish(isa, output, corrected=False),
             sums,
             pixels,
             WIDTH,

@@ -20,7 +20,7 @@ from typing import Literal
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
-from fewbit.kernels.steps import TO_INTEGER, Rounding
+from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
 from fewbit.kernels.sweep import row_of
 
 Output = Literal["i32", "f32", "i8", "steps"]
@@ -98,11 +98,14 @@ class Columns:
 
 
 @cache
-def finish(isa: Isa, output: Output, grouped: bool = False) -> Function:
-    """Outputs of a tile: of its sums, of `columns` in rows of `width`."""
+def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = True) -> Function:
+    """Outputs of a tile: of its sums, of `columns` in rows of `width`.
+
+    Sums of a row are `corrected` by its offset, unless they are right already.
+    """
     f = Function(
         isa,
-        f"fewbit_finish_{'groups_' if grouped else ''}{output}",
+        f"fewbit_finish_{'groups_' if grouped else ''}{output}{'' if corrected else '_exact'}",
         "ptr sums, i64 rows, i64 width, ptr offsets, ptr x_scales, ptr w_scale, ptr bias, "
         f"ptr add, {pointers(output)}, i64 y_step, i64 columns, float lo, float hi",
     )
@@ -113,35 +116,48 @@ def finish(isa: Isa, output: Output, grouped: bool = False) -> Function:
     low, high = f.broadcast(lo), f.broadcast(hi)
     rounding = Rounding.load(f, to[2]) if output == "steps" else None
 
-    def sum_of(row: Value, column: Value) -> Value:
-        here = f.at(sums, row * width + column)
-        if grouped:
-            return f.load(f.vector, here)
-        return f.load(f"<{lanes} x i32>", here) + f.broadcast(f.load("i32", offsets, row))
+    def sums_of(row: Value, columns: list[Value]) -> list[Value]:
+        kind = f.vector if grouped else f"<{lanes} x i32>"
+        found = [f.load(kind, f.at(sums, row * width + column)) for column in columns]
+        if grouped or not corrected:
+            return found
+        offset = f.broadcast(f.load("i32", offsets, row))
+        return [total + offset for total in found]
 
-    def down(column: Value, mask: Value | None, adds: bool, floats: bool) -> None:
+    def down(first: Value, vectors: int, mask: Value | None, adds: bool, floats: bool) -> None:
         scale = None if grouped else w_scale
-        common = Columns.load(f, output, scale, bias, column, mask, low, high)
+        at = [first + v * lanes for v in range(vectors)]
+        common = [Columns.load(f, output, scale, bias, c, mask, low, high) for c in at]
         with f.loop(0, rows) as loop:
             row = loop.index
-            total, place = sum_of(row, column), row * y_step + column
+            totals, places = sums_of(row, at), [row * y_step + column for column in at]
+            cells = list(zip(common, places, strict=True))
             if output not in SCALED:
-                f.store_part(common.finish(f, total), f.at(y, place, ELEMENT[output]), mask)
+                for (c, place), total in zip(cells, totals, strict=True):
+                    f.store_part(c.finish(f, total), f.at(y, place, ELEMENT[output]), mask)
                 return
             if not grouped:
-                total = common.scaled(f, total, f.broadcast(f.load("float", x_scales, row)))
-            total = common.added(total, f.load_part(f.at(add, place), mask) if adds else None)
-            if floats:
-                f.store_part(common.bounded(f, total), f.at(y, place), mask)
+                x_scale = f.broadcast(f.load("float", x_scales, row))
+                totals = [c.scaled(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
+            more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
+            totals = [c.added(*each) for c, *each in zip(common, totals, more, strict=True)]
+            for (c, place), total in zip(cells, totals, strict=True):
+                if floats:
+                    f.store_part(c.bounded(f, total), f.at(y, place), mask)
             if rounding is not None:
-                f.store_part(rounding.bytes_of(f, total), f.at(to[1], place, "i8"), mask)
+                rounding.store(f, totals, f.at(to[1], places[0], "i8"), mask)
 
     def across(adds: bool = False, floats: bool = True) -> None:
         whole = columns // lanes * lanes
-        with f.loop(0, whole, lanes) as loop:
-            down(loop.index, None, adds, floats)
+        if rounding is not None and packs(isa):
+            for vectors in range(1, isa.tile_vectors + 1):
+                with f.when(whole.equals(vectors * lanes)):
+                    down(f.integer(0), vectors, None, adds, floats)
+        else:
+            with f.loop(0, whole, lanes) as loop:
+                down(loop.index, 1, None, adds, floats)
         with f.when(whole < columns):
-            down(whole, f.first_lanes(columns - whole), adds, floats)
+            down(whole, 1, f.first_lanes(columns - whole), adds, floats)
 
     if output not in SCALED:
         across()

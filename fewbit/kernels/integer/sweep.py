@@ -84,9 +84,10 @@ def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
     The block is the steps `k_first` and on of a sum of `k_total`; it `begins` the sum, `ends` it,
     or both.
     """
+    fields = Fields(isa, unsigned=unsigned)
     f = Function(
         isa,
-        f"fewbit_sweep_{Fields(isa, unsigned=unsigned).name}_{output}",
+        f"fewbit_sweep_{fields.name}_{output}",
         SWEEP.format(pointers(output)),
     )
     table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
@@ -111,7 +112,7 @@ def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
         to = p.row * y_step + p.column
         with f.when(ends.differs(0)):
             f.call(
-                finish(isa, output),
+                finish(isa, output, corrected=fields.bias != 0),
                 here,
                 p.height,
                 p.width,

@@ -15,6 +15,7 @@ from fewbit.models import lenet_text
 from fewbit.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets.llvm import host_features
+from tests.targets.cpu import static_net
 from tests.targets.cpu.emulate import EMULATORS, emulated
 from tests.targets.cpu.programs import Array, inputs, layers
 
@@ -55,6 +56,14 @@ def test_lenet(tmp_path: Path, processor: str) -> None:
     program = lenet()
     x = np.random.default_rng(0).random((1, 1, 28, 28), np.float32)
     artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "lenet", name="lenet")
+    (found,) = outputs(artifact, tmp_path, program, x)
+    assert np.array_equal(found, program.run(x)[0])
+
+
+@pytest.mark.parametrize("processor", names())
+def test_static_scales(tmp_path: Path, processor: str) -> None:
+    program, x = static_net.program("w8a8-static", batch=1), static_net.inputs(1)
+    artifact = fewbit.compile(program, f"cpu:{processor}", tmp_path / "net", name="net")
     (found,) = outputs(artifact, tmp_path, program, x)
     assert np.array_equal(found, program.run(x)[0])
 
