@@ -80,7 +80,7 @@ def test_one_module_is_for_one_processor() -> None:
 def test_the_page_tells_the_truth() -> None:
     page = Path(__file__).parents[2] / "docs" / "kernels.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     code = "\n".join(blocks)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -140,7 +140,7 @@ def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = Tr
                 x_scale = f.broadcast(f.load("float", x_scales, row))
                 totals = [c.scaled(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
             more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
-            totals = [c.added(*each) for c, *each in zip(common, totals, more, strict=True)]
+            totals = [c.added(t, m) for c, t, m in zip(common, totals, more, strict=True)]
             for (c, place), total in zip(cells, totals, strict=True):
                 if floats:
                     f.store_part(c.bounded(f, total), f.at(y, place), mask)
