@@ -67,10 +67,10 @@ def report_layers(
     program: Program, inputs: Sequence[Array], reference: Program | None = None
 ) -> list[LayerReport]:
     """Every layer in the order in which it ran; compared with `reference` where given."""
-    expected = {} if reference is None else dict(_run(reference, inputs))
+    expected = {} if reference is None else dict(observed_layers(reference, inputs))
     return [
         _report(program, op, output, _sqnr(expected.get(key), output))
-        for key, (op, output) in _run(program, inputs)
+        for key, (op, output) in observed_layers(program, inputs)
     ]
 
 
@@ -100,7 +100,9 @@ Layer = QuantizedLayerOp | EmbeddingOp
 Key = tuple[str, int]
 
 
-def _run(program: Program, inputs: Sequence[Array]) -> list[tuple[Key, tuple[Layer, Value]]]:
+def observed_layers(
+    program: Program, inputs: Sequence[Array]
+) -> list[tuple[Key, tuple[Layer, Value]]]:
     """The layers' outputs, by layer and how often it had run before."""
     seen: list[tuple[Key, tuple[Layer, Value]]] = []
     counts: dict[str, int] = {}

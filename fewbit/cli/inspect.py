@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fewbit.cli import layer_cost
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
@@ -20,6 +21,8 @@ from fewbit.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from fewbit.analysis.layers import LayerReport
 
 
@@ -36,6 +39,12 @@ def inspect(
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
+    cost: Annotated[
+        bool, typer.Option("--cost", help="Predict the time of each layer, at each width.")
+    ] = False,
+    threads: Annotated[
+        int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
+    ] = 1,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
     from fewbit.analysis.layers import made_up_inputs, report_layers
@@ -46,10 +55,23 @@ def inspect(
     quantized = options.quantize(program, recipe)
     inputs = options.inputs(program)[0] if calibrate else made_up_inputs(program)
     layers = report_layers(quantized, inputs, None if recipe is None else program)
+    found: dict[str, object] = {
+        "model": model,
+        "recipe": recipe,
+        "layers": [_plain(r) for r in layers],
+    }
+    if not as_json:
+        print_layers(layers, f"{model}, {recipe or program.recipe or 'float'}")
+    if cost:
+        from fewbit.analysis.cost import layer_times, load_calibration
+
+        calibration = load_calibration()
+        times = layer_times(quantized, inputs, threads=threads, calibration=calibration)
+        found["cost"] = layer_cost.plain_times(times, calibration, threads)
+        if not as_json:
+            layer_cost.print_times(times, calibration, threads, wide_console())
     if as_json:
-        print(json.dumps({"model": model, "recipe": recipe, "layers": [_plain(r) for r in layers]}))
-        return
-    print_layers(layers, f"{model}, {recipe or program.recipe or 'float'}")
+        print(json.dumps(found))
 
 
 def _plain(layer: LayerReport) -> dict[str, object]:
@@ -70,7 +92,6 @@ def _plain(layer: LayerReport) -> dict[str, object]:
 
 def print_layers(layers: list[LayerReport], title: str) -> None:
     """A table of layers on the console."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")
@@ -100,8 +121,14 @@ def print_layers(layers: list[LayerReport], title: str) -> None:
         _short(sum(r.bops for r in layers)),
         "",
     )
-    console = Console()
-    Console(width=None if console.is_terminal else WIDTH).print(table)
+    wide_console().print(table)
+
+
+def wide_console() -> Console:
+    """The terminal, or a page wide enough for tables where there is none."""
+    from rich.console import Console
+
+    return Console(width=None if Console().is_terminal else WIDTH)
 
 
 def _short(count: int) -> str:

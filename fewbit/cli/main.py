@@ -18,7 +18,7 @@ from typer.exceptions import TyperException
 
 import fewbit
 from fewbit import progress
-from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize
+from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded
 from fewbit.errors import UsageError
@@ -29,6 +29,7 @@ VERBS: dict[str, Callable[..., object]] = {
     "bench": bench.bench,
     "quantize": quantize.quantize,
     "inspect": inspect.inspect,
+    "tune": tune.tune,
     "demo": demo.demo,
     "doctor": doctor.doctor,
     "export-dialect": export_dialect.export_dialect,
