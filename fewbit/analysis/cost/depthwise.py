@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall
-from fewbit.analysis.cost.products import OUTPUT_BYTES
+from fewbit.analysis.cost.products import FINISHED_LIKE, OUTPUT_BYTES
 from fewbit.analysis.cost.work import Work, counts
 from fewbit.kernels import Depthwise, IntegerDepthwise, Isa
 from fewbit.kernels.depthwise import MOST_PIXELS
@@ -28,9 +28,9 @@ def float_depthwise(call: KernelCall, work: Work) -> None:
 def integer_depthwise(call: KernelCall, work: Work) -> None:
     s, kernel = cast(ImageSizes, call.sizes), cast(IntegerDepthwise, call.kernel)
     if has_columns(s, kernel.isa):
-        _columns(work, s, call, kernel.output)
+        _columns(work, s, call, FINISHED_LIKE[kernel.output])
     else:
-        _taps(work, s, call, "dw8", f".{kernel.output}")
+        _taps(work, s, call, "dw8", f".{FINISHED_LIKE[kernel.output]}")
     _memory(work, s, call, 1, OUTPUT_BYTES[kernel.output], "dw8")
 
 

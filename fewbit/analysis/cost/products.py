@@ -21,7 +21,6 @@ from fewbit.kernels.conv2d import ROOM as FLOAT_ROOM
 from fewbit.kernels.conv2d import TABLE as FLOAT_TABLE
 from fewbit.kernels.emit import MOST_DEPTH
 from fewbit.kernels.integer.conv2d import TABLE
-from fewbit.kernels.integer.dot import CHUNK
 from fewbit.kernels.integer.few_bits import FEW_TILES, MOST_ROWS, ROOM, few_rows
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.gather import ROOM as GATHERED_ROOM
@@ -35,7 +34,9 @@ from fewbit.kernels.sweep import BLOCK_ROWS
 
 TILE_ROWS = 6
 """Of a tile, about: each reads its panel anew."""
-OUTPUT_BYTES: dict[Output, int] = {"i32": 4, "f32": 4, "i8": 1}
+OUTPUT_BYTES: dict[Output, int] = {"i32": 4, "f32": 4, "i8": 1, "steps": 1}
+FINISHED_LIKE: dict[Output, Output] = {"i32": "i32", "f32": "f32", "i8": "i8", "steps": "f32"}
+"""What steps take is what floats take that they are made of."""
 
 
 def _ceil(a: int, b: int) -> int:
@@ -116,7 +117,7 @@ def _float_sweep(
 @counts(IntegerMatmul)
 def integer_matmul(call: KernelCall, work: Work) -> None:
     s, kernel = cast(MatrixSizes, call.sizes), cast(IntegerMatmul, call.kernel)
-    isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits)
+    isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
     own = part(s.m, s.n, call.threads, isa)
     taps = s.groups if kernel.grouped else 1
     depth = max(s.k // taps, isa.step)
@@ -131,7 +132,7 @@ def integer_matmul(call: KernelCall, work: Work) -> None:
     for rows, times in blocks(own.rows, most):
         work.add("i8.rows", times * rows)
         if fields.bias:
-            work.add("i8.offsets", times * rows * taps * _ceil(depth, CHUNK))
+            work.add("i8.offsets", times * rows * taps * _ceil(depth, isa.lanes * isa.step))
         _integer_sweep(work, kernel, own, rows, taps, depth, times)
     Traffic("i8", weights, s.k, out * s.n, own_bytes, call.footprint).add(work, isa, own, s.n, most)
 
@@ -139,7 +140,7 @@ def integer_matmul(call: KernelCall, work: Work) -> None:
 @counts(IntegerConv2d)
 def integer_conv2d(call: KernelCall, work: Work) -> None:
     s, kernel = cast(ImageSizes, call.sizes), cast(IntegerConv2d, call.kernel)
-    isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits)
+    isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
     own = part(s.rows, s.oc, call.threads, isa)
     gathered = is_gathered(s.kh, s.kw, s.c, isa)
     taps, c = (1, s.kh * s.kw * s.c) if gathered else (s.kh * s.kw, s.c)
@@ -165,7 +166,7 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
                 else:
                     work.add("i8.table", here * repeated * tap_count * _ceil(rows, 8))
                 if fields.bias:
-                    summed = tap_count * _ceil(max(deep, isa.step), CHUNK)
+                    summed = tap_count * _ceil(max(deep, isa.step), isa.lanes * isa.step)
                     work.add("i8.offsets", here * repeated * rows * summed)
                 _integer_sweep(work, kernel, own, rows, tap_count, max(deep, isa.step), here)
     seen = s.c * s.pixels / max(s.rows, 1)
@@ -223,7 +224,7 @@ def _integer_sweep(
             work.add("i8.fields" if in_registers else "i8.steps", here * steps * cycles)
             work.add("i8.taps", here * taps)
             work.add("i8.tiles", here)
-            work.add(f"i8.finish.{kernel.output}", here * height * vectors)
+            work.add(f"i8.finish.{FINISHED_LIKE[kernel.output]}", here * height * vectors)
             if grouped:
                 work.add("i8.groups", here * taps * height * vectors)
 

@@ -59,12 +59,21 @@ def counts(*kinds: type[Kernel]) -> Callable[[FunctionT], FunctionT]:
     return register
 
 
-def work_of(call: KernelCall) -> Work:
-    """The work of the thread that has the most of it."""
+def is_counted(kernel: Kernel) -> bool:
+    """Whether the work of a kernel is known."""
+    return type(kernel) in _registered()
+
+
+def _registered() -> dict[type[Kernel], WorkOf]:
     from fewbit.analysis.cost import depthwise, products, quantize_rows  # they register
 
     del depthwise, products, quantize_rows
-    count = _known.get(type(call.kernel))
+    return _known
+
+
+def work_of(call: KernelCall) -> Work:
+    """The work of the thread that has the most of it."""
+    count = _registered().get(type(call.kernel))
     if count is None:
         raise UnsupportedError(
             f"the cost of '{call.kernel.symbol}' is not known",

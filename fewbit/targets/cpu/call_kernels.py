@@ -25,6 +25,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
+from fewbit.analysis.cost.threads import useful_threads
+from fewbit.analysis.cost.work import is_counted
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
 from fewbit.dialects.mico.syntax import ints
@@ -43,6 +46,7 @@ from fewbit.program import Program
 from fewbit.targets.cpu.call_max_pool import MaxPoolSite
 from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall
 from fewbit.targets.cpu.call_site import shape_of, tensor_of
+from fewbit.targets.cpu.interface import MAX_THREADS
 from fewbit.targets.cpu.stored_results import StoringSite
 from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
 from fewbit.targets.cpu.unsigned import is_unsigned
@@ -133,6 +137,14 @@ class _Product(StoringSite[ProductT]):
     def ends(self) -> tuple[float | None, float | None]:
         return self.op.bounds
 
+    def limit_threads(self, stub: Stub, call: KernelCall) -> None:
+        """Leave threads out that would cost more than they give."""
+        if not is_counted(call.kernel):
+            return
+        useful = useful_threads(call, MAX_THREADS)
+        if useful < MAX_THREADS:
+            stub.most_threads = useful
+
     def bounds(self) -> str:
         low, high = self.op.bounds
         ends = (-inf if low is None else low, inf if high is None else high)
@@ -198,6 +210,8 @@ class _Matmul(_Product[kernel.MatmulOp]):
             f"{self.outputs(p)}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, "
             f"{f'i64 {groups}, ' if groups else ''}{self.bounds()}",
         )
+        if isinstance(m, int):
+            self.limit_threads(stub, KernelCall(product, MatrixSizes(m, n, k)))
         self.finish(stub)
 
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
@@ -277,6 +291,19 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
                 f"ptr {moved['x']}, ptr {moved['weight']}, {scales}ptr {moved['bias']}, "
                 f"ptr {moved['add']}, {self.outputs(p | moved)}, ptr {sizes}, {self.bounds()}",
             )
+        if all(isinstance(size, int) for size in (*x, *y)):
+            batch, height, width, channels = map(int, x)
+            image = ImageSizes(
+                *(batch, height, width, int(each_in), each_out, kh, kw),
+                stride=_pair(op.stride),
+                padding=(top, left),
+                dilation=_pair(op.dilation),
+                out=(int(y[1]), int(y[2])),
+                depthwise=depthwise,
+                x_stride=channels,
+                y_stride=outputs,
+            )
+            self.limit_threads(stub, KernelCall(product, image, calls=parts))
         self.finish(stub)
 
     def kernel(self, depthwise: bool) -> Any:
@@ -309,3 +336,8 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         stride, dilation = ints(op.stride)[place], ints(op.dilation)[place]
         reach = dilation * (shape_of(op.weight)[2 + place] - 1) + 1
         return self.windows(axis, reach, stride, sum(op.padding_pairs[place]))
+
+
+def _pair(given: Any) -> tuple[int, int]:
+    first, second = ints(given)
+    return first, second

@@ -79,6 +79,8 @@ class Stub:
         self.name = name
         self.parameters: list[str] = []
         self.lines: list[str] = []
+        self.most_threads: int | None = None
+        """Threads that share the work; others have none."""
         self.memrefs = [self._take(i, type) for i, type in enumerate(memory)]
 
     def _take(self, number: int, type: Attribute) -> Memref:
@@ -149,11 +151,27 @@ class Stub:
         self.lines.append(f"call void @{symbol}({arguments}, i64 %thread, i64 %threads)")
 
     def text(self) -> str:
-        parameters = ", ".join([*self.parameters, "i64 %thread", "i64 %threads"])
+        threads = "%threads" if self.most_threads is None else "%all_threads"
+        parameters = ", ".join([*self.parameters, "i64 %thread", f"i64 {threads}"])
         body = "\n".join(
-            line if line.endswith(":") else f"  {line}" for line in [*self.lines, "ret void"]
+            line if line.endswith(":") else f"  {line}"
+            for line in [*self._limited(), *self.lines, "ret void"]
         )
         return f"define void @{self.name}({parameters}) {{\n{body}\n}}"
+
+    def _limited(self) -> list[str]:
+        """Threads beyond `most_threads` return at once."""
+        if self.most_threads is None:
+            return []
+        return [
+            f"%few = icmp ult i64 %all_threads, {self.most_threads}",
+            f"%threads = select i1 %few, i64 %all_threads, i64 {self.most_threads}",
+            "%works = icmp ult i64 %thread, %threads",
+            "br i1 %works, label %work, label %idle",
+            "idle:",
+            "ret void",
+            "work:",
+        ]
 
 
 def _element(type: Attribute) -> str:

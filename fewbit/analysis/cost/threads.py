@@ -1,0 +1,25 @@
+"""How many threads a call is worth: waking more of them must give more than it costs.
+
+The answer is part of a compiled program, so it comes from the default coefficients and never from a
+calibration: a program is the same wherever it is compiled.
+"""
+
+from __future__ import annotations
+
+from fewbit.analysis.cost.calibration import Calibration
+from fewbit.analysis.cost.kernel_call import KernelCall
+
+ENOUGH = 1.02
+"""Times the least that threads may take, to be as good as more of them."""
+
+
+def useful_threads(call: KernelCall, most: int) -> int:
+    """The fewest threads that are about as fast as any number up to `most`."""
+    model = Calibration.default(call.kernel.isa)
+    counts = [count for count in _COUNTS if count < most] + [most]
+    seconds = [model.seconds(call.on(count)) for count in counts]
+    enough = ENOUGH * min(seconds)
+    return next(count for count, time in zip(counts, seconds, strict=True) if time <= enough)
+
+
+_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)

@@ -1,0 +1,32 @@
+"""Stubs: threads that a layer has no use for are left out, and results have the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import fewbit
+from fewbit.targets.compile import lower
+
+
+@pytest.mark.parametrize("recipe", ["w8a8", "w4a8"])
+def test_a_tiny_layer_runs_on_one_thread(recipe: str) -> None:
+    layers = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4))
+    x = torch.randn(3, 16)
+    program = fewbit.quantize(layers, recipe, example_inputs=(x,))
+    assert "select i1 %few, i64 %all_threads, i64 1" in lower(program, "llvm")
+    art = fewbit.compile(program, name="tiny")
+    alone = art.run(x.numpy(), threads=1)
+    for threads in (2, 5):
+        np.testing.assert_array_equal(art.run(x.numpy(), threads=threads), alone)
+
+
+def test_sizes_of_the_run_leave_all_threads() -> None:
+    layer = nn.Linear(16, 8)
+    shapes = {"input": {0: torch.export.Dim("n")}}
+    program = fewbit.quantize(
+        layer, "w8a8", example_inputs=(torch.randn(2, 16),), dynamic_shapes=shapes
+    )
+    assert "%all_threads" not in lower(program, "llvm")
