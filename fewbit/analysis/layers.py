@@ -83,12 +83,15 @@ def sqnr(expected: Value, given: Value) -> float:
     return 10 * log10(signal / noise) if signal > 0 else -inf
 
 
-def made_up_inputs(program: Program, seed: int = 0) -> list[Array]:
-    """Random inputs that fit the program's signature; integers are zero, so they index anything."""
+def made_up_inputs(program: Program, seed: int = 0, dynamic: int = DYNAMIC_SIZE) -> list[Array]:
+    """Random inputs that fit the program's signature; integers are zero, so they index anything.
+
+    Dynamic dimensions get the size `dynamic`.
+    """
     rng = np.random.default_rng(seed)
     made: list[Array] = []
     for parameter in program.signature.inputs:
-        shape = tuple(DYNAMIC_SIZE if size is None else size for size in parameter.shape or ())
+        shape = tuple(dynamic if size is None else size for size in parameter.shape or ())
         if parameter.dtype.kind in "iub":
             made.append(np.zeros(shape, parameter.dtype))
         else:

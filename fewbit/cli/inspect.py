@@ -45,6 +45,9 @@ def inspect(
     threads: Annotated[
         int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
     ] = 1,
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="With --cost: the size of dynamic dimensions.")
+    ] = 1,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
     from fewbit.analysis.layers import made_up_inputs, report_layers
@@ -66,7 +69,8 @@ def inspect(
         from fewbit.analysis.cost import layer_times, load_calibration
 
         calibration = load_calibration()
-        times = layer_times(quantized, inputs, threads=threads, calibration=calibration)
+        sized = made_up_inputs(program, dynamic=batch)
+        times = layer_times(quantized, sized, threads=threads, calibration=calibration)
         found["cost"] = layer_cost.plain_times(times, calibration, threads)
         if not as_json:
             layer_cost.print_times(times, calibration, threads, wide_console())

@@ -69,11 +69,11 @@ def layer_times(
     threads: int = 1,
     calibration: Calibration | None = None,
 ) -> list[LayerTime]:
-    """Each layer in the order in which it runs, for inputs of these sizes (made up, if not given).
+    """Each layer in the order in which it runs, for inputs of these sizes.
 
-    Without a calibration, the one of this machine is taken if there is one.
+    Without inputs, dynamic dimensions are 1. Without a calibration, the one of this machine is taken if there is one.
     """
-    given = made_up_inputs(program) if inputs is None else inputs
+    given = made_up_inputs(program, dynamic=1) if inputs is None else inputs
     layers = [
         Layer.of(op, output.shape)
         for _, (op, output) in observed_layers(program, given)
