@@ -71,7 +71,8 @@ def layer_times(
 ) -> list[LayerTime]:
     """Each layer in the order in which it runs, for inputs of these sizes.
 
-    Without inputs, dynamic dimensions are 1. Without a calibration, the one of this machine is taken if there is one.
+    Without inputs, dynamic dimensions are 1. Without a calibration, the one of this machine is
+    taken, if there is one.
     """
     given = made_up_inputs(program, dynamic=1) if inputs is None else inputs
     layers = [

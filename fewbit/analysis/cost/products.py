@@ -21,7 +21,7 @@ from fewbit.kernels.conv2d import ROOM as FLOAT_ROOM
 from fewbit.kernels.conv2d import TABLE as FLOAT_TABLE
 from fewbit.kernels.emit import MOST_DEPTH
 from fewbit.kernels.integer.conv2d import TABLE
-from fewbit.kernels.integer.few_bits import FEW_TILES, MOST_ROWS, ROOM, few_rows
+from fewbit.kernels.integer.few_bits import MOST_ROWS, ROOM, few_rows, few_tiles
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.gather import ROOM as GATHERED_ROOM
 from fewbit.kernels.integer.gather import is_gathered
@@ -206,7 +206,7 @@ def _integer_sweep(
     isa, bits = kernel.isa, kernel.bits
     grouped = isinstance(kernel, IntegerMatmul) and kernel.grouped
     fields, taken = Fields(isa, bits), field_operations(isa, bits)
-    in_registers = (bits < 8 or grouped) and rows <= few_rows(isa) * FEW_TILES
+    in_registers = (bits < 8 or grouped) and rows <= few_rows(isa) * few_tiles(isa, bits)
     whole_runs = taps * fields.runs(depth) * fields.run
     steps = whole_runs if in_registers else taps * _ceil(depth, isa.step)
     for vectors in set(own.panels):
@@ -214,6 +214,7 @@ def _integer_sweep(
         highest = few_rows(isa) if in_registers else min(TALLEST, isa.tile_rows(vectors))
         if bits < 8 and not in_registers:
             work.add("i8.apart", wide * whole_runs * vectors * max(1.0, taken))
+            work.add("i8.apart_loads", wide * whole_runs * vectors * bits / 8)
             parts = _ceil(steps * vectors * isa.lanes * isa.step, ROOM)
             work.add("i8.parts", wide * max(1, parts))
         for height, count in tiles(rows, highest):

@@ -22,8 +22,6 @@ from fewbit.kernels.tile import LINE
 
 ROOM = 32768
 """Bytes for weights that are taken apart: as much of the cache as rows and sums leave."""
-FEW_TILES = 2
-"""Tiles that may take the same weights apart, before it is better done beforehand."""
 MOST_ROWS = 128
 """Rows of a matrix that go over a panel at once: each time, it has to be taken apart."""
 SWEEP = (
@@ -36,6 +34,17 @@ SWEEP = (
 def few_rows(isa: Isa) -> int:
     """Rows of the highest tile that takes weights apart in registers."""
     return 4 if isa.step == 4 and isa.registers >= 32 else 2
+
+
+def few_tiles(isa: Isa, bits: int) -> int:
+    """Tiles that may take the same weights apart, before it is better done beforehand.
+
+    With `vnni`, measured: a plane is one instruction, which three tiles may repeat; to put planes
+    together is more, which is best done once.
+    """
+    if isa.dot != "vnni" or bits == 8:
+        return 2
+    return 3 if len(Fields(isa, bits).planes) == 1 else 1
 
 
 @cache
@@ -106,7 +115,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
         most = f.integer(ROOM) // (width * step) // fields.run * fields.run
         together = f.larger(most // steps, 1)
         deep = f.select(steps <= most, depth, most * step)
-        few = rows <= highest * FEW_TILES
+        few = rows <= highest * few_tiles(isa, bits)
         if grouped:
             few = few | (steps > most)
         with f.when(few), heights(f, rows, highest) as (_, row, height):
