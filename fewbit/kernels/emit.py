@@ -323,6 +323,11 @@ class Function:
             value = self.select(beyond, bound, value)
         return value
 
+    def at_most(self, value: Value, high: Value) -> Value:
+        """The smaller of two vectors."""
+        beyond = self.set(f"<{self.isa.lanes} x i1>", f"fcmp olt {self.vector} {high}, {value}")
+        return self.select(beyond, high, value)
+
     def transpose(self, rows: Sequence[Value]) -> list[Value]:
         """As many vectors as each has lanes, rows to columns: halves are interleaved, again and
         again, until each lane has come home.

@@ -119,8 +119,9 @@ class Rounding:
     def load(f: Function, steps: Value) -> Rounding:
         return Rounding(*(f.broadcast(f.load("float", steps, i)) for i in range(5)))
 
-    def quotient(self, f: Function, x: Value) -> Value:
-        bounded = f.clamp(x, self.low, self.high)
+    def quotient(self, f: Function, x: Value, positive: bool = False) -> Value:
+        """x / step, within bounds; if it is `positive`, the lower bound is left to what follows."""
+        bounded = f.at_most(x, self.high) if positive else f.clamp(x, self.low, self.high)
         if f.isa.fma:
             return f.multiply_add(bounded, self.inverse, bounded * self.rest)
         return f.set(f.vector, f"fdiv {f.vector} {bounded}, {self.step}")
@@ -130,10 +131,15 @@ class Rounding:
         moved = self.quotient(f, x) + f.broadcast(f.number(TO_INTEGER))
         return f.convert("trunc", f.bits(moved, f"<{f.isa.lanes} x i32>"), "i8")
 
-    def store(self, f: Function, x: list[Value], to: Value, mask: Value | None) -> None:
-        """Vectors of floats that follow each other; one, where there is a mask."""
+    def store(
+        self, f: Function, x: list[Value], to: Value, mask: Value | None, positive: bool = False
+    ) -> None:
+        """Vectors of floats that follow each other; one, where there is a mask.
+
+        Bytes are `positive` if the lower bound is 0.
+        """
         if mask is None and packs(f.isa):
-            packed = _packed(f, [self.quotient(f, each) for each in x])
+            packed = _packed(f, [self.quotient(f, each, positive) for each in x], positive)
             numbers = f"<{_PACKED} x i1>"
             first = ", ".join(f"i1 {int(i < len(x) * f.isa.lanes)}" for i in range(_PACKED))
             f.store_part(packed, to, Value(f, numbers, f"<{first}>") if len(x) < 4 else None)
@@ -150,14 +156,18 @@ def packs(isa: Isa) -> bool:
 _PACKED = 64
 
 
-def _packed(f: Function, x: list[Value]) -> Value:
-    """Four vectors as bytes: in each quarter of a register, first four numbers of each of them."""
+def _packed(f: Function, x: list[Value], positive: bool) -> Value:
+    """Four vectors as bytes: in each quarter of a register, first four numbers of each of them.
+
+    The last packing makes bytes of words, signed ones or unsigned ones: then it bounds by 0.
+    """
     none, all_, by_mode = f.zero("<16 x i32>"), Value(f, "i16", "-1"), Value(f, "i32", "4")
     call = f.processor_call
     whole = [call("x86.avx512.mask.cvtps2dq.512", none.type, v, none, all_, by_mode) for v in x]
     whole += [none] * (4 - len(whole))
     pairs = [call("x86.avx512.packssdw.512", "<32 x i16>", *whole[i : i + 2]) for i in (0, 2)]
-    mixed = f.bits(call("x86.avx512.packsswb.512", "<64 x i8>", *pairs), none.type)
+    last = "packuswb" if positive else "packsswb"
+    mixed = f.bits(call(f"x86.avx512.{last}.512", "<64 x i8>", *pairs), none.type)
     order = ", ".join(f"i32 {4 * (i % 4) + i // 4}" for i in range(16))
     sorted_ = f"shufflevector {none.type} {mixed}, {none.type} poison, {none.type} <{order}>"
     return f.bits(f.set(none.type, sorted_), "<64 x i8>")

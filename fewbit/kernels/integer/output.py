@@ -124,7 +124,14 @@ def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = Tr
         offset = f.broadcast(f.load("i32", offsets, row))
         return [total + offset for total in found]
 
-    def down(first: Value, vectors: int, mask: Value | None, adds: bool, floats: bool) -> None:
+    def down(
+        first: Value,
+        vectors: int,
+        mask: Value | None,
+        adds: bool,
+        floats: bool,
+        positive: bool = False,
+    ) -> None:
         scale = None if grouped else w_scale
         at = [first + v * lanes for v in range(vectors)]
         common = [Columns.load(f, output, scale, bias, c, mask, low, high) for c in at]
@@ -145,14 +152,17 @@ def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = Tr
                 if floats:
                     f.store_part(c.bounded(f, total), f.at(y, place), mask)
             if rounding is not None:
-                rounding.store(f, totals, f.at(to[1], places[0], "i8"), mask)
+                rounding.store(f, totals, f.at(to[1], places[0], "i8"), mask, positive)
 
     def across(adds: bool = False, floats: bool = True) -> None:
         whole = columns // lanes * lanes
         if rounding is not None and packs(isa):
+            bounded = f.set("i1", f"fcmp oeq float {f.load('float', to[2], 3)}, 0.0")
             for vectors in range(1, isa.tile_vectors + 1):
                 with f.when(whole.equals(vectors * lanes)):
-                    down(f.integer(0), vectors, None, adds, floats)
+                    for positive in (False, True):
+                        with f.when(bounded if positive else bounded.equals(0)):
+                            down(f.integer(0), vectors, None, adds, floats, positive)
         else:
             with f.loop(0, whole, lanes) as loop:
                 down(loop.index, 1, None, adds, floats)
@@ -176,14 +186,22 @@ def _is_given(pointer: Value, yes: bool) -> Value:
 
 @cache
 def spread_scales(isa: Isa) -> Function:
-    """The scale of each row from `row` on, of which each serves `together` of them."""
+    """The scale of each row from `row` on, of which each serves `together` of them.
+
+    There is room for whole vectors of scales.
+    """
     f = Function(
         isa,
         "fewbit_spread_scales",
         "ptr x_scale, i64 together, i64 row, i64 rows, ptr scales",
     )
     x_scale, together, row, rows, scales = f.parameters
-    with f.loop(0, rows, carried=[row // together, row % together]) as loop:
+    number, place = row // together, row % together
+    alike = place + rows <= together
+    one = f.broadcast(f.load("float", x_scale, number))
+    with f.loop(0, f.select(alike, rows, 0), isa.lanes) as loop:
+        f.store(one, f.at(scales, loop.index))
+    with f.loop(0, f.select(alike, 0, rows), carried=[number, place]) as loop:
         number, place = loop.carried
         f.store(f.load("float", x_scale, number), scales, loop.index)
         ends = (place + 1).equals(together)

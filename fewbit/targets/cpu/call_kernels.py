@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 from xdsl.dialects import arith, tensor
@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
@@ -62,7 +62,7 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
         # Found out before any op is replaced.
         unsigned = {op for op in ops if isinstance(op, kernel.ProductOp) and is_unsigned(op.x)}
         for op in ops:
-            if isinstance(op, kernel.MatmulOp):
+            if isinstance(op, kernel.MatmulOp) or _is_pointwise(op):
                 _Matmul(program, op, calls, op in unsigned).run()
             elif isinstance(op, kernel.Conv2dOp):
                 _Conv2d(program, op, calls, op in unsigned).run()
@@ -71,6 +71,14 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
             elif isinstance(op, kernel.Pool2dOp):
                 MaxPoolSite(program, op, calls).run()
     return calls
+
+
+def _is_pointwise(op: Operation) -> TypeGuard[kernel.Conv2dOp]:
+    """Whether a convolution of integers multiplies each pixel for itself, all of them in a row."""
+    if not isinstance(op, kernel.Conv2dOp) or op.is_float or op.groups.value.data != 1:
+        return False
+    size = shape_of(op.weight)[2:]
+    return size == ints(op.stride) == (1, 1) and not any(ints(op.padding))
 
 
 ProductT = TypeVar("ProductT", bound=kernel.ProductOp)
@@ -188,10 +196,12 @@ class _Product(StoringSite[ProductT]):
         return f"{cast(GetConstantOp, read).symbol.root_reference.data}.{kind}"
 
 
-class _Matmul(_Product[kernel.MatmulOp]):
+class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
+    """A product of rows, which the pixels of an image are too."""
+
     def run(self) -> None:
-        n, k = shape_of(self.op.weight)
-        groups = self.op.scale_groups
+        n, k = shape_of(self.op.weight)[:2]
+        groups = self.groups
         if not self.is_callable() or (groups and not takes_groups(self.isa, k, groups)):
             return
         product = self.calls.use(self.kernel())
@@ -214,24 +224,29 @@ class _Matmul(_Product[kernel.MatmulOp]):
             self.limit_threads(stub, KernelCall(product, MatrixSizes(m, n, k)))
         self.finish(stub)
 
+    @property
+    def groups(self) -> int | None:
+        """Groups of the weight that have scales of their own."""
+        return self.op.scale_groups if isinstance(self.op, kernel.MatmulOp) else None
+
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
             return Matmul(self.isa)
-        if self.op.scale_groups is not None:
+        if self.groups is not None:
             return IntegerMatmul(self.isa, self.output, self.widths[1], grouped=True)
         if self.unsigned:
             return IntegerMatmul(self.isa, self.output, unsigned=True)
         return integer_matmul(self.isa, self.output, *self.widths, shape_of(self.op.weight)[1])
 
     def pack(self, weight: Array) -> Array:
-        product, groups = self.kernel(), self.op.scale_groups
-        if isinstance(product, IntegerMatmul) and groups:
-            return product.pack(weight, groups)
-        return product.pack(weight)
+        product, rows = self.kernel(), weight.reshape(weight.shape[:2])
+        if isinstance(product, IntegerMatmul) and self.groups:
+            return product.pack(rows, self.groups)
+        return product.pack(rows)
 
     def scale_of_each(self, scale: SSAValue) -> SSAValue:
         product = self.kernel()
-        if self.op.scale_groups is None or not isinstance(product, IntegerMatmul):
+        if self.groups is None or not isinstance(product, IntegerMatmul):
             return super().scale_of_each(scale)
         packed = product.pack_scale(cast(Array, self.constant(scale)))
         return self.kept("weight_scale", np.ravel(packed), f32)

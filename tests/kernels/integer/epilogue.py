@@ -103,7 +103,7 @@ class Epilogue:
             )
         self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and scaled else None
         widest = (-128.0, 127.0) if want.output == "i8" else (-INF, INF)
-        self.bounds = (-7.0, 6.0) if want.clamped else widest
+        self.bounds = (float(rng.choice([-7.0, 0.0])), 6.0) if want.clamped else widest
         found = Steps.of(STEP, Width.of(8), *self.bounds)
         assert found is not None
         self.steps = guarded(found.numbers())
