@@ -1,4 +1,6 @@
-"""How many threads a call is worth: waking more of them must give more than it costs.
+"""How many threads a call is worth, or a program: more of them must give more than they cost.
+
+Threads of a program start and end with a run of it, which is worth it for some work only.
 
 The answer is part of a compiled program, so it comes from the default coefficients and never from a
 calibration: a program is the same wherever it is compiled.
@@ -11,6 +13,10 @@ from fewbit.analysis.cost.kernel_call import KernelCall
 
 ENOUGH = 1.02
 """Times the least that threads may take, to be as good as more of them."""
+WORTH_STARTING = 50e-6
+"""Seconds of work on one thread for each that is started."""
+BYTES_A_SECOND = 5e9
+"""That a loop passes over, about."""
 
 
 def useful_threads(call: KernelCall, most: int) -> int:

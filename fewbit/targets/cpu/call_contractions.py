@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 from typing import cast
 
 from xdsl.dialects import arith, tensor
@@ -32,6 +32,8 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
+from fewbit.analysis.cost.calibration import Calibration
+from fewbit.analysis.cost.kernel_call import KernelCall, MatrixSizes
 from fewbit.kernels import IntegerMatmul, IntegerPackB, Matmul, PackB
 from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, shape_of, tensor_of
@@ -241,6 +243,14 @@ class _Call(CallSite[Operation]):
         c_stride: Size = out.strides[found.out.index(found.row)] if found.row is not None else 0
         rows: Size = sizes[found.row] if found.row is not None else 1
         depth = lhs.sizes[-1]
+        known = {loop: size if isinstance(size, int) else 1 for loop, size in sizes.items()}
+        matrices = MatrixSizes(
+            known[found.row] if found.row is not None else 1,
+            known[found.column],
+            depth if isinstance(depth, int) else 1,
+        )
+        call = KernelCall(product, matrices, calls=prod(known[loop] for loop in found.outer))
+        self.calls.seconds += Calibration.default(self.isa).seconds(call)
         with ExitStack() as loops:
             place = {loop: loops.enter_context(stub.loop(sizes[loop])) for loop in found.outer}
             a, c = _moved(stub, lhs, found.lhs, place), _moved(stub, out, found.out, place)

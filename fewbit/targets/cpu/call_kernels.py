@@ -9,8 +9,8 @@ kernel computes is left to `lower-kernel`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf
+from collections.abc import Callable, Sequence
+from math import inf, prod
 from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.analysis.cost.calibration import Calibration
 from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
 from fewbit.analysis.cost.threads import useful_threads
 from fewbit.analysis.cost.work import is_counted
@@ -145,9 +146,12 @@ class _Product(StoringSite[ProductT]):
     def ends(self) -> tuple[float | None, float | None]:
         return self.op.bounds
 
-    def limit_threads(self, stub: Stub, call: KernelCall) -> None:
-        """Leave threads out that would cost more than they give."""
+    def estimate(self, stub: Stub, call: KernelCall, sizes: Sequence[Size]) -> None:
+        """Add the call's time to the program's, and leave threads out that it has no use for."""
         if not is_counted(call.kernel):
+            return
+        self.calls.seconds += Calibration.default(self.isa).seconds(call)
+        if any(isinstance(size, str) for size in sizes):
             return
         useful = useful_threads(call, MAX_THREADS)
         if useful < MAX_THREADS:
@@ -220,8 +224,8 @@ class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
             f"{self.outputs(p)}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, "
             f"{f'i64 {groups}, ' if groups else ''}{self.bounds()}",
         )
-        if isinstance(m, int):
-            self.limit_threads(stub, KernelCall(product, MatrixSizes(m, n, k)))
+        rows = prod(_known(sizes[:-1]))
+        self.estimate(stub, KernelCall(product, MatrixSizes(rows, n, k)), sizes)
         self.finish(stub)
 
     @property
@@ -306,19 +310,19 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
                 f"ptr {moved['x']}, ptr {moved['weight']}, {scales}ptr {moved['bias']}, "
                 f"ptr {moved['add']}, {self.outputs(p | moved)}, ptr {sizes}, {self.bounds()}",
             )
-        if all(isinstance(size, int) for size in (*x, *y)):
-            batch, height, width, channels = map(int, x)
-            image = ImageSizes(
-                *(batch, height, width, int(each_in), each_out, kh, kw),
-                stride=_pair(op.stride),
-                padding=(top, left),
-                dilation=_pair(op.dilation),
-                out=(int(y[1]), int(y[2])),
-                depthwise=depthwise,
-                x_stride=channels,
-                y_stride=outputs,
-            )
-            self.limit_threads(stub, KernelCall(product, image, calls=parts))
+        batch, height, width, channels = _known(x)
+        _, out_height, out_width, _ = _known(y)
+        image = ImageSizes(
+            *(batch, height, width, channels if depthwise else inputs, each_out, kh, kw),
+            stride=_pair(op.stride),
+            padding=(top, left),
+            dilation=_pair(op.dilation),
+            out=(out_height, out_width),
+            depthwise=depthwise,
+            x_stride=channels,
+            y_stride=outputs,
+        )
+        self.estimate(stub, KernelCall(product, image, calls=parts), (*x, *y))
         self.finish(stub)
 
     def kernel(self, depthwise: bool) -> Any:
@@ -351,6 +355,11 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         stride, dilation = ints(op.stride)[place], ints(op.dilation)[place]
         reach = dilation * (shape_of(op.weight)[2 + place] - 1) + 1
         return self.windows(axis, reach, stride, sum(op.padding_pairs[place]))
+
+
+def _known(sizes: Sequence[Size]) -> list[int]:
+    """Sizes, with 1 for what only a run knows."""
+    return [size if isinstance(size, int) else 1 for size in sizes]
 
 
 def _pair(given: Any) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 
+from fewbit.analysis.cost.threads import BYTES_A_SECOND, WORTH_STARTING
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.interpreter.signature import choose_function
 from fewbit.ir.bindings import mlir_context, run_upstream, to_llvm_ir, to_mlir
@@ -269,7 +270,9 @@ class Compilation:
         loops = {each.name for each in self.outlined}
         distinct = {each.name for each in self.outlined if not each.overlaps}
         text = mark_functions(_translate(self.module), loops, distinct, 32 * self.isa.lanes)
-        public = interface_ir(self.interface, ENTRY, self.weights.nbytes)
+        # Loops are not counted one by one: most of them pass over what comes in and goes out.
+        work = self.calls.seconds + self.interface.least_bytes / BYTES_A_SECOND
+        public = interface_ir(self.interface, ENTRY, self.weights.nbytes, work / WORTH_STARTING)
         self.llvm_texts = [text, public, *self.calls.texts()]
         if self.profile:
             self.llvm_texts.append(profile_ir(self.interface.name, self.rows, self.isa))

@@ -18,6 +18,7 @@ from math import prod
 
 from fewbit.errors import UnsupportedError
 from fewbit.signature import Signature, TensorSpec
+from fewbit.targets.cpu.stubs import literal
 from fewbit.targets.cpu.threads import threads_ir
 
 MAX_THREADS = 64
@@ -80,6 +81,12 @@ class Interface:
     outputs: tuple[Port, ...]
     profile: bool = False
     """Whether the library counts where its time goes."""
+
+    @property
+    def least_bytes(self) -> int:
+        """Of inputs and outputs, where all dimensions that only a run knows are 1."""
+        ports = (*self.inputs, *self.outputs)
+        return sum(port.bytes * prod(size or 1 for size in port.shape) for port in ports)
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -163,15 +170,20 @@ class _Code:
         self.label(f"next{self.count}")
 
 
-def interface_ir(interface: Interface, entry: str, weights_bytes: int) -> str:
-    """LLVM IR of the public functions, given those that MLIR compiled."""
+def interface_ir(
+    interface: Interface, entry: str, weights_bytes: int, worth_starting: float
+) -> str:
+    """LLVM IR of the public functions, given those that MLIR compiled.
+
+    So many threads are worth starting beside the caller's, where all dimensions are 1.
+    """
     parts = [
         _types(interface),
         _declarations(interface, entry),
         _arena_bytes(interface, entry, weights_bytes),
         _shapes(interface, entry),
         _part(interface, entry, weights_bytes),
-        _run(interface),
+        _run(interface, worth_starting),
         threads_ir(MAX_THREADS, error_number("START")),
     ]
     return "\n".join(parts)
@@ -356,7 +368,7 @@ def _part(interface: Interface, entry: str, nbytes: int) -> str:
     return "\n".join(code.lines)
 
 
-def _run(interface: Interface) -> str:
+def _run(interface: Interface, worth_starting: float) -> str:
     code = _Code()
     code.lines.append(
         f"define i32 @{interface.name}_run(ptr %inputs, ptr %outputs, ptr %arena, i32 %threads) {{"
@@ -379,11 +391,27 @@ def _run(interface: Interface) -> str:
     code.label("unfit")
     code.do(f"ret i32 {status}")
     code.label("fit")
-    code.do("%count = zext i32 %threads to i64")
-    code.do("%started = call i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 %count)")
+    count = _worthwhile(code, interface, worth_starting)
+    code.do(f"%started = call i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 {count})")
     code.do("ret i32 %started")
     code.lines.append("}")
     return "\n".join(code.lines)
+
+
+def _worthwhile(code: _Code, interface: Interface, worth_starting: float) -> str:
+    """How many of `%threads` have enough to do, if work grows with the first dynamic input."""
+    sized = (fields for _, _, fields in _fields(interface.inputs) if fields)
+    more = literal(worth_starting)
+    for field in next(sized, ()):
+        size = code(f"uitofp i64 {_field(code, 'inputs', '%inputs', field, 'i64')} to double")
+        more = code(f"fmul double {more}, {size}")
+    most = literal(MAX_THREADS - 1)
+    is_more = code(f"fcmp ogt double {more}, {most}")
+    bounded = code(f"select i1 {is_more}, double {most}, double {more}")
+    useful = code(f"add i32 {code(f'fptoui double {bounded} to i32')}, 1")
+    enough = code(f"icmp ult i32 {useful}, %threads")
+    chosen = code(f"select i1 {enough}, i32 {useful}, i32 %threads")
+    return code(f"zext i32 {chosen} to i64")
 
 
 def _check_alignment(code: _Code, pointer: str, alignment: int) -> None:

@@ -35,6 +35,8 @@ class KernelCalls:
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     stubs: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])
+    seconds: float = 0.0
+    """What the calls take on one thread, about; sizes that only a run knows count as 1."""
 
     def use(self, wanted: KernelT) -> KernelT:
         """The kernel, which the program then has."""

@@ -1,18 +1,31 @@
-"""Names and types of the C interface."""
+# pyright: basic
+"""Names and types of the C interface, and what it makes of a number of threads."""
 
 from __future__ import annotations
 
+import ctypes
 import keyword
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llvmlite import binding
 
 from fewbit.errors import UnsupportedError
+from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.signature import Signature, TensorSpec
-from fewbit.targets.cpu.interface import ERRORS, c_name, error_number, interface_of
+from fewbit.targets.cpu.interface import (
+    ERRORS,
+    Interface,
+    c_name,
+    error_number,
+    interface_ir,
+    interface_of,
+)
+from fewbit.targets.cpu.objects import parse_ir, target_machine
 
 
 def spec(name: str, *shape: int | None, element: str = "f32") -> TensorSpec:
@@ -90,3 +103,42 @@ def test_name_of_the_entry_may_be_that_of_the_library() -> None:
             f"func.func @{inner}(%x: tensor<3xf32>) -> tensor<3xf32> {{ func.return %x : tensor<3xf32> }}"
         )
         assert np.array_equal(fewbit.compile(program, name=outer)(x), x)
+
+
+@pytest.mark.parametrize(
+    ("worth", "asked", "used"), [(0.4, 8, 1), (1.0, 8, 2), (3.9, 2, 2), (1e9, 64, 64)]
+)
+def test_threads_that_are_worth_starting(worth: float, asked: int, used: int) -> None:
+    interface = interface_of(Signature("main", (spec("x", 2),), (spec("y", 2),)), "net")
+    assert _used(interface, worth, asked) == used
+
+
+def test_work_grows_with_dimensions() -> None:
+    interface = interface_of(Signature("main", (spec("x", None, 2),), (spec("y", 2),)), "net")
+    assert [_used(interface, 0.25, 8, rows) for rows in (1, 4, 12, 10**9)] == [1, 2, 4, 8]
+
+
+def _used(interface: Interface, worth: float, asked: int, *dims: int) -> int:
+    """Threads that a run starts when it is asked for so many."""
+    text = interface_ir(interface, "entry", 0, worth)
+    types = re.findall(r"^%\w+ = type .*$", text, re.MULTILINE)
+    (run,) = re.findall(r"^define i32 @net_run\(.*?^}", text, re.MULTILINE | re.DOTALL)
+    stand_ins = """
+define i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 %threads) {
+  %count = trunc i64 %threads to i32
+  ret i32 %count
+}
+define i32 @net_shapes(ptr %inputs, ptr %outputs) {
+  ret i32 0
+}"""
+    engine = binding.create_mcjit_compiler(
+        parse_ir("\n".join([*types, run, stand_ins])), target_machine(Isa.host())
+    )
+    engine.finalize_object()
+    call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, ctypes.c_int)(
+        engine.get_function_address("net_run")
+    )
+    memory = np.zeros(256, np.uint8)
+    at = memory.ctypes.data + -memory.ctypes.data % 64
+    inputs, outputs = np.array([at, *dims], np.uint64), np.array([at], np.uint64)
+    return call(inputs.ctypes.data, outputs.ctypes.data, at, asked)

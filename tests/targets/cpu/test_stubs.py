@@ -11,6 +11,11 @@ import fewbit
 from fewbit.targets.compile import lower
 
 
+@pytest.fixture(autouse=True)
+def all_threads() -> None:
+    """Here, threads are left out where they are not worth it, as always."""
+
+
 @pytest.mark.parametrize("recipe", ["w8a8", "w4a8"])
 def test_a_tiny_layer_runs_on_one_thread(recipe: str) -> None:
     layers = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4))

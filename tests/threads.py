@@ -1,0 +1,22 @@
+"""Programs of tests are small: they would run on one thread, whatever they are asked for.
+
+Tests of threads ask for `all_threads`, with which every program and every call uses all of them.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fewbit.analysis.cost.kernel_call import KernelCall
+from fewbit.targets.cpu import call_kernels, compilation
+
+
+@pytest.fixture(autouse=True)
+def all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile as if threads cost nothing."""
+
+    def most_of(call: KernelCall, most: int) -> int:
+        return most
+
+    monkeypatch.setattr(call_kernels, "useful_threads", most_of)
+    monkeypatch.setattr(compilation, "WORTH_STARTING", 1e-30)
