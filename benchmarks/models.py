@@ -18,7 +18,7 @@ from statistics import geometric_mean
 from fewbit.bench.contest import check_threads
 from fewbit.bench.peers import AVAILABLE, OURS, parse_peers
 from fewbit.bench.report import Plan, Report, ToolTime, measure
-from fewbit.bench.subject import find_subject
+from fewbit.bench.subject import OUR_SAMPLES, find_subject
 from fewbit.cli.calibration import CalibrationOptions
 
 LARGE = (1, 3, 224, 224)
@@ -59,7 +59,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", nargs="*", choices=[*MODELS, []])
-    parser.add_argument("--recipe", "-r", default="w8a8")
+    parser.add_argument("--recipe", "-r", default="w8a8-static")
     parser.add_argument("--threads", default="1")
     parser.add_argument("--against", default=AVAILABLE)
     parser.add_argument("--seconds", type=float, default=4.0)
@@ -70,7 +70,9 @@ def _options() -> argparse.Namespace:
 def _measure(name: str, plan: Plan) -> Report:
     shape = MODELS[name]
     subject = find_subject(f"zoo:{name}", None if shape is None else [shape])
-    program = CalibrationOptions().quantize(subject.program, plan.recipe)
+    program = CalibrationOptions().quantize(
+        subject.program, plan.recipe, subject.random_samples(OUR_SAMPLES)
+    )
     return measure(subject, program, plan)
 
 

@@ -18,6 +18,8 @@ from fewbit.program import Program
 
 SAMPLES = 16
 """How many random inputs other tools calibrate with, where no data is given."""
+OUR_SAMPLES = 2
+"""With how many fewbit does: its interpreter is slow, and times do not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,9 @@ class Subject:
         with torch.inference_mode():
             return list(arrays_of(self.module(*map(torch.from_numpy, self.inputs))))
 
-    def random_samples(self) -> list[list[Array]]:
+    def random_samples(self, count: int = SAMPLES) -> list[list[Array]]:
         rng = np.random.default_rng(1)
-        return [[_like(array, rng) for array in self.inputs] for _ in range(SAMPLES)]
+        return [[_like(array, rng) for array in self.inputs] for _ in range(count)]
 
 
 def find_subject(

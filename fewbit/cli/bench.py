@@ -80,7 +80,7 @@ def bench(
     peers = parse_peers(against or DEFAULT_PEERS, recipe is not None)
 
     from fewbit.bench.report import Plan, measure
-    from fewbit.bench.subject import find_subject
+    from fewbit.bench.subject import OUR_SAMPLES, find_subject
     from fewbit.progress import progress
 
     with progress(f"Importing {model}"):
@@ -93,7 +93,7 @@ def bench(
             )
         peers = []
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
-    program = options.quantize(subject.program, recipe)
+    program = options.quantize(subject.program, recipe, subject.random_samples(OUR_SAMPLES))
     if program.recipe is not None:
         refuse_missing(peers, True)
     plan = Plan(program.recipe, target, tuple(peers), counts, seconds, layers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,16 @@ class CalibrationOptions:
     samples: int | None = None
     keep_batch_norm: bool = False
 
-    def quantize(self, program: Program, recipe: str | None) -> Program:
+    def quantize(
+        self,
+        program: Program,
+        recipe: str | None,
+        otherwise: Sequence[Sequence[Array]] | None = None,
+    ) -> Program:
         """The program quantized by the recipe; as it is without one.
 
-        Batch norms become part of layers first: what is deployed has none.
+        Batch norms become part of layers first: what is deployed has none. Where no data is given,
+        static scales are those of the inputs `otherwise`.
         """
         from fewbit.quant.quantize import quantize
         from fewbit.transforms.fold_batch_norm import fold_batch_norm
@@ -38,7 +45,7 @@ class CalibrationOptions:
             return program
         if not self.keep_batch_norm:
             program = fold_batch_norm(program)
-        return quantize(program, recipe, self._calibration(program, recipe))
+        return quantize(program, recipe, self._calibration(program, recipe, otherwise))
 
     def _check(self, recipe: str | None) -> None:
         if recipe is None and self.data:
@@ -49,7 +56,9 @@ class CalibrationOptions:
             option = "--samples" if self.method is None else "--calibration-method"
             raise UsageError(f"{option} needs data", hint="add --calibrate DATA")
 
-    def _calibration(self, program: Program, recipe: str) -> Calibration | None:
+    def _calibration(
+        self, program: Program, recipe: str, otherwise: Sequence[Sequence[Array]] | None
+    ) -> Calibration | None:
         from fewbit.quant.program_calibration import calibrate_program
         from fewbit.quant.quantize import schemes_of
         from fewbit.quant.sample_data import NAMED
@@ -63,7 +72,7 @@ class CalibrationOptions:
             )
         if not static:
             return None
-        if not self.data:
+        if not self.data and otherwise is None:
             raise UsageError(
                 f"the recipe asks for static scales ('{static[0]}': {schemes[static[0]]}), which "
                 "come from data",
@@ -71,7 +80,8 @@ class CalibrationOptions:
                 + " or ".join(NAMED),
             )
         method = (self.method or CalibrationMethod.MINMAX).value
-        return calibrate_program(program, self.inputs(program), recipe, method)
+        given = self.inputs(program) if self.data else otherwise
+        return calibrate_program(program, given or (), recipe, method)
 
     def inputs(self, program: Program) -> list[list[Array]]:
         """The data as inputs of the program."""

@@ -92,6 +92,14 @@ def test_a_program_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "PyTorch models" in capsys.readouterr().err
 
 
+def test_static_scales_without_data_are_those_of_random_inputs(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    options = ["-r", "w8a8-static", "--against", "none", "--seconds", "0.1", "--json", path]
+    assert ran("zoo:lenet", *options, "--no-layers") == 0
+    (times,) = json.loads(path.read_text())["times"]
+    assert times["tools"][0]["sqnr_db"] > 20
+
+
 def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "net.mlir").write_text(TEXT)
     assert ran(tmp_path / "net.mlir", "--seconds", 0.05) == 0
