@@ -150,7 +150,7 @@ class Rounding:
 
 def packs(isa: Isa) -> bool:
     """Whether up to four vectors of floats become one vector of bytes at once."""
-    return isa.dot == "vnni"
+    return isa.dot == "vnni" and isa.vector_bits == 512
 
 
 _PACKED = 64

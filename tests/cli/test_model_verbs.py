@@ -108,7 +108,8 @@ def test_stages_are_dumped(factory: Path, tmp_path: Path) -> None:
     lowered = out.read_text()
     verify(parse_module(lowered))
     assert "mico.bitlinear" not in lowered
-    assert "linalg.generic" in lowered
+    assert "kernel.matmul" not in lowered
+    assert "func.call @kernel." in lowered
 
 
 def test_quantized_program_is_saved(factory: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def has_columns(s: ImageSizes, isa: Isa) -> bool:
     """Whether a convolution has columns, as `columns_fit` decides."""
     plain = s.kh == s.kw == SIDE and s.dilation[1] == 1 and s.stride[1] <= max(STRIDES)
     taken = -(-s.c // WIDTH) * WIDTH
-    return plain and isa.dot == "vnni" and taken * 7 <= s.c * 10
+    return plain and isa.dot == "vnni" and isa.vector_bits == 512 and taken * 7 <= s.c * 10
 
 
 def _columns(work: Work, s: ImageSizes, call: KernelCall, output: str) -> None:

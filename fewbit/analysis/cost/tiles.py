@@ -86,14 +86,19 @@ class Dot:
     latency: float
 
 
-DOTS = {"vnni": Dot(1, 0, 0, 5), "madd": Dot(2, 1, 1, 6), "plain": Dot(2, 1, 1, 11)}
+DOTS = {
+    "vnni": Dot(1, 0, 0, 5),
+    "sdot": Dot(1, 0, 0, 4),
+    "madd": Dot(2, 1, 1, 6),
+    "plain": Dot(2, 1, 1, 11),
+}
 
 
 def integer_step(
     isa: Isa, rows: int, vectors: int, fields: float = 0.0, chains: int = 1, asks: bool = False
 ) -> float:
     """Cycles of a step of integers, with `fields` operations a vector to take weights apart."""
-    dot = DOTS.get(isa.dot, DOTS["plain"])
+    dot = DOTS[isa.dot]
     operations = rows * vectors * dot.each + rows * dot.row + vectors * (dot.vector + fields)
     loads = _loads(rows, vectors, asks)
     return max(operations / UNITS, loads / UNITS, dot.latency / chains)
