@@ -3,10 +3,11 @@
 Between a layer and a call of a kernel there is one decision that no target is free of: the layout.
 These ops have made it. They are pure ops on tensors, so layout can be moved about and what follows
 can be fused into them; weights keep their plain shape, because how they are packed depends on the
-instruction set. A product is one of floats or of integers. Sums of integers are exact, and bare
-i32 unless both scales are given; with them the result is float, and a kernel does before it stores
-what it does for floats: bias, a tensor that is added, bounds. With a `step`, it gives the result in
-whole steps too; a result that nothing reads is not stored.
+instruction set. A product is one of floats or of integers. Sums of integers are exact, and i32,
+with a bias in i32, unless there is more. With both scales the result is float, and a kernel does
+before it stores what it does for floats: bias, a tensor that is added, bounds. With a `step`, it
+gives the result in whole steps too; a result that nothing reads is not stored. With a `multiplier`
+in place of scales, sums are given as the integers of the next layer too, and never as floats.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Dialect, OpResult
+from xdsl.ir import Attribute, Dialect, OpResult, SSAValue
 from xdsl.irdl import (
     AttrConstraint,
     AttrSizedOperandSegments,
@@ -86,18 +87,20 @@ Sum = TensorType.constr(base(Float32Type) | _I32)
 class ProductOp(LayerOp):
     """What the products share.
 
-    Of floats, clamp(Σ x · w + bias + add, minimum, maximum); of integers, the sums in i32, or with
-    scales clamp(Σ x · w · x_scale · weight_scale + bias + add, minimum, maximum) in f32.
+    Of floats, clamp(Σ x · w + bias + add, minimum, maximum); of integers, Σ x · w + bias in i32, or
+    with scales clamp(Σ x · w · x_scale · weight_scale + bias + add, minimum, maximum) in f32, or
+    with a multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum).
     """
 
-    CLAUSES: ClassVar[tuple[str, ...]] = ("x_scale", "weight_scale", "bias", "add")
+    CLAUSES: ClassVar[tuple[str, ...]] = ("x_scale", "weight_scale", "bias", "add", "multiplier")
 
     x = operand_def(Factor)
     weight = operand_def(Factor)
     x_scale = opt_operand_def(Scale)
     weight_scale = opt_operand_def(Scale)
-    bias = opt_operand_def(Float)
+    bias = opt_operand_def(Sum)
     add = opt_operand_def(Float)
+    multiplier = opt_operand_def(Scale)
     minimum = opt_prop_def(F64)
     maximum = opt_prop_def(F64)
     step = opt_prop_def(F64)
@@ -127,6 +130,13 @@ class ProductOp(LayerOp):
         low, high = self.minimum, self.maximum
         return None if low is None else low.value.data, None if high is None else high.value.data
 
+    @property
+    def integer_bounds(self) -> tuple[float, float]:
+        """The least and the largest integer that a multiplier gives."""
+        assert self.quantized is not None
+        width, (low, high) = _width(self.quantized.type), self.bounds
+        return (width.qmin if low is None else low, width.qmax if high is None else high)
+
     def output_shape(self, x: Shape, weight: Shape) -> Shape:
         raise NotImplementedError
 
@@ -140,7 +150,12 @@ class ProductOp(LayerOp):
 
     def output_types(self) -> Sequence[Attribute]:
         result = self.output_type()
-        return [result, *quantized_types(self.step, self.quantized, result)]
+        if self.multiplier is None:
+            return [result, *quantized_types(self.step, self.quantized, result)]
+        width = None if self.quantized is None else element_width(self.quantized.type)
+        if width is None or width.is_binary:
+            raise VerifyException("a multiplier gives integers of more than one bit")
+        return [result, tensor(few_bit_type(width), shape_of(result))]
 
     def verify_(self) -> None:
         super().verify_()
@@ -175,16 +190,30 @@ class ProductOp(LayerOp):
 
     def _verify_epilogue(self) -> None:
         low, high = self.bounds
-        if not self.gives_floats:
-            if self.bias is not None or self.add is not None or (low, high) != (None, None):
-                raise VerifyException("bare sums of integers have no bias, add, minimum or maximum")
-            return
         if self.bias is not None:
             shapes.require(shape_of(self.weight.type)[:1], shape_of(self.bias.type), "the bias")
+            expected = f32 if self.gives_floats else i32
+            if element_type(self.bias.type) != expected:
+                raise VerifyException(f"such a product has a bias of {expected}")
+        if self.multiplier is not None:
+            self._verify_multiplier(self.multiplier)
+        elif not self.gives_floats and (self.add is not None or (low, high) != (None, None)):
+            raise VerifyException("bare sums of integers have no add, minimum or maximum")
         if self.add is not None:
             shapes.require(shape_of(self.result.type), shape_of(self.add.type), "what is added")
         if low is not None and high is not None and not low <= high:
             raise VerifyException(f"minimum = {low} is above maximum = {high}")
+
+    def _verify_multiplier(self, multiplier: SSAValue) -> None:
+        if self.gives_floats or self.add is not None:
+            raise VerifyException("a multiplier is for sums of integers, without scales or add")
+        if (given := shape_of(multiplier.type)) != ():
+            shapes.require(shape_of(self.weight.type)[:1], given, "the multiplier")
+        assert self.quantized is not None
+        width = _width(self.quantized.type)
+        for end in self.bounds:
+            if end is not None and not (end.is_integer() and width.qmin <= end <= width.qmax):
+                raise VerifyException(f"{end} is not an integer of {width} bits")
 
 
 def quantized_types(

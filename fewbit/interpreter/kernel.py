@@ -24,6 +24,7 @@ from fewbit.numerics import (
     linear,
     linear_grouped,
     quantize_activation,
+    requantize,
 )
 
 
@@ -36,13 +37,25 @@ def _channels_last(y: Value) -> Value:
 
 
 def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
-    """Bare sums; or in float32 with their scales and the bias, each step rounded on its own."""
+    """Sums and bias in int32; or in float32 with scales, each step rounded on its own."""
     x_scale, weight_scale, bias = map(given.get, (op.x_scale, op.weight_scale, op.bias))
     if x_scale is None or weight_scale is None:
-        return acc
+        return acc if bias is None else acc + bias
     x_scale = x_scale.reshape(x_scale.shape + (1,) * (acc.ndim - x_scale.ndim))
     y = acc.astype(np.float32) * x_scale * weight_scale
     return y if bias is None else y + bias
+
+
+def _results(op: ProductOp, given: Operands, y: Value) -> Sequence[Value]:
+    """The results, of the sums with their scales and the bias."""
+    if op.multiplier is None:
+        return _in_steps(op, _finished(op, given, y))
+    assert op.quantized is not None
+    width = element_width(op.quantized.type)
+    assert width is not None
+    few = requantize(y, given[op.multiplier], width)
+    low, high = map(np.int8, op.integer_bounds)
+    return y, np.clip(few, low, high)
 
 
 def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
@@ -92,7 +105,7 @@ def matmul(frame: Frame, op: MatmulOp, operands: Sequence[Value]) -> Sequence[Va
     else:
         groups = op.scale_groups
         y = _group_sum(op, given, groups) if groups else _scaled(op, given, linear(x, weight))
-    return _in_steps(op, _finished(op, given, y))
+    return _results(op, given, y)
 
 
 @register(Conv2dOp)
@@ -103,7 +116,7 @@ def convolution(frame: Frame, op: Conv2dOp, operands: Sequence[Value]) -> Sequen
     height, width = op.padding_pairs
     if not op.is_float:
         acc = conv2d(x, weight, (down, right), (height, width), (rows, columns), groups)
-        return _in_steps(op, _finished(op, given, _scaled(op, given, _channels_last(acc))))
+        return _results(op, given, _scaled(op, given, _channels_last(acc)))
     y = bitconv2d(
         x,
         weight,

@@ -18,6 +18,7 @@ NAMES = (
     "fold-constants",
     "fuse-epilogue",
     "fuse-quantize",
+    "fuse-requantize",
     "hoist-quantize",
     "im2col",
     "inline",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, i32
+from xdsl.dialects.builtin import ModuleOp, f32, i8, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
@@ -176,7 +176,9 @@ def surrounded(x: SSAValue, windows: Sequence[Window], fill: float) -> SSAValue:
 
 def finished(op: kernel.ProductOp, total: SSAValue) -> Sequence[SSAValue]:
     """The results of a product, of its sums."""
-    return _in_steps(op, _with_epilogue(op, total))
+    if op.gives_floats:
+        return _in_steps(op, _with_epilogue(op, total))
+    return _of_integers(op, total)
 
 
 def _in_steps(op: kernel.ProductOp | kernel.Pool2dOp, result: SSAValue) -> Sequence[SSAValue]:
@@ -221,6 +223,27 @@ def _with_epilogue(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
 
     result = elementwise([read(total, *index), *scales, *terms], sizes, f32, body)
     return as_type(result, op.result.type)
+
+
+def _of_integers(op: kernel.ProductOp, total: SSAValue) -> Sequence[SSAValue]:
+    """total + bias; and clamp(round((total + bias) · multiplier)), if there is a multiplier."""
+    sizes = sizes_of(total)
+    index = loops(len(sizes))
+    if op.bias is not None:
+        total = elementwise([read(total, *index), read(op.bias, index[-1])], sizes, i32, s.add)
+    result = as_type(total, op.result.type)
+    if op.multiplier is None or op.quantized is None:
+        return [result]
+    low, high = op.integer_bounds
+
+    def body(value: SSAValue, multiplier: SSAValue) -> SSAValue:
+        whole = s.rounded(s.mul(s.to_float(value), multiplier))
+        bounded = s.smaller(s.larger(whole, s.constant(low, f32)), s.constant(high, f32))
+        return s.to_integer(bounded, i8)
+
+    factor = read_leading(op.multiplier, index[-1:])
+    few = elementwise([read(total, *index), factor], sizes, i8, body)
+    return [result, as_type(few, op.quantized.type)]
 
 
 def _pool2d(op: kernel.Pool2dOp) -> Sequence[SSAValue]:

@@ -46,6 +46,7 @@ CPU_KERNELS: Final[tuple[str, ...]] = (
     "cse",
     "hoist-quantize",
     "fuse-quantize",
+    "fuse-requantize",
     "cse",
 )
 """Layers as ops that kernels compute, with channels innermost from end to end."""

@@ -2,11 +2,11 @@
 
 A layer that quantizes its input is first taken apart, as `lower-activation-quant` does; the
 quantization is an op for itself, so that `propagate-layout` can move transposes past it. A layer of
-integers hands its scales and bias to the kernel; one that gives accumulators has bare sums, and a
-bias is added behind them. A few-bit weight of float activations is dequantized, which
-`fold_weights` does once. A 1-d convolution is one with a height of 1. What no kernel computes is
-left as it is: floats other than f32, integers with zero points, convolutions with scales of groups,
-integers times floats, quantization by means, and pooling that is dilated or of integers.
+integers hands its scales and bias to the kernel; the bias of one that gives accumulators is i32. A
+few-bit weight of float activations is dequantized, which `fold_weights` does once. A 1-d
+convolution is one with a height of 1. What no kernel computes is left as it is: floats other than
+f32, integers with zero points, convolutions with scales of groups, integers times floats,
+quantization by means, and pooling that is dilated or of accumulators.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i32
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
@@ -24,10 +24,8 @@ from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.pooling import PoolOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.transforms.lower_activation_quant import integer_layer
-from fewbit.transforms.lowering import scalars as s
 from fewbit.transforms.lowering.driver import lower_ops
-from fewbit.transforms.lowering.loops import converted, elementwise, loops, read
-from fewbit.transforms.lowering.tensors import sizes_of
+from fewbit.transforms.lowering.loops import converted
 
 TO_LAST = (0, 2, 3, 1)
 TO_FIRST = (0, 3, 1, 2)
@@ -75,7 +73,7 @@ def _linear(op: mico.BitLinearOp) -> Sequence[SSAValue] | None:
         **_epilogue(op),
         result_types=[op.result.type],
     )
-    return [_with_integer_bias(op, y.result)]
+    return [y.result]
 
 
 def _conv2d(op: mico.BitConv2dOp) -> Sequence[SSAValue] | None:
@@ -117,7 +115,7 @@ def _convolved(op: ConvolutionOp, x: SSAValue, weight: SSAValue) -> SSAValue:
         groups=op.groups,
         result_types=[TensorType(mico.element_type(op.result.type), result)],
     )
-    return turned(_with_integer_bias(op, y.result), TO_FIRST)
+    return turned(y.result, TO_FIRST)
 
 
 def turned(value: SSAValue, permutation: Sequence[int]) -> SSAValue:
@@ -140,20 +138,11 @@ def _weight(op: mico.QuantizedLayerOp) -> SSAValue:
 def _epilogue(op: mico.QuantizedLayerOp) -> dict[str, SSAValue | None]:
     """What the kernel does with its sums."""
     if op.gives_accumulators:
-        return {}
+        return {"bias": op.bias}
     bias = None if op.bias is None else converted(op.bias, f32)
     if op.act_width is None:
         return {"bias": bias}
     return {"x_scale": op.act_scale, "weight_scale": op.weight_scale, "bias": bias}
-
-
-def _with_integer_bias(op: mico.QuantizedLayerOp, total: SSAValue) -> SSAValue:
-    """The layer's result, channels last, of what the kernel gives."""
-    if not op.gives_accumulators or op.bias is None:
-        return total
-    sizes = sizes_of(total)
-    index = loops(len(sizes))
-    return elementwise([read(total, *index), read(op.bias, index[-1])], sizes, i32, s.add)
 
 
 def _max_pool(op: mico.MaxPool2dOp) -> Sequence[SSAValue] | None:
@@ -166,7 +155,9 @@ def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue] | None:
 
 def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | None:
     x, result = op.operands[0], op.results[0].type
-    if mico.element_type(x.type) != f32:
+    element = mico.element_type(x.type)
+    is_largest_integer = kind == "max" and mico.element_width(x.type) is not None
+    if element != f32 and not is_largest_integer:
         return None
     n, channels, height, width = mico.shape_of(result)
     y = kernel.Pool2dOp.of(
@@ -176,7 +167,7 @@ def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | No
         stride=op.stride,
         padding=op.padding,
         ceil_mode=op.ceil_mode,
-        result_types=[TensorType(f32, (n, height, width, channels))],
+        result_types=[TensorType(element, (n, height, width, channels))],
         **more,
     )
     return [turned(y.result, TO_FIRST)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import ModuleOp, f32, i8
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i8, i32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.kernel import Kernel
@@ -41,7 +41,8 @@ def product(
     bare = op.of(*operands, **parts)  # pyright: ignore[reportArgumentType]
     if left != f32:
         if draw(st.booleans()):
-            return bare
+            bare.erase()
+            return sums(draw, values, op, operands, w, bare, **parts)
         rows = bare.rows_shape(tuple(x))
         leading = draw(st.integers(0, len(rows)))
         parts["x_scale"] = values.tensor(f32, rows[:leading])
@@ -57,6 +58,29 @@ def product(
         parts["add"] = values.tensor(f32, mico.shape_of(bare.result.type))
     bare.erase()
     return op.of(*operands, **parts)  # pyright: ignore[reportArgumentType]
+
+
+def sums(
+    draw: Draw,
+    values: Values,
+    op: type[kernel.ProductOp],
+    operands: tuple[SSAValue, SSAValue],
+    w: list[int],
+    bare: kernel.ProductOp,
+    **parts: object,
+) -> Operation:
+    """Sums of integers: with a bias, perhaps, and with a multiplier."""
+    types: list[Attribute] = [bare.result.type]
+    if draw(st.booleans()):
+        parts["bias"] = values.tensor(i32, w[:1])
+    if draw(st.booleans()):
+        shape = draw(st.sampled_from([None, [], w[:1]]))
+        parts["multiplier"] = values(f32) if shape is None else values.tensor(f32, shape)
+        low, high = draw(st.sampled_from([(None, None), (0.0, None), (-1.0, 1.0)]))
+        parts["minimum"], parts["maximum"] = low, high
+        width = draw(widths.filter(lambda width: not width.is_binary))
+        types.append(TensorType(mico.few_bit_type(width), mico.shape_of(bare.result.type)))
+    return op.of(*operands, result_types=types, **parts)  # pyright: ignore[reportArgumentType]
 
 
 def matmul(draw: Draw, values: Values) -> Operation:
@@ -186,7 +210,7 @@ IMAGE, POOLED = "tensor<1x4x4x6xf32>", "tensor<1x2x2x6xf32>"
             "matmul(%0, %1) {minimum = 0.0}",
             (I8, W4),
             "tensor<2x4xi32>",
-            "bare sums of integers have no bias",
+            "bare sums of integers have no add",
         ),
         (
             "matmul(%0, %1) x_scale(%2) weight_scale(%3)",
@@ -225,6 +249,18 @@ IMAGE, POOLED = "tensor<1x4x4x6xf32>", "tensor<1x2x2x6xf32>"
             "the input's scale has the shape 1x4, expected 1",
         ),
         (
+            "matmul(%0, %1) bias(%2)",
+            (I8, W4, "tensor<4xf32>"),
+            "tensor<2x4xi32>",
+            "such a product has a bias of i32",
+        ),
+        (
+            "matmul(%0, %1) bias(%2)",
+            (X, W, "tensor<4xi32>"),
+            "tensor<2x4xf32>",
+            "such a product has a bias of f32",
+        ),
+        (
             "matmul(%0, %1)",
             ("tensor<1x200000xi8>", "tensor<1x200000xi8>"),
             "tensor<1x1xi32>",
@@ -261,3 +297,32 @@ def test_refused(op: str, types: tuple[str, ...], result: str, message: str) -> 
         verify(module)
     assert caught.value.place is not None
     assert caught.value.place.line == 2
+
+
+def multiplied(
+    op: str, types: tuple[str, ...], few: str = "!mico.int<4>", sums: str = "i32"
+) -> str:
+    arguments = ", ".join(f"%{i} : {type}" for i, type in enumerate(types))
+    results = f"(tensor<2x4x{sums}>, tensor<2x4x{few}>)"
+    text = f"%y, %q = kernel.{op} : ({', '.join(types)}) -> {results}"
+    return f"func.func @f({arguments}) {{\n{text}\nfunc.return\n}}"
+
+
+TIMES = "matmul(%0, %1) multiplier(%2)"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (multiplied(TIMES, (I8, W4, "tensor<3xf32>")), "the multiplier has the shape 3"),
+        (multiplied(TIMES, (I8, W4, "f32"), "!mico.int<1>"), "of more than one bit"),
+        (multiplied(TIMES, (I8, W4, "f32"), sums="f32"), "the result is tensor<2x4xf32>"),
+        (multiplied(TIMES, (X, W, "f32"), sums="f32"), "a multiplier is for sums of integers"),
+        (multiplied(f"{TIMES} {{maximum = 8.0}}", (I8, W4, "f32")), "8.0 is not an integer of 4"),
+        (multiplied(f"{TIMES} {{minimum = 0.5}}", (I8, W4, "f32")), "0.5 is not an integer of 4"),
+        (multiplied("matmul(%0, %1)", (I8, W4)), "has 2 results, expected 1"),
+    ],
+)
+def test_refused_multipliers(text: str, message: str) -> None:
+    with pytest.raises(VerifyError, match=message):
+        verify(parse_module(text))

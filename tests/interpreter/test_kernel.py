@@ -11,6 +11,7 @@ from torch.nn import functional
 from fewbit.interpreter import interpret
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
+from fewbit.numerics import requantize
 
 
 def run(op: str, result: str, *inputs: np.ndarray) -> np.ndarray:
@@ -60,6 +61,27 @@ def test_matmul_of_integers_is_exact() -> None:
     x, w = integers(3, 200), integers(4, 200)
     y = run("matmul(%0, %1)", "tensor<3x4xi32>", x, w)
     np.testing.assert_array_equal(y, x.astype(np.int64) @ w.T.astype(np.int64))
+
+
+def test_sums_with_a_bias_and_a_multiplier() -> None:
+    few = "(tensor<3x4xi32>, tensor<3x4x!mico.int<4>>)"
+    types = "tensor<3x40xi8>, tensor<4x40xi8>, tensor<4xi32>, tensor<4xf32>"
+    x, w = integers(3, 40), integers(4, 40)
+    bias, multiplier = np.array([1, -9, 1 << 20, 0], np.int32), np.abs(floats(4)) / 5000
+    arguments = ", ".join(f"%{i}: {type}" for i, type in enumerate(types.split(", ")))
+    module = parse_module(
+        f"func.func @main({arguments}) -> {few} {{\n"
+        "  %y, %q = kernel.matmul(%0, %1) bias(%2) multiplier(%3) {minimum = -3.0}"
+        f" : ({types}) -> {few}\n"
+        f"  func.return %y, %q : {few[1:-1]}\n}}"
+    )
+    verify(module)
+    y, q = interpret(module, x, w, bias, multiplier)
+    np.testing.assert_array_equal(y, x.astype(np.int64) @ w.T.astype(np.int64) + bias)
+    np.testing.assert_array_equal(q, np.maximum(requantize(y, multiplier, 4), -3))
+    assert (y.dtype, q.dtype) == (np.int32, np.int8)
+    assert (q == 7).any()
+    assert (q == -3).any()
 
 
 def scaled(acc: np.ndarray, *factors: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from fewbit.kernels import (
     RoundRows,
     module_text,
 )
-from fewbit.kernels.integer.output import ELEMENT, Output
+from fewbit.kernels.integer.output import OUTPUTS, Output, pointers
 from fewbit.kernels.max_pool import Pooled
 
 Floats = NDArray[np.float32]
@@ -95,7 +95,7 @@ def compiled(isa: Isa) -> dict[type, Call]:
 @cache
 def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
     """All kernels on integers with all outputs, compiled once."""
-    kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in ELEMENT]
+    kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in OUTPUTS]
     signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
@@ -104,8 +104,8 @@ def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
 def _signature(kernel: Integer) -> str:
     letters = (INTEGER_SIGNATURES | BIT_SIGNATURES)[type(kernel)]
     # Bytes and their steps are behind y, the ninth argument at the latest.
-    last = letters.rindex("p") + 1 if kernel.output == "steps" else 0
-    return letters if not last else f"{letters[:last]}pp{letters[last:]}"
+    last, more = letters.rindex("p") + 1, len(pointers(kernel.output).split(",")) - 1
+    return f"{letters[:last]}{'p' * more}{letters[last:]}"
 
 
 @cache
@@ -115,7 +115,7 @@ def compiled_few_bits(isa: Isa) -> dict[str, Call]:
     kernels = [
         kind(isa, output, bits)
         for kind in (IntegerMatmul, IntegerConv2d)
-        for output in ELEMENT
+        for output in OUTPUTS
         for bits in range(1, 8)
     ]
     for kernel in kernels:
@@ -129,7 +129,7 @@ def compiled_bits(isa: Isa) -> dict[str, Call]:
     signatures: dict[str, str] = {}
     kernels: list[BitMatmul | BitConv2d] = []
     for pair in BIT_PAIRS:
-        for output in ELEMENT:
+        for output in OUTPUTS:
             product, image = BitMatmul(isa, output, *pair), BitConv2d(isa, output, *pair)
             signatures[product.symbol] = _signature(product)
             signatures[image.symbol] = _signature(image)
@@ -143,7 +143,7 @@ def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
     kernels = [
         kind(isa, output, unsigned=True)
         for kind in (IntegerMatmul, IntegerConv2d)
-        for output in ELEMENT
+        for output in OUTPUTS
     ]
     signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)

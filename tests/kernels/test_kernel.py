@@ -24,7 +24,7 @@ from fewbit.kernels import (
     PackB,
     module_text,
 )
-from fewbit.kernels.integer.output import ELEMENT
+from fewbit.kernels.integer.output import OUTPUTS
 from fewbit.kernels.isa import names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
 
@@ -35,7 +35,7 @@ def test_compiles_and_needs_no_library(name: str) -> None:
     floats = [Matmul(isa), PackB(isa), Conv2d(isa), Depthwise(isa)]
     kernels: list[Kernel] = [
         *floats,
-        *(kind(isa, output) for kind in INTEGER_SIGNATURES for output in ELEMENT),
+        *(kind(isa, output) for kind in INTEGER_SIGNATURES for output in OUTPUTS),
         BitMatmul(isa),
         BitConv2d(isa),
     ]

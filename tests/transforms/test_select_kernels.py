@@ -98,18 +98,32 @@ def test_left_as_it_is(run_passes: RunPasses, text: str) -> None:
     assert run_passes(text, "select-kernels") == run_passes(text, "canonicalize")
 
 
-def test_dilated_pooling_and_pooling_of_integers_are_left(run_passes: RunPasses) -> None:
-    image, few = "tensor<1x2x8x8xf32>", "tensor<1x2x8x8x!mico.int<4>>"
+def test_dilated_pooling_and_pooling_of_accumulators_are_left(run_passes: RunPasses) -> None:
+    image, sums = "tensor<1x2x8x8xf32>", "tensor<1x2x8x8xi32>"
     text = run_passes(
-        f"func.func @main(%x: {image}, %u: {few}) {{\n"
+        f"func.func @main(%x: {image}, %u: {sums}) {{\n"
         f"  %0 = mico.maxpool2d(%x) {{kernel_size = [2, 2], dilation = [2, 2]}}"
         f" : ({image}) -> tensor<1x2x3x3xf32>\n"
         f"  %1 = mico.maxpool2d(%u) {{kernel_size = [2, 2]}}"
-        f" : ({few}) -> tensor<1x2x4x4x!mico.int<4>>\n"
+        f" : ({sums}) -> tensor<1x2x4x4xi32>\n"
         "  func.return\n}",
         "select-kernels",
     )
     assert text.count("mico.maxpool2d") == 2
+
+
+def test_largest_of_few_bit_integers(run_passes: RunPasses) -> None:
+    few, pooled = "tensor<1x2x8x8x!mico.int<4>>", "tensor<1x2x4x4x!mico.int<4>>"
+    text = (
+        f"func.func @main(%u: {few}) -> {pooled} {{\n"
+        f"  %0 = mico.maxpool2d(%u) {{kernel_size = [2, 2]}} : ({few}) -> {pooled}\n"
+        f"  func.return %0 : {pooled}\n}}"
+    )
+    after = run_passes(text, "select-kernels")
+    assert "kernel.pool2d" in after
+    u = np.random.default_rng(0).integers(-8, 8, (1, 2, 8, 8)).astype(np.int8)
+    (made,), (right,) = (interpret(parse_module(t), u) for t in (after, text))
+    np.testing.assert_array_equal(made, right)
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,15 @@ from fewbit.kernels.sweep import BLOCK_ROWS
 
 TILE_ROWS = 6
 """Of a tile, about: each reads its panel anew."""
-OUTPUT_BYTES: dict[Output, int] = {"i32": 4, "f32": 4, "i8": 1, "steps": 1}
-FINISHED_LIKE: dict[Output, Output] = {"i32": "i32", "f32": "f32", "i8": "i8", "steps": "f32"}
-"""What steps take is what floats take that they are made of."""
+OUTPUT_BYTES: dict[Output, int] = {"i32": 4, "f32": 4, "i8": 1, "i32_i8": 5, "steps": 1}
+FINISHED_LIKE: dict[Output, Output] = {
+    "i32": "i32",
+    "f32": "f32",
+    "i8": "i8",
+    "i32_i8": "i8",
+    "steps": "f32",
+}
+"""What steps take is what floats take that they are made of; bytes cost more than their sums."""
 
 
 def _ceil(a: int, b: int) -> int:

@@ -25,7 +25,7 @@ from fewbit.kernels.integer.columns import (
 )
 from fewbit.kernels.integer.conv2d import PARAMETERS
 from fewbit.kernels.integer.dot import multiply_lanes, widened
-from fewbit.kernels.integer.output import ELEMENT, SCALED, Columns, Output, moved, pointers
+from fewbit.kernels.integer.output import SCALED, Columns, Output, moved, pointers
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.pack import packed_size
@@ -123,7 +123,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
 
     def store(common: Columns, total: Value, place: Value, mask: Value | None) -> None:
         if scale is None:
-            f.store_part(common.finish(f, total), f.at(to[0], place, ELEMENT[output]), mask)
+            common.store_integers(f, output, total, to, place, mask)
             return
         source = f.select(absent, f.zeros(), f.at(add, place))
         more = f.select(absent, nothing, f.load_part(source, mask))

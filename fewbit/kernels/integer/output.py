@@ -1,9 +1,10 @@
 """What becomes of a sum: the sum itself, a float, or a byte for the next layer.
 
-- `i32`: the sum.
+- `i32`: sum + bias, the bias an integer.
 - `f32`: clamp(sum · x_scale · w_scale + bias + add, lo, hi), each operation rounded on its own, in
   this order, as the interpreter does it.
 - `i8`: clamp(round((sum + bias) · w_scale), lo, hi), half to even, the bias an integer.
+- `i32_i8`: y is what `i32` gives, q what `i8` gives.
 - `steps`: q is what `f32` is in whole steps, as bytes (`steps.py`); y is the float itself, or null.
 
 With scales for groups, sums are scaled already, and floats: bias, add and bounds are left.
@@ -16,31 +17,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
 from fewbit.kernels.sweep import row_of
 
-Output = Literal["i32", "f32", "i8", "steps"]
-ELEMENT: dict[Output, str] = {"i32": "i32", "f32": "float", "i8": "i8", "steps": "float"}
+Output = Literal["i32", "f32", "i8", "i32_i8", "steps"]
+OUTPUTS: tuple[Output, ...] = get_args(Output)
 SCALED = ("f32", "steps")
 """Outputs with a scale for each row, and with what is added."""
 
 
 def pointers(output: Output) -> str:
     """The parameters that say where outputs go; `steps` points to `Steps.numbers()`."""
-    return "ptr y, ptr q, ptr steps" if output == "steps" else "ptr y"
+    more = {"i32_i8": ", ptr q", "steps": ", ptr q, ptr steps"}
+    return f"ptr y{more.get(output, '')}"
 
 
 def moved(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
     """Where outputs go, from a place on."""
     y, *rest = given
     if not rest:
-        return [f.at(y, place, ELEMENT[output])]
-    q, steps = rest
-    return [row_of(f, y, place), f.at(q, place, "i8"), steps]
+        return [f.at(y, place, "i8" if output == "i8" else "float")]
+    q, *steps = rest
+    return [row_of(f, y, place), f.at(q, place, "i8"), *steps]
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Columns:
     """What one vector of outputs has in common, down all its rows."""
 
     scale: Value | None
-    bias: Value | None
+    bias: Value
     low: Value
     high: Value
 
@@ -63,34 +65,47 @@ class Columns:
         low: Value,
         high: Value,
     ) -> Columns:
-        if output == "i32":
-            return Columns(None, None, low, high)
         kind = "float" if output in SCALED else "i32"
         nothing = f.number(-0.0) if output in SCALED else Value(f, "i32", "0")
         absent = bias.is_null()
         place = f.select(absent, f.zeros(), f.at(bias, column))
         loaded = f.load_part(place, mask, kind)
+        if w_scale is None or output == "i32":
+            scale = None
+        else:
+            scale = f.load_part(f.at(w_scale, column), mask)
         return Columns(
-            None if w_scale is None else f.load_part(f.at(w_scale, column), mask),
+            scale,
             f.select(absent, f.broadcast(nothing), loaded),
             low,
             high,
         )
 
-    def finish(self, f: Function, total: Value) -> Value:
+    def store_integers(
+        self,
+        f: Function,
+        output: Output,
+        total: Value,
+        to: Sequence[Value],
+        place: Value,
+        mask: Value | None,
+    ) -> None:
         """The outputs of one row, where it has no scale of its own."""
-        if self.scale is None or self.bias is None:
-            return total
-        scaled = f.convert("sitofp", total + self.bias, "float") * self.scale
+        total = total + self.bias
+        if output != "i8":
+            f.store_part(total, f.at(to[0], place, "i32"), mask)
+        if self.scale is None:
+            return
+        scaled = f.convert("sitofp", total, "float") * self.scale
         whole = self.bounded(f, scaled) + f.broadcast(f.number(TO_INTEGER))
-        return f.convert("trunc", f.bits(whole, total.type), "i8")
+        few = f.convert("trunc", f.bits(whole, total.type), "i8")
+        f.store_part(few, f.at(to[-1], place, "i8"), mask)
 
     def scaled(self, f: Function, total: Value, x_scale: Value) -> Value:
         assert self.scale is not None
         return f.convert("sitofp", total, "float") * x_scale * self.scale
 
     def added(self, scaled: Value, add: Value | None) -> Value:
-        assert self.bias is not None
         return scaled + self.bias if add is None else scaled + self.bias + add
 
     def bounded(self, f: Function, value: Value) -> Value:
@@ -141,7 +156,7 @@ def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = Tr
             cells = list(zip(common, places, strict=True))
             if output not in SCALED:
                 for (c, place), total in zip(cells, totals, strict=True):
-                    f.store_part(c.finish(f, total), f.at(y, place, ELEMENT[output]), mask)
+                    c.store_integers(f, output, total, to, place, mask)
                 return
             if not grouped:
                 x_scale = f.broadcast(f.load("float", x_scales, row))

@@ -108,19 +108,20 @@ class _Product(StoringSite[ProductT]):
         """Whether a kernel computes it: integers have constant weights and scales."""
         if not self.is_integer:
             return True
-        scale = self.op.weight_scale
-        if self.weight is None or (scale is not None and self.constant(scale) is None):
+        scales = (self.op.weight_scale, self.op.multiplier)
+        if self.weight is None or any(s is not None and self.constant(s) is None for s in scales):
             return False
         return self.op.step is None or self.steps is not None
 
     def prepare(self, packed: SSAValue) -> tuple[Stub, dict[str, str]]:
         """A stub for all operands and the result, and its pointers by their names."""
         op = self.op
+        w_scale = op.weight_scale if op.multiplier is None else op.multiplier
         named: dict[str, SSAValue | None] = {
             "x": self.bytes(op.x),
             "weight": packed,
             "x_scale": None if op.x_scale is None else self.as_rank(op.x_scale),
-            "w_scale": None if op.weight_scale is None else self.scale_of_each(op.weight_scale),
+            "w_scale": None if w_scale is None else self.scale_of_each(w_scale),
             "bias": op.bias,
             "add": op.add,
         }
@@ -140,7 +141,10 @@ class _Product(StoringSite[ProductT]):
         channels = shape_of(self.op.weight)[0]
         if array.shape == (channels,):
             return scale
-        return self.kept("weight_scale", np.full(channels, array, np.float32), f32)
+        # Layers that share a weight may have multipliers of their own.
+        bits = array.astype(np.float32).view(np.uint32)
+        what = "weight_scale" if self.op.multiplier is None else f"multiplier_{int(bits):08x}"
+        return self.kept(what, np.full(channels, array, np.float32), f32)
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -158,8 +162,10 @@ class _Product(StoringSite[ProductT]):
             stub.most_threads = useful
 
     def bounds(self) -> str:
-        low, high = self.op.bounds
+        op, (low, high) = self.op, self.op.bounds
         ends = (-inf if low is None else low, inf if high is None else high)
+        if op.multiplier is not None:
+            ends = op.integer_bounds
         return ", ".join(f"float {literal(end)}" for end in ends)
 
     @property
@@ -173,6 +179,8 @@ class _Product(StoringSite[ProductT]):
     def output(self) -> Any:
         if self.op.step is not None:
             return "steps"
+        if self.op.multiplier is not None:
+            return "i32_i8" if "y" in self.results else "i8"
         return "i32" if tensor_of(self.op.result).element_type == i32 else "f32"
 
     def packed(self, pack: Callable[[Any], Any]) -> SSAValue:

@@ -1,4 +1,4 @@
-"""What a call of a kernel stores: its result, and that in whole steps, as far as it is read."""
+"""What a call of a kernel stores: its result, and that in few bits, as far as it is read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StoringSite(CallSite[StoringT]):
 
     def outputs(self, pointers: dict[str, str]) -> str:
         """The arguments that say where results go."""
-        names = ("y",) if self.steps is None else ("y", "q", "steps")
+        names = tuple(self.results) if self.steps is None else ("y", "q", "steps")
         return ", ".join(f"ptr {pointers.get(name, 'null')}" for name in names)
 
     def finish(self, stub: Stub) -> None:

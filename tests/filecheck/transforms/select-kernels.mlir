@@ -21,12 +21,10 @@ func.func @integers(%x: tensor<?x8xf32>, %w: tensor<4x8x!mico.int<4>>, %s: tenso
   func.return %y : tensor<?x4xf32>
 }
 
-// Accumulators are bare sums, and their bias a loop behind them.
+// Accumulators are sums with a bias in i32.
 // CHECK-LABEL: func.func @accumulators
-// CHECK:         %[[ACC:.*]] = kernel.matmul(%u, %w) : (tensor<2x8x!mico.int<8>>, tensor<4x8x!mico.int<4>>) -> tensor<2x4xi32>
-// CHECK:         linalg.generic
-// CHECK-SAME:      ins(%[[ACC]], %b
-// CHECK:           arith.addi
+// CHECK:         %[[ACC:.*]] = kernel.matmul(%u, %w) bias(%b) : ({{.*}}) -> tensor<2x4xi32>
+// CHECK-NEXT:    func.return %[[ACC]]
 func.func @accumulators(%u: tensor<2x8x!mico.int<8>>, %w: tensor<4x8x!mico.int<4>>, %b: tensor<4xi32>) -> tensor<2x4xi32> {
   %y = mico.bitlinear(%u, %w, %b) {act_bits = 8} : (tensor<2x8x!mico.int<8>>, tensor<4x8x!mico.int<4>>, tensor<4xi32>) -> tensor<2x4xi32>
   func.return %y : tensor<2x4xi32>

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fewbit.kernels.integer.output import Output
+from fewbit.kernels.integer.output import OUTPUTS, SCALED, Output
 from fewbit.kernels.steps import Steps
 from fewbit.numerics.widths import Width
 from tests.kernels.machine import address, guarded
 
 Bytes = NDArray[np.int8]
 INF = float("inf")
-TYPES: dict[Output, str] = {"i32": "int32", "f32": "float32", "i8": "int8"}
+TYPES: dict[Output, list[str]] = {
+    "i32": ["int32"],
+    "f32": ["float32"],
+    "i8": ["int8"],
+    "i32_i8": ["int32", "int8"],
+    "steps": ["float32", "int8"],
+}
 UNTOUCHED = 77
 STEP = 0.0173
 
 
 class Outputs:
-    """Where a kernel writes: one array, or with `steps` floats, if they are wanted, and bytes."""
+    """Where a kernel writes: one array, or two; with `steps` floats only if they are wanted."""
 
     def __init__(self, want: Wanted, shape: tuple[int, ...]) -> None:
-        kinds = ["float32", "int8"] if want.output == "steps" else [TYPES[want.output]]
-        self.arrays = [np.full(shape, UNTOUCHED).astype(kind) for kind in kinds]
+        self.arrays = [np.full(shape, UNTOUCHED).astype(kind) for kind in TYPES[want.output]]
         self.floats = want.output != "steps" or want.floats
 
     def arguments(self, epilogue: Epilogue, channel: int = 0) -> list[int | None]:
         given = [address(array[..., channel:]) for array in self.arrays]
-        if len(given) == 1:
+        if epilogue.want.output != "steps":
             return given
         return [given[0] if self.floats else None, given[1], address(epilogue.steps)]
 
@@ -76,10 +81,9 @@ class Wanted:
 
 
 def wanted() -> st.SearchStrategy[Wanted]:
-    outputs = cast("list[Output]", ["i32", "f32", "i8", "steps"])
     return st.builds(
         Wanted,
-        st.sampled_from(outputs),
+        st.sampled_from(OUTPUTS),
         *[st.booleans()] * 4,
         together=st.integers(1, 60),
         floats=st.booleans(),
@@ -91,18 +95,16 @@ class Epilogue:
 
     def __init__(self, want: Wanted, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
         rows, n = int(np.prod(shape[:-1])), shape[-1]
-        scaled = want.output in ("f32", "steps")
+        scaled = want.output in SCALED
         self.want = want
         self.x_scale = guarded(rng.random(-(-rows // want.together), np.float32) + np.float32(0.1))
         self.w_scale = guarded((rng.standard_normal(n) * 2.0**-12).astype(np.float32))
         self.bias: NDArray[Any] | None = None
         if want.bias:
             integer = rng.integers(-(2**15), 2**15, n).astype(np.int32)
-            self.bias = guarded(
-                rng.standard_normal(n, np.float32) if want.output != "i8" else integer
-            )
+            self.bias = guarded(rng.standard_normal(n, np.float32) if scaled else integer)
         self.add = guarded(rng.standard_normal(shape, np.float32)) if want.add and scaled else None
-        widest = (-128.0, 127.0) if want.output == "i8" else (-INF, INF)
+        widest = (-INF, INF) if scaled else (-128.0, 127.0)
         self.bounds = (float(rng.choice([-7.0, 0.0])), 6.0) if want.clamped else widest
         found = Steps.of(STEP, Width.of(8), *self.bounds)
         assert found is not None
@@ -122,15 +124,15 @@ class Epilogue:
         """Every operation on floats is one of numpy's on float32, in the order that is promised."""
         sums = sums.astype(np.int64)
         assert np.abs(sums).max(initial=0) < 2**31
-        if self.want.output == "i32":
-            return [sums.astype(np.int32)]
         n = sums.shape[-1]
         columns = slice(channel, channel + n)
         rows = sums.reshape(-1, n)
-        if self.want.output == "i8":
+        if self.want.output not in SCALED:
             total = rows if self.bias is None else rows + self.bias[columns]
-            scaled = total.astype(np.int32).astype(np.float32) * self.w_scale[columns]
-            return [np.clip(np.rint(scaled), *self.bounds).astype(np.int8).reshape(sums.shape)]
+            total = total.astype(np.int32).reshape(sums.shape)
+            scaled = total.astype(np.float32) * self.w_scale[columns]
+            few = np.clip(np.rint(scaled), *self.bounds).astype(np.int8)
+            return {"i32": [total], "i8": [few]}.get(self.want.output, [total, few])
         scale = np.repeat(self.x_scale, self.want.together)[: len(rows), None]
         y = rows.astype(np.int32).astype(np.float32) * scale * self.w_scale[columns]
         y = y if self.bias is None else y + self.bias[columns]

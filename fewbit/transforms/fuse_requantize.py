@@ -1,0 +1,112 @@
+"""A requantization, done before the sums that it reads are stored.
+
+A product that gives sums takes the multiplier, and also gives the integers of the next layer. If
+nothing else reads the sums, they are never stored. A relu on the integers is a bound of theirs,
+even behind max pooling and what only moves data. The multiplier must be a constant in f32, one
+number or one for each channel, without a zero point, and the integers have more than one bit. Of
+several readers with different multipliers one is fused, and equal ones are the same since `cse`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType, f64
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.transforms.dead_code_elimination import dce
+
+from fewbit.dialects import kernel, mico
+from fewbit.dialects.mico.shapes import axis
+
+MOVES = (mico.ReshapeOp, mico.FlattenOp, mico.TransposeOp, kernel.Pool2dOp)
+"""Ops whose results are some of their inputs; means are of floats."""
+
+
+@dataclass(frozen=True)
+class FuseRequantize(ModulePass):
+    """Let products of integers requantize their sums."""
+
+    name = "fuse-requantize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, mico.RequantizeOp):
+                _requantize(inner)
+            elif isinstance(inner, mico.ReluOp):
+                _relu(inner)
+        dce(op)
+
+
+def _requantize(op: mico.RequantizeOp) -> None:
+    if not _is_simple(op):
+        return
+    product, reshape = op.input.owner, None
+    if isinstance(product, mico.ReshapeOp) and _keeps_channels(product):
+        product, reshape = product.input.owner, product
+    if not isinstance(product, kernel.ProductOp) or not _takes_multiplier(product):
+        return
+    made = _multiplied(product, op)
+    assert made.quantized is not None
+    if reshape is None:
+        Rewriter.replace_op(op, [], [made.quantized])
+        return
+    shaped = mico.ReshapeOp.of(made.quantized, shape=reshape.shape, result_types=op.result_types)
+    shaped.location = reshape.location
+    Rewriter.replace_op(op, [shaped], [shaped.result])
+
+
+def _is_simple(op: mico.RequantizeOp) -> bool:
+    """Whether a kernel rounds like that."""
+    width = mico.element_width(op.result.type)
+    if op.shift is not None or op.zero_point is not None or width is None or width.is_binary:
+        return False
+    if not isinstance(op.multiplier.owner, mico.GetConstantOp | arith.ConstantOp):
+        return False
+    rank = len(mico.shape_of(op.input.type))
+    is_one = mico.shape_of(op.multiplier.type) == ()
+    return is_one or axis(op.axis.value.data, rank, "axis") == rank - 1
+
+
+def _keeps_channels(op: mico.ReshapeOp) -> bool:
+    before, after = (mico.shape_of(value.type) for value in (op.input, op.result))
+    return before[-1:] == after[-1:]
+
+
+def _takes_multiplier(op: kernel.ProductOp) -> bool:
+    return not op.gives_floats and op.multiplier is None
+
+
+def _multiplied(op: kernel.ProductOp, reader: mico.RequantizeOp) -> kernel.ProductOp:
+    """In the place of a product, one that gives what its reader makes of the sums."""
+    element = mico.element_type(reader.result.type)
+    # Sums may be read before the multiplier is.
+    assert isinstance(reader.multiplier.owner, mico.GetConstantOp | arith.ConstantOp)
+    multiplier = reader.multiplier.owner.clone()
+    made = type(op).of(
+        op.x,
+        op.weight,
+        bias=op.bias,
+        multiplier=multiplier,
+        result_types=[op.result.type, TensorType(element, mico.shape_of(op.result.type))],
+        **{name: op.properties.get(name) for name in op.attribute_names()},
+    )
+    made.location = op.location
+    Rewriter.replace_op(op, [multiplier, made], [made.result])
+    return made
+
+
+def _relu(op: mico.ReluOp) -> None:
+    source: SSAValue = op.input
+    while isinstance(source.owner, MOVES) and source.has_one_use():
+        source = source.owner.operands[0]
+    product = source.owner
+    if not isinstance(product, kernel.ProductOp) or source is not product.quantized:
+        return
+    if product.multiplier is None or not source.has_one_use() or product.integer_bounds[1] < 0:
+        return
+    product.properties["minimum"] = FloatAttr(max(product.integer_bounds[0], 0.0), f64)
+    Rewriter.replace_op(op, [], [op.input])
