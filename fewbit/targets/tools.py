@@ -59,7 +59,7 @@ EXTERNAL_TOOLS = {
 
 
 def packages() -> list[Package]:
-    """Every package that fewbit's metadata asks for, the core first."""
+    """Every package that fewbit's metadata asks for, the core first; once, if extras share it."""
     try:
         from packaging.requirements import Requirement
 
@@ -69,7 +69,10 @@ def packages() -> list[Package]:
             f"fewbit is not installed in this Python: {e.name or e} is missing",
             hint="run 'make setup' in fewbit's folder, or 'pip install -e .'",
         ) from e
-    return [_look_up(requirement) for requirement in requirements]
+    once: dict[str, Requirement] = {}
+    for requirement in requirements:
+        once.setdefault(requirement.name, requirement)
+    return [_look_up(requirement) for requirement in once.values()]
 
 
 def tools() -> list[Tool]:

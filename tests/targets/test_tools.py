@@ -28,6 +28,12 @@ def test_core_packages_are_found_with_their_versions() -> None:
 def test_packages_of_extras_name_their_extra() -> None:
     assert by_name()["pytest"].extra == "dev"
     assert by_name()["onnx"].extra == "onnx"
+    assert by_name()["openvino"].extra == "bench"
+
+
+def test_packages_that_extras_share_are_there_once() -> None:
+    names = [package.name for package in packages()]
+    assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize(("found", "suits"), [("0.74.0", True), ("0.75.0", False), (None, False)])
