@@ -18,11 +18,10 @@ import argparse
 
 import kernels as floats
 import numpy as np
-from integer_kernels import BytePeak
 from kernels import INF, aligned
 
+from fewbit.analysis.cost.probes import SUMS, BytePeak, Read
 from fewbit.kernels import BitMatmul, IntegerMatmul, Isa, Kernel, QuantizeRows
-from fewbit.kernels.emit import Function
 
 WIDTHS = (8, 7, 6, 5, 4, 3, 2, 1)
 PAIRS = ((1, 1), (2, 1), (1, 2))
@@ -31,33 +30,11 @@ GROUP = 128
 ORT_WIDTHS = (8, 4, 2)
 
 
-class Read(Kernel):
-    """Nothing but loads, of as many lines of the cache."""
-
-    at_once = 8
-
-    @property
-    def symbol(self) -> str:
-        return "fewbit_read"
-
-    def function(self) -> Function:
-        f = Function(self.isa, self.symbol, "ptr x, i64 bytes, ptr y", public=True)
-        x, size, y = f.parameters
-        kind = f"<{self.isa.lanes} x i32>"
-        step = self.at_once * self.isa.lanes * 4
-        with f.loop(0, size // step * step, step, carried=[f.zero(kind)] * self.at_once) as loop:
-            here = f.at(x, loop.index, "i8")
-            loop.carry(*(v ^ f.load(kind, here, i) for i, v in enumerate(loop.carried)))
-        for i, value in enumerate(loop.results):
-            f.store(value, y, i)
-        return f
-
-
 class Bench:
     def __init__(self, isa: Isa, n: int, k: int, ort: bool) -> None:
         self.isa, self.n, self.k, self.ort = isa, n, k, ort
         self.rng = np.random.default_rng(0)
-        self.room = aligned(np.zeros(isa.lanes * BytePeak.sums, np.int32))
+        self.room = aligned(np.zeros(isa.lanes * SUMS, np.int32))
 
     def numbers(self, shape: tuple[int, int], bits: int) -> np.ndarray:
         most = 1 << bits >> 1
@@ -104,7 +81,7 @@ class Bench:
             works.append(onnx_product(bits, x, n, k))
         spent, read, dots, *peer = floats.fastest(*works, budget=1.5)
         macs = m * n * k
-        peak = steps * BytePeak.sums * self.isa.lanes * self.isa.step / dots
+        peak = steps * BytePeak(self.isa).macs / dots
         bound = max(read, macs / peak) if m == 1 else macs / peak
         print(
             f"{m:>4} {f'W{bits}A8' + (f' g{GROUP}' if grouped else ''):<10} {spent * 1e6:>8.0f} us "

@@ -13,8 +13,9 @@ from collections.abc import Callable
 
 import kernels as floats
 import numpy as np
-from kernels import INF, MODELS, Layer, Repeated, aligned
+from kernels import INF, MODELS, Layer, aligned
 
+from fewbit.analysis.cost.probes import SUMS, BytePeak, Repeated
 from fewbit.kernels import (
     Conv2d,
     Depthwise,
@@ -25,8 +26,6 @@ from fewbit.kernels import (
     Kernel,
     Matmul,
 )
-from fewbit.kernels.emit import Function
-from fewbit.kernels.integer.dot import multiply, numbers
 
 PRODUCTS = [
     (128, 4096, 4096),
@@ -38,27 +37,6 @@ PRODUCTS = [
     (1, 1024, 1024),
 ]
 TYPES = {"f32": np.float32, "i32": np.int32, "i8": np.int8}
-
-
-class BytePeak(Kernel):
-    """Nothing but dot products of bytes, on as many sums as hide their latency."""
-
-    sums = 14
-
-    @property
-    def symbol(self) -> str:
-        return "fewbit_byte_peak"
-
-    def function(self) -> Function:
-        f = Function(self.isa, self.symbol, "ptr y, i64 count", public=True)
-        y, count = f.parameters
-        x = numbers(f, y, f.integer(0))
-        start = f.load(f"<{self.isa.lanes} x i32>", y)
-        with f.loop(0, count, carried=[start] * self.sums, hot=True) as loop:
-            loop.carry(*(multiply(f, x, x, total) for total in loop.carried))
-        for i, value in enumerate(loop.results):
-            f.store(value, y, i)
-        return f
 
 
 class Bench:
@@ -81,13 +59,13 @@ class Bench:
         self.calls |= others
         print(f"{isa.name} ({isa.cpu}), {output}: integer kernels compiled in {seconds:.2f} s")
         self.rng = np.random.default_rng(0)
-        self.room = aligned(np.zeros(isa.lanes * BytePeak.sums, np.int32))
+        self.room = aligned(np.zeros(isa.lanes * SUMS, np.int32))
 
     def fastest(self, *works: Callable[[], object], budget: float = 0.4) -> list[float]:
         steps, at = 20000, self.room.ctypes.data
         peak = self.calls["fewbit_byte_peak"]
         *best, spent = floats.fastest(*works, lambda: peak(at, steps), budget=budget)
-        self.peak = steps * BytePeak.sums * self.isa.lanes * self.isa.step / spent / 1e9
+        self.peak = steps * BytePeak(self.isa).macs / spent / 1e9
         return best
 
     def integers(self, *shape: int) -> np.ndarray:

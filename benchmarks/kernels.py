@@ -22,8 +22,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from llvmlite import binding
 
+from fewbit.analysis.cost.probes import SUMS, FloatPeak, Repeated
 from fewbit.kernels import Conv2d, Depthwise, Isa, Kernel, Matmul, PackB, module_text
-from fewbit.kernels.emit import Function
 from fewbit.kernels.pack import packed_size
 
 SIGNATURES = {
@@ -31,49 +31,9 @@ SIGNATURES = {
     "fewbit_pack_b_f32": "piipiiii",
     "fewbit_conv2d_f32_repeated": "ppppppffiii",
     "fewbit_depthwise_f32_repeated": "ppppppffiii",
-    "fewbit_peak": "pi",
+    "fewbit_float_peak": "pi",
 }
 INF = float("inf")
-
-
-class Peak(Kernel):
-    """Nothing but multiplications and additions, on as many sums as hide their latency."""
-
-    sums = 14
-
-    @property
-    def symbol(self) -> str:
-        return "fewbit_peak"
-
-    def function(self) -> Function:
-        f = Function(self.isa, self.symbol, "ptr y, i64 count", public=True)
-        y, count = f.parameters
-        x = f.load(f.vector, y)
-        with f.loop(0, count, carried=[x] * self.sums, hot=True) as loop:
-            loop.carry(*(f.multiply_add(total, x, x) for total in loop.carried))
-        for i, value in enumerate(loop.results):
-            f.store(value, y, i)
-        return f
-
-
-@dataclass(frozen=True)
-class Repeated(Kernel):
-    """A kernel called again and again, so that the call from Python does not count."""
-
-    kernel: Kernel
-
-    @property
-    def symbol(self) -> str:
-        return f"{self.kernel.symbol}_repeated"
-
-    def function(self) -> Function:
-        callee = self.kernel.function()
-        given = ", ".join(f"{p.type} {p.text[1:]}" for p in callee.parameters)
-        f = Function(self.isa, self.symbol, f"{given}, i64 count", public=True)
-        *arguments, count = f.parameters
-        with f.loop(0, count):
-            f.call(callee, *arguments)
-        return f
 
 
 @dataclass(frozen=True)
@@ -178,7 +138,7 @@ PRODUCTS = [(512, 512, 512), (768, 768, 768), (1024, 1024, 1024), (1000, 777, 33
 
 def float_kernels(isa: Isa) -> list[Kernel]:
     images = [Repeated(isa, kind(isa)) for kind in (Conv2d, Depthwise)]
-    return [Matmul(isa), PackB(isa), *images, Peak(isa)]
+    return [Matmul(isa), PackB(isa), *images, FloatPeak(isa)]
 
 
 def compile_all(
@@ -234,13 +194,15 @@ class Bench:
         print(f"{isa.name} ({isa.cpu}): all kernels compiled in {seconds:.2f} s")
         self.rng = np.random.default_rng(0)
         self.ort = ort
-        self.room = aligned(np.full(isa.lanes * Peak.sums, 0.5, np.float32))
+        self.room = aligned(np.full(isa.lanes * SUMS, 0.5, np.float32))
 
     def fastest(self, *works: Callable[[], object], budget: float = 0.4) -> list[float]:
         """Least times; the peak is measured in the same rounds, because clocks change."""
         steps, at = 20000, self.room.ctypes.data
-        *best, spent = fastest(*works, lambda: self.calls["fewbit_peak"](at, steps), budget=budget)
-        self.peak = steps * Peak.sums * self.isa.lanes / spent / 1e9
+        *best, spent = fastest(
+            *works, lambda: self.calls["fewbit_float_peak"](at, steps), budget=budget
+        )
+        self.peak = steps * FloatPeak(self.isa).macs / spent / 1e9
         return best
 
     def floats(self, *shape: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Dialect, OpResult, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, OpResult, SSAValue
 from xdsl.irdl import (
     AttrConstraint,
     AttrSizedOperandSegments,
@@ -136,6 +136,20 @@ class ProductOp(LayerOp):
         assert self.quantized is not None
         width, (low, high) = _width(self.quantized.type), self.bounds
         return (width.qmin if low is None else low, width.qmax if high is None else high)
+
+    def changed(
+        self,
+        result_types: Sequence[Attribute] | None = None,
+        **changes: SSAValue | Operation | Attribute | None,
+    ) -> Self:
+        """The same product, but for these operands, attributes and results."""
+        kept = {name: getattr(self, name) for name in self.CLAUSES}
+        kept |= {name: self.properties.get(name) for name in self.attribute_names()}
+        made = type(self).of(
+            self.x, self.weight, result_types=result_types or self.result_types, **(kept | changes)
+        )
+        made.location = self.location
+        return made
 
     def output_shape(self, x: Shape, weight: Shape) -> Shape:
         raise NotImplementedError

@@ -65,6 +65,17 @@ class Panels:
         return column, f.select(panel < self.wider, self.least + 1, self.least)
 
 
+def pack_function(kernel: Kernel) -> Function:
+    """What packs a matrix [k, n], whose elements are so far apart; threads share the panels."""
+    return Function(
+        kernel.isa,
+        kernel.symbol,
+        "ptr b, i64 row_stride, i64 column_stride, ptr packed, i64 k, i64 n, i64 thread, "
+        "i64 threads",
+        public=True,
+    )
+
+
 @dataclass(frozen=True)
 class PackB(Kernel):
     """Packs a matrix that is not known before the run."""
@@ -74,13 +85,7 @@ class PackB(Kernel):
         return "fewbit_pack_b_f32"
 
     def function(self) -> Function:
-        f = Function(
-            self.isa,
-            self.symbol,
-            "ptr b, i64 row_stride, i64 column_stride, ptr packed, i64 k, i64 n, i64 thread, "
-            "i64 threads",
-            public=True,
-        )
+        f = pack_function(self)
         b, row_stride, column_stride, packed, k, n, thread, threads = f.parameters
         lanes = self.isa.lanes
         panels = Panels.of(f, n)

@@ -18,8 +18,7 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of, largest_magnitude
-
-_TO_INTEGER = 1.5 * 2.0**23
+from fewbit.kernels.steps import TO_INTEGER
 
 
 def check_width(bits: int) -> None:
@@ -74,7 +73,7 @@ def round_row(isa: Isa) -> Function:
     """A row times the multiplier, rounded half to even, as bytes."""
     f = Function(isa, "fewbit_round_row", "ptr x, i64 k, float multiplier, ptr q")
     x, k, multiplier, q = f.parameters
-    factor, magic = f.broadcast(multiplier), f.broadcast(f.number(_TO_INTEGER))
+    factor, magic = f.broadcast(multiplier), f.broadcast(f.number(TO_INTEGER))
 
     def rounded(at: Value, mask: Value | None) -> None:
         moved = f.load_part(f.at(x, at), mask) * factor + magic

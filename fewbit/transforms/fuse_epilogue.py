@@ -53,20 +53,9 @@ class Producer:
         self, add: SSAValue | None = None, low: float | None = None, high: float | None = None
     ) -> SSAValue:
         """The product with more of an epilogue, in the shape in which it was read."""
-        op = self.op
-        properties = {name: op.properties.get(name) for name in op.attribute_names()}
-        properties |= {"minimum": _number(low), "maximum": _number(high)}
-        made = type(op).of(
-            op.x,
-            op.weight,
-            x_scale=op.x_scale,
-            weight_scale=op.weight_scale,
-            bias=op.bias,
-            add=op.add if add is None else add,
-            result_types=op.result_types,
-            **properties,
+        made = self.op.changed(
+            add=self.op.add if add is None else add, minimum=_number(low), maximum=_number(high)
         )
-        made.location = op.location
         if self.reshape is None:
             return made.result
         return mico.ReshapeOp.of(

@@ -56,16 +56,7 @@ def _product(op: kernel.ProductOp) -> Sequence[SSAValue] | None:
     found = _reader(op)
     if found is None:
         return None
-    made = type(op).of(
-        op.x,
-        op.weight,
-        x_scale=op.x_scale,
-        weight_scale=op.weight_scale,
-        bias=op.bias,
-        add=op.add,
-        result_types=[op.result.type, found.result.type],
-        **_with_step(op, found),
-    )
+    made = op.changed([op.result.type, found.result.type], step=_step(found))
     return [made.result]
 
 
@@ -73,7 +64,8 @@ def _pool(op: kernel.Pool2dOp) -> Sequence[SSAValue] | None:
     if op.kind.data != "max" or (found := _reader(op)) is None:
         return None
     types = [op.result.type, found.result.type]
-    return [kernel.Pool2dOp.of(op.x, result_types=types, **_with_step(op, found)).result]
+    properties = op.properties | {"step": _step(found)}
+    return [kernel.Pool2dOp.of(op.x, result_types=types, **properties).result]
 
 
 def _reader(op: kernel.ProductOp | kernel.Pool2dOp) -> mico.QuantizeOp | None:
@@ -84,11 +76,8 @@ def _reader(op: kernel.ProductOp | kernel.Pool2dOp) -> mico.QuantizeOp | None:
     return next((u for u in users if isinstance(u, mico.QuantizeOp) and _is_counted(u)), None)
 
 
-def _with_step(
-    op: kernel.ProductOp | kernel.Pool2dOp, found: mico.QuantizeOp
-) -> dict[str, Attribute | None]:
-    step = FloatAttr(constant_step(found) or 0.0, f64)
-    return {name: op.properties.get(name) for name in op.attribute_names()} | {"step": step}
+def _step(found: mico.QuantizeOp) -> Attribute:
+    return FloatAttr(constant_step(found) or 0.0, f64)
 
 
 def _is_counted(op: mico.QuantizeOp) -> bool:

@@ -86,15 +86,8 @@ def _multiplied(op: kernel.ProductOp, reader: mico.RequantizeOp) -> kernel.Produ
     # Sums may be read before the multiplier is.
     assert isinstance(reader.multiplier.owner, mico.GetConstantOp | arith.ConstantOp)
     multiplier = reader.multiplier.owner.clone()
-    made = type(op).of(
-        op.x,
-        op.weight,
-        bias=op.bias,
-        multiplier=multiplier,
-        result_types=[op.result.type, TensorType(element, mico.shape_of(op.result.type))],
-        **{name: op.properties.get(name) for name in op.attribute_names()},
-    )
-    made.location = op.location
+    integers = TensorType(element, mico.shape_of(op.result.type))
+    made = op.changed([op.result.type, integers], multiplier=multiplier)
     Rewriter.replace_op(op, [multiplier, made], [made.result])
     return made
 

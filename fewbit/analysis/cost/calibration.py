@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import log2
 
 import numpy as np
@@ -89,6 +90,7 @@ class Calibration:
         return bool(self.date)
 
     @staticmethod
+    @cache
     def default(isa: Isa) -> Calibration:
         """For a machine that nobody has measured: the same numbers of cycles as on another."""
         return Calibration(

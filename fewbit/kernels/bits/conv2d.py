@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, replace
 
 from fewbit.errors import UnsupportedError
-from fewbit.kernels.bits.matmul import ROOM
+from fewbit.kernels.bits.kernel import ROOM, BitKernel
 from fewbit.kernels.bits.planes import (
     WORD,
-    Pair,
     pack_planes,
     pack_records,
     record_bytes,
@@ -25,23 +24,15 @@ from fewbit.kernels.bits.sweep import MOST_TAPS, sweep
 from fewbit.kernels.emit import MOST_DEPTH, Function
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.conv2d import PARAMETERS, TABLE
-from fewbit.kernels.integer.output import Output, moved, pointers
-from fewbit.kernels.kernel import Bytes, Kernel
+from fewbit.kernels.integer.output import moved, pointers
+from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 from fewbit.kernels.table import GROUP, PLACES, fill_table, locate
 
 
 @dataclass(frozen=True)
-class BitConv2d(Kernel):
+class BitConv2d(BitKernel):
     """A convolution of any stride, dilation and padding, of images that are not too wide."""
-
-    output: Output = "f32"
-    x_bits: int = 1
-    w_bits: int = 1
-
-    @property
-    def pair(self) -> Pair:
-        return Pair(self.isa, self.x_bits, self.w_bits)
 
     @property
     def symbol(self) -> str:

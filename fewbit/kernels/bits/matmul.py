@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewbit.errors import UnsupportedError
+from fewbit.kernels.bits.kernel import ROOM, BitKernel
 from fewbit.kernels.bits.planes import (
     WORD,
-    Pair,
     pack_planes,
     pack_records,
     record_bytes,
@@ -22,25 +22,14 @@ from fewbit.kernels.bits.planes import (
 from fewbit.kernels.bits.sweep import sweep
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.matmul import parameters
-from fewbit.kernels.integer.output import Output, moved
-from fewbit.kernels.kernel import Bytes, Kernel
+from fewbit.kernels.integer.output import moved
+from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
-
-ROOM = 65536
-"""Bytes for records."""
 
 
 @dataclass(frozen=True)
-class BitMatmul(Kernel):
+class BitMatmul(BitKernel):
     """A product of numbers of `x_bits`, in bytes, with a weight of `w_bits` in panels of bits."""
-
-    output: Output = "f32"
-    x_bits: int = 1
-    w_bits: int = 1
-
-    @property
-    def pair(self) -> Pair:
-        return Pair(self.isa, self.x_bits, self.w_bits)
 
     @property
     def symbol(self) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.kernel import Kernel
-from fewbit.kernels.pack import Panels
+from fewbit.kernels.pack import Panels, pack_function
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,7 @@ class IntegerPackB(Kernel):
         return "fewbit_pack_b_i8"
 
     def function(self) -> Function:
-        f = Function(
-            self.isa,
-            self.symbol,
-            "ptr b, i64 row_stride, i64 column_stride, ptr packed, i64 k, i64 n, i64 thread, "
-            "i64 threads",
-            public=True,
-        )
+        f = pack_function(self)
         b, row_stride, column_stride, packed, k, n, thread, threads = f.parameters
         lanes, step = self.isa.lanes, self.isa.step
         panels, steps = Panels.of(f, n), f.ceiling(k, step)

@@ -161,6 +161,13 @@ class _Product(StoringSite[ProductT]):
         if useful < MAX_THREADS:
             stub.most_threads = useful
 
+    def rows_of_a_scale(self, stub: Stub, sizes: tuple[Size, ...]) -> Size:
+        """How many rows share one; the last of the sizes is a row's."""
+        if "x_scale" not in self.operands:
+            return ONE_SCALE
+        rank = len(shape_of(self.operands["x_scale"]))
+        return stub.product(sizes[rank:-1]) if rank else ONE_SCALE
+
     def bounds(self) -> str:
         op, (low, high) = self.op, self.op.bounds
         ends = (-inf if low is None else low, inf if high is None else high)
@@ -263,12 +270,6 @@ class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
         packed = product.pack_scale(cast(Array, self.constant(scale)))
         return self.kept("weight_scale", np.ravel(packed), f32)
 
-    def rows_of_a_scale(self, stub: Stub, sizes: tuple[Size, ...]) -> Size:
-        if "x_scale" not in self.operands:
-            return ONE_SCALE
-        rank = len(shape_of(self.operands["x_scale"]))
-        return stub.product(sizes[rank:-1]) if rank else ONE_SCALE
-
     def packed_by_run(self, n: int, k: int) -> SSAValue:
         pack = self.calls.use(PackB(self.isa))
         memory = self.allocate(f32, [packed_size(k, n, self.isa)])
@@ -349,12 +350,6 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
 
     def element(self, name: str) -> str:
         return self.memrefs[name].element if name in self.memrefs else "float"
-
-    def rows_of_a_scale(self, stub: Stub, y: tuple[Size, ...]) -> Size:
-        if "x_scale" not in self.operands:
-            return ONE_SCALE
-        rank = len(shape_of(self.operands["x_scale"]))
-        return stub.product(y[rank:3]) if rank else ONE_SCALE
 
     def size(self, axis: int) -> SSAValue:
         if axis == 0:
