@@ -6,9 +6,11 @@ for each thread of Python, so calls from several threads do not meet.
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import operator
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -180,9 +182,12 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
         link = Path(folder) / path.name
         link.symlink_to(path.resolve())
         try:
-            return ctypes.CDLL(str(link), mode=ctypes.RTLD_LOCAL)
+            library = ctypes.CDLL(str(link), mode=ctypes.RTLD_LOCAL)
         except OSError as e:
             raise UnsupportedError(f"this machine does not load the library: {e}", hint=hint) from e
+    # Its functions refer to it, so nobody can call them then. Its threads end when it is unloaded.
+    weakref.finalize(library, _ctypes.dlclose, library._handle).atexit = False
+    return library
 
 
 def _runs_here(manifest: Manifest) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -171,6 +173,17 @@ def test_inputs_that_do_not_fit_together(dynamic: Artifact) -> None:
 def test_number_of_inputs(static: Artifact, count: int) -> None:
     with pytest.raises(UsageError, match=rf"takes 2 inputs \(x, y\), {count} given"):
         static(*[inputs()[0]] * count)
+
+
+def test_threads_end_with_the_library() -> None:
+    gc.collect()
+    before = len(os.listdir("/proc/self/task"))
+    artifact = fewbit.compile(layers(), name="net")
+    artifact(*inputs(), threads=5)
+    assert len(os.listdir("/proc/self/task")) == before + 4
+    del artifact
+    gc.collect()
+    assert len(os.listdir("/proc/self/task")) == before
 
 
 @pytest.mark.parametrize("threads", [0, -1, 65, 2**32 + 1, 1.5, "2"])

@@ -272,7 +272,8 @@ class Compilation:
         text = mark_functions(_translate(self.module), loops, distinct, 32 * self.isa.lanes)
         # Loops are not counted one by one: most of them pass over what comes in and goes out.
         work = self.calls.seconds + self.interface.least_bytes / BYTES_A_SECOND
-        public = interface_ir(self.interface, ENTRY, self.weights.nbytes, work / WORTH_STARTING)
+        worth = work / WORTH_STARTING
+        public = interface_ir(self.interface, ENTRY, self.weights.nbytes, worth, self.isa)
         self.llvm_texts = [text, public, *self.calls.texts()]
         if self.profile:
             self.llvm_texts.append(profile_ir(self.interface.name, self.rows, self.isa))

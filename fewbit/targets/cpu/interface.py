@@ -5,7 +5,7 @@
 Inputs and outputs are structs of pointers; a dimension that is known only at run time is a field
 beside its pointer. The code checks what it is given, then calls the entry function as MLIR
 compiled it, whose arguments are memref descriptors. With several threads, each runs the whole
-entry function and its part of every loop; they start and end with the call.
+entry function and its part of every loop.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from fewbit.errors import UnsupportedError
+from fewbit.kernels.isa import Isa
 from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.cpu.stubs import literal
 from fewbit.targets.cpu.threads import threads_ir
@@ -171,7 +172,7 @@ class _Code:
 
 
 def interface_ir(
-    interface: Interface, entry: str, weights_bytes: int, worth_starting: float
+    interface: Interface, entry: str, weights_bytes: int, worth_starting: float, isa: Isa
 ) -> str:
     """LLVM IR of the public functions, given those that MLIR compiled.
 
@@ -184,7 +185,7 @@ def interface_ir(
         _shapes(interface, entry),
         _part(interface, entry, weights_bytes),
         _run(interface, worth_starting),
-        threads_ir(MAX_THREADS, error_number("START")),
+        threads_ir(MAX_THREADS, error_number("START"), isa),
     ]
     return "\n".join(parts)
 
@@ -197,7 +198,6 @@ def _types(interface: Interface) -> str:
         (
             f"%inputs = type {{ {fields(interface.inputs)} }}",
             f"%outputs = type {{ {fields(interface.outputs)} }}",
-            "%call = type { ptr, ptr, ptr, i64, i64 }",
         )
     )
 
@@ -348,22 +348,21 @@ def _store_shapes(code: _Code, interface: Interface, found: str) -> None:
 
 
 def _part(interface: Interface, entry: str, nbytes: int) -> str:
-    """What one thread does: it is given a `%call`."""
+    """What one thread of a call does."""
     code = _Code()
-    code.lines.append("define ptr @threads.part(ptr %call) {")
-    inputs, outputs, arena = (_field(code, "call", "%call", i, "ptr") for i in range(3))
-    thread, threads = (_field(code, "call", "%call", i, "i64") for i in (3, 4))
-    for name, value in (("inputs", inputs), ("outputs", outputs)):
-        code.do(f"%{name} = getelementptr i8, ptr {value}, i64 0")
-    scratch = code(f"getelementptr i8, ptr {arena}, i64 {STATE_BYTES}")
+    code.lines.append(
+        "define void @threads.part"
+        "(ptr %inputs, ptr %outputs, ptr %arena, i64 %thread, i64 %threads) {"
+    )
+    scratch = code(f"getelementptr i8, ptr %arena, i64 {STATE_BYTES}")
     arguments = [
         *_descriptors(code, interface, pointers=True),
         *_weights(interface, nbytes),
         f"ptr {scratch}", f"ptr {scratch}", "i64 0", f"i64 {2**62}", "i64 1",
-        f"i64 {thread}", f"i64 {threads}", f"ptr {arena}",
+        "i64 %thread", "i64 %threads", "ptr %arena",
     ]  # fmt: skip
     code.do(f"call void @{entry}({', '.join(arguments)})")
-    code.do("ret ptr null")
+    code.do("ret void")
     code.lines.append("}")
     return "\n".join(code.lines)
 

@@ -18,7 +18,10 @@ from fewbit.targets.cpu.elf import symbols
 from fewbit.targets.cpu.objects import emit_object, parse_ir
 from fewbit.targets.tools import tool_path
 
-_OF_LIBC = "bcmp getauxval memcmp memcpy memmove memset pthread_create pthread_join sched_yield"
+_OF_LIBC = """
+bcmp clock_gettime getauxval getpid memcmp memcpy memmove memset pthread_create pthread_join
+pthread_sigmask sched_yield syscall
+"""
 _OF_LIBM = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1
 fabs fdim floor fma fmax fmaximum fmin fminimum fmod frexp hypot ldexp lgamma log log10 log1p log2

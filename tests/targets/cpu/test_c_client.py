@@ -121,6 +121,15 @@ def test_calls_at_the_same_time(home: Path, tmp_path: Path, options: tuple[str, 
     run(build("concurrent", compiled(home, "dynamic"), tmp_path, *options))
 
 
+@pytest.mark.parametrize("options", [(), MEMORY], ids=["plain", "address-sanitizer"])
+def test_workers_from_loading_to_unloading(
+    home: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    artifact = compiled(home, "dynamic")
+    client = build("threads", artifact, tmp_path, *options, "-Wno-pedantic")
+    run(client, artifact.folder / "libnet.so", 30)
+
+
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="there is no valgrind")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_valgrind_finds_nothing(home: Path, tmp_path: Path, threads: int) -> None:

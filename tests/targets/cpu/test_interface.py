@@ -120,7 +120,7 @@ def test_work_grows_with_dimensions() -> None:
 
 def _used(interface: Interface, worth: float, asked: int, *dims: int) -> int:
     """Threads that a run starts when it is asked for so many."""
-    text = interface_ir(interface, "entry", 0, worth)
+    text = interface_ir(interface, "entry", 0, worth, Isa.host())
     types = re.findall(r"^%\w+ = type .*$", text, re.MULTILINE)
     (run,) = re.findall(r"^define i32 @net_run\(.*?^}", text, re.MULTILINE | re.DOTALL)
     stand_ins = """

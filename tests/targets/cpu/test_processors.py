@@ -14,6 +14,7 @@ from fewbit.kernels.isa import Isa, names
 from fewbit.models import lenet_text
 from fewbit.program import Program
 from fewbit.runtime import Artifact
+from fewbit.targets.cpu.elf import section
 from fewbit.targets.llvm import host_features
 from tests.targets.cpu import static_net
 from tests.targets.cpu.emulate import EMULATORS, emulated
@@ -49,6 +50,13 @@ def test_same_numbers(tmp_path: Path, processor: str, bits: int | None) -> None:
         found = outputs(artifact, tmp_path, program, *given, threads=threads)
         for got, wanted in zip(found, program.run(*given), strict=True):
             assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("processor", names())
+def test_threads_end_when_a_library_is_unloaded(tmp_path: Path, processor: str) -> None:
+    artifact = fewbit.compile(layers(), f"cpu:{processor}", tmp_path / "net", name="net")
+    data = artifact.folder.joinpath("libnet.so").read_bytes()
+    assert section(data, ".fini_array").size == 8
 
 
 @pytest.mark.parametrize("processor", names())
