@@ -50,7 +50,8 @@ class Conv2d(Kernel):
         x, w, bias, add, y, sizes, lo, hi, thread, threads = f.parameters
         s = Sizes.load(f, sizes)
         m = s.batch * s.oh * s.ow
-        row_first, row_last, first, last = share(f, m, s.oc, thread, threads)
+        k = s.kh * s.kw * s.c
+        row_first, row_last, first, last = share(f, m, s.oc, k, thread, threads)
         places = f.array("i64", 3 * PLACES)
         table = f.array("ptr", TABLE + GROUP)
         room = f.array("float", ROOM + self.isa.lanes)

@@ -38,7 +38,7 @@ class Matmul(Kernel):
             public=True,
         )
         a, lda, b, bias, add, c, ldc, m, n, k, lo, hi, thread, threads = f.parameters
-        row_first, row_last, first, last = share(f, m, n, thread, threads)
+        row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         table = f.array("ptr", BLOCK_ROWS)
         # One tile of rows reads each weight once: then it is best read in one go.
         blocks = f.select(

@@ -20,6 +20,10 @@ from fewbit.kernels.tile import LINE, tile
 
 BLOCK_ROWS = 96
 """Rows that go over a panel before the next panel is taken."""
+ROWS_EACH = 16
+"""Rows that are enough for a thread to go over all panels."""
+NEAR_WEIGHTS = 1 << 18
+"""Weights that every thread may read: they stay in its cache."""
 
 
 @dataclass(frozen=True)
@@ -171,14 +175,16 @@ def or_zeros(f: Function, pointer: Value) -> tuple[Value, Value]:
 
 
 def share(
-    f: Function, m: Value, n: Value, thread: Value, threads: Value
+    f: Function, m: Value, n: Value, k: Value, thread: Value, threads: Value
 ) -> tuple[Value, Value, Value, Value]:
-    """The thread's part of m rows and n columns: rows from, to, panels from, to.
+    """The thread's part of m rows and n columns, sums of k: rows from, to, panels from, to.
 
-    Whichever of rows and weights is larger is what threads do not have to share.
+    Rows are best: what a thread writes, it reads again in the next layer, and they divide evenly.
+    Panels are where there are few rows, or many weights, which then only one thread has to read.
     """
     panels = Panels.of(f, n).count
-    by_panels = (n > m) & (threads <= panels)
+    few_rows, many_weights = m < threads * ROWS_EACH, n * k > NEAR_WEIGHTS
+    by_panels = (n > m) & (threads <= panels) & (few_rows | many_weights)
     units = f.select(by_panels, panels, m)
     start, stop = units * thread // threads, units * (thread + 1) // threads
     return (

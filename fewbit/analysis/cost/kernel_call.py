@@ -83,9 +83,13 @@ class ImageSizes:
         return self.y_stride or self.oc
 
     @property
+    def depth(self) -> int:
+        """Products in a sum."""
+        return (1 if self.depthwise else self.c) * self.kh * self.kw
+
+    @property
     def macs(self) -> int:
-        each = 1 if self.depthwise else self.c
-        return self.rows * self.oc * each * self.kh * self.kw
+        return self.rows * self.oc * self.depth
 
     def __str__(self) -> str:
         image = "x".join(map(str, (self.batch, self.h, self.w, self.c)))

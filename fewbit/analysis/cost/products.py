@@ -52,7 +52,7 @@ def _ceil(a: int, b: int) -> int:
 @counts(Matmul)
 def float_matmul(call: KernelCall, work: Work) -> None:
     s, isa = cast(MatrixSizes, call.sizes), call.kernel.isa
-    own = part(s.m, s.n, call.threads, isa)
+    own = part(s.m, s.n, s.k, call.threads, isa)
     weights = 4 * packed_size(s.k, s.n, isa)
     own_bytes = weights + 4 * s.m * (s.k + s.n)
     depth_blocks = 1 if s.m <= isa.tile_rows(isa.tile_vectors) else _ceil(s.k, isa.block_depth)
@@ -70,7 +70,7 @@ def float_matmul(call: KernelCall, work: Work) -> None:
 @counts(Conv2d)
 def float_conv2d(call: KernelCall, work: Work) -> None:
     s, isa = cast(ImageSizes, call.sizes), call.kernel.isa
-    own = part(s.rows, s.oc, call.threads, isa)
+    own = part(s.rows, s.oc, s.depth, call.threads, isa)
     dense = s.x_step == s.c and s.dilation[1] == 1
     by_runs = dense and s.kw > 1 and s.kw * s.c <= LONGEST_RUN
     kw, c = (1, s.kw * s.c) if by_runs else (s.kw, s.c)
@@ -124,7 +124,7 @@ def _float_sweep(
 def integer_matmul(call: KernelCall, work: Work) -> None:
     s, kernel = cast(MatrixSizes, call.sizes), cast(IntegerMatmul, call.kernel)
     isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
-    own = part(s.m, s.n, call.threads, isa)
+    own = part(s.m, s.n, s.k, call.threads, isa)
     taps = s.groups if kernel.grouped else 1
     depth = max(s.k // taps, isa.step)
     weights = packed_bytes(taps, depth, s.n, isa, kernel.bits)
@@ -147,7 +147,7 @@ def integer_matmul(call: KernelCall, work: Work) -> None:
 def integer_conv2d(call: KernelCall, work: Work) -> None:
     s, kernel = cast(ImageSizes, call.sizes), cast(IntegerConv2d, call.kernel)
     isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
-    own = part(s.rows, s.oc, call.threads, isa)
+    own = part(s.rows, s.oc, s.depth, call.threads, isa)
     gathered = is_gathered(s.kh, s.kw, s.c, isa)
     taps, c = (1, s.kh * s.kw * s.c) if gathered else (s.kh * s.kw, s.c)
     unit = fields.unit

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import panel_starts
+from fewbit.kernels.sweep import NEAR_WEIGHTS, ROWS_EACH
 
 UNITS = 2
 """Multiplications, and loads, that begin in a cycle."""
@@ -34,11 +35,12 @@ def panels(n: int, isa: Isa) -> tuple[int, ...]:
     return tuple((b - a) // isa.lanes for a, b in pairwise(starts))
 
 
-def part(m: int, n: int, threads: int, isa: Isa) -> Part:
+def part(m: int, n: int, k: int, threads: int, isa: Isa) -> Part:
     """As `sweep.share` divides a product; of threads, the last has the most."""
     all_panels = panels(n, isa)
     count = len(all_panels)
-    if n > m and threads <= count:
+    few_rows, many_weights = m < threads * ROWS_EACH, n * k > NEAR_WEIGHTS
+    if n > m and threads <= count and (few_rows or many_weights):
         return Part(m, all_panels[count * (threads - 1) // threads :])
     return Part(m - m * (threads - 1) // threads, all_panels)
 

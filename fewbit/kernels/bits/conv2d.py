@@ -66,8 +66,9 @@ class BitConv2d(BitKernel):
         x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
         *outputs, sizes, lo, hi, thread, threads = rest
         s = Sizes.load(f, sizes)
-        pixels = s.oh * s.ow
-        row_first, row_last, first, last = share(f, s.batch * pixels, s.oc, thread, threads)
+        pixels, k = s.oh * s.ow, s.kh * s.kw * s.c
+        m = s.batch * pixels
+        row_first, row_last, first, last = share(f, m, s.oc, k, thread, threads)
         room, table = f.array("i8", ROOM), f.array("ptr", TABLE + GROUP)
         places = f.array("i64", 3 * PLACES)
 

@@ -55,7 +55,7 @@ class BitMatmul(BitKernel):
         f = Function(self.isa, self.symbol, parameters(self.output), public=True)
         x, ldx, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
         *outputs, ldy, m, n, k, lo, hi, thread, threads = rest
-        row_first, row_last, first, last = share(f, m, n, thread, threads)
+        row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         room, table = f.array("i8", ROOM), f.array("ptr", BLOCK_ROWS)
         record = record_bytes(f, self.pair, k)
         most = f.smaller(f.integer(ROOM) // record, BLOCK_ROWS)

@@ -69,7 +69,8 @@ class IntegerConv2d(Kernel):
         *outputs, sizes, lo, hi, thread, threads = rest
         s = Sizes.load(f, sizes)
         m = s.batch * s.oh * s.ow
-        row_first, row_last, first, last = share(f, m, s.oc, thread, threads)
+        k = s.kh * s.kw * s.c
+        row_first, row_last, first, last = share(f, m, s.oc, k, thread, threads)
         fields, step, few = self.fields, self.isa.step, TALLEST
         here = Rows.make(f, fields, BLOCK_ROWS)
         places = f.array("i64", 3 * PLACES)

@@ -103,7 +103,7 @@ class IntegerMatmul(Kernel):
         count = len(pointers(self.output).split(","))
         outputs = rest[:count]
         ldy, m, n, k, *counts, lo, hi, thread, threads = rest[count:]
-        row_first, row_last, first, last = share(f, m, n, thread, threads)
+        row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         step = self.isa.step
         block = BLOCK_ROWS if self.bits == 8 and not self.grouped else MOST_ROWS
         here = Rows.make(f, fields, block, self.grouped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.analysis.cost.tiles import blocks, float_step, integer_step, panels, part, tiles
+from fewbit.analysis.cost.tiles import Part, blocks, float_step, integer_step, panels, part, tiles
 from fewbit.kernels import Isa
 
 VNNI = Isa.of("x86-64-v4-vnni")
@@ -30,10 +30,12 @@ def test_blocks_cover_all_rows(rows: int, most: int) -> None:
 
 
 def test_threads_divide_rows_or_panels() -> None:
-    assert part(1, 256, 2, VNNI).panels == (4, 4)
-    assert part(100, 64, 2, VNNI).rows == 50
-    assert part(101, 64, 2, VNNI).rows == 51
-    assert part(100, 64, 1, VNNI).rows == 100
+    assert part(1, 256, 64, 2, VNNI).panels == (4, 4)
+    assert part(65, 192, 64, 2, VNNI) == Part(33, (4, 4, 4))
+    assert part(65, 192, 4096, 2, VNNI) == Part(65, (4, 4))
+    assert part(100, 64, 64, 2, VNNI).rows == 50
+    assert part(101, 64, 64, 2, VNNI).rows == 51
+    assert part(100, 64, 64, 1, VNNI).rows == 100
 
 
 def test_a_step_is_bound_by_products_loads_or_latency() -> None:
