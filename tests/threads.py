@@ -19,4 +19,5 @@ def all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         return most
 
     monkeypatch.setattr(call_kernels, "useful_threads", most_of)
-    monkeypatch.setattr(compilation, "WORTH_STARTING", 1e-30)
+    monkeypatch.setattr(compilation, "WORTH_SHARING", 1e-30)
+    monkeypatch.setattr(compilation, "WORTH_WAKING", 1e-30)

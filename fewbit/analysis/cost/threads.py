@@ -1,6 +1,7 @@
 """How many threads a call is worth, or a program: more of them must give more than they cost.
 
-Threads of a program start and end with a run of it, which is worth it for some work only.
+To share work with a thread that is awake takes about a microsecond. One that sleeps may need 200
+until it works, where the system wakes it on the caller's processor, as it does on virtual machines.
 
 The answer is part of a compiled program, so it comes from the default coefficients and never from a
 calibration: a program is the same wherever it is compiled.
@@ -13,8 +14,10 @@ from fewbit.analysis.cost.kernel_call import KernelCall
 
 ENOUGH = 1.02
 """Times the least that threads may take, to be as good as more of them."""
-WORTH_STARTING = 50e-6
-"""Seconds of work on one thread for each that is started."""
+WORTH_SHARING = 12e-6
+"""Seconds of work on one thread for each more that is awake."""
+WORTH_WAKING = 1e-3
+"""Seconds of work on one thread for each more that sleeps, or has to start."""
 BYTES_A_SECOND = 5e9
 """That a loop passes over, about."""
 

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 
-from fewbit.analysis.cost.threads import BYTES_A_SECOND, WORTH_STARTING
+from fewbit.analysis.cost.threads import BYTES_A_SECOND, WORTH_SHARING, WORTH_WAKING
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.interpreter.signature import choose_function
 from fewbit.ir.bindings import mlir_context, run_upstream, to_llvm_ir, to_mlir
@@ -49,7 +49,7 @@ from fewbit.targets.cpu.carry_in_place import carry_in_place
 from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.collapse_loops import collapse_loops
 from fewbit.targets.cpu.guard_divisions import guard_divisions
-from fewbit.targets.cpu.interface import Interface, interface_ir, interface_of
+from fewbit.targets.cpu.interface import Interface, Worth, interface_ir, interface_of
 from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
 from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline_loops
 from fewbit.targets.cpu.place_outputs import place_outputs
@@ -272,7 +272,7 @@ class Compilation:
         text = mark_functions(_translate(self.module), loops, distinct, 32 * self.isa.lanes)
         # Loops are not counted one by one: most of them pass over what comes in and goes out.
         work = self.calls.seconds + self.interface.least_bytes / BYTES_A_SECOND
-        worth = work / WORTH_STARTING
+        worth = Worth(work / WORTH_SHARING, work / WORTH_WAKING)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes, worth, self.isa)
         self.llvm_texts = [text, public, *self.calls.texts()]
         if self.profile:

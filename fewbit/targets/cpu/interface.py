@@ -171,20 +171,26 @@ class _Code:
         self.label(f"next{self.count}")
 
 
-def interface_ir(
-    interface: Interface, entry: str, weights_bytes: int, worth_starting: float, isa: Isa
-) -> str:
-    """LLVM IR of the public functions, given those that MLIR compiled.
+@dataclass(frozen=True)
+class Worth:
+    """How many threads beside the caller's have enough to do, where all dimensions are 1."""
 
-    So many threads are worth starting beside the caller's, where all dimensions are 1.
-    """
+    awake: float
+    asleep: float
+    """Where they have to be woken or started first."""
+
+
+def interface_ir(
+    interface: Interface, entry: str, weights_bytes: int, worth: Worth, isa: Isa
+) -> str:
+    """LLVM IR of the public functions, given those that MLIR compiled."""
     parts = [
         _types(interface),
         _declarations(interface, entry),
         _arena_bytes(interface, entry, weights_bytes),
         _shapes(interface, entry),
         _part(interface, entry, weights_bytes),
-        _run(interface, worth_starting),
+        _run(interface, worth),
         threads_ir(MAX_THREADS, error_number("START"), isa),
     ]
     return "\n".join(parts)
@@ -367,7 +373,7 @@ def _part(interface: Interface, entry: str, nbytes: int) -> str:
     return "\n".join(code.lines)
 
 
-def _run(interface: Interface, worth_starting: float) -> str:
+def _run(interface: Interface, worth: Worth) -> str:
     code = _Code()
     code.lines.append(
         f"define i32 @{interface.name}_run(ptr %inputs, ptr %outputs, ptr %arena, i32 %threads) {{"
@@ -390,17 +396,18 @@ def _run(interface: Interface, worth_starting: float) -> str:
     code.label("unfit")
     code.do(f"ret i32 {status}")
     code.label("fit")
-    count = _worthwhile(code, interface, worth_starting)
-    code.do(f"%started = call i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 {count})")
+    counts = [_worthwhile(code, interface, more) for more in (worth.awake, worth.asleep)]
+    given = ", ".join(["ptr %inputs", "ptr %outputs", "ptr %arena", *(f"i64 {c}" for c in counts)])
+    code.do(f"%started = call i32 @threads.run({given})")
     code.do("ret i32 %started")
     code.lines.append("}")
     return "\n".join(code.lines)
 
 
-def _worthwhile(code: _Code, interface: Interface, worth_starting: float) -> str:
+def _worthwhile(code: _Code, interface: Interface, worth: float) -> str:
     """How many of `%threads` have enough to do, if work grows with the first dynamic input."""
     sized = (fields for _, _, fields in _fields(interface.inputs) if fields)
-    more = literal(worth_starting)
+    more = literal(worth)
     for field in next(sized, ()):
         size = code(f"uitofp i64 {_field(code, 'inputs', '%inputs', field, 'i64')} to double")
         more = code(f"fmul double {more}, {size}")

@@ -1,10 +1,15 @@
 """Threads of a library, in LLVM IR: they start with the first call that wants them, and stay.
 
-After a call a worker looks out for the next, busily for a while and then asleep. Each has a line of
-memory of its own, in which its caller leaves what to do: nobody else is woken, and waiting threads
-do not disturb one another. The pool belongs to one call at a time. A call that meets another in it
-has workers of its own, in a pool on its stack, which end with it. A forked process has none of its
-parent's threads: it finds another process's number in the pool, and starts anew.
+After a call a worker looks out for the next, busily for a while and then asleep. To wake one takes
+much longer than a small program: a call waits only for as many as its caller is sure are worth it,
+and has others where they are awake. A call that comes soon after another wakes all that it wants,
+because more calls will.
+
+Each worker has a line of memory of its own, in which its caller leaves what to do: nobody else is
+woken, and waiting threads do not disturb one another. The pool belongs to one call at a time. A
+call that meets another in it starts workers of its own, in a pool on its stack, which end with it.
+A forked process has none of its parent's threads: it finds another process's number in the pool,
+and starts anew.
 
 Nothing is allocated. Sleep is by futex, because a library of ours cannot say which version of
 glibc's condition variables it wants, and would get those that allocate. Names have a dot, as no
@@ -17,8 +22,8 @@ from fewbit.kernels.isa import Isa
 
 LOOKS_OUT = 150_000
 """Nanoseconds for which a worker looks out for work before it sleeps."""
-_TURNS = 64
-"""Of looking, between two looks at the clock."""
+_TURNS = 256
+"""Of looking, before a worker gives way to others and looks at the clock."""
 _PATIENCE = 200
 """Turns of waiting within a call before a thread gives way: the others may have no processor."""
 
@@ -59,29 +64,34 @@ declare i64 @syscall(i64, ...)
 
 ; Its sign, inputs, outputs, arena, thread, threads, and the system's name for it.
 %worker = type {{ i32, ptr, ptr, ptr, i64, i64, i64 }}
-; Twice the process, plus one while a call has it; how many workers there are; each with a line.
-%pool = type {{ i32, i64, [6 x i64], [{max_threads} x {{ %worker, [8 x i8] }}] }}
+; Twice the process, plus one while a call has it; how many workers there are; when the last call
+; ended; and each worker with a line.
+%pool = type {{ i32, i64, i64, [5 x i64], [{max_threads} x {{ %worker, [8 x i8] }}] }}
 
 @threads.pool = internal global %pool zeroinitializer, align 64
 @threads.at_end = internal global ptr @threads.finish, section ".fini_array"
 @llvm.used = appending global [1 x ptr] [ptr @threads.at_end], section "llvm.metadata"
 
-define i32 @threads.run({call}) {{
+; Up to so many threads, of which `sure` are worth waiting for.
+define i32 @threads.run({call}, i64 %sure) {{
   %alone = icmp eq i64 %threads, 1
   br i1 %alone, label %only, label %several
-only:
-  call void @threads.part(ptr %inputs, ptr %outputs, ptr %arena, i64 0, i64 1)
-  ret i32 0
 several:
   %taken = call i1 @threads.take()
   br i1 %taken, label %shared, label %busy
 shared:
-  %code = call i32 @threads.together(ptr @threads.pool, {call})
+  %code = call i32 @threads.together(ptr @threads.pool, {call}, i64 %sure)
   call void @threads.give_back()
   ret i32 %code
 busy:
-  %other = call i32 @threads.apart({call})
+  %small = icmp eq i64 %sure, 1
+  br i1 %small, label %only, label %apart
+apart:
+  %other = call i32 @threads.apart(ptr %inputs, ptr %outputs, ptr %arena, i64 %sure)
   ret i32 %other
+only:
+  call void @threads.part(ptr %inputs, ptr %outputs, ptr %arena, i64 0, i64 1)
+  ret i32 0
 }}
 
 ; Whether the pool is ours now: it is, unless another call of this process has it.
@@ -133,22 +143,26 @@ define i32 @threads.apart({call}) noinline {{
   %pool = alloca %pool, align 64
   %count = getelementptr %pool, ptr %pool, i32 0, i32 1
   store i64 0, ptr %count
-  %code = call i32 @threads.together(ptr %pool, {call})
+  %code = call i32 @threads.together(ptr %pool, {call}, i64 %threads)
   call void @threads.end(ptr %pool)
   ret i32 %code
 }}
 
-define i32 @threads.together(ptr %pool, {call}) {{
-  %ready = call i1 @threads.start(ptr %pool, i64 %threads)
-  br i1 %ready, label %meet, label %fail
+define i32 @threads.together(ptr %pool, {call}, i64 %sure) {{
+  %started = call i1 @threads.start(ptr %pool, i64 %threads)
+  br i1 %started, label %choose, label %fail
 fail:
   ret i32 {start_error}
-meet:
+choose:
+  %all = call i64 @threads.choose(ptr %pool, i64 %threads, i64 %sure)
   store i64 0, ptr %arena
-  br label %tell
+  br label %next
+next:
+  %i = phi i64 [1, %choose], [%i1, %tell]
+  %told = icmp eq i64 %i, %all
+  br i1 %told, label %work, label %tell
 tell:
-  %i = phi i64 [1, %meet], [%i1, %tell]
-  %its = getelementptr %pool, ptr %pool, i32 0, i32 3, i64 %i
+  %its = getelementptr %pool, ptr %pool, i32 0, i32 4, i64 %i
   %f1 = getelementptr %worker, ptr %its, i32 0, i32 1
   %f2 = getelementptr %worker, ptr %its, i32 0, i32 2
   %f3 = getelementptr %worker, ptr %its, i32 0, i32 3
@@ -158,20 +172,20 @@ tell:
   store ptr %outputs, ptr %f2
   store ptr %arena, ptr %f3
   store i64 %i, ptr %f4
-  store i64 %threads, ptr %f5
+  store i64 %all, ptr %f5
   call void @threads.sign(ptr %its, i32 {_WORK})
   %i1 = add i64 %i, 1
-  %told = icmp eq i64 %i1, %threads
-  br i1 %told, label %work, label %tell
+  br label %next
 work:
-  call void @threads.part(ptr %inputs, ptr %outputs, ptr %arena, i64 0, i64 %threads)
+  call void @threads.part(ptr %inputs, ptr %outputs, ptr %arena, i64 0, i64 %all)
   br label %wait
 wait:
   %j = phi i64 [1, %work], [%j1, %idle]
-  %at = getelementptr %pool, ptr %pool, i32 0, i32 3, i64 %j
-  br label %look
+  %waited = icmp eq i64 %j, %all
+  br i1 %waited, label %done, label %look
 look:
   %turn = phi i32 [0, %wait], [%turn1, %rest]
+  %at = getelementptr %pool, ptr %pool, i32 0, i32 4, i64 %j
   %sign = load atomic i32, ptr %at acquire, align 4
   %works = icmp eq i32 %sign, {_WORK}
   br i1 %works, label %rest, label %idle
@@ -180,10 +194,41 @@ rest:
   br label %look
 idle:
   %j1 = add i64 %j, 1
-  %all = icmp eq i64 %j1, %threads
-  br i1 %all, label %done, label %wait
+  br label %wait
 done:
+  %last = getelementptr %pool, ptr %pool, i32 0, i32 2
+  %now = call i64 @threads.now()
+  store i64 %now, ptr %last
   ret i32 0
+}}
+
+; How many threads a call has: those that are sure, and others as far as they are awake; but all
+; where it comes soon after another.
+define i64 @threads.choose(ptr %pool, i64 %threads, i64 %sure) {{
+entry:
+  br label %next
+next:
+  %i = phi i64 [%sure, %entry], [%i1, %awake]
+  %all = icmp eq i64 %i, %threads
+  br i1 %all, label %done, label %look
+look:
+  %its = getelementptr %pool, ptr %pool, i32 0, i32 4, i64 %i
+  %sign = load atomic i32, ptr %its acquire, align 4
+  %asleep = icmp eq i32 %sign, {_ASLEEP}
+  br i1 %asleep, label %missing, label %awake
+awake:
+  %i1 = add i64 %i, 1
+  br label %next
+missing:
+  %before = getelementptr %pool, ptr %pool, i32 0, i32 2
+  %last = load i64, ptr %before
+  %now = call i64 @threads.now()
+  %gap = sub i64 %now, %last
+  %soon = icmp ult i64 %gap, {LOOKS_OUT}
+  %count = select i1 %soon, i64 %threads, i64 %i
+  ret i64 %count
+done:
+  ret i64 %threads
 }}
 
 ; Starts the workers that are missing; whether all are there then.
@@ -209,9 +254,9 @@ next:
   br i1 %whole, label %done, label %create
 create:
   %i1 = add i64 %i, 1
-  %its = getelementptr %pool, ptr %pool, i32 0, i32 3, i64 %i1
+  %its = getelementptr %pool, ptr %pool, i32 0, i32 4, i64 %i1
   %id = getelementptr %worker, ptr %its, i32 0, i32 6
-  store i32 {_IDLE}, ptr %its
+  store i32 {_ASLEEP}, ptr %its
   %error = call i32 @pthread_create(ptr %id, ptr null, ptr @threads.worker, ptr %its)
   %created = icmp eq i32 %error, 0
   br i1 %created, label %made, label %done
@@ -234,7 +279,7 @@ next:
   br i1 %none, label %done, label %end
 end:
   %i1 = add i64 %i, 1
-  %its = getelementptr %pool, ptr %pool, i32 0, i32 3, i64 %i1
+  %its = getelementptr %pool, ptr %pool, i32 0, i32 4, i64 %i1
   call void @threads.sign(ptr %its, i32 {_END})
   %at = getelementptr %worker, ptr %its, i32 0, i32 6
   %id = load i64, ptr %at
@@ -257,6 +302,7 @@ done:
   ret void
 }}
 
+; A worker counts as asleep until it looks out for the first time.
 define ptr @threads.worker(ptr %its) {{
 entry:
   %f1 = getelementptr %worker, ptr %its, i32 0, i32 1
@@ -264,6 +310,7 @@ entry:
   %f3 = getelementptr %worker, ptr %its, i32 0, i32 3
   %f4 = getelementptr %worker, ptr %its, i32 0, i32 4
   %f5 = getelementptr %worker, ptr %its, i32 0, i32 5
+  %pair = cmpxchg ptr %its, i32 {_ASLEEP}, i32 {_IDLE} monotonic monotonic
   br label %idle
 idle:
   %sign = call i32 @threads.next_sign(ptr %its)
@@ -287,7 +334,7 @@ entry:
   %begin = call i64 @threads.now()
   br label %look
 look:
-  %turn = phi i32 [1, %entry], [%turn1, %none], [%turn1, %clock]
+  %turn = phi i32 [1, %entry], [%turn1, %none], [%turn1, %yield]
   %sign = load atomic i32, ptr %its acquire, align 4
   %some = icmp ne i32 %sign, {_IDLE}
   br i1 %some, label %found, label %none
@@ -296,8 +343,9 @@ none:
   %turn1 = add i32 %turn, 1
   %part = urem i32 %turn, {_TURNS}
   %often = icmp ne i32 %part, 0
-  br i1 %often, label %look, label %clock
-clock:
+  br i1 %often, label %look, label %yield
+yield:
+  %ignored = call i32 @sched_yield()
   %now = call i64 @threads.now()
   %spent = sub i64 %now, %begin
   %long = icmp ugt i64 %spent, {LOOKS_OUT}
@@ -307,11 +355,11 @@ tire:
   br label %sleep
 sleep:
   %slept = {futex}, ptr %its, i64 {_WAIT}, i64 {_ASLEEP}, ptr null)
-  %sign2 = load atomic i32, ptr %its acquire, align 4
-  %still = icmp eq i32 %sign2, {_ASLEEP}
+  %after = load atomic i32, ptr %its acquire, align 4
+  %still = icmp eq i32 %after, {_ASLEEP}
   br i1 %still, label %sleep, label %woken
 woken:
-  ret i32 %sign2
+  ret i32 %after
 found:
   ret i32 %sign
 }}

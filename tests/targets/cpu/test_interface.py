@@ -20,6 +20,7 @@ from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.cpu.interface import (
     ERRORS,
     Interface,
+    Worth,
     c_name,
     error_number,
     interface_ir,
@@ -108,25 +109,29 @@ def test_name_of_the_entry_may_be_that_of_the_library() -> None:
 @pytest.mark.parametrize(
     ("worth", "asked", "used"), [(0.4, 8, 1), (1.0, 8, 2), (3.9, 2, 2), (1e9, 64, 64)]
 )
-def test_threads_that_are_worth_starting(worth: float, asked: int, used: int) -> None:
+def test_threads_that_have_enough_to_do(worth: float, asked: int, used: int) -> None:
     interface = interface_of(Signature("main", (spec("x", 2),), (spec("y", 2),)), "net")
-    assert _used(interface, worth, asked) == used
+    assert _used(interface, Worth(worth, worth), asked) == (used, used)
+    assert _used(interface, Worth(1e9, worth), asked) == (asked, used)
 
 
 def test_work_grows_with_dimensions() -> None:
     interface = interface_of(Signature("main", (spec("x", None, 2),), (spec("y", 2),)), "net")
-    assert [_used(interface, 0.25, 8, rows) for rows in (1, 4, 12, 10**9)] == [1, 2, 4, 8]
+    found = [_used(interface, Worth(0.25, 0.05), 8, rows) for rows in (1, 4, 12, 60, 10**9)]
+    assert found == [(1, 1), (2, 1), (4, 1), (8, 4), (8, 8)]
 
 
-def _used(interface: Interface, worth: float, asked: int, *dims: int) -> int:
-    """Threads that a run starts when it is asked for so many."""
+def _used(interface: Interface, worth: Worth, asked: int, *dims: int) -> tuple[int, int]:
+    """Threads that a run has when it is asked for so many, and those that it waits for."""
     text = interface_ir(interface, "entry", 0, worth, Isa.host())
     types = re.findall(r"^%\w+ = type .*$", text, re.MULTILINE)
     (run,) = re.findall(r"^define i32 @net_run\(.*?^}", text, re.MULTILINE | re.DOTALL)
     stand_ins = """
-define i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 %threads) {
-  %count = trunc i64 %threads to i32
-  ret i32 %count
+define i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 %threads, i64 %sure) {
+  %upper = shl i64 %threads, 8
+  %both = or i64 %upper, %sure
+  %result = trunc i64 %both to i32
+  ret i32 %result
 }
 define i32 @net_shapes(ptr %inputs, ptr %outputs) {
   ret i32 0
@@ -141,4 +146,4 @@ define i32 @net_shapes(ptr %inputs, ptr %outputs) {
     memory = np.zeros(256, np.uint8)
     at = memory.ctypes.data + -memory.ctypes.data % 64
     inputs, outputs = np.array([at, *dims], np.uint64), np.array([at], np.uint64)
-    return call(inputs.ctypes.data, outputs.ctypes.data, at, asked)
+    return divmod(call(inputs.ctypes.data, outputs.ctypes.data, at, asked), 1 << 8)
