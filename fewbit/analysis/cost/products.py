@@ -23,10 +23,10 @@ from fewbit.kernels.emit import MOST_DEPTH
 from fewbit.kernels.integer.conv2d import TABLE
 from fewbit.kernels.integer.few_bits import MOST_ROWS, ROOM, few_rows, few_tiles
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.gather import ROOM as GATHERED_ROOM
-from fewbit.kernels.integer.gather import is_gathered
 from fewbit.kernels.integer.output import Output
 from fewbit.kernels.integer.pack import packed_bytes
+from fewbit.kernels.integer.strip import ROOM as STRIP_ROOM
+from fewbit.kernels.integer.strip import takes_strips
 from fewbit.kernels.integer.sweep import OFFSETS
 from fewbit.kernels.integer.tile import FEW_SUMS, TALLEST
 from fewbit.kernels.pack import packed_size
@@ -148,30 +148,32 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
     s, kernel = cast(ImageSizes, call.sizes), cast(IntegerConv2d, call.kernel)
     isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
     own = part(s.rows, s.oc, s.depth, call.threads, isa)
-    gathered = is_gathered(s.kh, s.kw, s.c, isa)
-    taps, c = (1, s.kh * s.kw * s.c) if gathered else (s.kh * s.kw, s.c)
+    strips = takes_strips(s.kh, s.kw, s.c, isa)
+    taps, c = (s.kh, s.kw * s.c) if strips else (s.kh * s.kw, s.c)
     unit = fields.unit
     deepest = _ceil(_ceil(c, _ceil(c, MOST_DEPTH)), unit) * unit
-    tap_step = _ceil(taps, _ceil(taps, TABLE // TALLEST)) if c <= deepest else 1
+    tap_step = _ceil(taps, _ceil(taps, TABLE // TALLEST)) if c <= deepest and not strips else taps
     whole = taps <= tap_step and c <= deepest
-    most = GATHERED_ROOM // max(c, isa.step) if gathered else TABLE // tap_step
-    most = min(most, BLOCK_ROWS) if whole else TALLEST
+    most = min(TABLE // tap_step, BLOCK_ROWS) if whole else TALLEST
     most = _ceil(max(own.rows, 1), _ceil(max(own.rows, 1), most))
+    if strips:
+        most = min(_strip_rows(s), max(own.rows, 1))
     weights = packed_bytes(taps, c, s.oc, isa, kernel.bits)
     out = OUTPUT_BYTES[kernel.output]
     own_bytes = weights + s.pixels * s.c + s.rows * s.oc * out
     repeated = 1 if whole else len(own.panels)
     work.add("i8.calls", 1)
     for rows, times in blocks(own.rows, most):
-        work.add("i8.located", times * rows)
+        if strips:
+            _copy_strip(work, s, isa, rows, times)
+        else:
+            work.add("i8.located", times * rows)
         for deep, deep_times in blocks(c, deepest):
             for tap_count, tap_times in blocks(taps, tap_step):
                 here = times * deep_times * tap_times
-                if gathered:
-                    _gather(work, s, isa, here * rows)
-                else:
+                if not strips:
                     work.add("i8.table", here * repeated * tap_count * _ceil(rows, 8))
-                if fields.bias:
+                if fields.bias and not (strips and kernel.bits == 8):
                     summed = tap_count * _ceil(max(deep, isa.step), isa.lanes * isa.step)
                     work.add("i8.offsets", here * repeated * rows * summed)
                 _integer_sweep(work, kernel, own, rows, tap_count, max(deep, isa.step), here)
@@ -181,14 +183,33 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
     )
 
 
-def _gather(work: Work, s: ImageSizes, isa: Isa, rows: int) -> None:
-    """A kernel's row at a time where it is one run and vectors are long, else a byte at a time."""
-    dense = s.x_step == s.c and s.dilation[1] == 1
-    work.add("i8.gathered", rows)
-    if dense and isa.vector_bits == 512:
-        work.add("i8.runs", rows * s.kh)
+def _is_dense(s: ImageSizes) -> bool:
+    return s.x_step == s.c and s.dilation[1] == 1 and s.stride[1] <= s.kw
+
+
+def _strip_rows(s: ImageSizes) -> int:
+    """Pixels of a block: a part of a line, or whole ones."""
+    run, step = s.kw * s.c, (s.stride[1] if _is_dense(s) else s.kw) * s.c
+    ow = max(s.out[1], 1)
+    across = _ceil(ow, _ceil(ow, min((STRIP_ROOM // s.kh - run) // step + 1, BLOCK_ROWS)))
+    if across < ow or s.dilation[0] != 1:
+        return across
+    pitch = (across - 1) * step + run
+    room = (STRIP_ROOM // pitch - s.kh) // s.stride[0] + 1
+    return across * min(room, BLOCK_ROWS // across, max(s.out[0], 1))
+
+
+def _copy_strip(work: Work, s: ImageSizes, isa: Isa, rows: int, times: int) -> None:
+    """Lines of the image as they are, where a kernel's row is one run of them, else its bytes."""
+    across = min(rows, max(s.out[1], 1))
+    lines = (_ceil(rows, across) - 1) * s.stride[0] + s.kh
+    work.add("i8.pointers", times * _ceil(rows, 8))
+    if _is_dense(s):
+        line = ((across - 1) * s.stride[1] + s.kw) * s.c
+        work.add("i8.lines", times * lines)
+        work.add("i8.chunks", times * lines * _ceil(line, isa.vector_bits // 8))
     else:
-        work.add("i8.bytes", rows * s.kh * s.kw * s.c)
+        work.add("i8.bytes", times * lines * across * s.kw * s.c)
 
 
 def field_operations(isa: Isa, bits: int) -> float:

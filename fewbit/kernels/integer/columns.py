@@ -150,7 +150,7 @@ def columns(isa: Isa, output: Output) -> Function:
             sums,
         )
         f.call(
-            finish(isa, output, corrected=False),
+            finish(isa, output, offset="none"),
             sums,
             pixels,
             WIDTH,

@@ -1,4 +1,4 @@
-"""Convolution of bytes: rows are pointers into the image, or gathered where channels are few.
+"""Convolution of bytes: rows are pointers into the image, or into a strip where channels are few.
 
     void fewbit_conv2d_i8_*(ptr x, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale,
                             ptr bias, ptr add, ptr y, ptr sizes, float lo, float hi,
@@ -9,14 +9,17 @@ As the convolution of floats, `sizes` and groups included. `output.py` says what
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
-from fewbit.kernels.emit import MOST_DEPTH, Function
+import numpy as np
+
+from fewbit.kernels.emit import MOST_DEPTH, Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.gather import ROOM, gather, gathers, is_gathered
 from fewbit.kernels.integer.output import Output, moved, pointers
-from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
+from fewbit.kernels.integer.pack import column_offsets, pack_taps, unpack_taps, widen
+from fewbit.kernels.integer.strip import ROOM, SLACK, Strip, are_taken, takes_strips
 from fewbit.kernels.integer.sweep import Rows, sweep_of
 from fewbit.kernels.integer.tile import TALLEST
 from fewbit.kernels.kernel import Bytes, Kernel
@@ -54,94 +57,155 @@ class IntegerConv2d(Kernel):
         oc, c, kh, kw = weight.shape
         taps, depth = self._taps(c, kh, kw)
         steps = weight.transpose(2, 3, 1, 0).reshape(taps, depth, oc)
-        return pack_taps(steps, self.fields)
+        if not (takes_strips(kh, kw, c, self.isa) and shifts(self.fields)):
+            return pack_taps(steps, self.fields)
+        packed, offsets = pack_taps(steps, unsigned(self.fields)), column_offsets(steps, self.isa)
+        return np.concatenate([packed, offsets.view(np.int8)])
 
     def unpack(self, packed: Bytes, oc: int, c: int, kh: int, kw: int) -> Bytes:
-        taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, self.fields)
+        shifted = takes_strips(kh, kw, c, self.isa) and shifts(self.fields)
+        fields = unsigned(self.fields) if shifted else self.fields
+        taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, fields)
         return taps.reshape(kh, kw, c, oc).transpose(3, 2, 0, 1)
 
     def _taps(self, c: int, kh: int, kw: int) -> tuple[int, int]:
-        return (1, kh * kw * c) if is_gathered(kh, kw, c, self.isa) else (kh * kw, c)
+        return (kh, kw * c) if takes_strips(kh, kw, c, self.isa) else (kh * kw, c)
 
     def function(self) -> Function:
         f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
-        x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
-        *outputs, sizes, lo, hi, thread, threads = rest
-        s = Sizes.load(f, sizes)
-        m = s.batch * s.oh * s.ow
-        k = s.kh * s.kw * s.c
-        row_first, row_last, first, last = share(f, m, s.oc, k, thread, threads)
-        fields, step, few = self.fields, self.isa.step, TALLEST
-        here = Rows.make(f, fields, BLOCK_ROWS)
-        places = f.array("i64", 3 * PLACES)
-        table = f.array("ptr", TABLE + GROUP)
-        room = f.array("i8", ROOM + 64)
-
-        gathered = gathers(f, s)
-        taps = f.select(gathered, 1, s.kh * s.kw)
-        c = f.select(gathered, s.kh * s.kw * s.c, s.c)
-        unit = fields.unit
-        runs = f.ceiling(c, unit)
-        depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
-        tap_step = f.ceiling(taps, f.ceiling(taps, TABLE // few))
-        tap_step = f.select(c <= depth_step, tap_step, 1)
-        whole = (taps <= tap_step) & (c <= depth_step)
-        most = f.select(
-            gathered,
-            f.integer(ROOM) // f.larger(c, step),
-            f.integer(TABLE) // tap_step,
-        )
-        most = f.select(whole, f.smaller(most, BLOCK_ROWS), few)
-        all_rows = f.larger(row_last - row_first, 1)
-        most = f.ceiling(all_rows, f.ceiling(all_rows, most))
-        panels = f.select(whole, f.larger(last - first, 1), 1)
-        with f.loop(row_first, row_last, most) as over_rows:
-            row = over_rows.index
-            rows = f.smaller(row_last - row, most)
-            f.call(locate(self.isa, 1), x, sizes, row, rows, places)
-            here.begin(f, self.output, x_scale, together, row, rows)
-            with f.loop(first, last, panels) as over_panels:
-                panel = over_panels.index
-                here.clear(f, rows)
-                with f.loop(0, taps, tap_step) as over_taps, f.loop(0, c, depth_step) as over_c:
-                    tap, channel = over_taps.index, over_c.index
-                    tap_count = f.smaller(taps - tap, tap_step)
-                    depth = f.smaller(c - channel, depth_step)
-                    enough = f.larger(depth, step)
-                    with f.when(gathered):
-                        f.call(gather(self.isa), sizes, places, rows, enough, room, table)
-                    with f.when(gathered.equals(0)):
-                        f.call(
-                            fill_table(self.isa, 1),
-                            *(sizes, places, rows, tap, tap_count, s.kw, channel, table),
-                        )
-                        with f.when(depth < step):
-                            f.call(widen(self.isa), table, rows * tap_count, depth, room)
-                    here.add(f, table, rows, tap_count, enough)
-                    ends = (taps <= tap + tap_count) & (c <= channel + depth)
-                    f.call(
-                        sweep_of(fields, self.output),
-                        table,
-                        rows,
-                        tap_count,
-                        enough,
-                        w,
-                        tap * runs + channel // unit,
-                        taps * runs,
-                        f.select((tap + channel).equals(0), 1, 0),
-                        f.select(ends, 1, 0),
-                        here.offsets,
-                        here.scales,
-                        here.sums,
-                        w_scale,
-                        bias,
-                        row_of(f, add, row * s.y_stride),
-                        *moved(f, self.output, outputs, row * s.y_stride),
-                        s.y_stride,
-                        s.oc,
-                        panel,
-                        f.smaller(panel + panels, last),
-                        lo,
-                        hi,
-                    )
+        strips = are_taken(f, Sizes.load(f, f.parameters[-5]))
+        for taken, way in ((strips, over_strips), (strips.equals(0), over_taps)):
+            with f.when(taken):
+                f.call(way(self.fields, self.output), *f.parameters)
         return f
+
+
+def shifts(fields: Fields) -> bool:
+    """Whether a strip holds unsigned numbers because products want it."""
+    return fields.bits == 8 and fields.bias != 0
+
+
+def unsigned(fields: Fields) -> Fields:
+    return replace(fields, unsigned=True)
+
+
+def _share(
+    f: Function, s: Sizes, thread: Value, threads: Value
+) -> tuple[Value, Value, Value, Value]:
+    return share(f, s.batch * s.oh * s.ow, s.oc, s.kh * s.kw * s.c, thread, threads)
+
+
+@cache
+def over_strips(fields: Fields, output: Output) -> Function:
+    """The convolution where a tap is a row of the kernel, in a strip."""
+    f = Function(
+        fields.isa, f"fewbit_strips_{fields.name}_{output}", PARAMETERS.format(pointers(output))
+    )
+    x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+    *outputs, sizes, lo, hi, thread, threads = rest
+    s, isa = Sizes.load(f, sizes), fields.isa
+    row_first, row_last, first, last = _share(f, s, thread, threads)
+    here = Rows.make(f, fields, BLOCK_ROWS)
+    table = f.array("ptr", BLOCK_ROWS + GROUP)
+    room = f.array("i8", ROOM + SLACK)
+    shifted, run, one = shifts(fields), s.kw * s.c, f.integer(1)
+    taps_runs = s.kh * f.ceiling(run, fields.unit)
+    columns = f.ceiling(s.oc, isa.lanes) * isa.lanes
+    offsets = f.at(w, taps_runs * columns, f"[{fields.stored * isa.step} x i8]")
+    with f.loop(row_first, row_last) as over_rows:
+        row = over_rows.index
+        strip = Strip.at(f, s, row, row_last)
+        rows = over_rows.step = strip.rows
+        strip.copy(f, s, x, sizes, room, shifted)
+        strip.fill(f, s, room, table)
+        here.begin(f, output, x_scale, together, row, rows)
+        if not shifted:
+            here.clear(f, rows)
+            here.add(f, table, 0, strip.pitch, rows, s.kh, run)
+        f.call(
+            sweep_of(unsigned(fields) if shifted else fields, output, shifted=shifted),
+            *(table, 0, strip.pitch, rows, s.kh, f.larger(run, isa.step)),
+            *(w, 0, taps_runs, one, one),
+            *(offsets if shifted else here.offsets, here.scales, here.sums),
+            *(w_scale, bias, row_of(f, add, row * s.y_stride)),
+            *moved(f, output, outputs, row * s.y_stride),
+            *(s.y_stride, s.oc, first, last, lo, hi),
+        )
+    return f
+
+
+@cache
+def over_taps(fields: Fields, output: Output) -> Function:
+    """The convolution where each tap has its own pointers."""
+    f = Function(
+        fields.isa, f"fewbit_taps_{fields.name}_{output}", PARAMETERS.format(pointers(output))
+    )
+    x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+    *outputs, sizes, lo, hi, thread, threads = rest
+    s = Sizes.load(f, sizes)
+    row_first, row_last, first, last = _share(f, s, thread, threads)
+    isa, step, few = fields.isa, fields.isa.step, TALLEST
+    here = Rows.make(f, fields, BLOCK_ROWS)
+    places = f.array("i64", 3 * PLACES)
+    table = f.array("ptr", TABLE + GROUP)
+    room = f.array("i8", TABLE * step)
+    taps, c, unit = s.kh * s.kw, s.c, fields.unit
+    runs = f.ceiling(c, unit)
+    depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
+    tap_step = f.ceiling(taps, f.ceiling(taps, TABLE // few))
+    tap_step = f.select(c <= depth_step, tap_step, 1)
+    whole = (taps <= tap_step) & (c <= depth_step)
+    most = f.integer(TABLE) // tap_step
+    most = f.select(whole, f.smaller(most, BLOCK_ROWS), few)
+    all_rows = f.larger(row_last - row_first, 1)
+    most = f.ceiling(all_rows, f.ceiling(all_rows, most))
+    panels = f.select(whole, f.larger(last - first, 1), 1)
+    with f.loop(row_first, row_last, most) as over_rows:
+        row = over_rows.index
+        rows = f.smaller(row_last - row, most)
+        f.call(locate(isa, 1), x, sizes, row, rows, places)
+        here.begin(f, output, x_scale, together, row, rows)
+        with f.loop(first, last, panels) as over_panels:
+            panel = over_panels.index
+            here.clear(f, rows)
+            with f.loop(0, taps, tap_step) as along, f.loop(0, c, depth_step) as over_c:
+                tap, channel = along.index, over_c.index
+                tap_count = f.smaller(taps - tap, tap_step)
+                depth = f.smaller(c - channel, depth_step)
+                enough = f.larger(depth, step)
+                f.call(
+                    fill_table(isa, 1),
+                    *(sizes, places, rows, tap, tap_count, s.kw, channel, table),
+                )
+                with f.when(depth < step):
+                    f.call(widen(isa), table, rows * tap_count, depth, room)
+                here.add(f, table, rows, 0, rows, tap_count, enough)
+                ends = (taps <= tap + tap_count) & (c <= channel + depth)
+                f.call(
+                    sweep_of(fields, output),
+                    table,
+                    rows,
+                    0,
+                    rows,
+                    tap_count,
+                    enough,
+                    w,
+                    tap * runs + channel // unit,
+                    taps * runs,
+                    f.select((tap + channel).equals(0), 1, 0),
+                    f.select(ends, 1, 0),
+                    here.offsets,
+                    here.scales,
+                    here.sums,
+                    w_scale,
+                    bias,
+                    row_of(f, add, row * s.y_stride),
+                    *moved(f, output, outputs, row * s.y_stride),
+                    s.y_stride,
+                    s.oc,
+                    panel,
+                    f.smaller(panel + panels, last),
+                    lo,
+                    hi,
+                )
+    return f

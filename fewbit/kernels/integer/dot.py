@@ -102,18 +102,21 @@ def multiply_lanes(f: Function, x: Value, w: Value, total: Value) -> Value:
 
 @cache
 def offsets(isa: Isa, bias: int) -> Function:
-    """Subtract the bias times the sum of each row of a table from its offset."""
+    """Subtract the bias times the sum of each row of a table, as a tile reads it, from its offset."""
     f = Function(
         isa,
         f"fewbit_offsets_i8_{bias}",
-        "ptr table, i64 rows, i64 taps, i64 from, i64 depth, ptr offsets",
+        "ptr table, i64 table_step, i64 from, i64 tap_step, i64 rows, i64 taps, i64 depth, "
+        "ptr offsets",
     )
-    table, rows, taps, first, depth, to = f.parameters
+    table, table_step, first, tap_step, rows, taps, depth, to = f.parameters
     add_up = _add_quads if isa.dot in BYTES else _add_lanes
     with f.loop(0, rows) as loop:
         with f.loop(0, taps, carried=[f.zero(f"<{isa.lanes} x i32>")]) as over_taps:
-            row = f.load("ptr", table, over_taps.index * rows + loop.index)
-            over_taps.carry(add_up(f, f.at(row, first, "i8"), depth, bias, over_taps.carried[0]))
+            tap = over_taps.index
+            row = f.load("ptr", table, tap * table_step + loop.index)
+            numbers = f.at(row, first + tap * tap_step, "i8")
+            over_taps.carry(add_up(f, numbers, depth, bias, over_taps.carried[0]))
         (lanes,) = over_taps.results
         spent = f.processor_call(f"vector.reduce.add.v{isa.lanes}i32", "i32", lanes)
         f.store(f.load("i32", to, loop.index) - spent, to, loop.index)

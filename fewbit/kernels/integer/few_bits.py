@@ -25,8 +25,8 @@ ROOM = 32768
 MOST_ROWS = 128
 """Rows of a matrix that go over a panel at once: each time, it has to be taken apart."""
 SWEEP = (
-    "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, i64 begins, "
-    "i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, {}, "
+    "ptr table, i64 table_step, i64 tap_step, i64 rows, i64 taps, i64 depth, ptr w, "
+    "i64 k_first, i64 k_total, i64 begins, i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, {}, "
     "i64 y_step, i64 columns, i64 first, i64 last, float lo, float hi"
 )
 
@@ -79,7 +79,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
     """A block of rows times the panels `first` up to `last`, as `sweep` does it.
 
     Steps `k_first` and on, of `k_total`, are counted in runs. A tap is a group if there are groups;
-    then the table has one row for all of them, and offsets are one row for each.
+    then offsets are one row for each.
     """
     fields = Fields(isa, bits)
     f = Function(
@@ -87,12 +87,12 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
         f"fewbit_sweep_{fields.name}_{'groups_' if grouped else ''}{output}",
         SWEEP.format(pointers(output)),
     )
-    table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
+    table, table_step, tap_step, rows, taps, depth, w, *given = f.parameters
+    k_first, k_total, begins, ends, *given = given
     offsets, x_scales, sums, w_scale, bias, add, *outputs, y_step, n, first, last, lo, hi = given
     step, lanes, highest = isa.step, isa.lanes, few_rows(isa)
     cell = fields.stored * step
     room = f.array("i8", ROOM + fields.unit * isa.panel_width) if bits < 8 else f.zeros()
-    further = f.array("ptr", MOST_ROWS)
     steps = f.ceiling(depth, step)
     runs = f.ceiling(steps, fields.run)
     packed = Weights(w, k_first, k_total, taps * runs, cell)
@@ -102,7 +102,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
         if not grouped:
             return []
         return [
-            depth * tap,
+            rows,
             f.at(offsets, rows * tap + row, "i32"),
             f.at(x_scales, row),
             f.at(w_scale, column * taps + width * tap),
@@ -124,7 +124,9 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                 vectors * 64 + height,
                 [(number, tile(isa, r, v, bits, grouped)) for number, r, v in shapes(isa, highest)],
                 f.at(table, row, "ptr"),
-                rows,
+                table_step,
+                f.integer(0),
+                tap_step,
                 taps,
                 depth,
                 panel,
@@ -152,7 +154,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                     block_steps,
                     room,
                 )
-            seen = table if grouped else _from(f, f.at(table, tap * rows, "ptr"), rows, at, further)
+            seen = f.at(table, tap * table_step, "ptr")
             starts = (tap + at).equals(0) & begins.differs(0)
             with heights(f, rows, highest_tile(f, vectors, TALLEST)) as (number, row, height):
                 here = f.at(sums, row * width)
@@ -164,7 +166,9 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                         for number, r, v in shapes(isa, TALLEST)
                     ],
                     f.at(seen, row, "ptr"),
-                    rows,
+                    table_step,
+                    tap * tap_step + at,
+                    tap_step,
                     count,
                     numbers,
                     room if bits < 8 else block,
@@ -191,10 +195,3 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                 hi,
             )
     return f
-
-
-def _from(f: Function, table: Value, rows: Value, at: Value, further: Value) -> Value:
-    """The table of a tap that goes on `at` a number."""
-    with f.when(at > 0), f.loop(0, rows) as loop:
-        f.store(f.at(f.load("ptr", table, loop.index), at, "i8"), further, loop.index)
-    return f.select(at > 0, further, table)

@@ -127,10 +127,12 @@ class IntegerMatmul(Kernel):
                 with f.when(k < step):
                     f.call(widen(self.isa), table, rows, k, room)
                 here.clear(f, rows)
-                here.add(f, table, rows, taps, depth)
+                here.add(f, table, 0, 0, rows, taps, depth)
             f.call(
                 sweep_of(fields, self.output, self.grouped),
                 table,
+                0,
+                depth,
                 rows,
                 taps,
                 depth,

@@ -26,6 +26,8 @@ from fewbit.kernels.sweep import row_of
 
 Output = Literal["i32", "f32", "i8", "i32_i8", "steps"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
+Offset = Literal["rows", "columns", "none"]
+"""What sums are wrong by: something of their row, of their column, or nothing."""
 SCALED = ("f32", "steps")
 """Outputs with a scale for each row, and with what is added."""
 
@@ -113,14 +115,11 @@ class Columns:
 
 
 @cache
-def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = True) -> Function:
-    """Outputs of a tile: of its sums, of `columns` in rows of `width`.
-
-    Sums of a row are `corrected` by its offset, unless they are right already.
-    """
+def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "rows") -> Function:
+    """Outputs of a tile: of its sums and their offsets, of `columns` in rows of `width`."""
     f = Function(
         isa,
-        f"fewbit_finish_{'groups_' if grouped else ''}{output}{'' if corrected else '_exact'}",
+        f"fewbit_finish_{'groups_' if grouped else ''}{output}_{offset}",
         "ptr sums, i64 rows, i64 width, ptr offsets, ptr x_scales, ptr w_scale, ptr bias, "
         f"ptr add, {pointers(output)}, i64 y_step, i64 columns, float lo, float hi",
     )
@@ -134,10 +133,13 @@ def finish(isa: Isa, output: Output, grouped: bool = False, corrected: bool = Tr
     def sums_of(row: Value, columns: list[Value]) -> list[Value]:
         kind = f.vector if grouped else f"<{lanes} x i32>"
         found = [f.load(kind, f.at(sums, row * width + column)) for column in columns]
-        if grouped or not corrected:
+        if grouped or offset == "none":
             return found
-        offset = f.broadcast(f.load("i32", offsets, row))
-        return [total + offset for total in found]
+        if offset == "columns":
+            by = [f.load(kind, f.at(offsets, column)) for column in columns]
+        else:
+            by = [f.broadcast(f.load("i32", offsets, row))] * len(found)
+        return [total + other for total, other in zip(found, by, strict=True)]
 
     def down(
         first: Value,

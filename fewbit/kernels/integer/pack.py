@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbit.kernels.emit import Function
+from fewbit.kernels.integer.dot import BIAS
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
@@ -38,6 +39,13 @@ def pack_taps(weight: Bytes, fields: Fields) -> Bytes:
     steps = cells.reshape(taps * runs, fields.run, isa.step, starts[-1])
     panels = [fields.join(_in_columns(steps[..., a:b])).ravel() for a, b in pairwise(starts)]
     return np.concatenate(panels).view(np.int8)
+
+
+def column_offsets(weight: Bytes, isa: Isa) -> NDArray[np.int32]:
+    """What to add to sums of rows that are too large by 128 everywhere, for each column."""
+    offsets = np.zeros(panel_starts(weight.shape[2], isa)[-1], np.int32)
+    offsets[: weight.shape[2]] = -BIAS * weight.sum((0, 1), dtype=np.int32)
+    return offsets
 
 
 def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, fields: Fields) -> Bytes:

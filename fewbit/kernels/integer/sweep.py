@@ -13,7 +13,15 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import offsets
 from fewbit.kernels.integer.few_bits import SWEEP, sweep_few_bits
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers, spread_scales
+from fewbit.kernels.integer.output import (
+    SCALED,
+    Offset,
+    Output,
+    finish,
+    moved,
+    pointers,
+    spread_scales,
+)
 from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import Weights, places, row_of, shapes
@@ -53,11 +61,20 @@ class Rows:
         with f.loop(0, rows) as loop:
             f.store(Value(f, "i32", "0"), self.offsets, loop.index)
 
-    def add(self, f: Function, table: Value, rows: Value, taps: Value, depth: Value) -> None:
+    def add(
+        self,
+        f: Function,
+        table: Value,
+        table_step: Value | int,
+        tap_step: Value | int,
+        rows: Value,
+        taps: Value,
+        depth: Value,
+    ) -> None:
         """Take a part of the sums of these rows."""
         if self.fields.bias:
             summed = offsets(f.isa, self.fields.bias)
-            f.call(summed, table, rows, taps, 0, depth, self.offsets)
+            f.call(summed, table, table_step, 0, tap_step, rows, taps, depth, self.offsets)
 
     def add_groups(
         self, f: Function, table: Value, rows: Value, groups: Value, depth: Value
@@ -67,18 +84,21 @@ class Rows:
             summed = offsets(f.isa, self.fields.bias)
             with f.loop(0, groups) as loop:
                 to = f.at(self.offsets, loop.index * rows, "i32")
-                f.call(summed, table, rows, 1, loop.index * depth, depth, to)
+                f.call(summed, table, 0, loop.index * depth, 0, rows, 1, depth, to)
 
 
-def sweep_of(fields: Fields, output: Output, grouped: bool = False) -> Function:
-    """The sweep for weights of so many bits."""
+def sweep_of(
+    fields: Fields, output: Output, grouped: bool = False, shifted: bool = False
+) -> Function:
+    """The sweep for weights of so many bits; rows that are `shifted` have offsets of columns."""
     if fields.bits == 8 and not grouped:
-        return sweep(fields.isa, output, fields.unsigned)
+        offset = "columns" if shifted else "rows" if fields.bias else "none"
+        return sweep(fields.isa, output, fields.unsigned, offset)
     return sweep_few_bits(fields.isa, output, fields.bits, grouped)
 
 
 @cache
-def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
+def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
     """A block of rows, given by their table, times the panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`; it `begins` the sum, `ends` it,
@@ -87,10 +107,11 @@ def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
     fields = Fields(isa, unsigned=unsigned)
     f = Function(
         isa,
-        f"fewbit_sweep_{fields.name}_{output}",
+        f"fewbit_sweep_{fields.name}_{output}_{offset}",
         SWEEP.format(pointers(output)),
     )
-    table, rows, taps, depth, w, k_first, k_total, begins, ends, *given = f.parameters
+    table, table_step, tap_step, rows, taps, depth, w, *given = f.parameters
+    k_first, k_total, begins, ends, *given = given
     offsets, scales, sums, w_scale, bias, add, *outputs, y_step, n, first, last, lo, hi = given
     steps = taps * f.ceiling(depth, isa.step)
     waits = f.select((begins & ends).equals(0), 1, 0)
@@ -101,7 +122,9 @@ def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
             p.shape,
             [(number, tile(isa, r, v, unsigned=unsigned)) for number, r, v in shapes(isa, TALLEST)],
             f.at(table, p.row, "ptr"),
-            rows,
+            table_step,
+            f.integer(0),
+            tap_step,
             taps,
             depth,
             p.panel,
@@ -112,11 +135,11 @@ def sweep(isa: Isa, output: Output, unsigned: bool) -> Function:
         to = p.row * y_step + p.column
         with f.when(ends.differs(0)):
             f.call(
-                finish(isa, output, corrected=fields.bias != 0),
+                finish(isa, output, offset=offset),
                 here,
                 p.height,
                 p.width,
-                f.at(offsets, p.row),
+                f.at(offsets, p.column if offset == "columns" else p.row),
                 f.at(scales, p.row),
                 f.at(w_scale, p.column),
                 row_of(f, bias, p.column),

@@ -23,8 +23,11 @@ TALLEST = 10
 """Rows of a tile, at most: with more, pointers of rows are not in registers."""
 FEW_SUMS = 8
 """So few do not hide each other's latency: steps of a run take turns between two of each."""
-PARAMETERS = "ptr table, i64 table_step, i64 taps, i64 depth, ptr w, ptr ahead, ptr start, ptr sums"
-SCALES = "i64 from, ptr offsets, ptr x_scales, ptr w_scale"
+PARAMETERS = (
+    "ptr table, i64 table_step, i64 from, i64 tap_step, i64 taps, i64 depth, ptr w, ptr ahead, "
+    "ptr start, ptr sums"
+)
+SCALES = "i64 offsets_step, ptr offsets, ptr x_scales, ptr w_scale"
 
 
 @cache
@@ -38,7 +41,8 @@ def tile(
 ) -> Function:
     """`rows` rows times a panel that is `vectors` vectors wide; a tap is a step deep at least.
 
-    With groups, the numbers `from` and on of each row are taken, `depth` of them for a group.
+    A tap has its own pointers in the table, `table_step` after those of the one before, or the same
+    ones and numbers that are `tap_step` further on.
     """
     fields = Fields(isa, bits, unsigned)
     f = Function(
@@ -46,9 +50,8 @@ def tile(
         f"fewbit_tile_{fields.name}{'_groups' if grouped else ''}_{rows}x{vectors}",
         f"{PARAMETERS}, {SCALES}" if grouped else PARAMETERS,
     )
-    table, table_step, taps, depth, w, ahead, start, sums, *scales = f.parameters
+    table, table_step, first, tap_step, taps, depth, w, ahead, start, sums, *scales = f.parameters
     width, step, unit = vectors * isa.lanes, isa.step, fields.unit
-    last = depth - step
     kind = f"<{isa.lanes} x {'float' if grouped else 'i32'}>"
     starts = [f.load(kind, start, i) for i in range(rows * vectors)]
     if grouped:
@@ -56,8 +59,8 @@ def tile(
             f.store(total, sums, i)
     kept = [] if grouped else starts
 
-    def take(loop: Loop, pointers: list[Value], *, whole: bool) -> None:
-        """A run of steps, all of which there are if it is `whole`."""
+    def take(loop: Loop, pointers: list[Value], last: Value, *, whole: bool) -> None:
+        """A run of steps, the `last` one at most, which a `whole` run does not reach."""
         run_w, line, *totals = loop.carried
         if asks_ahead:
             f.prefetch(line)
@@ -78,24 +81,25 @@ def tile(
     asks_ahead = rows > 1 and vectors > isa.tile_vectors // 2  # else it takes more than it gives
     asks_ahead = asks_ahead and bits == 8
     with f.loop(0, taps, carried=[w, ahead, *kept]) as outer:
-        carried = outer.carried
+        tap, carried = outer.index, outer.carried
+        pointers = [f.load("ptr", f.at(table, tap * table_step, "ptr"), r) for r in range(rows)]
         if grouped:
-            pointers = _pointers(f, table, rows, scales[0] + outer.index * depth)
-            carried += _offsets(f, scales[1], outer.index * table_step, rows, vectors)
-        else:
-            pointers = _pointers(f, f.at(table, outer.index * table_step, "ptr"), rows)
+            carried += _offsets(f, scales[1], tap * scales[0], rows, vectors)
+        begin = first + tap * tap_step
+        end = begin + depth
+        last = end - step
         if bits == 8:
-            with f.loop(0, depth, step, carried=carried, hot=True) as inner:
-                take(inner, pointers, whole=step == 1)
+            with f.loop(begin, end, step, carried=carried, hot=True) as inner:
+                take(inner, pointers, last, whole=step == 1)
         else:
-            complete = depth // unit * unit
-            with f.loop(0, complete, unit, carried=carried) as runs:
-                take(runs, pointers, whole=True)
-            with f.loop(complete, depth, unit, carried=runs.results) as inner:
-                take(inner, pointers, whole=False)
+            complete = begin + depth // unit * unit
+            with f.loop(begin, complete, unit, carried=carried) as runs:
+                take(runs, pointers, last, whole=True)
+            with f.loop(complete, end, unit, carried=runs.results) as inner:
+                take(inner, pointers, last, whole=False)
         if grouped:
             *_, x_scales, w_scale = scales
-            group = f.at(w_scale, outer.index * width)
+            group = f.at(w_scale, tap * width)
             _add_group(f, grid(inner.results[2:], vectors), x_scales, group, sums)
         outer.carry(*(inner.results[:2] if grouped else inner.results))
     for i, total in enumerate(outer.results[2:]):
@@ -105,11 +109,6 @@ def tile(
 
 def _added(a: Sums, b: Sums) -> Sums:
     return [[x + y for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)]
-
-
-def _pointers(f: Function, table: Value, rows: int, first: Value | None = None) -> list[Value]:
-    loaded = [f.load("ptr", table, r) for r in range(rows)]
-    return loaded if first is None else [f.at(row, first, "i8") for row in loaded]
 
 
 def _offsets(f: Function, offsets: Value, at: Value, rows: int, vectors: int) -> list[Value]:

@@ -1,0 +1,177 @@
+"""Strips: what a block of output pixels sees of an image, copied to the stack with zeros around it.
+
+In a strip, a kernel's row is one run of bytes for every pixel, edges included. So it is one tap, a
+line of the strip further on than the one before: neighbours share what they see, no pixel is
+unfolded, and no table of taps is needed. This is for kernels whose rows are short, because a strip
+is small then, and steps of single taps would be short or not even full.
+
+Where a row of the kernel is no run of the image, because its taps or the image's pixels are apart,
+or where pixels share nothing, a line of the strip is the runs of its pixels, one after another.
+
+Unsigned products need unsigned rows or weights. The copy can make rows unsigned, by adding 128 to
+every number and to the zeros: sums are then too large by 128 times the sum of a column's weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.image import Sizes
+from fewbit.kernels.integer.dot import BIAS, MASKED
+from fewbit.kernels.integer.tile import TALLEST
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.sweep import BLOCK_ROWS
+from fewbit.kernels.table import GROUP
+
+ROOM = 16384
+"""Bytes of a strip."""
+SLACK = 64
+"""Bytes that a copy, or the last step of a run, may go beyond it."""
+LONGEST_RUN = 128
+
+
+def takes_strips(kh: int, kw: int, c: int, isa: Isa) -> bool:
+    """Whether a kernel of this size takes strips; its weight is packed accordingly."""
+    fits = kw * c <= LONGEST_RUN and kh * kw * c <= ROOM // TALLEST
+    return fits and (kh * kw > 1 or c < isa.step)
+
+
+def are_taken(f: Function, s: Sizes) -> Value:
+    """The same, in a function."""
+    run = s.kw * s.c
+    fits = (run <= LONGEST_RUN) & (s.kh * run <= ROOM // TALLEST)
+    return fits & ((s.kh * s.kw).equals(1) & (s.c >= f.isa.step)).equals(0)
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A block of outputs, `lines` of `across` pixels each, and the lines of the image it sees."""
+
+    row: Value
+    lines: Value
+    across: Value
+    count: Value
+    """Lines of the strip, so many lines of the image apart."""
+    apart: Value
+    pitch: Value
+    """Bytes of a line, of which a pixel's run begins `step` after that of its neighbour."""
+    step: Value
+
+    @staticmethod
+    def at(f: Function, s: Sizes, row: Value, stop: Value) -> Strip:
+        """The block from a row on: a part of a line, or as many whole ones as there is room for."""
+        run, step = s.kw * s.c, f.select(is_dense(s), s.stride_w, s.kw) * s.c
+        rest = f.smaller(s.ow - row % s.ow, stop - row)
+        most = f.smaller((f.integer(ROOM) // s.kh - run) // step + 1, BLOCK_ROWS)
+        across = f.ceiling(rest, f.ceiling(rest, most))
+        pitch = (across - 1) * step + run
+        room = (f.integer(ROOM) // pitch - s.kh) // s.stride_h + 1
+        left = f.smaller((stop - row) // s.ow, s.oh - row // s.ow % s.oh)
+        lines = f.smaller(f.smaller(room, f.integer(BLOCK_ROWS) // across), left)
+        whole = across.equals(s.ow) & s.dilation_h.equals(1)
+        lines = f.select(whole, lines, 1)
+        count = (lines - 1) * s.stride_h + s.kh
+        return Strip(row, lines, across, count, s.dilation_h, pitch, step)
+
+    @property
+    def rows(self) -> Value:
+        return self.lines * self.across
+
+    def copy(self, f: Function, s: Sizes, x: Value, sizes: Value, room: Value, shift: bool) -> None:
+        line = self.row // s.ow
+        image, oy, ox = line // s.oh, line % s.oh, self.row % s.ow
+        top, left = oy * s.stride_h - s.pad_top, ox * s.stride_w - s.pad_left
+        here = f.at(x, ((image * s.h + top) * s.w + left) * s.x_stride, "i8")
+        arguments = (here, sizes, top, left, self.count, self.apart, self.across, self.pitch, room)
+        copies = [(1, copy_lines(f.isa, shift)), (0, copy_runs(f.isa, shift))]
+        f.switch(f.select(is_dense(s), 1, 0), copies, *arguments)
+
+    def fill(self, f: Function, s: Sizes, room: Value, table: Value) -> None:
+        """Where each pixel's first tap is."""
+        kind = f"<{GROUP} x i64>"
+        numbers = Value(f, kind, f"<{', '.join(f'i64 {i}' for i in range(GROUP))}>")
+        steps = f.broadcast(self.step, GROUP) * numbers
+        with f.loop(0, self.lines) as down, f.loop(0, self.across, GROUP) as along:
+            place = down.index * s.stride_h * self.pitch + along.index * self.step
+            first = f.broadcast(f.address(f.at(room, place, "i8")), GROUP)
+            at = down.index * self.across + along.index
+            f.store(first + steps, f.at(table, at, "ptr"))
+
+
+def is_dense(s: Sizes) -> Value:
+    """Whether rows of the kernel are runs of the image, which neighbours share."""
+    return s.x_stride.equals(s.c) & s.dilation_w.equals(1) & (s.stride_w <= s.kw)
+
+
+_PARAMETERS = (
+    "ptr x, ptr sizes, i64 top, i64 left, i64 count, i64 apart, i64 across, i64 pitch, ptr room"
+)
+
+
+@cache
+def copy_lines(isa: Isa, shift: bool) -> Function:
+    """Copy lines as they are, from the place (top, left) of the image on, where x points to."""
+    f = Function(isa, f"fewbit_copy_lines_{_name(shift)}", _PARAMETERS)
+    x, sizes, top, left, count, apart, _, pitch, room = f.parameters
+    s = Sizes.load(f, sizes)
+    chunk = isa.vector_bits // 8
+    nothing = f.broadcast(Value(f, "i8", str(BIAS if shift else 0)), chunk)
+    before = f.larger(f.integer(0) - left, 0) * s.c
+    after = f.larger(f.smaller((s.w - left) * s.c, pitch), before)
+    with f.loop(0, count) as loop:
+        y = top + loop.index * apart
+        stop = f.select(y.inside(s.h), after, before)
+        source = f.at(x, loop.index * apart * s.w * s.c, "i8")
+        to = f.at(room, loop.index * pitch, "i8")
+        if chunk == MASKED:
+            with f.loop(0, pitch, chunk) as along:
+                at = along.index
+                seen = f.bits(_ones(f, stop - at) ^ _ones(f, before - at), f"<{chunk} x i1>")
+                numbers = f.load_part(f.at(source, at, "i8"), seen, "i8")
+                f.store(numbers ^ nothing, f.at(to, at, "i8"))
+        else:
+            with f.loop(0, pitch, chunk) as along:
+                f.store(nothing, f.at(to, along.index, "i8"))
+            whole = before + (stop - before) // chunk * chunk
+            with f.loop(before, whole, chunk) as along:
+                numbers = f.load(nothing.type, f.at(source, along.index, "i8"))
+                f.store(numbers ^ nothing, f.at(to, along.index, "i8"))
+            with f.loop(whole, stop) as along:
+                number = f.load("i8", source, along.index)
+                f.store(_moved(f, number, shift), to, along.index)
+    return f
+
+
+@cache
+def copy_runs(isa: Isa, shift: bool) -> Function:
+    """Copy each pixel's runs, a byte after another."""
+    f = Function(isa, f"fewbit_copy_runs_{_name(shift)}", _PARAMETERS)
+    x, sizes, top, left, count, apart, across, pitch, room = f.parameters
+    s = Sizes.load(f, sizes)
+    with f.loop(0, count) as loop, f.loop(0, across) as along, f.loop(0, s.kw) as right:
+        y = loop.index * apart
+        column = along.index * s.stride_w + right.index * s.dilation_w
+        exists = (top + y).inside(s.h) & (left + column).inside(s.w)
+        source = f.at(x, (y * s.w + column) * s.x_stride, "i8")
+        source = f.select(exists, source, f.zeros())
+        place = loop.index * pitch + (along.index * s.kw + right.index) * s.c
+        with f.loop(0, s.c) as channels:
+            number = f.load("i8", source, channels.index)
+            f.store(_moved(f, number, shift), room, place + channels.index)
+    return f
+
+
+def _name(shift: bool) -> str:
+    return "u8" if shift else "i8"
+
+
+def _moved(f: Function, number: Value, shift: bool) -> Value:
+    return number ^ Value(f, "i8", str(BIAS)) if shift else number
+
+
+def _ones(f: Function, count: Value) -> Value:
+    """As many ones, from the lowest bit on: all of them from 64 on, none below 1."""
+    some = f.set("i64", f"shl i64 1, {f.smaller(f.larger(count, 0), MASKED - 1)}") - 1
+    return f.select(count < MASKED, some, -1)
