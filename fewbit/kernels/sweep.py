@@ -58,6 +58,55 @@ class Place:
     """A part of the next panel, to be asked for meanwhile."""
 
 
+@dataclass(frozen=True)
+class Panel:
+    """A panel of weights, so many vectors wide, and the one that is read after it."""
+
+    weights: Weights
+    column: Value
+    columns: Value
+    vectors: Value
+    width: Value
+    pointer: Value
+    following: Value
+
+    def place(self, f: Function, number: Value, row: Value, height: Value) -> Place:
+        """The panel's tile of this number."""
+        covers = number * LINE < self.width * self.weights.cell
+        part = f.at(self.following, number * self.weights.steps * LINE, "i8")
+        return Place(
+            row,
+            height,
+            self.column,
+            self.columns,
+            self.width,
+            self.vectors * 64 + height,
+            self.pointer,
+            f.select(covers, part, self.pointer),
+        )
+
+
+@contextmanager
+def panels(f: Function, n: Value, first: Value, last: Value, w: Weights) -> Generator[Panel]:
+    """The panels `first` up to `last`."""
+    isa, all_ = f.isa, Panels.of(f, n)
+    with f.loop(first, last) as loop:
+        column, vectors = all_.at(f, loop.index)
+        width = vectors * isa.lanes
+        follows = loop.index + 1 < last
+        next_column, next_vectors = all_.at(f, f.select(follows, loop.index + 1, first))
+        next_k = f.select(follows, w.k_first, w.k_first + w.steps)
+        yield Panel(
+            w,
+            column,
+            f.smaller(n - column, width),
+            vectors,
+            width,
+            w.panel(f, column, width, w.k_first),
+            w.panel(f, next_column, next_vectors * isa.lanes, next_k),
+        )
+
+
 @contextmanager
 def places(
     f: Function,
@@ -69,29 +118,10 @@ def places(
     tallest: int = TALLEST,
 ) -> Generator[Place]:
     """The tiles of a block of rows on the panels `first` up to `last`; heights are about equal."""
-    isa, panels = f.isa, Panels.of(f, n)
-    with f.loop(first, last) as over_panels:
-        column, vectors = panels.at(f, over_panels.index)
-        width = vectors * isa.lanes
-        highest = highest_tile(f, vectors, tallest)
-        follows = over_panels.index + 1 < last
-        next_column, next_vectors = panels.at(f, f.select(follows, over_panels.index + 1, first))
-        next_k = f.select(follows, w.k_first, w.k_first + w.steps)
-        next_panel = w.panel(f, next_column, next_vectors * isa.lanes, next_k)
-        panel = w.panel(f, column, width, w.k_first)
+    with panels(f, n, first, last, w) as panel:
+        highest = highest_tile(f, panel.vectors, tallest)
         with heights(f, rows, highest) as (number, row, height):
-            covers = number * LINE < width * w.cell
-            part = f.at(next_panel, number * w.steps * LINE, "i8")
-            yield Place(
-                row,
-                height,
-                column,
-                f.smaller(n - column, width),
-                width,
-                vectors * 64 + height,
-                panel,
-                f.select(covers, part, panel),
-            )
+            yield panel.place(f, number, row, height)
 
 
 def highest_tile(f: Function, vectors: Value, tallest: int) -> Value:
@@ -102,19 +132,42 @@ def highest_tile(f: Function, vectors: Value, tallest: int) -> Value:
     return highest
 
 
+@dataclass(frozen=True)
+class Heights:
+    """Rows in tiles about equally high: the first `higher` have one more than the `least`."""
+
+    tiles: Value
+    least: Value
+    higher: Value
+
+    @staticmethod
+    def of(f: Function, rows: Value, highest: Value | int) -> Heights:
+        tiles = f.ceiling(rows, highest)
+        least = rows // tiles
+        return Heights(tiles, least, rows - least * tiles)
+
+    def row(self, f: Function, number: Value) -> Value:
+        """The first row of a tile, or where the last one ends."""
+        return number * self.least + f.smaller(number, self.higher)
+
+    @contextmanager
+    def each(
+        self, f: Function, first: Value | int, last: Value
+    ) -> Generator[tuple[Value, Value, Value]]:
+        """The tiles `first` up to `last`: their numbers, first rows and heights."""
+        with f.loop(first, last) as loop:
+            height = f.select(loop.index < self.higher, self.least + 1, self.least)
+            yield loop.index, self.row(f, loop.index), height
+
+
 @contextmanager
 def heights(
     f: Function, rows: Value, highest: Value | int
 ) -> Generator[tuple[Value, Value, Value]]:
-    """Rows in tiles about equally high: each tile's number, first row and height."""
-    tiles = f.ceiling(rows, highest)
-    least = rows // tiles
-    higher = rows - least * tiles
-    with f.loop(0, tiles, carried=[f.integer(0)]) as loop:
-        (row,) = loop.carried
-        height = f.select(loop.index < higher, least + 1, least)
-        loop.carry(row + height)
-        yield loop.index, row, height
+    """Each of the tiles that rows make: its number, first row and height."""
+    tiles = Heights.of(f, rows, highest)
+    with tiles.each(f, 0, tiles.tiles) as tile:
+        yield tile
 
 
 def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:

@@ -11,8 +11,8 @@ CLOCK = 2.5e9
 CYCLES: dict[str, float] = {
     "f32.calls": 30, "f32.rows": 4, "f32.located": 4, "f32.table": 28, "f32.edges": 16,
     "f32.steps": 1, "f32.taps": 2, "f32.tiles": 50, "f32.finish": 3,
-    "i8.calls": 60, "i8.rows": 8, "i8.located": 10, "i8.table": 14, "i8.gathered": 14,
-    "i8.runs": 2.5, "i8.bytes": 3, "i8.offsets": 3, "i8.steps": 1, "i8.fields": 1, "i8.taps": 2,
+    "i8.calls": 60, "i8.rows": 8, "i8.located": 10, "i8.table": 14, "i8.pointers": 8,
+    "i8.lines": 12, "i8.chunks": 3, "i8.bytes": 3, "i8.offsets": 3, "i8.steps": 1, "i8.fields": 1, "i8.taps": 2,
     "i8.apart": 0.8, "i8.apart_loads": 2.5, "i8.parts": 30, "i8.tiles": 12, "i8.groups": 3.5,
     "i8.finish.f32": 9, "i8.finish.i8": 8, "i8.finish.i32": 5,
     "dw32.calls": 40, "dw32.together": 40, "dw32.taps": 0.5, "dw32.weights": 0.5,

@@ -1,4 +1,4 @@
-"""From tiles to matrices, for integers: each tile is followed by what makes outputs of its sums.
+"""From tiles to matrices, for integers: a few tiles, and then what makes outputs of their sums.
 
 A sum is taken in one go wherever it can be. One that is cut has few rows and one panel at a time,
 whose sums wait on the stack.
@@ -24,8 +24,10 @@ from fewbit.kernels.integer.output import (
 )
 from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.isa import Isa
-from fewbit.kernels.sweep import Weights, places, row_of, shapes
+from fewbit.kernels.sweep import Heights, Weights, highest_tile, panels, row_of, shapes
 
+WAITING = 10 * TALLEST
+"""Vectors of sums that wait until outputs are made of all of them."""
 OFFSETS = 4096
 """Offsets of a block of rows where each group has its own."""
 
@@ -41,13 +43,15 @@ class Rows:
 
     @staticmethod
     def make(f: Function, fields: Fields, most: int, groups: bool = False) -> Rows:
-        """At `most` so many rows. Sums are a tile's, or all rows' where tiles do not end them."""
-        waiting = TALLEST if fields.bits == 8 and not groups else most
+        """At `most` so many rows. Sums are those of a few tiles, or all rows' where these do not
+        end them.
+        """
+        whole = fields.bits < 8 or groups
         return Rows(
             fields,
             f.array("i32", OFFSETS if groups else most),
             f.array("float", most),
-            f.array("i32", waiting * f.isa.panel_width),
+            f.array("i32", most * f.isa.panel_width if whole else WAITING * f.isa.lanes),
         )
 
     def begin(
@@ -114,40 +118,35 @@ def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
     k_first, k_total, begins, ends, *given = given
     offsets, scales, sums, w_scale, bias, add, *outputs, y_step, n, first, last, lo, hi = given
     steps = taps * f.ceiling(depth, isa.step)
-    waits = f.select((begins & ends).equals(0), 1, 0)
     weights = Weights(w, k_first, k_total, steps, isa.step)
-    with places(f, rows, n, first, last, weights, TALLEST) as p:
-        here = f.at(sums, p.row * p.width * waits)
-        f.switch(
-            p.shape,
-            [(number, tile(isa, r, v, unsigned=unsigned)) for number, r, v in shapes(isa, TALLEST)],
-            f.at(table, p.row, "ptr"),
-            table_step,
-            f.integer(0),
-            tap_step,
-            taps,
-            depth,
-            p.panel,
-            p.ahead,
-            f.select(begins.differs(0), f.zeros(), here),
-            here,
-        )
-        to = p.row * y_step + p.column
-        with f.when(ends.differs(0)):
-            f.call(
-                finish(isa, output, offset=offset),
-                here,
-                p.height,
-                p.width,
-                f.at(offsets, p.column if offset == "columns" else p.row),
-                f.at(scales, p.row),
-                f.at(w_scale, p.column),
-                row_of(f, bias, p.column),
-                row_of(f, add, to),
-                *moved(f, output, outputs, to),
-                y_step,
-                p.columns,
-                lo,
-                hi,
-            )
+    with panels(f, n, first, last, weights) as panel:
+        highest = highest_tile(f, panel.vectors, TALLEST)
+        tiles = Heights.of(f, rows, highest)
+        together = f.larger(f.integer(WAITING) // (highest * panel.vectors), 1)
+        with f.loop(0, tiles.tiles, together) as bands:
+            stop = f.smaller(bands.index + together, tiles.tiles)
+            band_row = tiles.row(f, bands.index)
+            band_rows = tiles.row(f, stop) - band_row
+            with tiles.each(f, bands.index, stop) as (number, row, height):
+                p = panel.place(f, number, row, height)
+                here = f.at(sums, (row - band_row) * p.width)
+                f.switch(
+                    p.shape,
+                    [(n, tile(isa, r, v, unsigned=unsigned)) for n, r, v in shapes(isa, TALLEST)],
+                    *(f.at(table, row, "ptr"), table_step, f.integer(0), tap_step, taps, depth),
+                    *(p.panel, p.ahead, f.select(begins.differs(0), f.zeros(), here), here),
+                )
+            to = band_row * y_step + panel.column
+            with f.when(ends.differs(0)):
+                f.call(
+                    finish(isa, output, offset=offset),
+                    *(sums, band_rows, panel.width),
+                    f.at(offsets, panel.column if offset == "columns" else band_row),
+                    f.at(scales, band_row),
+                    f.at(w_scale, panel.column),
+                    row_of(f, bias, panel.column),
+                    row_of(f, add, to),
+                    *moved(f, output, outputs, to),
+                    *(y_step, panel.columns, lo, hi),
+                )
     return f

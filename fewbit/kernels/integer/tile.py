@@ -60,7 +60,7 @@ def tile(
     kept = [] if grouped else starts
 
     def take(loop: Loop, pointers: list[Value], last: Value, *, whole: bool) -> None:
-        """A run of steps, the `last` one at most, which a `whole` run does not reach."""
+        """A run of steps, the `last` one at most, which a `whole` run does not go beyond."""
         run_w, line, *totals = loop.carried
         if asks_ahead:
             f.prefetch(line)

@@ -65,17 +65,18 @@ def test_a_product_of_floats_is_cut_in_depth() -> None:
     assert one_tile.counts["f32.tiles"] == 1
 
 
-def test_a_convolution_has_taps_or_gathers() -> None:
+def test_a_convolution_has_taps_or_strips() -> None:
     kernel = IntegerConv2d(VNNI, "i8")
     many = work_of(KernelCall(kernel, ImageSizes.square(8, 64, 64, 3))).counts
     assert many["i8.finish.i8"] == 64 * 4
     assert many["i8.offsets"] == 64 * 9
     assert many["i8.taps"] == many["i8.tiles"] * 9
-    assert "i8.gathered" not in many
+    assert "i8.lines" not in many
     few = work_of(KernelCall(kernel, ImageSizes.square(8, 3, 64, 3))).counts
-    assert few["i8.gathered"] == 64
-    assert few["i8.runs"] == 64 * 3
-    assert few["i8.taps"] == few["i8.tiles"]
+    assert few["i8.lines"] == 8 + 2
+    assert few["i8.chunks"] == few["i8.lines"]
+    assert few["i8.taps"] == few["i8.tiles"] * 3
+    assert "i8.offsets" not in few
 
 
 def test_floats_with_few_channels_take_runs() -> None:
