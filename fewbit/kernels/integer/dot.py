@@ -102,7 +102,7 @@ def multiply_lanes(f: Function, x: Value, w: Value, total: Value) -> Value:
 
 @cache
 def offsets(isa: Isa, bias: int) -> Function:
-    """Subtract the bias times the sum of each row of a table, as a tile reads it, from its offset."""
+    """Subtract the bias times the sum of each row, which a table holds as for tiles."""
     f = Function(
         isa,
         f"fewbit_offsets_i8_{bias}",

@@ -26,8 +26,9 @@ MOST_ROWS = 128
 """Rows of a matrix that go over a panel at once: each time, it has to be taken apart."""
 SWEEP = (
     "ptr table, i64 table_step, i64 tap_step, i64 rows, i64 taps, i64 depth, ptr w, "
-    "i64 k_first, i64 k_total, i64 begins, i64 ends, ptr offsets, ptr scales, ptr sums, ptr w_scale, ptr bias, ptr add, {}, "
-    "i64 y_step, i64 columns, i64 first, i64 last, float lo, float hi"
+    "i64 k_first, i64 k_total, i64 begins, i64 ends, ptr offsets, ptr scales, ptr sums, "
+    "ptr w_scale, ptr bias, ptr add, {}, i64 y_step, i64 columns, "
+    "i64 first, i64 last, float lo, float hi"
 )
 
 

@@ -180,6 +180,10 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
                     for positive in (False, True):
                         with f.when(bounded if positive else bounded.equals(0)):
                             down(f.integer(0), vectors, None, adds, floats, positive)
+        elif output == "f32":  # a row after another: outputs may be far apart
+            for vectors in range(1, isa.tile_vectors + 1):
+                with f.when(whole.equals(vectors * lanes)):
+                    down(f.integer(0), vectors, None, adds, floats)
         else:
             with f.loop(0, whole, lanes) as loop:
                 down(loop.index, 1, None, adds, floats)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fewbit.kernels import IntegerConv2d, Isa
 from fewbit.kernels.integer.fields import takes_unsigned
+from fewbit.kernels.integer.strip import takes_strips
 from tests.kernels.convolution import Case, cases
 from tests.kernels.integer.epilogue import Wanted, wanted
 from tests.kernels.integer.images import check
@@ -77,3 +78,28 @@ def test_more_taps_than_a_table_holds(isa: Isa) -> None:
 def test_every_pixel_at_an_edge(isa: Isa) -> None:
     case = Case(1, 70, 3, 6, 20, 5, 7, (1, 1), (2, 3, 2, 3), (1, 1), 1, True, True, True, 0)
     check(isa, case, ANY, IntegerConv2d, 0)
+
+
+@pytest.mark.parametrize("bits", [8, 4])
+@pytest.mark.parametrize(
+    ("h", "w", "c", "kernel", "stride"),
+    [
+        (9, 230, 3, (3, 3), (1, 1)),  # lines that are cut
+        (3, 400, 40, (3, 3), (1, 2)),  # lines that there is no room for
+        (40, 6, 16, (3, 3), (1, 1)),  # many lines at once
+        (30, 40, 3, (7, 7), (2, 2)),  # fewer lines than a block of rows has, for want of room
+        (49, 10, 1, (10, 4), (2, 2)),
+        (12, 33, 5, (1, 3), (1, 5)),  # pixels that share nothing
+        (12, 30, 2, (1, 1), (1, 1)),  # less than a step
+    ],
+)
+def test_strips(
+    isa: Isa, h: int, w: int, c: int, kernel: tuple[int, int], stride: tuple[int, int], bits: int
+) -> None:
+    assert takes_strips(*kernel, c, isa) or isa.step <= c
+    pad = (kernel[0] // 2, kernel[1] // 2, kernel[0] // 2, kernel[1] // 2)
+    case = Case(2, h, w, c, 18, *kernel, stride, pad, (1, 1), 1, True, True, False, 0)
+    check(isa, case, ANY, IntegerConv2d, 0, bits)
+    check(isa, case, replace(ANY, output="steps"), IntegerConv2d, 0, bits)
+    if takes_unsigned(isa, bits):
+        check(isa, case, replace(EXTREME, unsigned=True), IntegerConv2d, 0, bits)
