@@ -35,6 +35,7 @@ NAMES = (
     "lower-norm",
     "lower-pool",
     "lower-quantization",
+    "lower-scatter",
     "outline-subgraph",
     "place-devices",
     "propagate-layout",

@@ -57,6 +57,7 @@ CPU_BLAS: Final[tuple[str, ...]] = ("im2col",)
 CPU_LINALG: Final[tuple[str, ...]] = (
     "lower-kernel",
     *LOWER_MICO,
+    "lower-scatter",
     "expand-math",
     "canonicalize",
 )

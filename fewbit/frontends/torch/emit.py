@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError
-from fewbit.frontends.torch import aten
+from fewbit.frontends.torch import aten, indexed_writes  # noqa: F401
 from fewbit.frontends.torch.control_flow import emit_control_flow
 from fewbit.frontends.torch.hierarchy import Frame
 from fewbit.frontends.torch.islands import Islands, outputs_of

@@ -1,36 +1,62 @@
-"""Lookups stay inside their table, whatever the data says.
+"""Lookups and writes stay inside their tensor, whatever the data says.
 
-An index that a program computes from its inputs, such as a token, may lie outside the table. The
-interpreter refuses it; compiled code takes the nearest row rather than memory that is not its own.
+An index that a program computes from its inputs, such as a token or a position, may lie outside.
+The interpreter refuses it; compiled code takes the nearest place rather than memory that is not its
+own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 
 def bound_lookups(entry: func.FuncOp) -> None:
-    """Clamp the indices of `tensor.extract` that depend on data, in place."""
+    """Clamp the indices of elements and slices that depend on data, in place."""
     for op in list(entry.walk()):
         if isinstance(op, tensor.ExtractOp):
-            for axis, index in enumerate(op.indices):
-                if not isinstance(index.owner, linalg.IndexOp | arith.ConstantOp):
-                    op.operands[1 + axis] = _clamped(index, op.tensor, axis, op)
+            _bound(op, op.tensor, 1, [1] * len(op.indices))
+        elif isinstance(op, tensor.InsertOp):
+            _bound(op, op.dest, 2, [1] * len(op.indices))
+        elif isinstance(op, tensor.InsertSliceOp) and op.offsets:
+            _bound_slice(op)
 
 
-def _clamped(index: SSAValue, table: SSAValue, axis: int, before: Operation) -> SSAValue:
-    zero, one, number = (
-        arith.ConstantOp(IntegerAttr(value, IndexType())) for value in (0, 1, axis)
+def _bound(op: Operation, place: SSAValue, first: int, lengths: Sequence[int]) -> None:
+    """Clamp the operands from `first` on, the indices of all axes."""
+    for axis, length in enumerate(lengths):
+        op.operands[first + axis] = _clamped(op.operands[first + axis], place, axis, length, op)
+
+
+def _bound_slice(op: tensor.InsertSliceOp) -> None:
+    lengths = op.static_sizes.get_values()
+    dynamic = [i for i, o in enumerate(op.static_offsets.get_values()) if o == DYNAMIC_INDEX]
+    for i, axis in enumerate(dynamic):
+        # Where even the length is known only at run time, sizes decide on both, not data.
+        if lengths[axis] != DYNAMIC_INDEX:
+            operand = op.operands[2 + i]
+            op.operands[2 + i] = _clamped(operand, op.dest, axis, lengths[axis], op)
+
+
+def _clamped(
+    index: SSAValue, place: SSAValue, axis: int, length: int, before: Operation
+) -> SSAValue:
+    """The nearest index at which this length fits; those of loops are inside already."""
+    if isinstance(index.owner, linalg.IndexOp | arith.ConstantOp):
+        return index
+    zero, taken, number = (
+        arith.ConstantOp(IntegerAttr(value, IndexType())) for value in (0, length, axis)
     )
-    size = tensor.DimOp(table, number.result)
-    last = arith.SubiOp(size.result, one.result)
+    size = tensor.DimOp(place, number.result)
+    last = arith.SubiOp(size.result, taken.result)
     least = arith.MaxSIOp(index, zero.result)
     inside = arith.MinSIOp(least.result, last.result)
-    made: list[Operation] = [zero, one, number, size, last, least, inside]
+    made: list[Operation] = [zero, taken, number, size, last, least, inside]
     for op in made:
         op.location = before.location
     Rewriter.insert_op(made, InsertPoint.before(before))
