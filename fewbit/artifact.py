@@ -19,6 +19,8 @@ from fewbit.files import PathLike, inside, locked, replacing_folder
 from fewbit.folders import FolderKind, Record, read_bytes
 
 MANIFEST = "manifest.json"
+STATE_FILE = "state.safetensors"
+"""What the state of a program starts from, where that is not zeros."""
 KIND = FolderKind("an artifact", MANIFEST, make="compile")
 
 
@@ -28,6 +30,8 @@ class Tensor(Record):
     name: str
     shape: tuple[int | None, ...]
     element: str
+    updates: str | None = None
+    """The input that an output is the new value of; the two may be one array."""
 
 
 class Constant(Record):

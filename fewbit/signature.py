@@ -13,6 +13,7 @@ from fewbit.dialects.mico.types import FewBitType
 from fewbit.interpreter.signature import choose_function
 from fewbit.interpreter.values import dtype_of, element_type, shape_of
 from fewbit.ir.symbols import SymbolTable
+from fewbit.state import updated_inputs
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class TensorSpec:
     """The element type as MLIR spells it: `f32`, `i8`, `!mico.int<4>`."""
     dtype: np.dtype[Any]
     """What numpy holds the elements in; few-bit integers are int8 there."""
+    updates: str | None = None
+    """The input that an output is the new value of; the two may be one array."""
 
     def __str__(self) -> str:
         sizes = ["*"] if self.shape is None else ["?" if d is None else str(d) for d in self.shape]
@@ -49,11 +52,12 @@ def signature_of(module: ModuleOp, function: str | None = None) -> Signature:
     types = entry.function_type
     names = [a.name_hint or f"input{i}" for i, a in enumerate(entry.body.block.args)]
     inputs = [_spec(name, type) for name, type in zip(names, types.inputs, strict=True)]
-    outputs = [_spec(f"output{i}", type) for i, type in enumerate(types.outputs)]
+    updates = {output: names[given] for output, given in updated_inputs(entry).items()}
+    outputs = [_spec(f"output{i}", type, updates.get(i)) for i, type in enumerate(types.outputs)]
     return Signature(entry.sym_name.data, tuple(inputs), tuple(outputs))
 
 
-def _spec(name: str, type: Attribute) -> TensorSpec:
+def _spec(name: str, type: Attribute, updates: str | None = None) -> TensorSpec:
     element = element_type(type)
     dtype = np.dtype(np.int8) if isinstance(element, FewBitType) else dtype_of(element)
-    return TensorSpec(name, shape_of(type), str(element), dtype)
+    return TensorSpec(name, shape_of(type), str(element), dtype, updates)

@@ -13,6 +13,7 @@ from fewbit.files import PathLike
 
 if TYPE_CHECKING:
     from fewbit.runtime.profile import CallProfile
+    from fewbit.runtime.session import Session
 
 
 class Artifact:
@@ -45,6 +46,12 @@ class Artifact:
 
     def run(self, *arrays: Any, **options: Any) -> tuple[Any, ...]:
         return self.runner(*arrays, **options)
+
+    def session(self, *, threads: int | None = None) -> Session:
+        """Call a program that has a state step by step; the session keeps it."""
+        from fewbit.runtime.session import Session
+
+        return Session(self.runner, threads)
 
     def profile(self, *, reset: bool = False) -> list[CallProfile]:
         """Where the time of all calls so far went, if it was compiled with `profile=True`."""

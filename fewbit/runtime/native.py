@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import Folder, Manifest, Tensor, Variant
+from fewbit.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant
 from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.isa import Isa, names
 from fewbit.runtime.profile import Profile
 from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS
 from fewbit.targets.llvm import host_features
+from fewbit.tensor_file import TensorFile
 
 Array = np.ndarray[Any, Any]
 
@@ -44,8 +45,13 @@ DTYPES = {
 class NativeLibrary:
     """A shared library as `fewbit compile -t cpu` makes it, loaded."""
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: Manifest, state: Path | None = None) -> None:
+        """`state` is a file of what state starts from; without it, from zeros."""
         self.manifest = manifest
+        self._state_file = state
+        updates = [tensor.updates for tensor in manifest.outputs]
+        self.state = tuple(tensor for tensor in manifest.inputs if tensor.name in updates)
+        """The inputs whose new values are outputs; they are behind all others."""
         self.threads = 1
         """How many threads a call uses, unless it says otherwise."""
         self._library = _load(path, manifest)
@@ -72,18 +78,29 @@ class NativeLibrary:
         call()
         return call.outputs
 
-    def prepare(self, *arrays: Any, threads: int | None = None) -> PreparedCall:
+    def prepare(
+        self, *arrays: Any, threads: int | None = None, in_place: bool = False
+    ) -> PreparedCall:
         """A call with memory for its outputs, to be made again and again.
 
         It reads the arrays as they are at each call, if they are contiguous, and overwrites its
-        outputs.
+        outputs. `in_place` has the new values of state written to the arrays that state is read
+        from. State may be left out: the call then has its own, updated in place.
         """
         count = check_threads(self.threads if threads is None else threads)
+        if self.state and len(arrays) == self._own_inputs:
+            arrays, in_place = (*arrays, *self.initial_state().values()), True
         given = _check(arrays, self.manifest.inputs)
         inputs, outputs = self._inputs(), self._outputs()
         _fill(inputs, self.manifest.inputs, given)
         self._checked(self._shapes(ctypes.byref(inputs), ctypes.byref(outputs)))
-        made = tuple(_empty(tensor, outputs) for tensor in self.manifest.outputs)
+        kept = dict(zip((t.name for t in self.manifest.inputs), given, strict=True))
+        made = tuple(
+            kept[tensor.updates]
+            if in_place and tensor.updates is not None
+            else _empty(tensor, outputs)
+            for tensor in self.manifest.outputs
+        )
         _fill(outputs, self.manifest.outputs, made)
         arena = self._arena(self._arena_bytes(ctypes.byref(inputs)))
         pointers = ctypes.byref(inputs), ctypes.byref(outputs)
@@ -91,11 +108,32 @@ class NativeLibrary:
         def call() -> None:
             self._checked(self._run(*pointers, arena, count))
 
-        return PreparedCall(call, made, (given, inputs, outputs, self._local.arena))
+        own = [a for a, t in zip(made, self.manifest.outputs, strict=True) if t.updates is None]
+        return PreparedCall(call, made, tuple(own), (given, inputs, outputs, self._local.arena))
+
+    @property
+    def _own_inputs(self) -> int:
+        return len(self.manifest.inputs) - len(self.state)
+
+    def check_own(self, arrays: Sequence[Any]) -> list[Array]:
+        """Arrays for all inputs but the state, as the library takes them."""
+        return _check(arrays, self.manifest.inputs[: self._own_inputs])
+
+    def initial_state(self) -> dict[str, Array]:
+        """New arrays of what state starts from, by the names of inputs."""
+        for tensor in self.state:
+            if None in tensor.shape:
+                raise UsageError(f"the size of the state '{tensor.name}' is not known: give it")
+        if self._state_file is None:
+            return {t.name: np.zeros([s or 0 for s in t.shape], dtype_of(t)) for t in self.state}
+        file = TensorFile.open(self._state_file)
+        return {t.name: np.array(file.array(t.name)) for t in self.state}
 
     def arena_bytes(self, *arrays: Any) -> int:
         """How much memory a call with such inputs needs beside inputs and outputs."""
         inputs = self._inputs()
+        if self.state and len(arrays) == self._own_inputs:
+            arrays = (*arrays, *self.initial_state().values())
         _fill(inputs, self.manifest.inputs, _check(arrays, self.manifest.inputs))
         return int(self._arena_bytes(ctypes.byref(inputs)))
 
@@ -154,6 +192,8 @@ class PreparedCall:
 
     run: Callable[[], None]
     outputs: tuple[Array, ...]
+    own_outputs: tuple[Array, ...]
+    """Those that are not new values of state."""
     kept: object
     """What must stay in memory as long as this does."""
 
@@ -168,7 +208,9 @@ def _counts(manifest: Manifest) -> bool:
 
 def load_native(folder: Folder) -> NativeLibrary:
     name = f"lib{folder.manifest.name}.so"
-    return NativeLibrary(folder.file(name), folder.manifest)
+    has_state = STATE_FILE in folder.manifest.files
+    state = folder.file(STATE_FILE) if has_state else None
+    return NativeLibrary(folder.file(name), folder.manifest, state)
 
 
 def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:

@@ -33,6 +33,7 @@ from fewbit.ir.verify import verify
 from fewbit.program import Program
 from fewbit.quant.quantize import REGISTERED
 from fewbit.quant.torch.prepare import is_prepared, quantizable_layers
+from fewbit.state import mark_updates
 from fewbit.store import WeightStore
 from fewbit.transforms.inline import Inline
 
@@ -164,7 +165,18 @@ class _Import:
         results = [values[node] for node in self._outputs()]
         block.add_op(ReturnOp(*results))
         types = ([arg.type for arg in block.args], [value.type for value in results])
-        return FuncOp("main", types, Region(block))
+        main = FuncOp("main", types, Region(block))
+        mark_updates(main, self._updates())
+        return main
+
+    def _updates(self) -> dict[int, tuple[int, str]]:
+        """By the number of an output, the input whose new value it is, and that one's buffer."""
+        names = self.exported.graph_signature.inputs_to_buffers
+        inputs = {names[node.name]: len(self.inputs) + i for i, node in enumerate(self.state)}
+        specs = self.exported.graph_signature.output_specs
+        mutated = [s.target for s in specs if s.kind is OutputKind.BUFFER_MUTATION]
+        first = len(self._outputs()) - len(mutated)
+        return {first + i: (inputs[name], name) for i, name in enumerate(mutated) if name}
 
     def _outputs(self) -> list[Node]:
         """The model's own outputs, then the new values of its state."""

@@ -5,16 +5,17 @@
 
 A constant is a view of the weights at an offset. Tensors inside are read from memory that nobody
 else writes (`restrict`), and results are materialized in the memory of outputs, which bufferization
-uses as their place from the start where it can. The function gives nothing back, so nothing has
-to be allocated for its caller.
+uses as their place from the start where it can. State, an input whose new value is an output, is
+read and written in the output's memory. The function gives nothing back, so nothing has to be
+allocated for its caller.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
@@ -27,7 +28,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i8,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
@@ -37,6 +38,7 @@ from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.program import Program
+from fewbit.state import updated_inputs
 from fewbit.targets.cpu.weights import WeightImage
 
 
@@ -69,14 +71,20 @@ def _place_weights(
 def _bind(entry: func.FuncOp, offsets: dict[GetConstantOp, int], nbytes: int) -> None:
     block = entry.body.block
     inputs = list(block.args)
-    for i, value in enumerate(inputs):
-        _bind_input(block, i, value)
+    read = [_bind_input(block, i, value) for i, value in enumerate(inputs)]
     returned = cast(func.ReturnOp, block.last_op)
-    outputs = list(returned.operands)
-    for i, value in enumerate(outputs):
-        memory = block.insert_arg(memory_type(value.type, entry), len(inputs) + i)
-        memory.name_hint = f"output{i}"
-        _store(value, memory, returned)
+    memories: list[SSAValue] = []
+    for i, value in enumerate(returned.operands):
+        memories.append(block.insert_arg(memory_type(value.type, entry), len(inputs) + i))
+        memories[i].name_hint = f"output{i}"
+    state = {
+        output: _read_in_place(read[given], memories[output])
+        for output, given in updated_inputs(entry).items()
+    }
+    for i, memory in enumerate(memories):
+        if i not in state:
+            _store(returned.operands[i], memory, returned)
+    _update(state, memories, returned)
     weights = block.insert_arg(MemRefType(i8, [nbytes]), len(block.args))
     weights.name_hint = "weights"
     for op, offset in offsets.items():
@@ -111,7 +119,8 @@ def _plain(type: Attribute) -> Attribute:
     return type
 
 
-def _bind_input(block: Block, index: int, value: SSAValue) -> None:
+def _bind_input(block: Block, index: int, value: SSAValue) -> Operation:
+    """The op that reads the input."""
     entry = cast(Operation, block.parent_op())
     type = value.type
     memory = block.insert_arg(memory_type(type, entry), index)
@@ -125,6 +134,74 @@ def _bind_input(block: Block, index: int, value: SSAValue) -> None:
         Rewriter.insert_op(op, InsertPoint.at_start(block))
     value.replace_all_uses_with(made[-1].results[0])
     block.erase_arg(cast(Any, value))
+    return made[-1]
+
+
+def _read_in_place(read: Operation, memory: SSAValue) -> SSAValue:
+    """State as a tensor in the memory of its new value.
+
+    If the caller keeps the two in one memory nothing is copied, and otherwise the old value first.
+    """
+    given = read.operands[0]
+    old, place = (memref.ExtractAlignedPointerAsIndexOp.get(each) for each in (given, memory))
+    apart = arith.CmpiOp(old.aligned_pointer, place.aligned_pointer, "ne")
+    copy = scf.IfOp(apart.result, [], [memref.CopyOp(given, memory), scf.YieldOp()])
+    state = bufferization.ToTensorOp(memory, restrict=True, writable=True)
+    _insert_before(read, [old, place, apart, copy, state])
+    read.results[0].replace_all_uses_with(state.tensor)
+    Rewriter.erase_op(read)
+    return state.tensor
+
+
+def _update(
+    state: Mapping[int, SSAValue], memories: Sequence[SSAValue], returned: func.ReturnOp
+) -> None:
+    """Write new values in the place of old ones, by the numbers of outputs.
+
+    As tensors, so that bufferization sees what reads state before. A value that lies in the place
+    of another state is copied first: that one may be overwritten before its turn.
+    """
+    places = set(state.values())
+    values = {i: returned.operands[i] for i in state}
+    for i, value in values.items():
+        if _place_of(value) in places - {state[i]}:
+            copy = bufferization.AllocTensorOp.build(
+                operands=[[], [value], []], result_types=[value.type]
+            )
+            _insert_before(returned, [copy])
+            values[i] = copy.tensor
+    for i, value in values.items():
+        if value is not state[i]:
+            written: Operation = bufferization.MaterializeInDestinationOp.create(
+                operands=[value, state[i]], result_types=[value.type]
+            )
+            written.location = returned.location
+            _insert_before(returned, [written])
+            values[i] = written.results[0]
+    for i, value in values.items():
+        _store(value, memories[i], returned)
+
+
+IN_PLACE = {
+    tensor.InsertSliceOp: 1,
+    tensor.InsertOp: 1,
+    tensor.CastOp: 0,
+    tensor.ReshapeOp: 0,
+    tensor.CollapseShapeOp: 0,
+    tensor.ExpandShapeOp: 0,
+    tensor.ExtractSliceOp: 0,
+    scf.ForOp: 3,
+}
+"""Ops whose result may lie in the place of an operand, and that one's number."""
+
+
+def _place_of(value: SSAValue) -> SSAValue:
+    """The tensor in whose place a value may lie."""
+    while type(value.owner) in IN_PLACE:
+        first = IN_PLACE[type(value.owner)]
+        number = value.index if isinstance(value, OpResult) and first == 3 else 0
+        value = value.owner.operands[first + number]
+    return value
 
 
 def _store(value: SSAValue, memory: SSAValue, before: Operation) -> None:

@@ -58,6 +58,8 @@ class Port:
     element: str
     bytes: int
     """Of one element."""
+    updates: str | None = None
+    """The input that an output is the new value of; the two may be one array."""
 
     @property
     def c_type(self) -> str:
@@ -103,7 +105,11 @@ class Interface:
 def interface_of(signature: Signature, name: str, profile: bool = False) -> Interface:
     taken: set[str] = set()
     inputs = tuple(_port(spec, taken) for spec in signature.inputs)
-    outputs = tuple(_port(spec, taken) for spec in signature.outputs)
+    names = {spec.name: port.name for spec, port in zip(signature.inputs, inputs, strict=True)}
+    outputs = tuple(
+        replace(_port(spec, taken), updates=spec.updates and names[spec.updates])
+        for spec in signature.outputs
+    )
     return Interface(c_name(name), inputs, outputs, profile)
 
 

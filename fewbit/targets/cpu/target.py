@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fewbit import __version__
-from fewbit.artifact import Constant, Folder, Manifest, Tensor, Variant, write_folder
+from fewbit.artifact import STATE_FILE, Constant, Folder, Manifest, Tensor, Variant, write_folder
 from fewbit.errors import UsageError
 from fewbit.files import PathLike
 from fewbit.kernels.isa import Isa, names
 from fewbit.program import Program
+from fewbit.state import initial_state
 from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.archive import Member, archive
 from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.compilation import STAGES, Compilation, Inserted, Watcher
 from fewbit.targets.cpu.dispatch import dispatch_object, variant_functions
 from fewbit.targets.cpu.header import header_text
-from fewbit.targets.cpu.interface import STATE_BYTES, Port
+from fewbit.targets.cpu.interface import STATE_BYTES, Interface, Port
 from fewbit.targets.cpu.link import link_shared
 from fewbit.targets.cpu.variants import compile_variants
 from fewbit.targets.cpu.weights import Placed
+from fewbit.tensor_file import write
 
 
 def isa_of(target: str) -> Isa:
@@ -85,6 +88,7 @@ def compile_cpu(
         f"lib{name}.a": archive(members),
         f"{name}.h": text.encode(),
     }
+    files |= _initial_state(program, interface)
     manifest = Manifest(
         name=name,
         target=target,
@@ -100,6 +104,18 @@ def compile_cpu(
         files={},
     )
     return write_folder(Path(output), manifest, files)
+
+
+def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:
+    """A file of what state starts from; none where that is zeros."""
+    values = initial_state(program.module, program.store)
+    if not any(array.any() for array in values.values()):
+        return {}
+    named = {interface.inputs[number].name: array for number, array in values.items()}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / STATE_FILE
+        write(path, named, {})
+        return {STATE_FILE: path.read_bytes()}
 
 
 def _object_name(compilation: Compilation) -> str:
@@ -130,7 +146,7 @@ def _variant(compilation: Compilation) -> Variant:
 
 
 def _tensor(port: Port) -> Tensor:
-    return Tensor(name=port.name, shape=port.shape, element=port.element)
+    return Tensor(name=port.name, shape=port.shape, element=port.element, updates=port.updates)
 
 
 def _constant(placed: Placed) -> Constant:
