@@ -7,7 +7,8 @@ calls. The second matrix is packed by the run, whatever its strides; the first i
 its depth must be innermost, and so must the columns in the result. Values of attention whose heads
 are as wide as a panel lie as the kernel wants them, and are not packed. Matrices are of floats, or
 of bytes whose products are summed in i32: queries and keys that are quantized. What does not fit
-stays loops.
+stays loops, and so does one row whose products with rows of the second matrix are summed along
+both, a query and its keys: packing them would take longer than the product.
 """
 
 from __future__ import annotations
@@ -169,6 +170,8 @@ class _Call(CallSite[Operation]):
         if accumulates and found.is_integer:
             return
         is_panel = self.is_panel(found, rhs)
+        if not is_panel and _rows(found) == 1 and found.rhs[-1] == found.depth:
+            return
         packed = rhs if is_panel else self.pack(found, rhs)
         operands = [lhs, packed, *([start] if accumulates else [])]
         result = self.op.results[0]
@@ -279,6 +282,11 @@ def _work(found: Contraction) -> int | None:
     for size in sizes:
         total *= size
     return total
+
+
+def _rows(found: Contraction) -> int:
+    """How many rows of the first matrix are multiplied by one matrix."""
+    return 1 if found.row is None else shape_of(found.operands[0])[found.lhs.index(found.row)]
 
 
 def _is_zero(value: SSAValue) -> bool:

@@ -50,7 +50,7 @@ from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.collapse_loops import collapse_loops
 from fewbit.targets.cpu.guard_divisions import guard_divisions
 from fewbit.targets.cpu.interface import Interface, Worth, interface_ir, interface_of
-from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
+from fewbit.targets.cpu.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
 from fewbit.targets.cpu.outline_loops import Outlined, copies_to_linalg, outline_loops
 from fewbit.targets.cpu.place_outputs import place_outputs
 from fewbit.targets.cpu.plan_memory import Arena, measure_before_collapse, plan_memory
@@ -294,4 +294,4 @@ def _translate(module: Any) -> str:
     guard_divisions(module)
     run_upstream(module, ",".join(pipelines.CPU_LLVM))
     add_in_lanes(module)
-    return for_older_llvm(to_llvm_ir(module))
+    return booleans_as_bytes(for_older_llvm(to_llvm_ir(module)))

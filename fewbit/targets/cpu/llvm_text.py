@@ -3,11 +3,13 @@
 What differs so far are floating-point constants. New are bits (`f0x3F800000`), `+inf`, `-qnan`, and
 the shortest decimal that rounds to the value, where older LLVM takes only decimals that are exact.
 All become bits, as older LLVM writes them: for float and double those of a double. The text of a
-module is also where loop nests are marked: kept apart, with arguments that do not overlap.
+module is also where loop nests are marked: kept apart, with arguments that do not overlap. Booleans
+in memory are read and written as the bytes that they are, or LLVM would vectorize no loop with one.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 from collections.abc import Collection
@@ -73,6 +75,24 @@ def _spelled(bits: int, type: str) -> str:
         return f"0x{(bits >> 31 << 63) | 0x7FF0000000000000 | ((bits & 0x7FFFFF) << 29):016X}"
     (value,) = struct.unpack("<f", struct.pack("<I", bits))
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def booleans_as_bytes(text: str) -> str:
+    """The module with loads and stores of i1 as those of bytes that are 0 or 1."""
+    text = re.sub(
+        r"^( *)%([\w.]+) = load i1, (.*)$",
+        r"\1%byte.\2 = load i8, \3\n\1%\2 = trunc i8 %byte.\2 to i1",
+        text,
+        flags=re.MULTILINE,
+    )
+    count = itertools.count()
+
+    def store(match: re.Match[str]) -> str:
+        indent, value, rest = match.groups()
+        name = f"%byte.stored.{next(count)}"
+        return f"{indent}{name} = zext i1 {value} to i8\n{indent}store i8 {name}, {rest}"
+
+    return re.sub(r"^( *)store i1 ([^,]+), (.*)$", store, text, flags=re.MULTILINE)
 
 
 def mark_functions(
