@@ -79,7 +79,8 @@ def _from_zoo(name: str) -> Program:
 
     entry = find_entry(name)
     # torch.export takes a size of 1 for a constant.
-    return import_torch(create(name), entry.example_inputs(2), dynamic_shapes=entry.dynamic_shapes)
+    inputs = entry.example_inputs(1 if entry.is_step else 2)
+    return import_torch(create(name), inputs, dynamic_shapes=entry.dynamic_shapes)
 
 
 def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Program:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fewbit.models.kws_conv1d import KWSConv1d
     from fewbit.models.kwt import KWT
     from fewbit.models.lenet import LeNet
-    from fewbit.models.llama import LlamaTiny
+    from fewbit.models.llama import Llama, LlamaDecode, LlamaTiny
     from fewbit.models.m5 import M5
     from fewbit.models.mlp import MLP
     from fewbit.models.mobilenet_v2 import MobileNetV2
@@ -38,6 +38,8 @@ __all__ = [
     "CmsisCNN",
     "KWSConv1d",
     "LeNet",
+    "Llama",
+    "LlamaDecode",
     "LlamaTiny",
     "MobileNetV2",
     "ResNet8",
@@ -57,6 +59,8 @@ _HOMES = {
     "KWSConv1d": "kws_conv1d",
     "KWT": "kwt",
     "LeNet": "lenet",
+    "Llama": "llama",
+    "LlamaDecode": "llama",
     "LlamaTiny": "llama",
     "M5": "m5",
     "MLP": "mlp",

@@ -3,6 +3,9 @@
 RMSNorm, rotary position embedding, grouped-query attention, SwiGLU, no biases; causal. The modules
 carry the names that LLaMa checkpoints have (`model.layers.0.self_attn.q_proj`). The angles of the
 rotary embedding are a table up to the longest sequence, of which a call takes the beginning.
+
+`LlamaDecode` is the same network one token at a time, with the same weights: a call is a step. Keys
+and values of the tokens before are in buffers, which a step updates in place at its position.
 """
 
 from __future__ import annotations
@@ -33,17 +36,49 @@ class SelfAttention(nn.Module):
         self.o_proj = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        q, k, v = self.heads(x, cos, sin)
+        return self.joined(
+            F.scaled_dot_product_attention(q, self.shared(k), self.shared(v), is_causal=True)
+        )
+
+    def heads(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, [batch, heads, sequence, head width]."""
         q, k, v = (
             projection(x).unflatten(-1, (-1, self.head_width)).transpose(1, 2)
             for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
-        q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
-        k, v = self._shared(k), self._shared(v)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return _rotate(q, cos, sin), _rotate(k, cos, sin), v
+
+    def shared(self, x: Tensor) -> Tensor:
+        return x.unsqueeze(2).expand(-1, -1, self.sharing, -1, -1).flatten(1, 2)
+
+    def joined(self, y: Tensor) -> Tensor:
         return self.o_proj(y.transpose(1, 2).flatten(2))
 
-    def _shared(self, x: Tensor) -> Tensor:
-        return x.unsqueeze(2).expand(-1, -1, self.sharing, -1, -1).flatten(1, 2)
+
+class CachedAttention(SelfAttention):
+    """Attention of one token to itself and those before, whose keys and values are kept."""
+
+    keys: Tensor
+    values: Tensor
+
+    def __init__(self, width: int, heads: int, kv_heads: int, longest: int) -> None:
+        super().__init__(width, heads, kv_heads)
+        for name in ("keys", "values"):
+            kept = torch.zeros(1, kv_heads, longest, self.head_width)
+            self.register_buffer(name, kept, persistent=False)
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Tensor, cos: Tensor, sin: Tensor, position: Tensor, seen: Tensor
+    ) -> Tensor:
+        q, k, v = self.heads(x, cos, sin)
+        self.keys.index_copy_(2, position, k)
+        self.values.index_copy_(2, position, v)
+        return self.joined(
+            F.scaled_dot_product_attention(
+                q, self.shared(self.keys), self.shared(self.values), attn_mask=seen
+            )
+        )
 
 
 class SwiGLU(nn.Module):
@@ -58,15 +93,16 @@ class SwiGLU(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    def __init__(self, width: int, heads: int, kv_heads: int, hidden: int) -> None:
+    def __init__(self, width: int, attention: SelfAttention, hidden: int) -> None:
         super().__init__()
         self.input_layernorm = nn.RMSNorm(width, eps=1e-5)
-        self.self_attn = SelfAttention(width, heads, kv_heads)
+        self.self_attn = attention
         self.post_attention_layernorm = nn.RMSNorm(width, eps=1e-5)
         self.mlp = SwiGLU(width, hidden)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), cos, sin)
+    def forward(self, x: Tensor, *place: Tensor) -> Tensor:
+        """`place` is what attention has to know of the tokens' positions."""
+        x = x + self.self_attn(self.input_layernorm(x), *place)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -87,9 +123,11 @@ class Decoder(nn.Module):
         longest: int,
     ) -> None:
         super().__init__()
+        self.longest = longest
         self.embed_tokens = nn.Embedding(vocabulary, width)
         self.layers = nn.ModuleList(
-            DecoderLayer(width, heads, kv_heads, hidden) for _ in range(depth)
+            DecoderLayer(width, self.attention(width, heads, kv_heads), hidden)
+            for _ in range(depth)
         )
         self.norm = nn.RMSNorm(width, eps=1e-5)
         half = width // heads // 2
@@ -98,17 +136,74 @@ class Decoder(nn.Module):
         self.register_buffer("cos", angles.cos(), persistent=False)
         self.register_buffer("sin", angles.sin(), persistent=False)
 
+    def attention(self, width: int, heads: int, kv_heads: int) -> SelfAttention:
+        return SelfAttention(width, heads, kv_heads)
+
     def forward(self, tokens: Tensor) -> Tensor:
         length = tokens.shape[1]
-        cos, sin = self.cos[:length], self.sin[:length]
+        return self.states(tokens, self.cos[:length], self.sin[:length])
+
+    def states(self, tokens: Tensor, *place: Tensor) -> Tensor:
         x = self.embed_tokens(tokens)
         for layer in self.layers:
-            x = layer(x, cos, sin)
+            x = layer(x, *place)
         return self.norm(x)
 
 
-class LlamaTiny(Schemed):
-    """[batch, sequence] tokens to [batch, sequence, vocabulary] logits."""
+class CachedDecoder(Decoder):
+    """One token, and its position."""
+
+    def attention(self, width: int, heads: int, kv_heads: int) -> SelfAttention:
+        return CachedAttention(width, heads, kv_heads, self.longest)
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, token: Tensor, position: Tensor
+    ) -> Tensor:
+        seen = torch.arange(self.longest) <= position
+        return self.states(
+            token, self.cos[position], self.sin[position], position, seen.unsqueeze(0)
+        )
+
+
+class Llama(Schemed):
+    """[batch, sequence] tokens to [batch, sequence, vocabulary] logits.
+
+    As it is, with 15 million parameters that a token is multiplied by.
+    """
+
+    decoder: type[Decoder] = Decoder
+
+    def __init__(
+        self,
+        vocabulary: int = 32_000,
+        width: int = 288,
+        depth: int = 6,
+        heads: int = 6,
+        kv_heads: int = 6,
+        hidden: int = 768,
+        longest: int = 256,
+    ) -> None:
+        super().__init__()
+        self.model = self.decoder(vocabulary, width, depth, heads, kv_heads, hidden, longest)
+        self.lm_head = nn.Linear(width, vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.lm_head(self.model(tokens))
+
+
+class LlamaDecode(Llama):
+    """A token, [1, 1], and its position, [1], to the logits of the next, [1, 1, vocabulary]."""
+
+    decoder = CachedDecoder
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, token: Tensor, position: Tensor
+    ) -> Tensor:
+        return self.lm_head(self.model(token, position))
+
+
+class LlamaTiny(Llama):
+    """A LLaMa in kind only, for tests."""
 
     def __init__(
         self,
@@ -120,9 +215,4 @@ class LlamaTiny(Schemed):
         hidden: int = 176,
         longest: int = 256,
     ) -> None:
-        super().__init__()
-        self.model = Decoder(vocabulary, width, depth, heads, kv_heads, hidden, longest)
-        self.lm_head = nn.Linear(width, vocabulary, bias=False)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        return self.lm_head(self.model(tokens))
+        super().__init__(vocabulary, width, depth, heads, kv_heads, hidden, longest)

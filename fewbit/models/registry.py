@@ -38,6 +38,9 @@ class ZooEntry:
     """For inputs that are tokens, how many there are; None where inputs are floats."""
     longest: int | None = None
     """The longest sequence, where its length may differ from call to call."""
+    is_step: bool = False
+    """Whether a call is one step of a sequence: a token and its position, with a state in buffers
+    of the model and a batch of 1."""
 
     def example_inputs(
         self, batch: int = 1, *, extent: int | None = None, seed: int = 0
@@ -45,6 +48,8 @@ class ZooEntry:
         """Random inputs; `extent` replaces the image's sides or the sequence's length."""
         import torch
 
+        if self.is_step and batch != 1:
+            raise UsageError(f"'{self.name}' has the state of one sequence: its batch is 1")
         shape = list(self.shape)
         if extent is not None:
             if not self.free:
@@ -53,7 +58,10 @@ class ZooEntry:
                 shape[dim] = extent
         generator = torch.Generator().manual_seed(seed)
         if self.vocabulary is not None:
-            return (torch.randint(self.vocabulary, (batch, *shape), generator=generator),)
+            tokens = torch.randint(self.vocabulary, (batch, *shape), generator=generator)
+            if self.is_step and self.longest is not None:
+                return tokens, torch.tensor([self.longest // 2])
+            return (tokens,)
         return (torch.randn(batch, *shape, generator=generator),)
 
     @property
@@ -61,6 +69,8 @@ class ZooEntry:
         """For `torch.export`, with inputs of a batch of 2 or more: it takes 1 for a constant."""
         from torch.export import Dim
 
+        if self.is_step:
+            return None
         if self.longest is None:
             return {"x": {0: Dim("batch")}}
         return {"tokens": {0: Dim("batch"), 1: Dim("sequence", max=self.longest)}}
@@ -151,6 +161,24 @@ _ENTRIES = {
             free=(0,),
             vocabulary=512,
             longest=256,
+        ),
+        ZooEntry(
+            "llama-15m",
+            "LLaMa of llama2.c's size for small stories",
+            _class("Llama"),
+            (16,),
+            free=(0,),
+            vocabulary=32_000,
+            longest=256,
+        ),
+        ZooEntry(
+            "llama-15m-decode",
+            "one token of llama-15m, with a cache of keys and values",
+            _class("LlamaDecode"),
+            (1,),
+            vocabulary=32_000,
+            longest=256,
+            is_step=True,
         ),
     )
 }
