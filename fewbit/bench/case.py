@@ -34,9 +34,9 @@ class Case(BaseModel):
         self, module: Any, inputs: Sequence[Array], samples: Sequence[Sequence[Array]]
     ) -> None:
         (self.folder / "case.json").write_text(self.model_dump_json())
-        _write(self.folder / "inputs.npz", inputs)
+        write_arrays(self.folder / "inputs.npz", inputs)
         for number, sample in enumerate(samples):
-            _write(self.folder / f"sample{number:03}.npz", sample)
+            write_arrays(self.folder / f"sample{number:03}.npz", sample)
         if module is not None:
             import torch
 
@@ -48,12 +48,12 @@ class Case(BaseModel):
 
     @property
     def inputs(self) -> list[Array]:
-        return _read(self.folder / "inputs.npz")
+        return read_arrays(self.folder / "inputs.npz")
 
     @property
     def samples(self) -> list[list[Array]]:
         """Inputs to calibrate with."""
-        return [_read(path) for path in sorted(self.folder.glob("sample*.npz"))]
+        return [read_arrays(path) for path in sorted(self.folder.glob("sample*.npz"))]
 
     def place(self, tool: str) -> Path:
         """The folder of a tool."""
@@ -62,10 +62,10 @@ class Case(BaseModel):
         return path
 
     def save_outputs(self, tool: str, outputs: Sequence[Array]) -> None:
-        _write(self.place(tool) / "outputs.npz", outputs)
+        write_arrays(self.place(tool) / "outputs.npz", outputs)
 
     def outputs(self, tool: str) -> list[Array]:
-        return _read(self.place(tool) / "outputs.npz")
+        return read_arrays(self.place(tool) / "outputs.npz")
 
     def module(self) -> Any:
         """The PyTorch model, with the weights that all tools have."""
@@ -86,11 +86,11 @@ class Case(BaseModel):
         return tuple(torch.from_numpy(array) for array in self.inputs)
 
 
-def _write(path: Path, arrays: Sequence[Array]) -> None:
+def write_arrays(path: Path, arrays: Sequence[Array]) -> None:
     named: dict[str, Any] = {f"{i:03}": array for i, array in enumerate(arrays)}
     np.savez(path, **named)
 
 
-def _read(path: Path) -> list[Array]:
+def read_arrays(path: Path) -> list[Array]:
     with np.load(path, allow_pickle=False) as file:
         return [file[name] for name in sorted(file.files)]

@@ -233,6 +233,7 @@ def _versions(peers: Sequence[str]) -> dict[str, str]:
         "onnxruntime": ("onnxruntime",),
         "openvino": ("openvino", "nncf"),
         "iree": ("iree-base-compiler",),
+        "llama.cpp": ("llama-cpp-python",),
     }
     found: dict[str, str] = {}
     for package in ("fewbit", *(p for peer in peers for p in packages[peer])):

@@ -16,13 +16,15 @@ PEERS = {
     "iree": "iree:Iree",
 }
 """Where each is; a tool is imported only by the process that runs it."""
+SPECIAL = {"llama.cpp": "llama_cpp:LlamaCpp"}
+"""Tools that run one family of models, and are asked for by name."""
 OURS = "fewbit"
 AVAILABLE, NONE = "available", "none"
 
 
 def find_tool(name: str) -> Peer:
     """What runs the model by a tool; `fewbit` is one of them."""
-    place = "compiled:Compiled" if name == OURS else PEERS[name]
+    place = "compiled:Compiled" if name == OURS else {**PEERS, **SPECIAL}[name]
     module, _, kind = place.partition(":")
     return getattr(import_module(f"fewbit.bench.peers.{module}"), kind)()
 
@@ -35,10 +37,10 @@ def parse_peers(text: str, quantized: bool) -> list[str]:
         return [name for name in PEERS if not missing_packages(name, quantized)]
     names = list(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:
-        if name not in PEERS:
+        if name not in (*PEERS, *SPECIAL):
             raise UsageError(
                 f"there is no tool '{name}' to compare with",
-                hint=f"tools are {', '.join(PEERS)}; or {AVAILABLE}, or {NONE}",
+                hint=f"tools are {', '.join((*PEERS, *SPECIAL))}; or {AVAILABLE}, or {NONE}",
             )
     refuse_missing(names, quantized)
     return names

@@ -23,4 +23,4 @@ class Compiled(Peer):
 
     def open(self, case: Case, variant: str, folder: Path, threads: int) -> Session:
         call = load(case.folder / COMPILED).runner.prepare(*case.inputs, threads=threads)
-        return Session(call.run, lambda: call.outputs)
+        return Session(call.run, lambda: call.own_outputs)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fewbit.bench.case import Case
-from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model
+from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model, onnx_state
 from fewbit.bench.peers.peer import Peer, Session
 
 FLOAT, STATIC, DYNAMIC = "float32", "int8, static", "int8, dynamic"
@@ -59,7 +59,8 @@ class OnnxRuntime(Peer):
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
         binding = session.io_binding()
-        for array, spec in zip(case.inputs, session.get_inputs(), strict=True):
+        state = onnx_state(case)
+        for array, spec in zip([*case.inputs, *state], session.get_inputs(), strict=True):
             binding.bind_cpu_input(spec.name, array)
         for spec in session.get_outputs():
             binding.bind_output(spec.name, "cpu")
@@ -67,7 +68,8 @@ class OnnxRuntime(Peer):
         def run() -> None:
             session.run_with_iobinding(binding)
 
-        return Session(run, binding.copy_outputs_to_cpu)
+        own = len(session.get_outputs()) - len(state)
+        return Session(run, lambda: binding.copy_outputs_to_cpu()[:own])
 
 
 def _samples(case: Case, path: str):
@@ -79,9 +81,12 @@ def _samples(case: Case, path: str):
     class Samples(CalibrationDataReader):
         def __init__(self) -> None:
             self.rest = iter(case.samples)
+            self.state = onnx_state(case)
 
         def get_next(self):
             sample = next(self.rest, None)
-            return None if sample is None else dict(zip(names, sample, strict=True))
+            if sample is None:
+                return None
+            return dict(zip(names, [*sample, *self.state], strict=True))
 
     return Samples()

@@ -1,4 +1,8 @@
-"""OpenVINO: in float32, or in 8 bits by NNCF, with scales of activations from samples."""
+"""OpenVINO: in float32, or in 8 bits by NNCF, with scales of activations from samples.
+
+A model with a state keeps it inside, as OpenVINO's own language models do. For these there is a
+second way to 8 bits, of weights alone: activations are then quantized at run time.
+"""
 # pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
@@ -9,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from fewbit.bench.case import Case
-from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model
+from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model, onnx_state
 from fewbit.bench.peers.peer import Peer, Session
+from fewbit.errors import UnsupportedError
 
-FLOAT, STATIC = "float32", "int8, static"
+FLOAT, STATIC, WEIGHTS = "float32", "int8, static", "int8 weights"
 
 
 class OpenVino(Peer):
@@ -20,14 +25,21 @@ class OpenVino(Peer):
         return ("openvino", *PACKAGES, *(("nncf",) if quantized else ()))
 
     def variants(self, quantized: bool) -> tuple[str, ...]:
-        return (STATIC if quantized else FLOAT,)
+        return (STATIC, WEIGHTS) if quantized else (FLOAT,)
 
     def build(self, case: Case, variant: str, folder: Path) -> None:
         import openvino as ov
 
         model = ov.Core().read_model(onnx_model(case))
+        state = onnx_state(case)
         if variant == STATIC:
             model = _quantized(model, case)
+        if variant == WEIGHTS:
+            if not state:
+                raise UnsupportedError("weights alone are quantized where a model has a state")
+            model = _with_quantized_weights(model)
+        if state:
+            _keep_inside(model, len(state))
         # Floats stay what they are: by itself it would store them in 16 bits.
         ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
 
@@ -42,6 +54,9 @@ class OpenVino(Peer):
         request = compiled.create_infer_request()
         for i, array in enumerate(case.inputs):
             request.set_input_tensor(i, ov.Tensor(array))
+        kept = {state.name: state for state in request.query_state()}
+        for i, array in enumerate(onnx_state(case)):
+            kept[f"kept{i}.new{i}"].state = ov.Tensor(array)
         count = len(compiled.outputs)
 
         def outputs() -> list[np.ndarray]:
@@ -55,8 +70,26 @@ def _quantized(model: Any, case: Case) -> Any:
 
     samples = case.samples
     kind = nncf.ModelType.TRANSFORMER if _has_attention(model) else None
-    data = nncf.Dataset(samples, lambda sample: dict(enumerate(sample)))
+    state = onnx_state(case)
+    data = nncf.Dataset(samples, lambda sample: dict(enumerate([*sample, *state])))
     return nncf.quantize(model, data, subset_size=len(samples), model_type=kind)
+
+
+def _with_quantized_weights(model: Any) -> Any:
+    import nncf
+
+    return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
+
+
+def _keep_inside(model: Any, count: int) -> None:
+    """The last inputs and outputs become variables, which are called after both."""
+    from openvino._offline_transformations import apply_make_stateful_transformation
+
+    for i in range(count):
+        model.inputs[i - count].get_tensor().set_names({f"kept{i}."})
+        model.outputs[i - count].get_tensor().set_names({f"new{i}"})
+    pairs = {f"kept{i}.": f"new{i}" for i in range(count)}
+    apply_make_stateful_transformation(model, pairs)
 
 
 def _has_attention(model: Any) -> bool:
