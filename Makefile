@@ -47,6 +47,7 @@ bench: setup ## Measure kernels and models beside other tools, and print the tab
 	@$(PIP) --editable '.[bench]'
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/few_bit_kernels.py --ort
 	@$(BIN)/python benchmarks/models.py --threads 1,2
+	@$(BIN)/python benchmarks/llama.py --threads 1,2
 
 clean: ## Remove everything that was made here
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

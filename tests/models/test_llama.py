@@ -75,3 +75,15 @@ def test_a_text_that_it_writes_itself(networks) -> None:
         np.testing.assert_allclose(logits[0, 0], expected, rtol=1e-4, atol=1e-5)
         text.append(int(logits.argmax()))
     assert len(set(text)) > 2
+
+
+@pytest.mark.slow
+def test_the_model_of_the_zoo() -> None:
+    from fewbit.models import create
+
+    step, session = create("llama-15m-decode"), fewbit.compile("zoo:llama-15m-decode").session()
+    for position in range(3):
+        given = torch.tensor([[1000 * position]]), torch.tensor([position])
+        with torch.no_grad():
+            expected = step(*given).numpy()
+        np.testing.assert_allclose(session(*given), expected, rtol=1e-3, atol=1e-4)

@@ -17,7 +17,8 @@ from fewbit import models
 from fewbit.errors import UsageError
 from fewbit.models import ZooEntry, create, zoo
 
-ENTRIES = list(zoo().values())
+ALL = list(zoo().values())
+ENTRIES = [entry for entry in ALL if not entry.is_step]
 
 
 def every(entries: list[ZooEntry] = ENTRIES) -> pytest.MarkDecorator:
@@ -66,7 +67,7 @@ def test_exports_with_its_dynamic_shapes(entry: ZooEntry) -> None:
             torch.testing.assert_close(program(*inputs), model(*inputs), rtol=1e-4, atol=1e-5)
 
 
-@every()
+@every(ALL)
 def test_seed_decides_the_weights_and_nothing_else(entry: ZooEntry) -> None:
     before = torch.get_rng_state()
     first = made(entry.name).state_dict()
@@ -88,6 +89,15 @@ def test_other_extents(entry: ZooEntry) -> None:
 def test_an_extent_for_a_model_of_one_shape_is_refused() -> None:
     with pytest.raises(UsageError, match="one shape only"):
         zoo()["lenet"].example_inputs(extent=32)
+
+
+def test_a_step_has_one_sequence() -> None:
+    entry = zoo()["llama-15m-decode"]
+    token, position = entry.example_inputs()
+    assert token.shape == (1, 1)
+    assert position.tolist() == [128]
+    with pytest.raises(UsageError, match="its batch is 1"):
+        entry.example_inputs(2)
 
 
 def test_models_begin_in_evaluation_mode_with_usual_momentum() -> None:
@@ -233,7 +243,7 @@ def test_import_does_not_import_torch() -> None:
     assert done.stdout.strip() == "False"
 
 
-@every()
+@every(ALL)
 def test_documentation_gives_the_right_figures(entry: ZooEntry) -> None:
     page = Path(__file__).parents[2] / "docs" / "models.md"
     (row,) = re.findall(rf"^\| `{entry.name}` \| .*$", page.read_text(encoding="utf-8"), re.M)

@@ -261,7 +261,7 @@ class Compilation:
     def _loops(self) -> None:
         self.outlined = tile_loops(self.module, self.outlined)
         self._run_upstream(pipelines.CPU_LOOPS)
-        share_work(self.module, ENTRY, self.outlined)
+        share_work(self.module, ENTRY, self.outlined, wait_always=self.profile)
         self._run_upstream(("canonicalize", "cse"))
         if self.profile:
             self.rows = count_cycles(self.module, ENTRY, self.calls.stubs, self.depths)

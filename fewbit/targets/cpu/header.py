@@ -11,7 +11,7 @@ TEMPLATE = """\
  *
  * All memory is the caller's: inputs, outputs, and one arena for what lies between. Nothing is
  * allocated, and no state is kept from one call to the next, so calls may run at the same time
- * as long as each has an arena and outputs of its own.{state}
+ * as long as each has an arena and outputs of its own.{state}{updates}
  */
 #ifndef {upper}_H
 #define {upper}_H
@@ -115,9 +115,20 @@ def header_text(
         outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
         profile=PROFILE.format(name=interface.name) if interface.profile else "",
         state=STATE if variants else "",
+        updates=_updates(interface),
         variants=VARIANTS.format(name=interface.name, upper=upper, names=", ".join(variants))
         if variants
         else "",
+    )
+
+
+def _updates(interface: Interface) -> str:
+    """Which outputs are new values of which inputs."""
+    pairs = [f" *   {p.name} of {p.updates}" for p in interface.outputs if p.updates is not None]
+    if not pairs:
+        return ""
+    return "\n" + "\n".join(
+        (" *", " * Outputs that are new values of inputs, and may be the same array:", *pairs)
     )
 
 

@@ -2,13 +2,15 @@
 
 The split is over iterations that are independent, never over a sum, so results have the same bits
 whatever the number of threads. After each loop nest all threads wait for one another. What is no
-loop nest and writes, the first thread does alone; what decides on a branch or loop, all read.
+loop nest and writes, the first thread does alone, and so it does small loop nests, without a wait
+between those that follow one another; what decides on a branch or loop, all read.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import (
@@ -28,8 +30,13 @@ READS = "memref.load"
 EFFECTS = ("func.call", READS, "memref.store", "memref.copy")
 
 
-def share_work(module: Module, entry: str, outlined: Sequence[Outlined]) -> None:
-    """Add to the entry `thread`, `threads` and what the barrier needs; split loops in place."""
+def share_work(
+    module: Module, entry: str, outlined: Sequence[Outlined], *, wait_always: bool = False
+) -> None:
+    """Add to the entry `thread`, `threads` and what the barrier needs; split loops in place.
+
+    `wait_always` is for a profile, which counts from wait to wait.
+    """
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
@@ -39,7 +46,8 @@ def share_work(module: Module, entry: str, outlined: Sequence[Outlined]) -> None
                 _only_first_thread(function)
             else:
                 _split(function, each.split)
-        _pass_threads(module, entry)
+        alone = set() if wait_always else {e.name for e in outlined if e.split is None}
+        _pass_threads(module, entry, alone)
 
 
 def _split(function: Any, depth: int) -> None:
@@ -88,7 +96,7 @@ def _guard(ops: Sequence[OpView], thread: Value) -> Any:
     return branch
 
 
-def _pass_threads(module: Module, entry: str) -> None:
+def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
     from torch_mlir import ir
     from torch_mlir.dialects import func
 
@@ -109,7 +117,12 @@ def _pass_threads(module: Module, entry: str) -> None:
             call = func.CallOp([], ir.FlatSymbolRefAttr.get(BARRIER), [state, threads])
         op.operation.move_before(call.operation)
 
-    for op in [op for op in walk(function) if op.operation.name in EFFECTS]:
+    found = [op for op in walk(function) if op.operation.name in EFFECTS]
+    goes_on = [
+        _is_alone(op, alone) and _is_alone(then, alone) and _block_of(op) == _block_of(then)
+        for op, then in pairwise(found)
+    ]
+    for op, is_followed in zip(found, [*goes_on, False], strict=True):
         if op.operation.name == READS:
             # Nobody may overwrite it before all have read it.
             wait_after(op)
@@ -117,6 +130,16 @@ def _pass_threads(module: Module, entry: str) -> None:
             operands = op.operation.operands
             operands[len(operands) - 2] = thread
             operands[len(operands) - 1] = threads
-            wait_after(op)
+            if not is_followed:
+                wait_after(op)
         else:
             wait_after(_guard([op], thread))
+
+
+def _is_alone(op: Any, alone: Collection[str]) -> bool:
+    """Whether it calls a loop nest that the first thread does alone."""
+    return op.operation.name == "func.call" and op.callee.value in alone
+
+
+def _block_of(op: Any) -> Any:
+    return op.operation.block

@@ -34,6 +34,7 @@ CASES = {
     "one matrix for all": (torch.matmul, (2, 5, 16), (16, 20)),
     "einsum": (lambda a, b: torch.einsum("bik,kj->bij", a, b), (2, 9, 16), (16, 12)),
     "a row": (torch.matmul, (1, 40), (40, 50)),
+    "a query": (lambda a, b: torch.einsum("he,hje->hj", a, b), (6, 48), (6, 64, 48)),
     "a panel": (torch.matmul, (17, 33), (33, 16)),
     "panels of heads": (torch.matmul, (2, 3, 5, 21), (2, 3, 21, 16)),
     "a panel for all": (torch.matmul, (3, 5, 21), (21, 64)),
@@ -51,6 +52,13 @@ def test_products(case: str, threads: int) -> None:
     art = fewbit.compile(Of(function), example_inputs=(a, b), name="net")
     found = art(a.numpy(), b.numpy(), threads=threads)
     np.testing.assert_allclose(found, function(a, b), atol=2e-5)
+
+
+def test_keys_of_one_query_are_not_packed() -> None:
+    function, first, second = CASES["a query"]
+    given = (torch.randn(first), torch.randn(second))
+    program = fewbit.import_model(Of(function), given)
+    assert "_pack" not in lower(program, "memref")
 
 
 def test_sizes_that_only_a_run_knows() -> None:

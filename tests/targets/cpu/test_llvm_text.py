@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.targets.cpu.llvm_text import for_older_llvm, mark_functions
+from fewbit.targets.cpu.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
 from fewbit.targets.cpu.objects import parse_ir
 
 
@@ -83,3 +83,19 @@ define void @main(ptr %0) {
     assert "@main(ptr %0) {" in marked
     assert "call void @main_000(ptr %0, i64 1)" in marked
     parse_ir(marked)
+
+
+def test_booleans_in_memory_are_bytes() -> None:
+    text = """
+define void @f(ptr %0, ptr %1) {
+  %3 = load i1, ptr %0, align 1
+  %4 = xor i1 %3, true
+  store i1 %4, ptr %1, align 1
+  store i1 true, ptr %0, align 1
+  ret void
+}"""
+    made = booleans_as_bytes(text)
+    parse_ir(made)
+    assert "load i1" not in made
+    assert "store i1" not in made
+    assert made.count("i8") == 6

@@ -69,3 +69,28 @@ func.func @main(%x: tensor<8xf32>, %v: f32) -> (tensor<8xf32>, f32) {
         result, value = artifact(x, np.float32(99), threads=threads)
         assert result.tolist() == [0, 1, 2, 99, 4, 5, 6, 7]
         assert value == 99
+
+
+def test_small_loops_in_a_row_need_one_wait() -> None:
+    tensor = "tensor<10xf32>"
+    small = """
+  %{r} = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (0)>],
+      iterator_types = ["reduction"]}} ins(%x : tensor<10xf32>) outs(%z : tensor<1xf32>) {{
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.{op} %a, %b : f32
+    linalg.yield %s : f32
+  }} -> tensor<1xf32>"""
+    program = Program.parse(
+        f"func.func @main(%x: {tensor}, %z: tensor<1xf32>) -> (tensor<1xf32>, tensor<1xf32>) {{"
+        + small.format(r="sum", op="addf")
+        + small.format(r="most", op="maximumf")
+        + "\n  func.return %sum, %most : tensor<1xf32>, tensor<1xf32>\n}"
+    )
+    text = loops(program)
+    entry = text[text.index("func.func @program.entry(") :].partition("return")[0]
+    assert len(re.findall(r"call @program\.entry_\d+", entry)) > 2
+    assert len(re.findall(r"call @threads\.barrier", entry)) == 1
+    art = fewbit.compile(program, profile=True)
+    x, zero = np.arange(10, dtype=np.float32), np.zeros(1, np.float32)
+    assert [y.tolist() for y in art(x, zero, threads=3)] == [[45], [9]]
+    assert len(art.profile()) > 2
