@@ -34,6 +34,9 @@ class Remembers(nn.Module):
 class Swaps(nn.Module):
     """Two states that take each other's place."""
 
+    a: torch.Tensor
+    b: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("a", torch.arange(4.0))

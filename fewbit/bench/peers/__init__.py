@@ -16,7 +16,7 @@ PEERS = {
     "iree": "iree:Iree",
 }
 """Where each is; a tool is imported only by the process that runs it."""
-SPECIAL = {"llama.cpp": "llama_cpp:LlamaCpp"}
+SPECIAL = {"llama.cpp": "llamacpp:LlamaCpp"}
 """Tools that run one family of models, and are asked for by name."""
 OURS = "fewbit"
 AVAILABLE, NONE = "available", "none"

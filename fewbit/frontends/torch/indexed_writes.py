@@ -39,8 +39,8 @@ def index_copy(emitter: Emitter, node: Node, a: Arguments):
     rank = len(shape_of(a["self"]))
     if rank == 0:
         return None
-    values = tuple(emitter.value(a[name]) for name in ("self", "index", "source"))
-    return _emitted(emitter, lambda: _write(*values, a["dim"] % rank))
+    target, index, source = (emitter.value(a[name]) for name in ("self", "index", "source"))
+    return _emitted(emitter, lambda: _write(target, index, source, a["dim"] % rank))
 
 
 @converts("index_put")
@@ -57,8 +57,8 @@ def index_put(emitter: Emitter, node: Node, a: Arguments):
     missing = [1] * (len(wanted) - len(found))
     if list(map(str, [*missing, *found])) != list(map(str, wanted)):
         return None
-    values = tuple(emitter.value(each) for each in (a["self"], index, a["values"]))
-    return _emitted(emitter, lambda: _put(*values, axis, len(missing)))
+    target, places, values = (emitter.value(each) for each in (a["self"], index, a["values"]))
+    return _emitted(emitter, lambda: _put(target, places, values, axis, len(missing)))
 
 
 def _emitted(emitter: Emitter, write: Callable[[], SSAValue]) -> Sequence[SSAValue]:

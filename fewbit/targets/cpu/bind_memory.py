@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from xdsl.dialects import arith, bufferization, func, memref, scf, tensor
+from xdsl.dialects import arith, bufferization, func, memref, scf
 from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
@@ -182,25 +182,17 @@ def _update(
         _store(value, memories[i], returned)
 
 
-IN_PLACE = {
-    tensor.InsertSliceOp: 1,
-    tensor.InsertOp: 1,
-    tensor.CastOp: 0,
-    tensor.ReshapeOp: 0,
-    tensor.CollapseShapeOp: 0,
-    tensor.ExpandShapeOp: 0,
-    tensor.ExtractSliceOp: 0,
-    scf.ForOp: 3,
-}
-"""Ops whose result may lie in the place of an operand, and that one's number."""
+PLACES = {
+    "tensor.insert_slice": 1, "tensor.insert": 1, "tensor.cast": 0, "tensor.reshape": 0,
+    "tensor.collapse_shape": 0, "tensor.expand_shape": 0, "tensor.extract_slice": 0, "scf.for": 3,
+}  # fmt: skip
+"""Ops whose results may lie in the place of operands, and the number of the first of these."""
 
 
 def _place_of(value: SSAValue) -> SSAValue:
     """The tensor in whose place a value may lie."""
-    while type(value.owner) in IN_PLACE:
-        first = IN_PLACE[type(value.owner)]
-        number = value.index if isinstance(value, OpResult) and first == 3 else 0
-        value = value.owner.operands[first + number]
+    while isinstance(value, OpResult) and value.op.name in PLACES:
+        value = value.op.operands[PLACES[value.op.name] + value.index]
     return value
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from fewbit.bench.peers import find_tool, missing_packages
-from fewbit.bench.peers.llama_cpp import LAYERS, OTHERS, _name, _neighbours
+from fewbit.bench.peers.llamacpp import LAYERS, OTHERS, _name, _neighbours
 from fewbit.models.llama import LlamaDecode, _rotate
 
 
