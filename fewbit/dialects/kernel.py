@@ -5,16 +5,17 @@ These ops have made it. They are pure ops on tensors, so layout can be moved abo
 can be fused into them; weights keep their plain shape, because how they are packed depends on the
 instruction set. A product is one of floats or of integers. Sums of integers are exact, and i32,
 with a bias in i32, unless there is more. With both scales the result is float, and a kernel does
-before it stores what it does for floats: bias, a tensor that is added, bounds. With a `step`, it
-gives the result in whole steps too; a result that nothing reads is not stored. With a `multiplier`
-in place of scales, sums are given as the integers of the next layer too, and never as floats.
+before it stores what it does for floats: bias, a tensor that is added, an activation, bounds. With
+a `step`, it gives the result in whole steps too; a result that nothing reads is not stored. With a
+`multiplier` in place of scales, sums are given as the integers of the next layer too, and never as
+floats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from xdsl.dialects.builtin import (
     BoolAttr,
@@ -74,6 +75,7 @@ from fewbit.dialects.mico.types import (
     shape_of,
     tensor,
 )
+from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.numerics.integer import check_accumulator
 from fewbit.numerics.widths import Width
 
@@ -87,9 +89,10 @@ Sum = TensorType.constr(base(Float32Type) | _I32)
 class ProductOp(LayerOp):
     """What the products share.
 
-    Of floats, clamp(Σ x · w + bias + add, minimum, maximum); of integers, Σ x · w + bias in i32, or
-    with scales clamp(Σ x · w · x_scale · weight_scale + bias + add, minimum, maximum) in f32, or
-    with a multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum).
+    Of floats, clamp(f(Σ x · w + bias + add), minimum, maximum), f being the activation, if there is
+    one; of integers, Σ x · w + bias in i32, or with scales
+    clamp(f(Σ x · w · x_scale · weight_scale + bias + add), minimum, maximum) in f32, or with a
+    multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum).
     """
 
     CLAUSES: ClassVar[tuple[str, ...]] = ("x_scale", "weight_scale", "bias", "add", "multiplier")
@@ -101,6 +104,7 @@ class ProductOp(LayerOp):
     bias = opt_operand_def(Sum)
     add = opt_operand_def(Float)
     multiplier = opt_operand_def(Scale)
+    activation = opt_prop_def(Name)
     minimum = opt_prop_def(F64)
     maximum = opt_prop_def(F64)
     step = opt_prop_def(F64)
@@ -124,6 +128,10 @@ class ProductOp(LayerOp):
         """How many groups of a weight's row have a scale of their own; None for one in all."""
         scale = () if self.weight_scale is None else shape_of(self.weight_scale.type)
         return scale[1] if len(scale) == 2 else None
+
+    @property
+    def activation_name(self) -> Activation | None:
+        return None if self.activation is None else cast(Activation, self.activation.data)
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
@@ -213,6 +221,10 @@ class ProductOp(LayerOp):
             self._verify_multiplier(self.multiplier)
         elif not self.gives_floats and (self.add is not None or (low, high) != (None, None)):
             raise VerifyException("bare sums of integers have no add, minimum or maximum")
+        if self.activation is not None:
+            check_choice("activation", self.activation, tuple(ACTIVATIONS))
+            if not self.gives_floats:
+                raise VerifyException("an activation is of floats")
         if self.add is not None:
             shapes.require(shape_of(self.result.type), shape_of(self.add.type), "what is added")
         if low is not None and high is not None and not low <= high:

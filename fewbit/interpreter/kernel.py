@@ -12,6 +12,7 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.dialects.mico.types import element_width
 from fewbit.interpreter.floats import maximum, minimum
 from fewbit.interpreter.interpreter import Frame
+from fewbit.interpreter.mico.elementwise import activated
 from fewbit.interpreter.mico.operands import Operands
 from fewbit.interpreter.mico.pooling import least_of, mean_of_windows, pooling_windows
 from fewbit.interpreter.registry import register
@@ -74,10 +75,12 @@ def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
 
 
 def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
-    """What follows the sum and the bias: what is added, then the bounds."""
+    """What follows the sum and the bias: what is added, the activation, then the bounds."""
     added = given.get(op.add)
     if added is not None:
         y = y + added
+    if op.activation_name is not None:
+        y = activated(y, op.activation_name).astype(np.float32)
     low, high = op.bounds
     if low is not None:
         y = maximum(y, y.dtype.type(low))

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fewbit.kernels.activation import named
 from fewbit.kernels.emit import Function
 from fewbit.kernels.image import Sizes, image_function
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, part_of_sum, row_of, share, sweep
 from fewbit.kernels.table import GROUP, PLACES, copy_edges, fill_table, locate, rows_before
+from fewbit.numerics.approximations.activations import Activation
 
 TABLE = 512
 """Pointers in the table of a block: rows times taps."""
@@ -36,9 +38,11 @@ LONGEST_RUN = 64
 class Conv2d(Kernel):
     """A convolution of any kernel, stride, dilation and padding."""
 
+    activation: Activation | None = None
+
     @property
     def symbol(self) -> str:
-        return "fewbit_conv2d_f32"
+        return named("fewbit_conv2d_f32", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
         """The weight [oc, c, kh, kw] of one group, in panels."""
@@ -83,18 +87,9 @@ class Conv2d(Kernel):
                 f.call(fill_table(self.isa), *fill, kw, channel, table)
                 with f.when(by_runs):
                     f.call(copy_edges(self.isa), *fill, room, table)
-                bias_part, add_part, lo_part, hi_part = part_of_sum(
-                    f,
-                    (tap + channel).equals(0),
-                    (taps <= tap + tap_count) & (c <= channel + depth),
-                    bias,
-                    add_row,
-                    y_row,
-                    lo,
-                    hi,
-                )
+                ends = (taps <= tap + tap_count) & (c <= channel + depth)
                 f.call(
-                    sweep(self.isa),
+                    sweep(self.isa, self.activation),
                     table,
                     rows,
                     tap_count,
@@ -102,14 +97,14 @@ class Conv2d(Kernel):
                     w,
                     tap * c + channel,
                     taps * c,
-                    bias_part,
-                    add_part,
+                    *part_of_sum(f, (tap + channel).equals(0), bias, add_row, y_row),
                     y_row,
                     s.y_stride,
                     s.oc,
                     first,
                     last,
-                    lo_part,
-                    hi_part,
+                    f.select(ends, 1, 0),
+                    lo,
+                    hi,
                 )
         return f

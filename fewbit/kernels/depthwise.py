@@ -16,12 +16,14 @@ from functools import cache
 
 import numpy as np
 
+from fewbit.kernels.activation import activate, named
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes, image_function
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.kernels.pack import packed_size
 from fewbit.kernels.sweep import or_zeros, row_of
+from fewbit.numerics.approximations.activations import Activation
 
 MOST_PIXELS = 8
 
@@ -30,9 +32,11 @@ MOST_PIXELS = 8
 class Depthwise(Kernel):
     """One output channel for each input channel; any kernel, stride, dilation and padding."""
 
+    activation: Activation | None = None
+
     @property
     def symbol(self) -> str:
-        return "fewbit_depthwise_f32"
+        return named("fewbit_depthwise_f32", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
         """The weight [c, 1, kh, kw]: channels innermost, filled up to whole vectors."""
@@ -46,6 +50,8 @@ class Depthwise(Kernel):
         x, w, bias, add, y, sizes, lo, hi, thread, threads = f.parameters
         s = Sizes.load(f, sizes)
         w_step = f.ceiling(s.c, self.isa.lanes) * self.isa.lanes
+        activation = self.activation
+        unbounded = f.number(float("-inf")), f.number(float("inf"))
         with neighbours(f, s, thread, threads) as p:
             to = p.pixel * s.y_stride
             f.switch(
@@ -65,9 +71,11 @@ class Depthwise(Kernel):
                 f.at(y, to),
                 s.y_stride,
                 s.c,
-                lo,
-                hi,
+                *((lo, hi) if activation is None else unbounded),
             )
+            if activation is not None:
+                here = f.at(y, to)
+                f.call(activate(self.isa, activation), here, s.y_stride, p.count, s.c, lo, hi)
         return f
 
 

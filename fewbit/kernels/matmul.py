@@ -3,27 +3,31 @@
     void fewbit_matmul_f32(ptr a, i64 lda, ptr b_packed, ptr bias, ptr add, ptr c, i64 ldc,
                            i64 m, i64 n, i64 k, float lo, float hi, i64 thread, i64 threads)
 
-c = clamp(a · b + bias + add, lo, hi). `bias` and `add`, which is laid out as c and may be c
-itself, may be null. Strides are in floats.
+c = clamp(f(a · b + bias + add), lo, hi), f being the activation, if there is one. `bias` and `add`,
+which is laid out as c and may be c itself, may be null. Strides are in floats.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fewbit.kernels.activation import named
 from fewbit.kernels.emit import Function
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, part_of_sum, row_of, share, sweep
+from fewbit.numerics.approximations.activations import Activation
 
 
 @dataclass(frozen=True)
 class Matmul(Kernel):
     """A product with a matrix in panels, as `pack` or the kernel `PackB` makes them."""
 
+    activation: Activation | None = None
+
     @property
     def symbol(self) -> str:
-        return "fewbit_matmul_f32"
+        return named("fewbit_matmul_f32", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
         """A layer's weight, [n, k], in panels."""
@@ -54,11 +58,8 @@ class Matmul(Kernel):
                 depth = f.smaller(k - start, block)
                 with f.loop(0, rows) as loop:
                     f.store(f.at(a, (row + loop.index) * lda + start), table, loop.index)
-                bias_part, add_part, lo_part, hi_part = part_of_sum(
-                    f, start.equals(0), k <= start + depth, bias, add_row, c_row, lo, hi
-                )
                 f.call(
-                    sweep(self.isa),
+                    sweep(self.isa, self.activation),
                     table,
                     rows,
                     f.smaller(k, 1),
@@ -66,14 +67,14 @@ class Matmul(Kernel):
                     b,
                     start,
                     k,
-                    bias_part,
-                    add_part,
+                    *part_of_sum(f, start.equals(0), bias, add_row, c_row),
                     c_row,
                     ldc,
                     n,
                     first,
                     last,
-                    lo_part,
-                    hi_part,
+                    f.select(k <= start + depth, 1, 0),
+                    lo,
+                    hi,
                 )
         return f

@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
+from fewbit.kernels.activation import activate, named
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import TALLEST, Isa
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.tile import LINE, tile
+from fewbit.numerics.approximations.activations import Activation
 
 BLOCK_ROWS = 96
 """Rows that go over a panel before the next panel is taken."""
@@ -180,21 +182,24 @@ def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:
 
 
 @cache
-def sweep(isa: Isa) -> Function:
+def sweep(isa: Isa, activation: Activation | None = None) -> Function:
     """A block of rows, given by their table, times the panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`: `taps` times `depth` of them.
+    Where it `ends` the sum, that is activated.
     """
     f = Function(
         isa,
-        "fewbit_sweep_f32",
+        f"fewbit_{named('sweep_f32', activation)}",
         "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, "
-        "ptr bias, ptr add, ptr c, i64 c_step, i64 columns, i64 first, i64 last, "
+        "ptr bias, ptr add, ptr c, i64 c_step, i64 columns, i64 first, i64 last, i64 ends, "
         "float lo, float hi",
     )
-    table, rows, taps, depth, w, k_first, k_total, bias, add, c, c_step, n, first, last, lo, hi = (
-        f.parameters
-    )
+    table, rows, taps, depth, w, k_first, k_total, bias, add, c, c_step, n, *rest = f.parameters
+    first, last, ends, lo, hi = rest
+    waits = ends.equals(0) if activation is None else Value(f, "i1", "true")
+    unbounded = [f.number(float("-inf")), f.number(float("inf"))]
+    bounds = [f.select(waits, a, b) for a, b in zip(unbounded, (lo, hi), strict=True)]
     bias_start, bias_step = or_zeros(f, bias)
     add_start, add_step = or_zeros(f, add)
     add_row_step = c_step * add_step
@@ -215,9 +220,12 @@ def sweep(isa: Isa) -> Function:
             f.at(c, p.row * c_step + p.column),
             c_step,
             p.columns,
-            lo,
-            hi,
+            *bounds,
         )
+        if activation is not None:
+            here = f.at(c, p.row * c_step + p.column)
+            with f.when(ends.differs(0)):
+                f.call(activate(isa, activation), here, c_step, p.height, p.columns, lo, hi)
     return f
 
 
@@ -249,23 +257,10 @@ def share(
 
 
 def part_of_sum(
-    f: Function,
-    first: Value,
-    last: Value,
-    bias: Value,
-    add: Value,
-    c: Value,
-    lo: Value,
-    hi: Value,
-) -> tuple[Value, Value, Value, Value]:
-    """bias, add, lo and hi of a block of a sum: all but the first go on from what is in c."""
-    null = Value(f, "ptr", "null")
-    return (
-        f.select(first, bias, null),
-        f.select(first, add, c),
-        f.select(last, lo, f.number(float("-inf"))),
-        f.select(last, hi, f.number(float("inf"))),
-    )
+    f: Function, first: Value, bias: Value, add: Value, c: Value
+) -> tuple[Value, Value]:
+    """bias and add of a block of a sum: all but the first go on from what is in c."""
+    return f.select(first, bias, Value(f, "ptr", "null")), f.select(first, add, c)
 
 
 def row_of(f: Function, pointer: Value, offset: Value) -> Value:

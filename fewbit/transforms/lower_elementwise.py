@@ -1,17 +1,12 @@
-"""Elementwise ops and softmax as loops, computed in f32 or wider.
-
-The tanh approximation of GELU is written as the sigmoid that it equals, which keeps its digits for
-negative inputs, where 1 + tanh cancels. GELU itself keeps 1 + erf: not every target has erfc.
-"""
+"""Elementwise ops and softmax as loops, computed in f32 or wider."""
 
 from __future__ import annotations
 
-import math as numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, math
+from xdsl.dialects import math
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -20,6 +15,7 @@ from fewbit.dialects import mico
 from fewbit.dialects.mico.elementwise import BinaryOp, UnaryOp
 from fewbit.dialects.mico.shapes import DYNAMIC, axis
 from fewbit.transforms.lowering import scalars as s
+from fewbit.transforms.lowering.activations import ACTIVATIONS
 from fewbit.transforms.lowering.driver import lower_ops
 from fewbit.transforms.lowering.loops import (
     Binary,
@@ -49,8 +45,8 @@ class LowerElementwise(ModulePass):
             {
                 mico.ReluOp: _relu,
                 mico.Relu6Op: lambda op: _unary(op, _relu6),
-                mico.GeluOp: lambda op: _unary(op, _gelus[op.approximate.data]),
-                mico.SiluOp: lambda op: _unary(op, _silu),
+                mico.GeluOp: lambda op: _unary(op, ACTIVATIONS[op.activation]),
+                mico.SiluOp: lambda op: _unary(op, ACTIVATIONS["silu"]),
                 mico.SoftmaxOp: _softmax,
                 mico.AddOp: lambda op: _binary(op, s.add),
                 mico.MulOp: lambda op: _binary(op, s.mul),
@@ -79,31 +75,6 @@ def _relu(op: mico.ReluOp) -> Sequence[SSAValue]:
 
 def _relu6(x: SSAValue) -> SSAValue:
     return s.smaller(s.larger(x, s.constant(0, x.type)), s.constant(6, x.type))
-
-
-def _gelu(x: SSAValue) -> SSAValue:
-    """x / 2 · (1 + erf(x / √2))."""
-    error = math.ErfOp(s.mul(x, s.constant(numbers.sqrt(0.5), x.type))).result
-    return s.mul(s.mul(x, s.constant(0.5, x.type)), s.add(s.constant(1, x.type), error))
-
-
-def _gelu_tanh(x: SSAValue) -> SSAValue:
-    """x · sigmoid(2 · √(2/π) · (x + 0.044715 x³))."""
-    cube = s.mul(s.mul(x, x), x)
-    inner = s.add(x, s.mul(cube, s.constant(0.044715, x.type)))
-    factor = -2 * numbers.sqrt(2 / numbers.pi)
-    return _over_one_plus_exp(x, s.mul(inner, s.constant(factor, x.type)))
-
-
-def _silu(x: SSAValue) -> SSAValue:
-    return _over_one_plus_exp(x, arith.NegfOp(x).result)
-
-
-def _over_one_plus_exp(x: SSAValue, power: SSAValue) -> SSAValue:
-    return s.div(x, s.add(s.constant(1, x.type), math.ExpOp(power).result))
-
-
-_gelus: dict[str, Unary] = {"none": _gelu, "tanh": _gelu_tanh}
 
 
 def _binary(op: BinaryOp, function: Binary) -> Sequence[SSAValue]:

@@ -22,6 +22,7 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.numerics.widths import Width
 from fewbit.transforms.lower_bit_linear import sum_of_groups
 from fewbit.transforms.lowering import scalars as s
+from fewbit.transforms.lowering.activations import ACTIVATIONS
 from fewbit.transforms.lowering.driver import lower_ops
 from fewbit.transforms.lowering.layers import Factors, products
 from fewbit.transforms.lowering.loops import (
@@ -192,8 +193,9 @@ def _in_steps(op: kernel.ProductOp | kernel.Pool2dOp, result: SSAValue) -> Seque
 
 
 def _with_epilogue(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
-    """clamp(total · x_scale · weight_scale + bias + add), what there is of it, in one loop."""
+    """clamp(f(total · x_scale · weight_scale + bias + add)), what there is of it, in one loop."""
     low, high = op.bounds
+    activation = op.activation_name
     sizes = sizes_of(total)
     index = loops(len(sizes))
     scales = [
@@ -206,7 +208,7 @@ def _with_epilogue(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
         *([] if op.bias is None else [read(op.bias, index[-1])]),
         *([] if op.add is None else [read(op.add, *index)]),
     ]
-    if not scales and not terms and (low, high) == (None, None):
+    if not scales and not terms and activation is None and (low, high) == (None, None):
         return as_type(total, op.result.type)
 
     def body(value: SSAValue, *rest: SSAValue) -> SSAValue:
@@ -215,6 +217,8 @@ def _with_epilogue(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
             value = s.mul(value, scale)
         for term in rest[len(scales) :]:
             value = s.add(value, term)
+        if activation is not None:
+            value = ACTIVATIONS[activation](value)
         if low is not None:
             value = s.larger(value, s.constant(low, f32))
         if high is not None:

@@ -14,6 +14,7 @@ from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.errors import VerifyError
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
+from fewbit.numerics.approximations.activations import ACTIVATIONS
 from tests.dialects.programs import Draw, Make, Values, extents, functions, widths
 from tests.dialects.test_round_trip import check, relaxed
 
@@ -52,6 +53,7 @@ def product(
         shape = draw(st.sampled_from(shapes))
         parts["weight_scale"] = values(f32) if shape is None else values.tensor(f32, shape)
     parts["minimum"], parts["maximum"] = draw(bounds)
+    parts["activation"] = draw(st.sampled_from([None, *ACTIVATIONS]))
     if draw(st.booleans()):
         parts["bias"] = values.tensor(f32, w[:1])
     if draw(st.booleans()):
@@ -205,6 +207,18 @@ IMAGE, POOLED = "tensor<1x4x4x6xf32>", "tensor<1x2x2x6xf32>"
             (X, W),
             "tensor<2x4xf32>",
             "is above maximum",
+        ),
+        (
+            'matmul(%0, %1) {activation = "relu"}',
+            (X, W),
+            "tensor<2x4xf32>",
+            "activation",
+        ),
+        (
+            'matmul(%0, %1) {activation = "gelu"}',
+            (I8, W4),
+            "tensor<2x4xi32>",
+            "an activation is of floats",
         ),
         (
             "matmul(%0, %1) {minimum = 0.0}",

@@ -32,8 +32,9 @@ from fewbit.kernels import (
     RoundRows,
     module_text,
 )
-from fewbit.kernels.integer.output import OUTPUTS, Output, pointers
+from fewbit.kernels.integer.output import ACTIVATED, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
+from fewbit.numerics.approximations.activations import ACTIVATIONS
 
 Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
@@ -56,6 +57,8 @@ BIT_SIGNATURES = {
 Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
 BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
 """Widths of activations and weights whose products tests count in bits."""
+SOME_ACTIVATED: tuple[Output, ...] = ("f32_silu", "steps_gelu")
+"""Outputs that more kernels than the product of bytes are tested with."""
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
 Call = Callable[..., None]
 _LIBC = ctypes.CDLL(None)
@@ -93,9 +96,17 @@ def compiled(isa: Isa) -> dict[type, Call]:
 
 
 @cache
+def compiled_float_activated(isa: Isa) -> dict[str, Call]:
+    """Kernels on floats that end in an activation, compiled once, by their symbols."""
+    kernels = [kind(isa, name) for kind in (Matmul, Conv2d, Depthwise) for name in ACTIVATIONS]
+    signatures = {kernel.symbol: SIGNATURES[type(kernel)] for kernel in kernels}
+    return load(module_text(kernels, isa), isa, signatures)
+
+
+@cache
 def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
     """All kernels on integers with all outputs, compiled once."""
-    kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in OUTPUTS]
+    kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in PLAIN]
     signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
@@ -115,7 +126,7 @@ def compiled_few_bits(isa: Isa) -> dict[str, Call]:
     kernels = [
         kind(isa, output, bits)
         for kind in (IntegerMatmul, IntegerConv2d)
-        for output in OUTPUTS
+        for output in PLAIN
         for bits in range(1, 8)
     ]
     for kernel in kernels:
@@ -129,7 +140,7 @@ def compiled_bits(isa: Isa) -> dict[str, Call]:
     signatures: dict[str, str] = {}
     kernels: list[BitMatmul | BitConv2d] = []
     for pair in BIT_PAIRS:
-        for output in OUTPUTS:
+        for output in PLAIN:
             product, image = BitMatmul(isa, output, *pair), BitConv2d(isa, output, *pair)
             signatures[product.symbol] = _signature(product)
             signatures[image.symbol] = _signature(image)
@@ -143,11 +154,24 @@ def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
     kernels = [
         kind(isa, output, unsigned=True)
         for kind in (IntegerMatmul, IntegerConv2d)
-        for output in OUTPUTS
+        for output in PLAIN
     ]
     signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {(type(kernel), kernel.output): calls[kernel.symbol] for kernel in kernels}
+
+
+@cache
+def compiled_activated(isa: Isa) -> dict[str, Call]:
+    """Kernels on integers that end in an activation, compiled once, by their symbols."""
+    signatures: dict[str, str] = {}
+    kernels: list[Integer] = [IntegerMatmul(isa, output) for output in ACTIVATED]
+    for output in SOME_ACTIVATED:
+        kernels += [IntegerConv2d(isa, output), IntegerDepthwise(isa, output)]
+        kernels += [IntegerMatmul(isa, output, 4), BitMatmul(isa, output)]
+    for kernel in kernels:
+        signatures[kernel.symbol] = _signature(kernel)
+    return load(module_text(kernels, isa), isa, signatures)
 
 
 @cache
@@ -188,6 +212,8 @@ def compiled_max_pool(isa: Isa) -> dict[Pooled, Call]:
 
 def integer_call(kernel: Integer) -> Call:
     """A kernel on integers, compiled with all others."""
+    if kernel.output in ACTIVATED:
+        return compiled_activated(kernel.isa)[kernel.symbol]
     if isinstance(kernel, BitMatmul | BitConv2d):
         return compiled_bits(kernel.isa)[kernel.symbol]
     if not isinstance(kernel, IntegerDepthwise) and kernel.unsigned:

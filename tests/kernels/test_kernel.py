@@ -18,13 +18,14 @@ from fewbit.kernels import (
     BitMatmul,
     Conv2d,
     Depthwise,
+    IntegerMatmul,
     Isa,
     Kernel,
     Matmul,
     PackB,
     module_text,
 )
-from fewbit.kernels.integer.output import OUTPUTS
+from fewbit.kernels.integer.output import ACTIVATED, PLAIN
 from fewbit.kernels.isa import names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
 
@@ -35,7 +36,9 @@ def test_compiles_and_needs_no_library(name: str) -> None:
     floats = [Matmul(isa), PackB(isa), Conv2d(isa), Depthwise(isa)]
     kernels: list[Kernel] = [
         *floats,
-        *(kind(isa, output) for kind in INTEGER_SIGNATURES for output in OUTPUTS),
+        *(kind(isa, output) for kind in INTEGER_SIGNATURES for output in PLAIN),
+        *(IntegerMatmul(isa, output) for output in ACTIVATED),
+        Conv2d(isa, "silu"),
         BitMatmul(isa),
         BitConv2d(isa),
     ]

@@ -34,6 +34,23 @@ FUSED = [
         "add(%r) {minimum = 0.000000e+00 : f64}",
         id="add and relu",
     ),
+    pytest.param(
+        PRODUCT + f"%y = mico.silu(%p) : ({Y}) -> {Y}\n", '{activation = "silu"}', id="silu"
+    ),
+    pytest.param(
+        PRODUCT + f"%y = mico.gelu(%p) : ({Y}) -> {Y}\n", '{activation = "gelu"}', id="gelu"
+    ),
+    pytest.param(
+        PRODUCT + f'%y = mico.gelu(%p) {{approximate = "tanh"}} : ({Y}) -> {Y}\n',
+        '{activation = "gelu_tanh"}',
+        id="gelu by tanh",
+    ),
+    pytest.param(
+        PRODUCT + f"%s = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n"
+        f"%t = mico.silu(%s) : ({Y}) -> {Y}\n%y = mico.relu(%t) : ({Y}) -> {Y}\n",
+        'add(%r) {activation = "silu", minimum = 0.000000e+00 : f64}',
+        id="add, silu and relu",
+    ),
 ]
 
 LEFT = [
@@ -51,6 +68,21 @@ LEFT = [
         PRODUCT + RELU.replace("%y", "%q") + f"%y = mico.add(%q, %r) : ({Y}, {Y}) -> {Y}\n",
         "mico.add",
         id="add behind a bound",
+    ),
+    pytest.param(
+        PRODUCT + f"%q = mico.gelu(%p) : ({Y}) -> {Y}\n%y = mico.add(%q, %r) : ({Y}, {Y}) -> {Y}\n",
+        "mico.add",
+        id="add behind an activation",
+    ),
+    pytest.param(
+        PRODUCT + f"%q = mico.gelu(%p) : ({Y}) -> {Y}\n%y = mico.silu(%q) : ({Y}) -> {Y}\n",
+        "mico.silu",
+        id="two activations",
+    ),
+    pytest.param(
+        PRODUCT + RELU.replace("%y", "%q") + f"%y = mico.silu(%q) : ({Y}) -> {Y}\n",
+        "mico.silu",
+        id="an activation behind a bound",
     ),
     pytest.param(PRODUCT + f"%y = mico.add(%p, %p) : ({Y}, {Y}) -> {Y}\n", "mico.add", id="twice"),
 ]

@@ -18,9 +18,10 @@ from tests.transforms.lowering import RANDOM, Array, assert_same, inputs_for, lo
 
 
 def check(module: ModuleOp, *inputs: Array) -> None:
-    """Results of integers keep their bits, those of floats are summed in another order."""
+    """Results of integers keep their bits; floats are summed in another order, or activated."""
     exact = not any(
-        isinstance(op, kernel.Pool2dOp) or (isinstance(op, kernel.ProductOp) and op.is_float)
+        isinstance(op, kernel.Pool2dOp)
+        or (isinstance(op, kernel.ProductOp) and (op.is_float or op.activation is not None))
         for op in module.walk()
     )
     before = interpret(module, *inputs)
@@ -92,3 +93,24 @@ def test_the_layer_s_name_stays_on_all_that_it_becomes() -> None:
     ops = [op for op in module.walk() if isinstance(op, linalg.GenericOp)]
     assert len(ops) == 2
     assert {place_of(op).layer for op in ops} == {"model.fc"}
+
+
+@pytest.mark.parametrize(
+    "op", ["silu(%p)", "gelu(%p)", 'gelu(%p) {approximate = "tanh"}'], ids=["silu", "gelu", "tanh"]
+)
+def test_an_activation_is_the_same_loop_within_a_product_and_behind_it(op: str) -> None:
+    x, w, y = "tensor<3x8xi8>", "tensor<4x8xi8>", "tensor<3x4xf32>"
+    text = (
+        f"func.func @main(%x: {x}, %w: {w}, %s: f32) -> {y} {{\n"
+        f"  %p = kernel.matmul(%x, %w) x_scale(%s) weight_scale(%s) : ({x}, {w}, f32, f32) -> {y}\n"
+        f"  %y = mico.{op} : ({y}) -> {y}\n  func.return %y : {y}\n}}"
+    )
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-128, 128, shape).astype(np.int8) for shape in ((3, 8), (4, 8))]
+    apart, fused = (
+        lower(parse_module(text), *first, "lower-kernel", "lower-elementwise", "expand-math")
+        for first in ((), ("fuse-epilogue",))
+    )
+    scale = np.float32(0.01)
+    found, expected = (interpret(module, *given, scale)[0] for module in (fused, apart))
+    np.testing.assert_array_equal(found, expected)

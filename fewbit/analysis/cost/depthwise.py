@@ -15,6 +15,7 @@ from fewbit.analysis.cost.work import Work, counts
 from fewbit.kernels import Depthwise, IntegerDepthwise, Isa
 from fewbit.kernels.depthwise import MOST_PIXELS
 from fewbit.kernels.integer.columns import AT_ONCE, SIDE, STRIDES, WIDTH
+from fewbit.kernels.integer.output import plain
 
 
 @counts(Depthwise)
@@ -28,10 +29,10 @@ def float_depthwise(call: KernelCall, work: Work) -> None:
 def integer_depthwise(call: KernelCall, work: Work) -> None:
     s, kernel = cast(ImageSizes, call.sizes), cast(IntegerDepthwise, call.kernel)
     if has_columns(s, kernel.isa):
-        _columns(work, s, call, FINISHED_LIKE[kernel.output])
+        _columns(work, s, call, FINISHED_LIKE[plain(kernel.output)])
     else:
-        _taps(work, s, call, "dw8", f".{FINISHED_LIKE[kernel.output]}")
-    _memory(work, s, call, 1, OUTPUT_BYTES[kernel.output], "dw8")
+        _taps(work, s, call, "dw8", f".{FINISHED_LIKE[plain(kernel.output)]}")
+    _memory(work, s, call, 1, OUTPUT_BYTES[plain(kernel.output)], "dw8")
 
 
 def has_columns(s: ImageSizes, isa: Isa) -> bool:

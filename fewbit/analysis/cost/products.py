@@ -23,7 +23,7 @@ from fewbit.kernels.emit import MOST_DEPTH
 from fewbit.kernels.integer.conv2d import TABLE
 from fewbit.kernels.integer.few_bits import MOST_ROWS, ROOM, few_rows, few_tiles
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import Output
+from fewbit.kernels.integer.output import Plain, plain
 from fewbit.kernels.integer.pack import packed_bytes
 from fewbit.kernels.integer.strip import ROOM as STRIP_ROOM
 from fewbit.kernels.integer.strip import takes_strips
@@ -34,8 +34,8 @@ from fewbit.kernels.sweep import BLOCK_ROWS
 
 TILE_ROWS = 6
 """Of a tile, about: each reads its panel anew."""
-OUTPUT_BYTES: dict[Output, int] = {"i32": 4, "f32": 4, "i8": 1, "i32_i8": 5, "steps": 1}
-FINISHED_LIKE: dict[Output, Output] = {
+OUTPUT_BYTES: dict[Plain, int] = {"i32": 4, "f32": 4, "i8": 1, "i32_i8": 5, "steps": 1}
+FINISHED_LIKE: dict[Plain, Plain] = {
     "i32": "i32",
     "f32": "f32",
     "i8": "i8",
@@ -129,7 +129,7 @@ def integer_matmul(call: KernelCall, work: Work) -> None:
     depth = max(s.k // taps, isa.step)
     weights = packed_bytes(taps, depth, s.n, isa, kernel.bits)
     weights += 4 * taps * s.n if kernel.grouped else 0
-    out = OUTPUT_BYTES[kernel.output]
+    out = OUTPUT_BYTES[plain(kernel.output)]
     own_bytes = weights + s.m * (s.k + s.n * out)
     most = BLOCK_ROWS if kernel.bits == 8 and not kernel.grouped else MOST_ROWS
     if kernel.grouped:
@@ -159,7 +159,7 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
     if strips:
         most = min(_strip_rows(s), max(own.rows, 1))
     weights = packed_bytes(taps, c, s.oc, isa, kernel.bits)
-    out = OUTPUT_BYTES[kernel.output]
+    out = OUTPUT_BYTES[plain(kernel.output)]
     own_bytes = weights + s.pixels * s.c + s.rows * s.oc * out
     repeated = 1 if whole else len(own.panels)
     work.add("i8.calls", 1)
@@ -252,7 +252,7 @@ def _integer_sweep(
             work.add("i8.fields" if in_registers else "i8.steps", here * steps * cycles)
             work.add("i8.taps", here * taps)
             work.add("i8.tiles", here)
-            work.add(f"i8.finish.{FINISHED_LIKE[kernel.output]}", here * height * vectors)
+            work.add(f"i8.finish.{FINISHED_LIKE[plain(kernel.output)]}", here * height * vectors)
             if grouped:
                 work.add("i8.groups", here * taps * height * vectors)
 

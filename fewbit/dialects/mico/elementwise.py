@@ -21,6 +21,7 @@ from fewbit.dialects.mico.constraints import (
 from fewbit.dialects.mico.shapes import axis, broadcast
 from fewbit.dialects.mico.syntax import LayerOp
 from fewbit.dialects.mico.types import element_type, element_width, shape_of, tensor
+from fewbit.numerics.approximations.activations import Activation
 
 
 class UnaryOp(LayerOp):
@@ -65,6 +66,11 @@ class GeluOp(UnaryOp):
     approximate = prop_def(Name)
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {"approximate": StringAttr("none")}
+
+    @property
+    def activation(self) -> Activation:
+        """The name of the function."""
+        return "gelu_tanh" if self.approximate.data == "tanh" else "gelu"
 
     def verify_(self) -> None:
         super().verify_()

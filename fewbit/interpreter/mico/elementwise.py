@@ -12,6 +12,7 @@ from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.operands import as_type
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
+from fewbit.numerics.approximations.activations import Activation
 
 
 @register(ReluOp)
@@ -27,17 +28,22 @@ def relu6(frame: Frame, op: Relu6Op, operands: Sequence[Value]) -> Sequence[Valu
 
 @register(GeluOp)
 def gelu(frame: Frame, op: GeluOp, operands: Sequence[Value]) -> Sequence[Value]:
-    x = operands[0].astype(np.float64)
-    if op.approximate.data == "tanh":
-        inner = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)
-        return (as_type(0.5 * x * (1 + np.tanh(inner)), op.result.type),)
-    return (as_type(0.5 * x * (1 + erf(x / np.sqrt(2))), op.result.type),)
+    return (as_type(activated(operands[0], op.activation), op.result.type),)
 
 
 @register(SiluOp)
 def silu(frame: Frame, op: SiluOp, operands: Sequence[Value]) -> Sequence[Value]:
-    x = operands[0].astype(np.float64)
-    return (as_type(x / (1 + np.exp(-x)), op.result.type),)
+    return (as_type(activated(operands[0], "silu"), op.result.type),)
+
+
+def activated(value: Value, activation: Activation) -> Value:
+    """An activation function, in float64."""
+    x = value.astype(np.float64)
+    if activation == "silu":
+        return x / (1 + np.exp(-x))
+    if activation == "gelu":
+        return 0.5 * x * (1 + erf(x / np.sqrt(2)))
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
 @register(SoftmaxOp)

@@ -25,7 +25,7 @@ from fewbit.kernels.integer.columns import (
 )
 from fewbit.kernels.integer.conv2d import PARAMETERS
 from fewbit.kernels.integer.dot import multiply_lanes, widened
-from fewbit.kernels.integer.output import SCALED, Columns, Output, moved, pointers
+from fewbit.kernels.integer.output import SCALED, Columns, Output, moved, plain, pointers
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.pack import packed_size
@@ -119,7 +119,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
     scale = f.broadcast(f.load("float", x_scale)) if output in SCALED else None
     absent = add.is_null()
     nothing = f.broadcast(f.number(-0.0))
-    rounding = Rounding.load(f, to[2]) if output == "steps" else None
+    rounding = Rounding.load(f, to[2]) if plain(output) == "steps" else None
 
     def store(common: Columns, total: Value, place: Value, mask: Value | None) -> None:
         if scale is None:
@@ -127,7 +127,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
             return
         source = f.select(absent, f.zeros(), f.at(add, place))
         more = f.select(absent, nothing, f.load_part(source, mask))
-        value = common.added(common.scaled(f, total, scale), more)
+        value = common.added(output, common.scaled(f, total, scale), more)
         if rounding is None:
             f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
             return

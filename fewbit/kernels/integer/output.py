@@ -6,6 +6,8 @@
 - `i8`: clamp(round((sum + bias) · w_scale), lo, hi), half to even, the bias an integer.
 - `i32_i8`: y is what `i32` gives, q what `i8` gives.
 - `steps`: q is what `f32` is in whole steps, as bytes (`steps.py`); y is the float itself, or null.
+- `f32_gelu`, `steps_silu` and their like: the same, of the activation function of what was summed,
+  clamp(f(…), lo, hi).
 
 With scales for groups, sums are scaled already, and floats: bias, add and bounds are left.
 
@@ -17,25 +19,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
+from typing import Final, Literal, cast, get_args
 
+from fewbit.kernels.activation import activated
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
 from fewbit.kernels.sweep import row_of
+from fewbit.numerics.approximations.activations import Activation
 
-Output = Literal["i32", "f32", "i8", "i32_i8", "steps"]
-OUTPUTS: tuple[Output, ...] = get_args(Output)
+Plain = Literal["i32", "f32", "i8", "i32_i8", "steps"]
+Activated = Literal[
+    "f32_silu", "f32_gelu", "f32_gelu_tanh", "steps_silu", "steps_gelu", "steps_gelu_tanh"
+]
+Output = Plain | Activated
+PLAIN: tuple[Plain, ...] = get_args(Plain)
+ACTIVATED: tuple[Activated, ...] = get_args(Activated)
 Offset = Literal["rows", "columns", "none"]
 """What sums are wrong by: something of their row, of their column, or nothing."""
-SCALED = ("f32", "steps")
+SCALED: Final = ("f32", "steps", *ACTIVATED)
 """Outputs with a scale for each row, and with what is added."""
+
+
+def plain(output: Output) -> Plain:
+    """The output but for its activation."""
+    kind = output.partition("_")[0] if output in ACTIVATED else output
+    return cast(Plain, kind)
+
+
+def activation_of(output: Output) -> Activation | None:
+    return cast(Activation, output.partition("_")[2]) if output in ACTIVATED else None
 
 
 def pointers(output: Output) -> str:
     """The parameters that say where outputs go; `steps` points to `Steps.numbers()`."""
     more = {"i32_i8": ", ptr q", "steps": ", ptr q, ptr steps"}
-    return f"ptr y{more.get(output, '')}"
+    return f"ptr y{more.get(plain(output), '')}"
 
 
 def moved(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
@@ -107,8 +126,10 @@ class Columns:
         assert self.scale is not None
         return f.convert("sitofp", total, "float") * x_scale * self.scale
 
-    def added(self, scaled: Value, add: Value | None) -> Value:
-        return scaled + self.bias if add is None else scaled + self.bias + add
+    def added(self, output: Output, scaled: Value, add: Value | None) -> Value:
+        """With bias and what is added, and activated."""
+        total = scaled + self.bias if add is None else scaled + self.bias + add
+        return activated(total, activation_of(output))
 
     def bounded(self, f: Function, value: Value) -> Value:
         return f.clamp(value, self.low, self.high)
@@ -128,7 +149,8 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
     )
     y, lanes = to[0], isa.lanes
     low, high = f.broadcast(lo), f.broadcast(hi)
-    rounding = Rounding.load(f, to[2]) if output == "steps" else None
+    in_steps, activation = plain(output) == "steps", activation_of(output)
+    rounding = Rounding.load(f, to[2]) if in_steps else None
 
     def sums_of(row: Value, columns: list[Value]) -> list[Value]:
         kind = f.vector if grouped else f"<{lanes} x i32>"
@@ -164,7 +186,7 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
                 x_scale = f.broadcast(f.load("float", x_scales, row))
                 totals = [c.scaled(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
             more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
-            totals = [c.added(t, m) for c, t, m in zip(common, totals, more, strict=True)]
+            totals = [c.added(output, t, m) for c, t, m in zip(common, totals, more, strict=True)]
             for (c, place), total in zip(cells, totals, strict=True):
                 if floats:
                     f.store_part(c.bounded(f, total), f.at(y, place), mask)
@@ -177,6 +199,9 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
             bounded = f.set("i1", f"fcmp oeq float {f.load('float', to[2], 3)}, 0.0")
             for vectors in range(1, isa.tile_vectors + 1):
                 with f.when(whole.equals(vectors * lanes)):
+                    if activation is not None:
+                        down(f.integer(0), vectors, None, adds, floats)
+                        continue
                     for positive in (False, True):
                         with f.when(bounded if positive else bounded.equals(0)):
                             down(f.integer(0), vectors, None, adds, floats, positive)
@@ -194,7 +219,7 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
         across()
         return f
     for adds in (False, True):
-        for floats in (True, False) if output == "steps" else (True,):
+        for floats in (True, False) if in_steps else (True,):
             with f.when(_is_given(add, adds)), f.when(_is_given(y, floats)):
                 across(adds, floats)
     return f

@@ -35,6 +35,7 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
+from fewbit.kernels.activation import named
 from fewbit.kernels.bits.matmul import BitMatmul
 from fewbit.kernels.choice import integer_conv2d, integer_matmul
 from fewbit.kernels.integer.conv2d import IntegerConv2d
@@ -185,10 +186,12 @@ class _Product(StoringSite[ProductT]):
     @property
     def output(self) -> Any:
         if self.op.step is not None:
-            return "steps"
+            return named("steps", self.op.activation_name)
         if self.op.multiplier is not None:
             return "i32_i8" if "y" in self.results else "i8"
-        return "i32" if tensor_of(self.op.result).element_type == i32 else "f32"
+        if tensor_of(self.op.result).element_type == i32:
+            return "i32"
+        return named("f32", self.op.activation_name)
 
     def packed(self, pack: Callable[[Any], Any]) -> SSAValue:
         """The weight in the kernel's layout, as a constant."""
@@ -250,7 +253,7 @@ class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
 
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
-            return Matmul(self.isa)
+            return Matmul(self.isa, self.op.activation_name)
         if self.groups is not None:
             return IntegerMatmul(self.isa, self.output, self.widths[1], grouped=True)
         if self.unsigned:
@@ -336,7 +339,7 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
 
     def kernel(self, depthwise: bool) -> Any:
         if not self.is_integer:
-            return (Depthwise if depthwise else Conv2d)(self.isa)
+            return (Depthwise if depthwise else Conv2d)(self.isa, self.op.activation_name)
         if depthwise:
             return IntegerDepthwise(self.isa, self.output)
         op = self.op

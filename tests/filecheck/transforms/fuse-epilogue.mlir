@@ -34,3 +34,16 @@ func.func @integers(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %s: tensor<?xf32>, %
   %2 = mico.relu(%1) : (tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %2 : tensor<?x4xf32>
 }
+
+// An activation stands between what is added and the bounds; a second one stays.
+// CHECK-LABEL: func.func @activations
+// CHECK:         %[[P:.*]] = kernel.matmul(%x, %w) add(%r) {activation = "gelu_tanh"}
+// CHECK-NEXT:    %[[Y:.*]] = mico.silu(%[[P]])
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @activations(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %r: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = kernel.matmul(%x, %w) : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x4xf32>
+  %1 = mico.add(%0, %r) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
+  %2 = mico.gelu(%1) {approximate = "tanh"} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %3 = mico.silu(%2) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %3 : tensor<?x4xf32>
+}

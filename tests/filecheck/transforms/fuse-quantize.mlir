@@ -35,3 +35,14 @@ func.func @floats(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x4x!mico.
   %1 = mico.quantize(%0, %step) : (tensor<?x4xf32>, f32) -> tensor<?x4x!mico.int<8>>
   func.return %1 : tensor<?x4x!mico.int<8>>
 }
+
+// An activation between the two is part of the product.
+// CHECK-LABEL: func.func @activated
+// CHECK:         %{{.*}}, %[[Q:.*]] = kernel.matmul(%x, %w) x_scale(%s) weight_scale(%t) {activation = "gelu", step = 2.500000e-01 : f64}
+// CHECK-NEXT:    func.return %[[Q]]
+func.func @activated(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %s: f32, %t: tensor<4xf32>) -> tensor<?x4x!mico.int<8>> {
+  %step = arith.constant 2.500000e-01 : f32
+  %0 = kernel.matmul(%x, %w) x_scale(%s) weight_scale(%t) {activation = "gelu"} : (tensor<?x8xi8>, tensor<4x8xi8>, f32, tensor<4xf32>) -> tensor<?x4xf32>
+  %1 = mico.quantize(%0, %step) : (tensor<?x4xf32>, f32) -> tensor<?x4x!mico.int<8>>
+  func.return %1 : tensor<?x4x!mico.int<8>>
+}

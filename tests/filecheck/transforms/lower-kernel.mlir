@@ -23,6 +23,21 @@ func.func @scaled(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %s: tensor<?xf32>, %t:
   func.return %y : tensor<?x4xf32>
 }
 
+// An activation is part of that loop, in front of the bounds.
+// CHECK-LABEL: func.func @activated
+// CHECK:         linalg.generic
+// CHECK:         linalg.generic
+// CHECK:           %[[SUM:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK:           %[[E:.*]] = math.exp %{{.*}} : f32
+// CHECK:           %[[D:.*]] = arith.addf %{{.*}}, %[[E]] : f32
+// CHECK-NEXT:      %[[A:.*]] = arith.divf %[[SUM]], %[[D]] : f32
+// CHECK:           arith.maximumf %[[A]], %{{.*}} : f32
+// CHECK-NOT:     linalg.generic
+func.func @activated(%x: tensor<2x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>) -> tensor<2x4xf32> {
+  %y = kernel.matmul(%x, %w) bias(%b) {activation = "silu", minimum = -0.1} : (tensor<2x8xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  func.return %y : tensor<2x4xf32>
+}
+
 // Bare sums have no loop behind them.
 // CHECK-LABEL: func.func @bare
 // CHECK:         %[[Y:.*]] = linalg.generic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +10,16 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fewbit.kernels.integer.output import OUTPUTS, SCALED, Output
+from fewbit.kernels.integer.output import PLAIN, SCALED, Output, Plain, activation_of, plain
 from fewbit.kernels.steps import Steps
+from fewbit.numerics.approximations import evaluate
+from fewbit.numerics.approximations.activations import ACTIVATIONS
 from fewbit.numerics.widths import Width
 from tests.kernels.machine import address, guarded
 
 Bytes = NDArray[np.int8]
 INF = float("inf")
-TYPES: dict[Output, list[str]] = {
+TYPES: dict[Plain, list[str]] = {
     "i32": ["int32"],
     "f32": ["float32"],
     "i8": ["int8"],
@@ -31,12 +34,12 @@ class Outputs:
     """Where a kernel writes: one array, or two; with `steps` floats only if they are wanted."""
 
     def __init__(self, want: Wanted, shape: tuple[int, ...]) -> None:
-        self.arrays = [np.full(shape, UNTOUCHED).astype(kind) for kind in TYPES[want.output]]
-        self.floats = want.output != "steps" or want.floats
+        self.arrays = [np.full(shape, UNTOUCHED).astype(kind) for kind in TYPES[plain(want.output)]]
+        self.floats = plain(want.output) != "steps" or want.floats
 
     def arguments(self, epilogue: Epilogue, channel: int = 0) -> list[int | None]:
         given = [address(array[..., channel:]) for array in self.arrays]
-        if epilogue.want.output != "steps":
+        if plain(epilogue.want.output) != "steps":
             return given
         return [given[0] if self.floats else None, given[1], address(epilogue.steps)]
 
@@ -80,10 +83,10 @@ class Wanted:
         return guarded((extremes if self.extreme else some).astype(np.int8))
 
 
-def wanted() -> st.SearchStrategy[Wanted]:
+def wanted(outputs: Sequence[Output] = PLAIN) -> st.SearchStrategy[Wanted]:
     return st.builds(
         Wanted,
-        st.sampled_from(OUTPUTS),
+        st.sampled_from(outputs),
         *[st.booleans()] * 4,
         together=st.integers(1, 60),
         floats=st.booleans(),
@@ -138,8 +141,10 @@ class Epilogue:
         y = y if self.bias is None else y + self.bias[columns]
         y = y.reshape(sums.shape)
         y = y if self.add is None else y + self.add[..., columns]
+        activation = activation_of(self.want.output)
+        y = y if activation is None else evaluate(ACTIVATIONS[activation], y.astype(np.float32))
         low, high = (np.float32(bound) for bound in self.bounds)
         y = np.minimum(np.maximum(y, low), high)
-        if self.want.output == "f32":
+        if plain(self.want.output) == "f32":
             return [y]
         return [y, np.clip(np.rint(y / np.float32(STEP)), -128, 127).astype(np.int8)]

@@ -57,6 +57,44 @@ def test_layers_of_bits(recipe: str) -> None:
     np.testing.assert_array_equal(found, program.run(x.numpy())[0])
 
 
+class Activated(nn.Module):
+    """Layers with an activation behind each; with `both`, what is in front of it is read too."""
+
+    def __init__(self, layers: list[nn.Module], activation: nn.Module, both: bool) -> None:
+        super().__init__()
+        self.layers, self.activation, self.both = nn.ModuleList(layers), activation, both
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        seen: list[torch.Tensor] = []
+        for layer in self.layers:
+            sums = layer(x if isinstance(layer, nn.Conv2d) else x.flatten(1))
+            x = self.activation(sums)
+            seen += [sums] if self.both else []
+        return (x, *seen)
+
+
+@pytest.mark.parametrize("recipe", ["fp", "w8a8", "w4a8", "w8a8-static"])
+@pytest.mark.parametrize("activation", [nn.SiLU(), nn.GELU(), nn.GELU("tanh")], ids=str)
+def test_activations_have_the_bits_of_loops(activation: nn.Module, recipe: str) -> None:
+    """Sums that something else reads are stored, and the activation is a loop behind them."""
+    torch.manual_seed(0)
+    layers: list[nn.Module] = [
+        nn.Conv2d(3, 24, 3), nn.Conv2d(24, 24, 3, groups=24), nn.Linear(384, 40), nn.Linear(40, 33),
+    ]  # fmt: skip
+    x = torch.randn(2, 3, 8, 8)
+    found = []
+    for both in (False, True):
+        model = Activated(layers, activation, both).eval()
+        program = fewbit.import_model(model, (x,))
+        if recipe != "fp":
+            scales = {f"layers.{i}": 0.02 for i in range(4)} if "static" in recipe else None
+            program = fewbit.quantize(program, recipe, scales)
+        assert lower(program, "kernel").count("activation = ") == (0 if both else 4)
+        found.append(fewbit.compile(program, name="net").run(x.numpy(), threads=2))
+        np.testing.assert_allclose(found[-1][0], program.run(x.numpy())[0], rtol=0, atol=2e-2)
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 def test_any_batch(block: nn.Module, batch: int) -> None:
     shapes = {"x": {0: torch.export.Dim("batch")}}
