@@ -135,6 +135,14 @@ def compiled_few_bits(isa: Isa) -> dict[str, Call]:
 
 
 @cache
+def compiled_few_bits_depthwise(isa: Isa) -> dict[str, Call]:
+    """Depthwise kernels for weights of fewer than 8 bits, compiled once, by their symbols."""
+    kernels = [IntegerDepthwise(isa, "steps", bits) for bits in range(1, 8)]
+    signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
+    return load(module_text(kernels, isa), isa, signatures)
+
+
+@cache
 def compiled_bits(isa: Isa) -> dict[str, Call]:
     """Kernels that count bits, compiled once, by their symbols."""
     signatures: dict[str, str] = {}
@@ -218,7 +226,9 @@ def integer_call(kernel: Integer) -> Call:
         return compiled_bits(kernel.isa)[kernel.symbol]
     if not isinstance(kernel, IntegerDepthwise) and kernel.unsigned:
         return compiled_unsigned(kernel.isa)[type(kernel), kernel.output]
-    if isinstance(kernel, IntegerDepthwise) or kernel.bits == 8:
+    if isinstance(kernel, IntegerDepthwise) and kernel.bits < 8:
+        return compiled_few_bits_depthwise(kernel.isa)[kernel.symbol]
+    if kernel.bits == 8:
         return compiled_integer(kernel.isa)[type(kernel), kernel.output]
     return compiled_few_bits(kernel.isa)[kernel.symbol]
 

@@ -3,7 +3,8 @@
 For 64 channels at a column of the image, the bytes of three rows (and a zero) are interleaved:
 four vectors, in which each lane holds what a channel sees in that column. Neighbouring pixels share
 it. It is the unsigned side of the product, as x + 128, so sums start from -128 times the sum of
-their weights, which is packed with them.
+their weights. Weights are stored tap by tap; their columns are made when a kernel begins, in the
+same way, which takes about as long as a few pixels.
 
 What is outside the image is read from zeros. All this is for processors with `vnni` and vectors of
 64 bytes.
@@ -13,14 +14,11 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
-from fewbit.kernels.integer.dot import BIAS
+from fewbit.kernels.integer.dot import BIAS, multiply
 from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers
 from fewbit.kernels.isa import Isa
-from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.sweep import row_of
 
 WIDTH = 64
@@ -30,13 +28,8 @@ STRIDES = (1, 2)
 AT_ONCE = 3
 """Pixels that share columns: with more, their sums are not in registers."""
 _VECTORS = 4
-_CHUNK = SIDE * WIDTH * 4 + WIDTH * 4
-"""Bytes of packed weights for 64 channels: three columns in steps of four, and where sums start."""
-
-
-def has_columns(kh: int, kw: int, isa: Isa) -> bool:
-    """Whether kernels of this size have packed columns, after their other weights."""
-    return multiplies_columns(isa) and kh == kw == SIDE
+CHUNK = SIDE * WIDTH * 4 + WIDTH * 4
+"""Bytes of columns for 64 channels: three of them in steps of four, and where sums start."""
 
 
 def multiplies_columns(isa: Isa) -> bool:
@@ -52,15 +45,26 @@ def columns_fit(f: Function, s: Sizes) -> Value:
     return fits & Value(f, "i1", str(multiplies_columns(f.isa)).lower())
 
 
-def pack_columns(weight: Bytes) -> Bytes:
-    """The weight [c, 1, 3, 3] for this tile."""
-    c = weight.shape[0]
-    chunks = -(-c // WIDTH)
-    padded = np.zeros((chunks * WIDTH, SIDE, 4), np.int8)
-    padded[:c, :, :SIDE] = weight[:, 0].swapaxes(1, 2)
-    starts = -BIAS * padded.astype(np.int32).sum((1, 2), dtype=np.int32).reshape(chunks, WIDTH)
-    steps = padded.reshape(chunks, WIDTH, SIDE, 4).swapaxes(1, 2).reshape(chunks, -1)
-    return np.concatenate([steps, starts.view(np.int8)], 1).ravel()
+@cache
+def make_columns(isa: Isa) -> Function:
+    """The weights of `c` channels for this tile; the nine taps are `step` bytes apart."""
+    f = Function(isa, "fewbit_make_columns_i8", "ptr w, i64 step, i64 c, ptr to")
+    w, step, c, to = f.parameters
+    ones = f.broadcast(Value(f, "i8", str(BIAS)), WIDTH)
+    with f.loop(0, c, WIDTH) as loop:
+        chunk = f.at(to, loop.index * (CHUNK // WIDTH), "i8")
+        depth = f.smaller(c - loop.index, WIDTH)
+        mask = f.bits(f.set("i64", f"lshr i64 -1, {f.integer(WIDTH) - depth}"), f"<{WIDTH} x i1>")
+        starts = [f.zero(f"<{isa.lanes} x i32>")] * _VECTORS
+        for kx in range(SIDE):
+            places = (f.at(w, step * (ky * SIDE + kx) + loop.index, "i8") for ky in range(SIDE))
+            vectors = _interleaved(f, [f.load_part(place, mask, "i8") for place in places])
+            for v, weights in enumerate(vectors):
+                f.store(weights, chunk, kx * _VECTORS + v)
+                starts[v] = multiply(f, ones, weights, starts[v], unsigned=True)
+        for v, total in enumerate(starts):
+            f.store(f.zero(total.type) - total, f.at(chunk, SIDE * WIDTH * 4, "i8"), v)
+    return f
 
 
 @cache
@@ -145,7 +149,7 @@ def columns(isa: Isa, output: Output) -> Function:
             *(f.select(exists, s.x_stride, 0) for exists in exist),
             left,
             s.w,
-            f.at(w, channel // WIDTH * _CHUNK, "i8"),
+            f.at(w, channel // WIDTH * CHUNK, "i8"),
             depth,
             sums,
         )

@@ -2,7 +2,9 @@
 
     void fewbit_depthwise_i8_*(the arguments of fewbit_conv2d_i8_*)
 
-Neighbouring output pixels share each vector of weights, and the scale of their image.
+Neighbouring output pixels share each vector of weights, and the scale of their image. Weights are
+stored tap by tap, and below 8 bits at their width: a block of channels is taken apart on the stack
+first, which is little beside the image that it meets.
 """
 
 from __future__ import annotations
@@ -12,19 +14,22 @@ from functools import cache
 
 import numpy as np
 
+from fewbit.errors import UnsupportedError
 from fewbit.kernels.depthwise import MOST_PIXELS, neighbours
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.columns import (
     AT_ONCE,
+    CHUNK,
+    SIDE,
     columns,
     columns_fit,
-    has_columns,
+    make_columns,
     multiplies_columns,
-    pack_columns,
 )
 from fewbit.kernels.integer.conv2d import PARAMETERS
-from fewbit.kernels.integer.dot import multiply_lanes, widened
+from fewbit.kernels.integer.dot import multiply_lanes, weights, widened
+from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import SCALED, Columns, Output, moved, plain, pointers
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
@@ -32,49 +37,132 @@ from fewbit.kernels.pack import packed_size
 from fewbit.kernels.steps import Rounding
 from fewbit.kernels.sweep import row_of
 
+ROOM = 9216
+"""Bytes on the stack for weights that are taken apart, or whose columns are made."""
+BLOCK = 64
+"""Channels are taken in blocks of a multiple of these, as many as there is room for."""
+
 
 @dataclass(frozen=True)
 class IntegerDepthwise(Kernel):
     """One output channel for each input channel; any kernel, stride, dilation and padding."""
 
     output: Output = "f32"
+    bits: int = 8
+    """Of the weight, as it is stored; ternary ones have 2. Fewer than 8 must fit (`fits`)."""
+
+    @property
+    def fields(self) -> Fields:
+        return Fields(self.isa, self.bits)
 
     @property
     def symbol(self) -> str:
-        return f"fewbit_depthwise_i8_{self.output}"
+        return f"fewbit_depthwise_{self.fields.name}_{self.output}"
+
+    @staticmethod
+    def fits(kh: int, kw: int) -> bool:
+        """Whether there is room for kernels of so many taps, with weights of fewer than 8 bits."""
+        return kh * kw * BLOCK <= ROOM
 
     def pack(self, weight: Bytes) -> Bytes:
-        """The weight [c, 1, kh, kw]: channels innermost, filled up to whole vectors."""
+        """The weight [c, 1, kh, kw]: channels innermost, and filled up to whole vectors.
+
+        Below 8 bits, a block of channels is one run of numbers, tap by tap.
+        """
         c, _, kh, kw = weight.shape
-        packed = np.zeros((kh * kw, packed_size(1, c, self.isa)), np.int8)
-        packed[:, :c] = weight.reshape(c, kh * kw).T
-        more = [pack_columns(weight)] if has_columns(kh, kw, self.isa) else []
-        return np.concatenate([packed.ravel(), *more])
+        rows = weight.reshape(c, kh * kw).T
+        if self.bits == 8:
+            packed = np.zeros((kh * kw, packed_size(1, c, self.isa)), np.int8)
+            packed[:, :c] = rows
+            return packed.ravel()
+        if not self.fits(kh, kw):
+            raise UnsupportedError(
+                f"'{self.symbol}' takes no kernels of {kh}x{kw}", hint="keep their weights in bytes"
+            )
+        most = _block(kh * kw)
+        return np.concatenate([self._packed(rows[:, at : at + most]) for at in range(0, c, most)])
+
+    def _packed(self, rows: Bytes) -> Bytes:
+        fields, width = self.fields, self.isa.lanes * self.isa.step
+        numbers = fields.number(np.ascontiguousarray(rows)).ravel()
+        runs = -(-numbers.size // (fields.run * width))
+        filled = np.zeros(runs * fields.run * width, np.uint8)
+        filled[: numbers.size] = numbers
+        return fields.join(filled.reshape(runs, fields.run, width)).ravel().view(np.int8)
 
     def unpack(self, packed: Bytes, c: int, kh: int, kw: int) -> Bytes:
-        size = packed_size(kh * kw, c, self.isa)
-        return packed[:size].reshape(kh * kw, -1)[:, :c].T.reshape(c, 1, kh, kw)
+        taps = kh * kw
+        if self.bits == 8:
+            return packed.reshape(taps, -1)[:, :c].T.reshape(c, 1, kh, kw)
+        fields, width = self.fields, self.isa.lanes * self.isa.step
+        steps = fields.part(packed.view(np.uint8).reshape(-1, fields.stored, width))
+        numbers, most = steps.reshape(-1, fields.run * width), _block(taps)
+        rows: list[Bytes] = []
+        for at in range(0, c, most):
+            size = min(c - at, most) * taps
+            runs = -(-size // numbers.shape[1])
+            rows.append(fields.weight(numbers[:runs].ravel()[:size]).reshape(taps, -1))
+            numbers = numbers[runs:]
+        return np.concatenate(rows, 1).T.reshape(c, 1, kh, kw)
 
     def function(self) -> Function:
-        f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
-        x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
-        *outputs, sizes, lo, hi, thread, threads = rest
+        isa, fields = self.isa, self.fields
+        f = Function(isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
+        w, sizes = f.parameters[1], f.parameters[-5]
         s = Sizes.load(f, sizes)
-        w_step = f.ceiling(s.c, self.isa.lanes) * self.isa.lanes
+        taps, fast = s.kh * s.kw, columns_fit(f, s)
+        few = f.array("i8", ROOM + fields.run * isa.lanes * isa.step) if self.bits < 8 else None
+        made = f.array("i8", ROOM // SIDE**2 // BLOCK * CHUNK) if multiplies_columns(isa) else None
+        if few is None and made is None:
+            self._channels(f, s, w, f.ceiling(s.c, isa.lanes) * isa.lanes, f.integer(0), s.c)
+            return f
+        most = f.integer(ROOM // BLOCK) // taps * BLOCK
+        if few is None:
+            most = f.select(fast, most, f.larger(s.c, 1))
+        with f.loop(0, s.c, most) as blocks:
+            first, count = blocks.index, f.smaller(s.c - blocks.index, most)
+            if few is None:
+                rows, step = f.at(w, first, "i8"), f.ceiling(s.c, isa.lanes) * isa.lanes
+            else:
+                rows, step = few, count
+                unit, each = fields.run * isa.lanes * isa.step, fields.stored * isa.lanes * isa.step
+                place = first // most * f.ceiling(taps * most, unit) * each
+                runs = f.ceiling(taps * count, unit)
+                f.call(take_rows_apart(isa, self.bits), f.at(w, place, "i8"), runs, rows)
+            if made is not None:
+                with f.when(fast):
+                    f.call(make_columns(isa), rows, step, count, made)
+            self._channels(f, s, rows, step, first, count, made)
+        return f
+
+    def _channels(
+        self,
+        f: Function,
+        s: Sizes,
+        w: Value,
+        w_step: Value,
+        first: Value,
+        count: Value,
+        made: Value | None = None,
+    ) -> None:
+        """So many channels of all pixels, from the first on, with their weights."""
+        x, _, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        *outputs, sizes, lo, hi, thread, threads = rest
         scaled = self.output in SCALED
         fast = columns_fit(f, s)
         most = f.select(fast, AT_ONCE, MOST_PIXELS)
         spread = together if scaled else None
+        x, w_scale = f.at(x, first, "i8"), f.at(w_scale, first)
         with neighbours(f, s, thread, threads, most, spread, fast) as p:
-            to = p.pixel * s.y_stride
+            to = p.pixel * s.y_stride + first
             ends = (
                 f.at(x_scale, p.pixel // together) if scaled else x_scale,
                 w_scale,
-                bias,
+                row_of(f, bias, first),
                 row_of(f, add, to),
                 *moved(f, self.output, outputs, to),
                 s.y_stride,
-                s.c,
+                count,
                 lo,
                 hi,
             )
@@ -92,14 +180,35 @@ class IntegerDepthwise(Kernel):
                 p.columns,
                 *ends,
             )
-            if multiplies_columns(self.isa):
-                corner, packed = f.at(x, p.corner, "i8"), f.at(w, s.kh * s.kw * w_step, "i8")
+            if made is not None:
+                corner = f.at(x, p.corner, "i8")
                 with f.when(fast):
                     f.call(
                         columns(self.isa, self.output),
-                        *(sizes, corner, p.top, p.left, packed, p.count, *ends),
+                        *(sizes, corner, p.top, p.left, made, p.count, *ends),
                     )
-        return f
+
+
+def _block(taps: int) -> int:
+    """Channels that there is room for at once."""
+    return ROOM // BLOCK // taps * BLOCK
+
+
+@cache
+def take_rows_apart(isa: Isa, bits: int) -> Function:
+    """Weights of so many bits as bytes."""
+    fields = Fields(isa, bits)
+    f = Function(isa, f"fewbit_take_rows_apart_{fields.name}", "ptr w, i64 runs, ptr to")
+    w, runs, to = f.parameters
+    width = isa.lanes * isa.step
+    bias = f.broadcast(Value(f, "i8", str(fields.bias)), width)
+    with f.loop(0, runs) as loop:
+        run = f.at(w, loop.index * (fields.stored * width), "i8")
+        stored = [weights(f, run, i) for i in range(fields.stored)]
+        place = f.at(to, loop.index * (fields.run * width), "i8")
+        for s in range(fields.run):
+            f.store(fields.take(f, stored, s) - bias, place, s)
+    return f
 
 
 @cache
@@ -145,12 +254,12 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
             with f.loop(0, across, carried=over_rows.carried) as over_columns:
                 x_tap = f.at(x_line, over_columns.index * x_column, "i8")
                 w_tap = f.at(w_line, over_columns.index * w_column, "i8")
-                weights = [widened(f, f.load(f"<{lanes} x i8>", w_tap, v)) for v in range(vectors)]
+                factors = [widened(f, f.load(f"<{lanes} x i8>", w_tap, v)) for v in range(vectors)]
                 done: list[Value] = []
                 for (p, v), total in zip(cells, over_columns.carried, strict=True):
                     place = f.at(f.at(x_tap, x_step * p, "i8"), v * lanes, "i8")
                     seen = f.convert("sext", f.load_part(place, mask, "i8"), "i32")
-                    done.append(multiply_lanes(f, seen, weights[v], total))
+                    done.append(multiply_lanes(f, seen, factors[v], total))
                 over_columns.carry(*done)
             over_rows.carry(*over_columns.results)
         for v in range(vectors):

@@ -340,10 +340,11 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
     def kernel(self, depthwise: bool) -> Any:
         if not self.is_integer:
             return (Depthwise if depthwise else Conv2d)(self.isa, self.op.activation_name)
-        if depthwise:
-            return IntegerDepthwise(self.isa, self.output)
         op = self.op
         _, c, kh, kw = shape_of(op.weight)
+        if depthwise:
+            bits = self.widths[1] if IntegerDepthwise.fits(kh, kw) else 8
+            return IntegerDepthwise(self.isa, self.output, bits)
         width, stride, dilation = shape_of(op.x)[2], ints(op.stride)[0], ints(op.dilation)[0]
         if self.unsigned:
             return IntegerConv2d(self.isa, self.output, unsigned=True)

@@ -20,7 +20,7 @@ def check(
     seed: int,
     bits: int = 8,
 ) -> None:
-    kernel: IntegerConv2d | IntegerDepthwise = IntegerDepthwise(isa, want.output)
+    kernel: IntegerConv2d | IntegerDepthwise = IntegerDepthwise(isa, want.output, bits)
     if kind is IntegerConv2d:
         kernel = IntegerConv2d(isa, want.output, bits, want.unsigned)
     check_pair(kernel, case, want, seed, 8, bits)
