@@ -7,7 +7,7 @@ many, go once more over each tile while it is near.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -42,31 +42,42 @@ def named(name: str, activation: Activation | None) -> str:
     return name if activation is None else f"{name}_{activation}"
 
 
-def activated(x: Value, activation: Activation | None) -> Value:
-    """The function of each lane; the lanes themselves, if there is none."""
-    if activation is None:
-        return x
-    result = ACTIVATIONS[activation](_Emitted(x))
+def activated(x: Sequence[Value], activation: Activation | None) -> list[Value]:
+    """The function of each lane of some vectors; the lanes themselves, if there is none.
+
+    Operations on several vectors take turns, so that one need not wait for the one before it.
+    """
+    if activation is None or not x:
+        return list(x)
+    result = ACTIVATIONS[activation](_Emitted(tuple(x)))
     assert isinstance(result, _Emitted)
-    return result.value
+    return list(result.vectors)
 
 
 @dataclass(frozen=True, eq=False)
 class _Emitted(Number):
-    """Numbers that a kernel computes: a vector of floats, integers or conditions."""
+    """Numbers that a kernel computes: vectors of floats, integers or conditions."""
 
-    value: Value
+    vectors: tuple[Value, ...]
 
     def emit(self, op: Op, *operands: Number) -> Number:
-        others = [number.value for number in operands if isinstance(number, _Emitted)]
-        return _Emitted(_emit(op, self.value, *others))
+        given = [self, *(number for number in operands if isinstance(number, _Emitted))]
+        count = max(len(number.vectors) for number in given)
+        rows = zip(*(number._repeated(count) for number in given), strict=True)
+        return _Emitted(tuple(_emit(op, *row) for row in rows))
+
+    def _repeated(self, count: int) -> tuple[Value, ...]:
+        """A constant is one vector, for all of them."""
+        return self.vectors if len(self.vectors) == count else self.vectors * count
 
     def constant(self, value: float) -> Number:
-        f, kind = self.value.function, self.value.type
-        element = "float" if _is_float(self.value) else "i32"
-        number = str(f.number(float(np.float32(value)))) if element == "float" else str(int(value))
-        lanes = ", ".join([f"{element} {number}"] * f.isa.lanes)
-        return _Emitted(Value(f, kind, f"<{lanes}>"))
+        first = self.vectors[0]
+        f, is_float = first.function, _is_float(first)
+        number = (
+            f.number(float(np.float32(value))) if is_float else Value(f, "i32", str(int(value)))
+        )
+        lanes = ", ".join([f"{number.type} {number}"] * f.isa.lanes)
+        return _Emitted((Value(f, first.type, f"<{lanes}>"),))
 
 
 def _is_float(x: Value) -> bool:
@@ -116,15 +127,20 @@ def activate(isa: Isa, activation: Activation) -> Function:
     y, y_step, rows, columns, lo, hi = f.parameters
     low, high = f.broadcast(lo), f.broadcast(hi)
 
-    def at(place: Value, mask: Value | None) -> None:
-        done = activated(f.load_part(place, mask), activation)
-        f.store_part(f.clamp(done, low, high), place, mask)
+    def at(place: Value, vectors: int, mask: Value | None = None) -> None:
+        places = [f.at(place, v * isa.lanes) for v in range(vectors)]
+        done = activated([f.load_part(each, mask) for each in places], activation)
+        for each, value in zip(places, done, strict=True):
+            f.store_part(f.clamp(value, low, high), each, mask)
 
-    whole = columns // isa.lanes * isa.lanes
+    together = isa.tile_vectors * isa.lanes
+    many, whole = columns // together * together, columns // isa.lanes * isa.lanes
     with f.loop(0, rows) as down:
         row = f.at(y, down.index * y_step)
-        with f.loop(0, whole, isa.lanes) as across:
-            at(f.at(row, across.index), None)
+        with f.loop(0, many, together) as across:
+            at(f.at(row, across.index), isa.tile_vectors)
+        with f.loop(many, whole, isa.lanes) as across:
+            at(f.at(row, across.index), 1)
         with f.when(whole < columns):
-            at(f.at(row, whole), f.first_lanes(columns - whole))
+            at(f.at(row, whole), 1, f.first_lanes(columns - whole))
     return f

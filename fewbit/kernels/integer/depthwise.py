@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 
 from fewbit.errors import UnsupportedError
+from fewbit.kernels.activation import activated
 from fewbit.kernels.depthwise import MOST_PIXELS, neighbours
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
@@ -30,7 +31,15 @@ from fewbit.kernels.integer.columns import (
 from fewbit.kernels.integer.conv2d import PARAMETERS
 from fewbit.kernels.integer.dot import multiply_lanes, weights, widened
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import SCALED, Columns, Output, moved, plain, pointers
+from fewbit.kernels.integer.output import (
+    SCALED,
+    Columns,
+    Output,
+    activation_of,
+    moved,
+    plain,
+    pointers,
+)
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.pack import packed_size
@@ -230,19 +239,26 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
     nothing = f.broadcast(f.number(-0.0))
     rounding = Rounding.load(f, to[2]) if plain(output) == "steps" else None
 
-    def store(common: Columns, total: Value, place: Value, mask: Value | None) -> None:
+    def store(
+        common: Columns, totals: list[Value], places: list[Value], mask: Value | None
+    ) -> None:
+        """The same channels of some pixels."""
         if scale is None:
-            common.store_integers(f, output, total, to, place, mask)
+            for total, place in zip(totals, places, strict=True):
+                common.store_integers(f, output, total, to, place, mask)
             return
-        source = f.select(absent, f.zeros(), f.at(add, place))
-        more = f.select(absent, nothing, f.load_part(source, mask))
-        value = common.added(output, common.scaled(f, total, scale), more)
-        if rounding is None:
-            f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
-            return
-        f.store_part(rounding.bytes_of(f, value), f.at(to[1], place, "i8"), mask)
-        with f.when(to[0].is_null().equals(0)):
-            f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
+        values: list[Value] = []
+        for total, place in zip(totals, places, strict=True):
+            source = f.select(absent, f.zeros(), f.at(add, place))
+            more = f.select(absent, nothing, f.load_part(source, mask))
+            values.append(common.added(common.scaled(f, total, scale), more))
+        for value, place in zip(activated(values, activation_of(output)), places, strict=True):
+            if rounding is None:
+                f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
+                continue
+            f.store_part(rounding.bytes_of(f, value), f.at(to[1], place, "i8"), mask)
+            with f.when(to[0].is_null().equals(0)):
+                f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
 
     def channels(channel: Value, vectors: int, mask: Value | None) -> None:
         cells = [(p, v) for p in range(pixels) for v in range(vectors)]
@@ -265,8 +281,10 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
         for v in range(vectors):
             at = channel + v * lanes
             common = Columns.load(f, output, w_scale, bias, at, mask, low, high)
-            for p in range(pixels):
-                store(common, over_rows.results[p * vectors + v], y_step * p + at, mask)
+            for first in range(0, pixels, isa.tile_vectors):
+                some = range(first, min(first + isa.tile_vectors, pixels))
+                totals = [over_rows.results[p * vectors + v] for p in some]
+                store(common, totals, [y_step * p + at for p in some], mask)
 
     vectors = max(1, isa.registers // 2 // pixels)
     width = vectors * lanes

@@ -126,10 +126,8 @@ class Columns:
         assert self.scale is not None
         return f.convert("sitofp", total, "float") * x_scale * self.scale
 
-    def added(self, output: Output, scaled: Value, add: Value | None) -> Value:
-        """With bias and what is added, and activated."""
-        total = scaled + self.bias if add is None else scaled + self.bias + add
-        return activated(total, activation_of(output))
+    def added(self, scaled: Value, add: Value | None) -> Value:
+        return scaled + self.bias if add is None else scaled + self.bias + add
 
     def bounded(self, f: Function, value: Value) -> Value:
         return f.clamp(value, self.low, self.high)
@@ -186,7 +184,8 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
                 x_scale = f.broadcast(f.load("float", x_scales, row))
                 totals = [c.scaled(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
             more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
-            totals = [c.added(output, t, m) for c, t, m in zip(common, totals, more, strict=True)]
+            totals = [c.added(t, m) for c, t, m in zip(common, totals, more, strict=True)]
+            totals = activated(totals, activation)
             for (c, place), total in zip(cells, totals, strict=True):
                 if floats:
                     f.store_part(c.bounded(f, total), f.at(y, place), mask)
@@ -195,13 +194,14 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
 
     def across(adds: bool = False, floats: bool = True) -> None:
         whole = columns // lanes * lanes
-        if rounding is not None and packs(isa):
+        if activation is not None:
+            for vectors in range(1, isa.tile_vectors + 1):
+                with f.when(whole.equals(vectors * lanes)):
+                    down(f.integer(0), vectors, None, adds, floats)
+        elif rounding is not None and packs(isa):
             bounded = f.set("i1", f"fcmp oeq float {f.load('float', to[2], 3)}, 0.0")
             for vectors in range(1, isa.tile_vectors + 1):
                 with f.when(whole.equals(vectors * lanes)):
-                    if activation is not None:
-                        down(f.integer(0), vectors, None, adds, floats)
-                        continue
                     for positive in (False, True):
                         with f.when(bounded if positive else bounded.equals(0)):
                             down(f.integer(0), vectors, None, adds, floats, positive)
