@@ -5,6 +5,9 @@ one byte where fields divide it; fields of 3, 5, 6 and 7 bits run on across byte
 smallest number of bytes that holds whole fields is joined to a word first: 3 bytes for 3 and 6
 bits, 5 for 5, 7 for 7. Bytes of the weight store stay as they are stored, unsigned, so that their
 hash still holds; those in the text become i8.
+
+A table of which single elements are looked up, such as an embedding, is not unpacked: each lookup
+takes its field out of the one or two bytes that hold it.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
+from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
@@ -22,12 +26,14 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     Signedness,
     TensorType,
+    UnrealizedConversionCastOp,
     i8,
     i32,
     i64,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects import mico
 from fewbit.dialects.upstream.tensor import BitcastOp
@@ -37,7 +43,7 @@ from fewbit.numerics.widths import Width
 from fewbit.transforms.lowering import scalars as s
 from fewbit.transforms.lowering.driver import lower_ops
 from fewbit.transforms.lowering.loops import generic, loops, read
-from fewbit.transforms.lowering.tensors import as_type, collapse, expand_axis, pad
+from fewbit.transforms.lowering.tensors import as_type, collapse, expand_axis, index_constant, pad
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -50,6 +56,9 @@ class UnpackWeights(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         with using(SymbolTable(op)):
+            for inner in list(op.walk()):
+                if isinstance(inner, mico.GetConstantOp):
+                    _look_up(inner)
             lower_ops(op, {mico.GetConstantOp: _get_constant})
         for constant in list(op.ops):
             if isinstance(constant, mico.ConstantOp) and mico.element_width(constant.type):
@@ -83,16 +92,84 @@ def _get_constant(op: mico.GetConstantOp) -> Sequence[SSAValue] | None:
     width = mico.element_width(op.result.type)
     if width is None:
         return None
-    packed: SSAValue = mico.GetConstantOp(op.symbol, packed_type(op.constant)).result
-    if mico.element_type(packed.type) != i8:
-        packed = BitcastOp(
-            operands=[packed], result_types=[TensorType(i8, mico.shape_of(packed.type))]
-        ).dest
     shape = mico.shape_of(op.result.type)
-    rows = unpacked(packed, width, _matrix(shape)[1])
+    rows = unpacked(_packed(op), width, _matrix(shape)[1])
     if len(shape) < 2:
         return [as_type(collapse(rows, [[0, 1]] if shape else []), op.result.type)]
     return [as_type(expand_axis(rows, 1, shape[1:]), op.result.type)]
+
+
+def _packed(op: mico.GetConstantOp) -> SSAValue:
+    """The constant's bytes, as i8."""
+    packed: SSAValue = mico.GetConstantOp(op.symbol, packed_type(op.constant)).result
+    if mico.element_type(packed.type) == i8:
+        return packed
+    plain = TensorType(i8, mico.shape_of(packed.type))
+    return BitcastOp(operands=[packed], result_types=[plain]).dest
+
+
+def _look_up(op: mico.GetConstantOp) -> None:
+    """Take fields out of packed bytes where all that is read of a matrix is single elements."""
+    width, shape = mico.element_width(op.result.type), mico.shape_of(op.result.type)
+    if width is None or width.bits == 8 or len(shape) != 2:
+        return
+    casts = [use.operation for use in op.result.uses]
+    lookups = [use.operation for cast in casts for result in cast.results for use in result.uses]
+    if not lookups or not all(isinstance(cast, UnrealizedConversionCastOp) for cast in casts):
+        return
+    if not all(isinstance(lookup, tensor.ExtractOp) for lookup in lookups):
+        return
+    block = Block()
+    with ImplicitBuilder(block):
+        table = _packed(op)
+    _put(op, block)
+    for lookup in lookups:
+        assert isinstance(lookup, tensor.ExtractOp)
+        block = Block()
+        with ImplicitBuilder(block):
+            row, column = lookup.indices
+            value = _field(table, row, column, width)
+        _put(lookup, block)
+        Rewriter.replace_op(lookup, [], [value])
+    for cast in casts:
+        Rewriter.erase_op(cast)
+    Rewriter.erase_op(op)
+
+
+def _put(before: Operation, block: Block) -> None:
+    for op in list(block.ops):
+        op.detach()
+        op.location = before.location
+        Rewriter.insert_op(op, InsertPoint.before(before))
+
+
+def _field(table: SSAValue, row: SSAValue, column: SSAValue, width: Width) -> SSAValue:
+    """The element of a packed matrix at a row and column, as i8."""
+    place = arith.MuliOp(column, index_constant(width.bits)).result
+    first, eight = _byte(table, row, place), index_constant(8)
+    word = first
+    if 8 % width.bits:
+        end = arith.AddiOp(place, index_constant(width.bits - 1)).result
+        last = arith.ShLIOp(_byte(table, row, end), s.constant(8, i32)).result
+        word = arith.OrIOp(first, last).result
+    below = arith.IndexCastOp(arith.RemUIOp(place, eight).result, i32).result
+    unused = s.constant(32 - width.bits, i32)
+    top = arith.ShLIOp(word, s.sub(unused, below)).result
+    return _signed(arith.ShRSIOp(top, unused).result, width)
+
+
+def _byte(table: SSAValue, row: SSAValue, place: SSAValue) -> SSAValue:
+    """The byte that holds a bit of a row, in 32 bits."""
+    at = arith.DivUIOp(place, index_constant(8)).result
+    return arith.ExtUIOp(tensor.ExtractOp(table, [row, at], i8).result, i32).result
+
+
+def _signed(field: SSAValue, width: Width) -> SSAValue:
+    """A field whose sign is extended, as i8."""
+    if width.is_binary:
+        # A set bit has become -1, and a clear one must become +1.
+        field = arith.OrIOp(field, s.constant(1, field.type)).result
+    return s.to_integer(field, i8)
 
 
 def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
@@ -111,11 +188,8 @@ def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
         below = s.mul(number, s.constant(width.bits, type))
         above = s.sub(s.constant(type.bitwidth - width.bits, type), below)
         top = arith.ShLIOp(bits, above).result
-        value = arith.ShRSIOp(top, s.constant(type.bitwidth - width.bits, type)).result
-        if width.is_binary:
-            # A set bit has become -1, and a clear one must become +1.
-            value = arith.OrIOp(value, s.constant(1, type)).result
-        return s.to_integer(value, i8)
+        field = arith.ShRSIOp(top, s.constant(type.bitwidth - width.bits, type)).result
+        return _signed(field, width)
 
     values = generic(
         [read(words, row, word)], [row, word, field], [rows, count, fields], i8, extract

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbit.ir.parse import parse_module
+from fewbit.ir.text import print_module
 from fewbit.numerics import WIDTHS, Width, quantize_weight
-from tests.transforms.lowering import RANDOM, check, check_random, constants
+from tests.transforms.lowering import RANDOM, check, check_random, constants, lower
 
 
 @pytest.mark.parametrize("kind", ["mico.embedding"])
@@ -30,3 +31,5 @@ def test_rows_of_a_packed_table(width: Width) -> None:
     indices = np.array([[0, 6], [3, 3], [5, 1]], np.int64)
     (y,) = check(module, indices)
     np.testing.assert_array_equal(y, w.dequantize()[indices])
+    lowered = print_module(lower(module))
+    assert lowered.count("linalg.generic") == 1, "the table is not unpacked"

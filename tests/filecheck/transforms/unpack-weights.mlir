@@ -37,3 +37,27 @@ func.func @from_store() -> tensor<2x4x!mico.int<2>> {
   %w = mico.get_constant @stored : tensor<2x4x!mico.int<2>>
   func.return %w : tensor<2x4x!mico.int<2>>
 }
+
+// A table of which elements are looked up stays packed.
+// CHECK-LABEL: func.func @lookup
+// CHECK:         %[[T:.*]] = mico.get_constant @w4 : tensor<2x2xi8>
+// CHECK:         linalg.generic
+// CHECK:           %[[B:.*]] = tensor.extract %[[T]][%{{.*}}, %{{.*}}] : tensor<2x2xi8>
+// CHECK-NEXT:      arith.extui %[[B]] : i8 to i32
+// CHECK:           arith.shli %{{.*}} : i32
+// CHECK:           arith.shrsi %{{.*}} : i32
+// CHECK-NOT:     linalg.generic
+func.func @lookup(%i: tensor<5xi64>) -> tensor<5xi8> {
+  %w = mico.get_constant @w4 : tensor<2x3x!mico.int<4>>
+  %t = builtin.unrealized_conversion_cast %w : tensor<2x3x!mico.int<4>> to tensor<2x3xi8>
+  %e = tensor.empty() : tensor<5xi8>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%i : tensor<5xi64>) outs(%e : tensor<5xi8>) {
+  ^bb0(%n: i64, %o: i8):
+    %r = arith.index_cast %n : i64 to index
+    %c = arith.constant 1 : index
+    %v = tensor.extract %t[%r, %c] : tensor<2x3xi8>
+    linalg.yield %v : i8
+  } -> tensor<5xi8>
+  func.return %y : tensor<5xi8>
+}
