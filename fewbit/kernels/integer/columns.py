@@ -51,20 +51,34 @@ def make_columns(isa: Isa) -> Function:
     f = Function(isa, "fewbit_make_columns_i8", "ptr w, i64 step, i64 c, ptr to")
     w, step, c, to = f.parameters
     ones = f.broadcast(Value(f, "i8", str(BIAS)), WIDTH)
-    with f.loop(0, c, WIDTH) as loop:
-        chunk = f.at(to, loop.index * (CHUNK // WIDTH), "i8")
-        depth = f.smaller(c - loop.index, WIDTH)
-        mask = f.bits(f.set("i64", f"lshr i64 -1, {f.integer(WIDTH) - depth}"), f"<{WIDTH} x i1>")
+
+    def make(channel: Value, mask: Value | None) -> None:
+        chunk = f.at(to, channel * (CHUNK // WIDTH), "i8")
         starts = [f.zero(f"<{isa.lanes} x i32>")] * _VECTORS
         for kx in range(SIDE):
-            places = (f.at(w, step * (ky * SIDE + kx) + loop.index, "i8") for ky in range(SIDE))
-            vectors = _interleaved(f, [f.load_part(place, mask, "i8") for place in places])
+            places = [f.at(w, step * (ky * SIDE + kx) + channel, "i8") for ky in range(SIDE)]
+            vectors = _interleaved(f, [_seen(f, place, mask) for place in places])
             for v, weights in enumerate(vectors):
                 f.store(weights, chunk, kx * _VECTORS + v)
                 starts[v] = multiply(f, ones, weights, starts[v], unsigned=True)
         for v, total in enumerate(starts):
             f.store(f.zero(total.type) - total, f.at(chunk, SIDE * WIDTH * 4, "i8"), v)
+
+    whole = c // WIDTH * WIDTH
+    with f.loop(0, whole, WIDTH) as loop:
+        make(loop.index, None)
+    with f.when(whole < c):
+        make(whole, _first(f, c - whole))
     return f
+
+
+def _first(f: Function, count: Value) -> Value:
+    """The mask of the first bytes, of up to 64."""
+    return f.bits(f.set("i64", f"lshr i64 -1, {f.integer(WIDTH) - count}"), f"<{WIDTH} x i1>")
+
+
+def _seen(f: Function, place: Value, mask: Value | None) -> Value:
+    return f.load(f"<{WIDTH} x i8>", place) if mask is None else f.load_part(place, mask, "i8")
 
 
 @cache
@@ -85,7 +99,7 @@ def columns_tile(isa: Isa, stride: int, pixels: int) -> Function:
     kind, total = f"<{WIDTH} x i8>", f"<{isa.lanes} x i32>"
     unsigned = f.broadcast(Value(f, "i8", str(BIAS)), WIDTH)
     starts = f.at(packed, SIDE * WIDTH * 4, "i8")
-    mask = f.bits(f.set("i64", f"lshr i64 -1, {f.integer(WIDTH) - depth}"), f"<{WIDTH} x i1>")
+    mask = _first(f, depth)
 
     def sum_up(seen: Value | None) -> None:
         sums = [[f.load(total, starts, v) for v in range(_VECTORS)] for _ in range(pixels)]
@@ -94,8 +108,7 @@ def columns_tile(isa: Isa, stride: int, pixels: int) -> Function:
             bytes_: list[Value] = []
             for row, step in zip(rows, steps, strict=True):
                 place = f.select(exists, f.at(row, step * column, "i8"), f.zeros())
-                loaded = f.load(kind, place) if seen is None else f.load_part(place, seen, "i8")
-                bytes_.append(loaded ^ unsigned)
+                bytes_.append(_seen(f, place, seen) ^ unsigned)
             interleaved = _interleaved(f, bytes_)
             for pixel in range(pixels):
                 kx = column - pixel * stride

@@ -120,8 +120,7 @@ class IntegerDepthwise(Kernel):
         w, sizes = f.parameters[1], f.parameters[-5]
         s = Sizes.load(f, sizes)
         taps, fast = s.kh * s.kw, columns_fit(f, s)
-        few = f.array("i8", ROOM + fields.run * isa.lanes * isa.step) if self.bits < 8 else None
-        made = f.array("i8", ROOM // SIDE**2 // BLOCK * CHUNK) if multiplies_columns(isa) else None
+        made, few = self._rooms(f)
         if few is None and made is None:
             self._channels(f, s, w, f.ceiling(s.c, isa.lanes) * isa.lanes, f.integer(0), s.c)
             return f
@@ -143,6 +142,17 @@ class IntegerDepthwise(Kernel):
                     f.call(make_columns(isa), rows, step, count, made)
             self._channels(f, s, rows, step, first, count, made)
         return f
+
+    def _rooms(self, f: Function) -> tuple[Value | None, Value | None]:
+        """Rooms for columns and for weights in bytes, as far as they are needed.
+
+        Columns are in front, as near to the sums of tiles as if they were alone: at some distances
+        processors take a read of one for a read of what was just written to the other.
+        """
+        of_columns = ROOM // SIDE**2 // BLOCK * CHUNK if multiplies_columns(self.isa) else 0
+        of_bytes = ROOM + self.fields.run * self.isa.lanes * self.isa.step if self.bits < 8 else 0
+        room = f.array("i8", of_columns + of_bytes)
+        return room if of_columns else None, f.at(room, of_columns, "i8") if of_bytes else None
 
     def _channels(
         self,
