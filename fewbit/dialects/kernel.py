@@ -53,8 +53,11 @@ from fewbit.dialects.mico.constraints import (
     I64Array,
     Name,
     Scale,
+    WidthAttr,
     check_choice,
+    check_width,
     integer,
+    read_width,
 )
 from fewbit.dialects.mico.pooling import PoolOp
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape
@@ -379,7 +382,7 @@ KINDS = ("max", "average")
 
 @irdl_op_definition
 class QuantizeRowsOp(LayerOp):
-    """Integers of 3 to 8 bits and their scales, by the largest magnitude of each row.
+    """Integers and their scales, by the largest magnitude of each row; below 3 bits by the mean.
 
     A row is all that has one scale: a row, a sample or the tensor, as `mico.activation_quant` says.
     """
@@ -387,7 +390,7 @@ class QuantizeRowsOp(LayerOp):
     name = "kernel.quantize_rows"
 
     x = operand_def(Float)
-    bits = prop_def(I32)
+    bits = prop_def(WidthAttr)
     granularity = prop_def(Name)
     result = result_def(TensorType.constr(FewBit))
     scale = result_def(Float)
@@ -396,11 +399,14 @@ class QuantizeRowsOp(LayerOp):
 
     def output_types(self) -> Sequence[Attribute]:
         check_choice("granularity", self.granularity, GRANULARITIES)
-        bits, shape = self.bits.value.data, shape_of(self.x.type)
-        if bits not in range(3, 9):
-            raise VerifyException(f"quantizes to 3 to 8 bits, not {bits}")
+        check_width("bits", self.bits)
+        shape = shape_of(self.x.type)
         rows = {"row": shape[:-1], "sample": shape[:1], "tensor": ()}[self.granularity.data]
-        return [tensor(few_bit_type(Width.of(bits)), shape), tensor(f32, rows)]
+        return [tensor(few_bit_type(self.width), shape), tensor(f32, rows)]
+
+    @property
+    def width(self) -> Width:
+        return read_width(self.bits)
 
 
 GRANULARITIES = ("row", "sample", "tensor")

@@ -145,5 +145,5 @@ def pooling(frame: Frame, op: Pool2dOp, operands: Sequence[Value]) -> Sequence[V
 @register(QuantizeRowsOp)
 def quantize_rows(frame: Frame, op: QuantizeRowsOp, operands: Sequence[Value]) -> Sequence[Value]:
     granularity = cast(ActivationGranularity, op.granularity.data)
-    quantized = quantize_activation(operands[0], op.bits.value.data, granularity=granularity)
+    quantized = quantize_activation(operands[0], op.width, granularity=granularity)
     return quantized.values, quantized.scale

@@ -13,6 +13,7 @@ from fewbit.kernels.kernel import Kernel, module_text
 from fewbit.kernels.largest_magnitudes import LargestMagnitudes
 from fewbit.kernels.matmul import Matmul
 from fewbit.kernels.max_pool import MaxPool
+from fewbit.kernels.mean_magnitudes import MagnitudeSums
 from fewbit.kernels.pack import PackB
 from fewbit.kernels.quantize_rows import QuantizeRows
 from fewbit.kernels.round_rows import RoundRows
@@ -29,6 +30,7 @@ __all__ = [
     "Isa",
     "Kernel",
     "LargestMagnitudes",
+    "MagnitudeSums",
     "Matmul",
     "MaxPool",
     "PackB",

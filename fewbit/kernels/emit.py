@@ -37,7 +37,7 @@ class Value:
         return self.text
 
     def _binary(self, name: str, other: Value | int) -> Value:
-        kind = f"f{name}" if "float" in self.type else name
+        kind = f"f{name}" if "float" in self.type or "double" in self.type else name
         return self.function.set(self.type, f"{kind} {self.type} {self}, {other}")
 
     def __add__(self, other: Value | int) -> Value:

@@ -1,11 +1,12 @@
-"""Rows rounded by their largest magnitudes: the second pass of a quantization.
+"""Rows rounded by their largest or mean magnitudes: the second pass of a quantization.
 
-    void fewbit_round_rows_*(ptr x, i64 ldx, ptr largest, ptr q, i64 ldq, ptr scale, i64 m, i64 k,
+    void fewbit_round_rows_*(ptr x, i64 ldx, ptr found, ptr q, i64 ldq, ptr scale, i64 m, i64 k,
                              i64 thread, i64 threads)
 
-`largest` is what `largest_magnitudes` has left: the largest of a row is that of its places. Threads
-share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves the integer in the lowest byte.
-A product cannot round to more than the width holds, so nothing is clamped.
+`found` is what `largest_magnitudes` has left, or below 3 bits `mean_magnitudes`: [m, 64] parts of
+what was looked for. Threads share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves
+the integer in the lowest byte. By the largest magnitude, a product cannot round to more than the
+width holds, so nothing is clamped. Of two bits, the quotient by the mean is; one bit is the sign.
 """
 
 from __future__ import annotations
@@ -13,72 +14,96 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from fewbit.errors import WidthError
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of, largest_magnitude
+from fewbit.kernels.mean_magnitudes import mean_of_sums
 from fewbit.kernels.steps import TO_INTEGER
+from fewbit.numerics.widths import Width
 
 
-def check_width(bits: int) -> None:
-    if bits not in range(3, 9):
-        raise WidthError(f"no kernel quantizes rows to {bits} bits", hint="3 to 8 bits have one")
+def width_name(bits: float) -> str:
+    """What the names of functions say of a width."""
+    width = Width.of(bits)
+    return "ternary" if width.is_ternary else f"i{width.bits}"
 
 
 @dataclass(frozen=True)
 class RoundRows(Kernel):
-    """Floats to bytes of a width from 3 to 8 bits, whose largest magnitudes are known."""
+    """Floats to bytes of a width, of rows whose magnitudes are known."""
 
-    bits: int = 8
+    bits: float = 8
+    """1 to 8; ternary is 1.58."""
 
     def __post_init__(self) -> None:
-        check_width(self.bits)
+        Width.of(self.bits)
 
     @property
     def symbol(self) -> str:
-        return f"fewbit_round_rows_i{self.bits}"
+        return f"fewbit_round_rows_{width_name(self.bits)}"
 
     def function(self) -> Function:
         f = Function(
             self.isa,
             self.symbol,
-            "ptr x, i64 ldx, ptr largest, ptr q, i64 ldq, ptr scale, i64 m, i64 k, i64 thread, "
+            "ptr x, i64 ldx, ptr found, ptr q, i64 ldq, ptr scale, i64 m, i64 k, i64 thread, "
             "i64 threads",
             public=True,
         )
-        x, ldx, largest, q, ldq, scale, m, k, thread, threads = f.parameters
+        x, ldx, parts, q, ldq, scale, m, k, thread, threads = f.parameters
         first, last = columns_of(f, k, thread, threads)
-        found = f.array("i32", 1)
+        width, found = Width.of(self.bits), f.array("i32", 1)
         with f.loop(0, m) as loop:
             row = loop.index
-            f.call(largest_magnitude(self.isa), f.at(largest, row * PLACES), PLACES, found)
-            multiplier, step = factors(f, self.bits, f.load("float", found))
+            if width.bits <= 2:
+                f.call(mean_of_sums(self.isa), f.at(parts, row * PLACES, "double"), k, found)
+            else:
+                places = f.at(parts, row * PLACES)
+                f.call(largest_magnitude(self.isa), places, PLACES, found)
+            factor, step = factors(f, width, f.load("float", found))
             with f.when(thread.equals(0)):
                 f.store(step, scale, row)
             here, to = f.at(x, row * ldx + first), f.at(q, row * ldq + first, "i8")
-            f.call(round_row(self.isa), here, last - first, multiplier, to)
+            f.call(round_row(self.isa, width), here, last - first, factor, to)
         return f
 
 
-def factors(f: Function, bits: int, largest: Value) -> tuple[Value, Value]:
-    """By what a row is multiplied, and its scale, which is one by that."""
-    most = f.number(float((1 << bits - 1) - 1))
-    multiplier = f.set("float", f"fdiv float {most}, {largest}")
+def factors(f: Function, width: Width, found: Value) -> tuple[Value, Value]:
+    """What a row is rounded by, and its scale.
+
+    Rows are multiplied, and the scale is one by that; below 3 bits they are divided by it.
+    """
+    if width.bits <= 2:
+        return found, found
+    most = f.number(float(width.qmax))
+    multiplier = f.set("float", f"fdiv float {most}, {found}")
     return multiplier, f.set("float", f"fdiv float {f.number(1.0)}, {multiplier}")
 
 
 @cache
-def round_row(isa: Isa) -> Function:
-    """A row times the multiplier, rounded half to even, as bytes."""
-    f = Function(isa, "fewbit_round_row", "ptr x, i64 k, float multiplier, ptr q")
-    x, k, multiplier, q = f.parameters
-    factor, magic = f.broadcast(multiplier), f.broadcast(f.number(TO_INTEGER))
+def round_row(isa: Isa, width: Width) -> Function:
+    """A row by its factor, rounded half to even, as bytes."""
+    kind = width_name(width.precision) if width.bits <= 2 else "many"
+    f = Function(isa, f"fewbit_round_row_{kind}", "ptr x, i64 k, float factor, ptr q")
+    x, k, factor, q = f.parameters
+    by, magic = f.broadcast(factor), f.broadcast(f.number(TO_INTEGER))
+    low, high = (f.broadcast(f.number(float(end))) for end in (width.qmin, width.qmax))
+
+    def bytes_of(values: Value) -> Value:
+        if width.is_binary:
+            condition = f"fcmp oge {f.vector} {values}, zeroinitializer"
+            is_positive = f.set(f"<{isa.lanes} x i1>", condition)
+            ends = (f.broadcast(Value(f, "i8", str(end))) for end in (1, -1))
+            return f.select(is_positive, *ends)
+        moved = values * by
+        if width.bits == 2:
+            quotient = f.set(f.vector, f"fdiv {f.vector} {values}, {by}")
+            moved = f.clamp(quotient, low, high)
+        return f.convert("trunc", f.bits(moved + magic, f"<{isa.lanes} x i32>"), "i8")
 
     def rounded(at: Value, mask: Value | None) -> None:
-        moved = f.load_part(f.at(x, at), mask) * factor + magic
-        bytes_ = f.convert("trunc", f.bits(moved, f"<{isa.lanes} x i32>"), "i8")
-        f.store_part(bytes_, f.at(q, at, "i8"), mask)
+        f.store_part(bytes_of(f.load_part(f.at(x, at), mask)), f.at(q, at, "i8"), mask)
 
     whole = k // isa.lanes * isa.lanes
     with f.loop(0, whole, isa.lanes) as loop:

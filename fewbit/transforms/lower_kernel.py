@@ -19,7 +19,6 @@ from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.syntax import ints
-from fewbit.numerics.widths import Width
 from fewbit.transforms.lower_bit_linear import sum_of_groups
 from fewbit.transforms.lowering import scalars as s
 from fewbit.transforms.lowering.activations import ACTIVATIONS
@@ -304,5 +303,5 @@ def _reduced(
 
 def _quantize_rows(op: kernel.QuantizeRowsOp) -> Sequence[SSAValue]:
     lead = len(mico.shape_of(op.scale.type))
-    values, scale = dynamic_quantization(op.x, lead, Width.of(op.bits.value.data), "max")
+    values, scale = dynamic_quantization(op.x, lead, op.width, "max")
     return [as_type(values, op.result.type), as_type(scale, op.scale.type)]

@@ -6,7 +6,7 @@ integers hands its scales and bias to the kernel; the bias of one that gives acc
 few-bit weight of float activations is dequantized, which `fold_weights` does once. A 1-d
 convolution is one with a height of 1. What no kernel computes is left as it is: floats other than
 f32, integers with zero points, convolutions with scales of groups, integers times floats,
-quantization by means, and pooling that is dilated or of accumulators.
+quantization to more than 2 bits by means, and pooling that is dilated or of accumulators.
 """
 
 from __future__ import annotations
@@ -174,15 +174,15 @@ def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | No
 
 
 def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue] | None:
-    """By the largest magnitude; where scales are means, the order of a sum matters to the bits."""
-    width = mico.read_width(op.bits)
-    if op.scale is None or op.mode.data != "max" or width.bits < 3:
+    """By the largest magnitude, or below 3 bits by the mean; other means are left."""
+    is_narrow = mico.read_width(op.bits).bits < 3
+    if op.scale is None or (op.mode.data != "max" and not is_narrow):
         return None
     if mico.element_type(op.input.type) != f32:
         return None
     return kernel.QuantizeRowsOp.of(
         op.input,
-        bits=width.bits,
+        bits=op.bits,
         granularity=op.granularity,
         result_types=op.result_types,
     ).results

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.kernel import Kernel
+from fewbit.dialects.mico.constraints import width_attr
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.errors import VerifyError
 from fewbit.ir.parse import parse_module
@@ -118,7 +119,7 @@ def quantize_rows(draw: Draw, values: Values) -> Operation:
     shape = draw(st.lists(st.one_of(extents, st.just(DYNAMIC)), min_size=1, max_size=3))
     return kernel.QuantizeRowsOp.of(
         values.tensor(f32, shape),
-        bits=draw(st.integers(3, 8)),
+        bits=width_attr(draw(widths)),
         granularity=draw(st.sampled_from(kernel.GRANULARITIES)),
     )
 
@@ -145,11 +146,11 @@ def test_text_to_ir_to_text(kind: str, data: st.DataObject) -> None:
 def test_widths_that_no_kernel_quantizes_to() -> None:
     module = parse_module(
         f"func.func @f(%x: {X}) {{\n"
-        f"  %u, %s = kernel.quantize_rows(%x) {{bits = 2}}"
-        f" : ({X}) -> (tensor<2x8x!mico.int<2>>, tensor<2xf32>)\n"
+        f"  %u, %s = kernel.quantize_rows(%x) {{bits = 9}}"
+        f" : ({X}) -> (tensor<2x8x!mico.int<8>>, tensor<2xf32>)\n"
         "  func.return\n}"
     )
-    with pytest.raises(VerifyError, match="3 to 8 bits, not 2"):
+    with pytest.raises(VerifyError, match="1 to 8 bits"):
         verify(module)
 
 

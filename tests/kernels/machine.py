@@ -25,6 +25,7 @@ from fewbit.kernels import (
     IntegerPackB,
     Isa,
     LargestMagnitudes,
+    MagnitudeSums,
     Matmul,
     MaxPool,
     PackB,
@@ -59,6 +60,8 @@ BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
 """Widths of activations and weights whose products tests count in bits."""
 SOME_ACTIVATED: tuple[Output, ...] = ("f32_silu", "steps_gelu")
 """Outputs that more kernels than the product of bytes are tested with."""
+QUANTIZED = (1, 1.58, *range(2, 9))
+"""Widths that rows are quantized to."""
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
 Call = Callable[..., None]
 _LIBC = ctypes.CDLL(None)
@@ -192,20 +195,28 @@ def compiled_groups(isa: Isa) -> dict[int, Call]:
 
 
 @cache
-def compiled_quantization(isa: Isa) -> dict[int, Call]:
+def compiled_quantization(isa: Isa) -> dict[float, Call]:
     """Quantization of rows, compiled once, by width."""
-    kernels = [QuantizeRows(isa, bits) for bits in range(3, 9)]
+    kernels = [QuantizeRows(isa, bits) for bits in QUANTIZED]
     calls = load(module_text(kernels, isa), isa, {k.symbol: "pipipiiii" for k in kernels})
     return {kernel.bits: calls[kernel.symbol] for kernel in kernels}
 
 
 @cache
-def compiled_phases(isa: Isa) -> tuple[Call, dict[int, Call]]:
-    """Quantization in two phases, compiled once: largest magnitudes, and rounding by width."""
-    find, rounding = LargestMagnitudes(isa), [RoundRows(isa, bits) for bits in range(3, 9)]
-    signatures = {find.symbol: "pipiiii"} | {k.symbol: "pippipiiii" for k in rounding}
-    calls = load(module_text([find, *rounding], isa), isa, signatures)
-    return calls[find.symbol], {kernel.bits: calls[kernel.symbol] for kernel in rounding}
+def compiled_phases(isa: Isa) -> dict[float, tuple[Call, Call]]:
+    """Quantization in two phases, compiled once: magnitudes, and rounding, by width."""
+    sums, largest = MagnitudeSums(isa), LargestMagnitudes(isa)
+    rounding = [RoundRows(isa, bits) for bits in QUANTIZED]
+    signatures = {kernel.symbol: "pipiiii" for kernel in (sums, largest)}
+    signatures |= {kernel.symbol: "pippipiiii" for kernel in rounding}
+    calls = load(module_text([sums, largest, *rounding], isa), isa, signatures)
+    return {
+        kernel.bits: (
+            calls[(largest if kernel.bits > 2 else sums).symbol],
+            calls[kernel.symbol],
+        )
+        for kernel in rounding
+    }
 
 
 @cache

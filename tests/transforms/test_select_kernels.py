@@ -127,21 +127,26 @@ def test_largest_of_few_bit_integers(run_passes: RunPasses) -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "result"),
+    ("attributes", "result", "kept"),
     [
-        ('bits = 8, mode = "mean"', "tensor<?x8x!mico.int<8>>"),
-        ("bits = 2", "tensor<?x8x!mico.int<2>>"),
-        ("bits = !mico.ternary", "tensor<?x8x!mico.ternary>"),
+        ('bits = 8, mode = "mean"', "tensor<?x8x!mico.int<8>>", True),
+        ("bits = 8", "tensor<?x8x!mico.int<8>>", False),
+        ('bits = 2, mode = "mean"', "tensor<?x8x!mico.int<2>>", False),
+        ("bits = 1", "tensor<?x8x!mico.int<1>>", False),
+        ("bits = !mico.ternary", "tensor<?x8x!mico.ternary>", False),
     ],
 )
-def test_quantization_by_means_is_left(run_passes: RunPasses, attributes: str, result: str) -> None:
+def test_quantization_of_activations(
+    run_passes: RunPasses, attributes: str, result: str, kept: bool
+) -> None:
     text = run_passes(
         f"func.func @main(%x: {X}) -> {result} {{\n"
         f"  %u, %s = mico.activation_quant(%x) {{{attributes}}} : ({X}) -> ({result}, tensor<?xf32>)"
         f"\n  func.return %u : {result}\n}}",
         "select-kernels",
     )
-    assert "mico.activation_quant" in text
+    assert ("mico.activation_quant" in text) == kept
+    assert ("kernel.quantize_rows" in text) != kept
 
 
 def test_depthwise_and_one_dimension() -> None:

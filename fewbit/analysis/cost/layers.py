@@ -38,7 +38,7 @@ from fewbit.quant.quantize import layer_name
 WIDTHS = tuple(range(1, 9))
 AS_FAST = 1.05
 """Times a width may take as long as the fastest, to count as fast as it."""
-QUANTIZED_WIDTHS = range(3, 9)
+QUANTIZED_WIDTHS = range(1, 9)
 
 
 @dataclass(frozen=True)

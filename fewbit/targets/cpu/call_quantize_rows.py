@@ -1,19 +1,19 @@
 """`kernel.quantize_rows` as calls of kernels.
 
 Threads share the rows, in one call. Where rows are few and long, such as the samples of a
-convolution, they share columns: one call finds largest magnitudes, and behind it, when all threads
-have met, another rounds. The bits are the same either way, and with any number of threads.
+convolution, they share columns: one call finds magnitudes, and behind it, when all threads have
+met, another rounds. The bits are the same with any number of threads.
 """
 
 from __future__ import annotations
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import UnrealizedConversionCastOp, f32, i8, i32
+from xdsl.dialects.builtin import UnrealizedConversionCastOp, f32, f64, i8, i32
 from xdsl.ir import SSAValue
 
 from fewbit.dialects import kernel
 from fewbit.dialects.mico.shapes import DYNAMIC, size
-from fewbit.kernels import LargestMagnitudes, QuantizeRows, RoundRows
+from fewbit.kernels import LargestMagnitudes, MagnitudeSums, QuantizeRows, RoundRows
 from fewbit.kernels.largest_magnitudes import PLACES
 from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of
 from fewbit.targets.cpu.stubs import Memref, Size, Stub
@@ -34,9 +34,10 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         scales = self.allocate(f32, shape_of(op.scale), of_rows)
         x = self.buffer(op.x)
         if self.are_columns_shared(lead):
-            largest = self.allocate(i32, [*shape_of(op.scale), PLACES], of_rows)
-            self._find_largest(lead, x, largest)
-            self._round(lead, x, largest, values, scales)
+            element = f64 if op.width.bits <= 2 else i32
+            parts = self.allocate(element, [*shape_of(op.scale), PLACES], of_rows)
+            self._find(lead, x, parts)
+            self._round(lead, x, parts, values, scales)
         else:
             self._quantize(lead, x, values, scales)
         few_bit = UnrealizedConversionCastOp.get([self.as_tensor(values)], [op.result.type])
@@ -52,7 +53,7 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         return self.make(tensor.DimOp(self.op.x, self.index(axis)))
 
     def _quantize(self, lead: int, x: SSAValue, values: SSAValue, scales: SSAValue) -> None:
-        quantize = self.calls.use(QuantizeRows(self.isa, self.op.bits.value.data))
+        quantize = self.calls.use(QuantizeRows(self.isa, self.op.width.precision))
         stub = self.stub("quantize", [x.type, values.type, scales.type])
         given, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
@@ -63,21 +64,22 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         )
         self.call(stub, [x, values, scales])
 
-    def _find_largest(self, lead: int, x: SSAValue, largest: SSAValue) -> None:
-        find = self.calls.use(LargestMagnitudes(self.isa))
-        stub = self.stub("largest", [x.type, largest.type])
+    def _find(self, lead: int, x: SSAValue, parts: SSAValue) -> None:
+        kind = MagnitudeSums if self.op.width.bits <= 2 else LargestMagnitudes
+        find = self.calls.use(kind(self.isa))
+        stub = self.stub("magnitudes", [x.type, parts.type])
         given, found = stub.memrefs
         m, k = _matrix(stub, given, lead)
         stub.call(
             find.symbol, f"ptr {given.pointer}, i64 {k}, ptr {found.pointer}, i64 {m}, i64 {k}"
         )
-        self.call(stub, [x, largest])
+        self.call(stub, [x, parts])
 
     def _round(
-        self, lead: int, x: SSAValue, largest: SSAValue, values: SSAValue, scales: SSAValue
+        self, lead: int, x: SSAValue, parts: SSAValue, values: SSAValue, scales: SSAValue
     ) -> None:
-        rounding = self.calls.use(RoundRows(self.isa, self.op.bits.value.data))
-        stub = self.stub("quantize", [x.type, largest.type, values.type, scales.type])
+        rounding = self.calls.use(RoundRows(self.isa, self.op.width.precision))
+        stub = self.stub("quantize", [x.type, parts.type, values.type, scales.type])
         given, found, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
         stub.call(
@@ -85,7 +87,7 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
             f"ptr {given.pointer}, i64 {k}, ptr {found.pointer}, ptr {to.pointer}, i64 {k}, "
             f"ptr {scale.pointer}, i64 {m}, i64 {k}",
         )
-        self.call(stub, [x, largest, values, scales])
+        self.call(stub, [x, parts, values, scales])
 
 
 def _matrix(stub: Stub, x: Memref, lead: int) -> tuple[Size, Size]:

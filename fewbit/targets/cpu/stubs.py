@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, Float64Type, MemRefType, TensorType
 from xdsl.ir import Attribute
 
 from fewbit.kernels.isa import Isa
@@ -177,4 +177,6 @@ class Stub:
 
 
 def _element(type: Attribute) -> str:
+    if isinstance(type, Float64Type):
+        return "double"
     return "float" if isinstance(type, Float32Type) else str(type)

@@ -10,11 +10,12 @@ from fewbit.program import Program
 from fewbit.targets.compile import lower
 
 
-def quantization(x: str, granularity: str, scale: str, bits: int = 8) -> Program:
+def quantization(x: str, granularity: str, scale: str, bits: int = 8, mode: str = "max") -> Program:
     u, s = f"tensor<{x}x!mico.int<{bits}>>", f"tensor<{scale}f32>"
+    how = f'bits = {bits}, granularity = "{granularity}", mode = "{mode}"'
     return Program.parse(
         f"func.func @main(%x: tensor<{x}xf32>) -> ({u}, {s}) {{\n"
-        f'  %u, %s = mico.activation_quant(%x) {{bits = {bits}, granularity = "{granularity}"}}'
+        f"  %u, %s = mico.activation_quant(%x) {{{how}}}"
         f" : (tensor<{x}xf32>) -> ({u}, {s})\n"
         f"  func.return %u, %s : {u}, {s}\n}}"
     )
@@ -37,18 +38,19 @@ def quantization(x: str, granularity: str, scale: str, bits: int = 8) -> Program
 def test_bits_are_the_interpreters(
     x: str, granularity: str, scale: str, shape: tuple[int, ...], phases: int
 ) -> None:
-    program = quantization(x, granularity, scale, bits=8 if phases == 1 else 5)
     given = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    expected = program.run(given)
-    compiled = fewbit.compile(program, name="net")
-    for threads in (1, 3):
-        for found, wanted in zip(compiled.run(given, threads=threads), expected, strict=True):
-            assert found.tobytes() == wanted.tobytes()
-    assert lower(program, "linalg").count("call @kernel.") == phases
+    for bits in (8 if phases == 1 else 5, 2, 1):
+        program = quantization(x, granularity, scale, bits)
+        expected = program.run(given)
+        compiled = fewbit.compile(program, name="net")
+        for threads in (1, 3):
+            for found, wanted in zip(compiled.run(given, threads=threads), expected, strict=True):
+                assert found.tobytes() == wanted.tobytes()
+        assert lower(program, "linalg").count("call @kernel.") == phases
 
 
-def test_means_are_loops() -> None:
-    program = quantization("3x40", "row", "3x", bits=2)
+def test_means_of_many_bits_are_loops() -> None:
+    program = quantization("3x40", "row", "3x", mode="mean")
     given = np.random.default_rng(0).normal(size=(3, 40)).astype(np.float32)
     for found, wanted in zip(
         fewbit.compile(program, name="n").run(given), program.run(given), strict=True

@@ -1,0 +1,99 @@
+"""The mean magnitude of each row, summed in float64: the scale of 1 and 2 bits.
+
+    void fewbit_magnitude_sums(ptr x, i64 ldx, ptr sums, i64 m, i64 k, i64 thread, i64 threads)
+
+`sums` is [m, 64], in float64: the columns of a row are cut into as many blocks, whole ones of which
+a thread adds up, so that the bits are the same with any number of threads. A sum has 16 lanes on
+every processor, which therefore agree. It is rounded to float32 once, as `fewbit.numerics` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.isa import Isa
+from fewbit.kernels.kernel import Kernel
+from fewbit.kernels.largest_magnitudes import PLACES, columns_of
+from fewbit.numerics.formulas import EPS
+
+LANES = 16
+
+
+@dataclass(frozen=True)
+class MagnitudeSums(Kernel):
+    """Σ|x| of parts of rows: the first of two calls that quantize long rows."""
+
+    @property
+    def symbol(self) -> str:
+        return "fewbit_magnitude_sums"
+
+    def function(self) -> Function:
+        f = Function(
+            self.isa,
+            self.symbol,
+            "ptr x, i64 ldx, ptr sums, i64 m, i64 k, i64 thread, i64 threads",
+            public=True,
+        )
+        x, ldx, sums, m, k, thread, threads = f.parameters
+        places, found = f.integer(PLACES), f.array("double", 1)
+        first, last = places * thread // threads, places * (thread + 1) // threads
+        with f.loop(0, m) as over_rows, f.loop(first, last) as loop:
+            row, place = over_rows.index, loop.index
+            start, stop = columns_of(f, k, place, places)
+            f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, found)
+            f.store(f.load("double", found), sums, row * PLACES + place)
+        return f
+
+
+@cache
+def magnitude_sum(isa: Isa) -> Function:
+    """Σ|x| of a row, into `to`."""
+    f = Function(isa, "fewbit_magnitude_sum", "ptr x, i64 k, ptr to")
+    x, k, to = f.parameters
+
+    def magnitudes(values: Value) -> Value:
+        name = f"fabs.v{LANES}f32" if values.type[0] == "<" else "fabs.f32"
+        return f.convert("fpext", f.processor_call(name, values.type, values), "double")
+
+    whole = k // LANES * LANES
+    nothing = f.zero(f"<{LANES} x double>")
+    with f.loop(0, whole, LANES, carried=[nothing]) as loop:
+        here = f.load(f"<{LANES} x float>", f.at(x, loop.index))
+        loop.carry(loop.carried[0] + magnitudes(here))
+    zero = Value(f, "double", "0.0")
+    total = f.processor_call(f"vector.reduce.fadd.v{LANES}f64", "double", zero, loop.results[0])
+    with f.loop(whole, k, carried=[total]) as rest:
+        rest.carry(rest.carried[0] + magnitudes(f.load("float", x, rest.index)))
+    f.store(rest.results[0], to)
+    return f
+
+
+@cache
+def mean_magnitude(isa: Isa) -> Function:
+    """mean|x| of a row, and eps at least, into `to`."""
+    f = Function(isa, "fewbit_mean_magnitude", "ptr x, i64 k, ptr to")
+    x, k, to = f.parameters
+    found = f.array("double", 1)
+    f.call(magnitude_sum(isa), x, k, found)
+    f.store(_mean(f, f.load("double", found), k), to)
+    return f
+
+
+@cache
+def mean_of_sums(isa: Isa) -> Function:
+    """The same, of the sums of a row's parts."""
+    f = Function(isa, "fewbit_mean_of_sums", "ptr sums, i64 k, ptr to")
+    sums, k, to = f.parameters
+    with f.loop(0, PLACES, carried=[Value(f, "double", "0.0")]) as loop:
+        loop.carry(loop.carried[0] + f.load("double", sums, loop.index))
+    f.store(_mean(f, loop.results[0], k), to)
+    return f
+
+
+def _mean(f: Function, total: Value, k: Value) -> Value:
+    count = f.convert("uitofp", k, "double")
+    mean = f.convert("fptrunc", f.set("double", f"fdiv double {total}, {count}"), "float")
+    least = f.number(float(EPS))
+    return f.select(f.set("i1", f"fcmp ogt float {mean}, {least}"), mean, least)
