@@ -176,13 +176,15 @@ def _check_variants(names: str | None, target: str, stop_after: Stage | None) ->
 
 def _imported(model: str, shapes: list[tuple[int, ...]] | None, name: str) -> Program:
     from fewbit.frontends import import_model
+    from fewbit.frontends.foreign import takes_shapes
     from fewbit.progress import progress
 
     zoo = model.startswith("zoo:")
-    if shapes and not zoo and ".py:" not in model:
+    if shapes and not zoo and ".py:" not in model and not takes_shapes(model):
         raise UsageError(
             "the sizes of this model's inputs are fixed already",
-            hint="--input-shape is for models that are traced: zoo:NAME and file.py:factory",
+            hint="--input-shape is for models that are traced: zoo:NAME, file.py:factory, "
+            "model.keras and SavedModels",
         )
     with progress(f"Importing {name}"):
         if not zoo or not shapes:

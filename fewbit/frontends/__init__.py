@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.export import ExportedProgram
 
-    Model = nn.Module | ExportedProgram | Program | str | Path
+    Model = nn.Module | ExportedProgram | Program | str | Path | Any
 
 Shapes = Mapping[str, Sequence[int] | str] | Sequence[Sequence[int] | str]
 """Sizes, or a text with sizes and type: `1x16:i64`."""
@@ -26,11 +26,12 @@ def import_model(
     example_kwargs: Mapping[str, Any] | None = None,
     input_shapes: Shapes | None = None,
 ) -> Program:
-    """A program of a PyTorch module or exported program, or of what a text names.
+    """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
+    Keras model, or of what a text names.
 
-    Texts: `zoo:NAME`, `file.py:factory`, `model.pt2`, `program.mlir`, or a folder that
-    `Program.save` wrote. `input_shapes` makes example inputs where there are none: floats, or of
-    the type in a text such as `1x16:i64`.
+    Texts: `zoo:NAME`, `file.py:factory`, `model.pt2`, `model.keras`, `program.mlir`, of ours or of
+    StableHLO, a SavedModel's folder, or one that `Program.save` wrote. `input_shapes` makes example
+    inputs where there are none: floats, or of the type in a text such as `1x16:i64`.
     """
     if isinstance(model, Program):
         return model
@@ -38,6 +39,11 @@ def import_model(
         from fewbit.frontends.locate import import_named
 
         return import_named(str(model), input_shapes)
+    from fewbit.frontends.foreign import import_object
+
+    program = import_object(model, example_inputs, input_shapes)
+    if program is not None:
+        return program
     from fewbit.frontends.torch import import_torch
 
     if input_shapes is not None and len(example_inputs) == 0:

@@ -12,14 +12,13 @@ from typing import Any
 
 from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
+from fewbit.frontends.foreign import import_file
 from fewbit.frontends.input_shape import InputShape
 from fewbit.program import Program
 
 LATER = {
     ".onnx": "ONNX",
-    ".keras": "Keras",
     ".tflite": "TensorFlow Lite",
-    ".stablehlo": "StableHLO",
 }
 """Kinds of files that other front ends will read."""
 
@@ -36,11 +35,12 @@ def import_named(name: str, input_shapes: Shapes | None = None) -> Program:
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
-            hint="give zoo:NAME, file.py:factory, model.pt2, program.mlir or a saved program",
+            hint="give zoo:NAME, file.py:factory, model.pt2, model.keras, program.mlir, or the "
+            "folder of a SavedModel or of a saved program",
         )
     if path.suffix == ".pt2":
         return _from_archive(path)
-    return Program.load(path)
+    return import_file(path, input_shapes) or Program.load(path)
 
 
 @dataclass(frozen=True)

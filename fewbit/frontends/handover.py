@@ -1,0 +1,83 @@
+"""What a worker process hands over: a StableHLO module, and which of its arguments are weights.
+
+A framework that is too large to load here, or belongs to another Python, exports its model in a
+process of its own. The folder holds `module.mlir`, `arguments.json` and `weights.npz`, which has
+the data of weights by their position; nothing in it is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbit.errors import Place, UnsupportedError
+
+if TYPE_CHECKING:
+    from fewbit.program import Program
+
+SHOWN = 4
+"""Lines of a worker's last words."""
+MODULE, ARGUMENTS, WEIGHTS = "module.mlir", "arguments.json", "weights.npz"
+
+
+def write_handover(
+    folder: Path, text: bytes, weights: Mapping[int, tuple[str, Any]], inputs: Sequence[str]
+) -> None:
+    names = {str(position): name for position, (name, _) in weights.items()}
+    (folder / MODULE).write_bytes(text)
+    (folder / ARGUMENTS).write_text(json.dumps({"weights": names, "inputs": list(inputs)}))
+    arrays = {str(position): np.asarray(data) for position, (_, data) in weights.items()}
+    np.savez(folder / WEIGHTS, allow_pickle=False, **arrays)
+
+
+def import_handover(folder: Path, name: str) -> Program:
+    from fewbit.frontends.stablehlo import import_stablehlo
+
+    arguments = json.loads((folder / ARGUMENTS).read_text())
+    with np.load(folder / WEIGHTS, allow_pickle=False) as arrays:
+        weights = {
+            int(position): (str(called), arrays[position])
+            for position, called in arguments["weights"].items()
+        }
+    text = (folder / MODULE).read_bytes()
+    return import_stablehlo(text, weights, name=name, input_names=arguments["inputs"])
+
+
+def run_worker(
+    command: Sequence[str],
+    model: Path,
+    folder: Path,
+    input_shapes: Sequence[Sequence[int]] | None,
+    environment: Mapping[str, str],
+    *more: str,
+) -> None:
+    """Run a worker to its end; what it says last is the error where it fails."""
+    shapes = None if input_shapes is None else [_shape_text(shape) for shape in input_shapes]
+    done = subprocess.run(
+        [*command, str(model), str(folder), json.dumps(shapes), *more],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode == 0:
+        return
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    raise UnsupportedError(
+        f"the model is not exported: {lines[-1].strip() if lines else 'no message'}",
+        place=Place(file=str(model)),
+        excerpt="\n".join(f"  {line}" for line in lines[-SHOWN:-1]) or None,
+    )
+
+
+def _shape_text(shape: Sequence[int] | str) -> str:
+    if isinstance(shape, str):
+        return shape
+    dtype = getattr(shape, "dtype", "f32")
+    return "x".join(map(str, shape)) + f":{dtype}"

@@ -1,0 +1,26 @@
+# pyright: basic
+"""Reads a `.keras` file and writes it as StableHLO: `python -m fewbit.frontends.keras.worker`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+
+def main(path: str, folder: str, shapes: str) -> None:
+    keras = import_module("keras")
+    from fewbit.frontends.handover import write_handover
+    from fewbit.frontends.input_shape import InputShape
+    from fewbit.frontends.keras.export import export_keras
+
+    # Lambda layers are code in a file, and are not run.
+    model = keras.saving.load_model(path, compile=False, safe_mode=True)
+    given = json.loads(shapes)
+    made = export_keras(model, None if given is None else [InputShape.of(s) for s in given])
+    write_handover(Path(folder), made.text, made.weights, made.inputs)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,288 @@
+"""The table of StableHLO ops that have an op of ours.
+
+A converter gives what the op's results are bound to; None where this case is not ours after all,
+which leaves the op to `expand` and `islands`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from fewbit.dialects import mico
+from fewbit.frontends.stablehlo.constants import Constant
+from fewbit.frontends.stablehlo.dense import one_of_each
+from fewbit.frontends.stablehlo.emit import Bound, Emitter, Turned
+from fewbit.frontends.stablehlo.layers import convolution, dot_general, embedding, take_step
+from fewbit.frontends.stablehlo.ops import Op, TensorType, Value
+
+Converter = Callable[[Emitter, Op], "Sequence[Bound] | None"]
+
+CONVERTERS: dict[str, Converter] = {
+    "dot_general": dot_general,
+    "convolution": convolution,
+    "gather": embedding,
+}
+SHARDING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape")
+
+
+def convert(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    converter = CONVERTERS.get(op.kind)
+    return None if converter is None else converter(emitter, op)
+
+
+def converts(*kinds: str) -> Callable[[Converter], Converter]:
+    def add(converter: Converter) -> Converter:
+        for kind in kinds:
+            CONVERTERS[kind] = converter
+        return converter
+
+    return add
+
+
+@converts("add", "multiply", "subtract", "divide")
+def arithmetic(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    if not op.result.tensor.is_float:
+        return None
+    taken = take_step(emitter, op)
+    if taken is not None:
+        return taken
+    if op.kind not in ("add", "multiply"):
+        return _elementwise(emitter, op)
+    kind = mico.AddOp if op.kind == "add" else mico.MulOp
+    constants = [emitter.constant(operand) for operand in op.operands]
+    if not any(constants):
+        tensors = _alike(emitter, op.operands)
+        if tensors is None:
+            return None
+        made = emitter.add(kind.of(*(t.tensor for t in tensors))).results[0]
+        return [Turned(made, tensors[0].order)]
+    if all(constants) or any(c is not None and c.splat is not None for c in constants):
+        return _elementwise(emitter, op)
+    other, constant = op.operands, constants
+    value = other[1] if constant[0] is not None else other[0]
+    known = constant[0] or constant[1]
+    assert known is not None
+    turned = emitter.turned(value)
+    data = known.reformed(_in_order(one_of_each(known.array), turned.order))
+    made = emitter.add(kind.of(turned.tensor, emitter.written(data, _name(known)))).results[0]
+    return [Turned(made, turned.order)]
+
+
+def _name(constant: Constant) -> str | None:
+    names = [leaf.name for leaf in constant.leaves() if leaf.name is not None]
+    return names[0] if len(names) == 1 else None
+
+
+def _in_order(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
+    """An array in the dimensions of a value, in those of the tensor that it is turned from."""
+    return array.transpose([order.index(d) for d in range(len(order))])
+
+
+def _alike(emitter: Emitter, values: Sequence[Value]) -> list[Turned] | None:
+    """Tensors in one order of dimensions, that of the first; None where that takes transposes."""
+    tensors = [emitter.turned(value) for value in values]
+    if len({tensor.order for tensor in tensors}) == 1:
+        return tensors
+    return [Turned.plain(emitter.plain(t), len(t.order)) for t in tensors]
+
+
+ELEMENTWISE = frozenset((
+    "abs", "cbrt", "ceil", "clamp", "compare", "convert", "cosine", "divide", "exponential",
+    "exponential_minus_one", "floor", "is_finite", "log", "log_plus_one", "logistic", "maximum",
+    "minimum", "negate", "power", "remainder", "round_nearest_afz", "round_nearest_even",
+    "rsqrt", "select", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "add", "multiply",
+    "and", "or", "xor", "not",
+))  # fmt: skip
+"""Ops that compute each element alone, and so work in any order of dimensions."""
+
+
+@converts(*(ELEMENTWISE - {"add", "multiply", "subtract", "divide", "maximum", "minimum", "clamp"}))
+def _elementwise(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    """In the order in which the operands lie, where they agree."""
+    if op.word("compare_type") == "TOTALORDER":
+        return None
+    orders = {
+        emitter.turned(operand).order
+        for operand in op.operands
+        if emitter.constant(operand) is None and operand.tensor.shape == op.result.tensor.shape
+    }
+    if len(orders) != 1 or any(
+        o.tensor.shape not in ((), op.result.tensor.shape) for o in op.operands
+    ):
+        return None
+    (order,) = orders
+    if order == tuple(range(len(order))):
+        return None
+    inverse = tuple(order.index(d) for d in range(len(order)))
+    operands: list[Value] = []
+    for operand in op.operands:
+        if operand.tensor.rank == 0:
+            operands.append(operand)
+            continue
+        made = Value(operand.tensor.turned(inverse))
+        bound = emitter.bound(operand)
+        if isinstance(bound, Constant):
+            emitter.bind(made, bound.turned(inverse))
+        else:
+            emitter.bind(made, Turned.plain(emitter.turned(operand).tensor, len(order)))
+        operands.append(made)
+    result = Value(op.result.tensor.turned(inverse))
+    turned = Op(op.name, operands, [result], op.attributes, [], op.source)
+    return [Turned(emitter.island(turned)[0].tensor, order)]
+
+
+def _splat(emitter: Emitter, value: Value) -> float | None:
+    constant = emitter.constant(value)
+    splat = None if constant is None else constant.splat
+    return None if splat is None else float(splat)
+
+
+def _unary(emitter: Emitter, kind: type[mico.LayerOp], value: Value) -> Sequence[Bound]:
+    turned = emitter.turned(value)
+    return [Turned(emitter.add(kind.of(turned.tensor)).results[0], turned.order)]
+
+
+@converts("maximum")
+def maximum(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    if op.result.tensor.is_float:
+        for value, other in (op.operands, reversed(op.operands)):
+            if _splat(emitter, other) == 0 and emitter.constant(value) is None:
+                return _unary(emitter, mico.ReluOp, value)
+    return _elementwise(emitter, op)
+
+
+@converts("minimum")
+def minimum(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    """The upper bound of a relu6."""
+    if op.result.tensor.is_float:
+        for value, other in (op.operands, reversed(op.operands)):
+            if _splat(emitter, other) != 6 or emitter.constant(value) is not None:
+                continue
+            turned = emitter.turned(value)
+            relu = turned.tensor.owner
+            if isinstance(relu, mico.ReluOp) and value.uses == 1:
+                made = emitter.add(mico.Relu6Op.of(relu.input))
+                return [Turned(made.results[0], turned.order)]
+    return _elementwise(emitter, op)
+
+
+@converts("clamp")
+def clamp(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    low, value, high = op.operands
+    bounds = _splat(emitter, low), _splat(emitter, high)
+    if bounds == (0, 6) and op.result.tensor.is_float:
+        return _unary(emitter, mico.Relu6Op, value)
+    return _elementwise(emitter, op)
+
+
+@converts("transpose")
+def transpose(emitter: Emitter, op: Op) -> Sequence[Bound]:
+    return [emitter.turned(op.operands[0]).then(op.integers("permutation"))]
+
+
+@converts("reshape")
+def reshape(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    if op.result.tensor.size == 0 or op.result.tensor.rank == 0:
+        return None
+    return _reshaped(emitter, op.operands[0], op.result.tensor)
+
+
+def _reshaped(emitter: Emitter, value: Value, type: TensorType) -> Sequence[Bound]:
+    if value.tensor.shape == type.shape:
+        return [emitter.turned(value)]
+    made = mico.ReshapeOp.of(emitter.value(value), shape=type.shape)
+    return [Turned.plain(emitter.add(made).results[0], type.rank)]
+
+
+@converts("broadcast_in_dim")
+def broadcast(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    """One that only adds dimensions of size 1 is a reshape."""
+    places = op.integers("broadcast_dimensions")
+    given, wanted = op.operands[0].tensor, op.result.tensor
+    if given.size != wanted.size or list(places) != sorted(places) or given.rank == 0:
+        return None
+    return _reshaped(emitter, op.operands[0], wanted) if given.size else None
+
+
+@converts("concatenate")
+def concatenate(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    if op.result.tensor.size == 0:
+        return None
+    values = [value for value in op.operands if value.tensor.size]
+    tensors = _alike(emitter, values)
+    assert tensors is not None
+    axis = tensors[0].order[op.integer("dimension")]
+    made = emitter.add(mico.ConcatOp.of(*(t.tensor for t in tensors), dim=axis))
+    return [Turned(made.results[0], tensors[0].order)]
+
+
+@converts("optimization_barrier")
+def identity(emitter: Emitter, op: Op) -> Sequence[Bound]:
+    return [emitter.bound(operand) for operand in op.operands]
+
+
+@converts("custom_call")
+def custom_call(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    """Annotations of how tensors are spread over devices mean nothing on one."""
+    return identity(emitter, op) if op.word("call_target_name") in SHARDING else None
+
+
+@converts("batch_norm_inference")
+def batch_norm(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    rank, feature = op.result.tensor.rank, op.integer("feature_index")
+    if rank < 2 or op.result.tensor.element == "f64":
+        return None
+    order = [
+        0 if feature else 1,
+        feature,
+        *(d for d in range(rank) if d not in (0 if feature else 1, feature)),
+    ]
+    input = emitter.value(op.operands[0], order)
+    parameters: list[SSAValue] = []
+    for operand in op.operands[1:]:
+        constant = emitter.constant(operand)
+        named = None if constant is None else _name(constant)
+        parameters.append(
+            emitter.value(operand) if constant is None else emitter.written(constant, named)
+        )
+    eps = float(np.float32(op.attributes["epsilon"].partition(":")[0]).astype(str))
+    made = emitter.add(mico.BatchNormOp.of(input, *parameters, eps=eps))
+    return [Turned(made.results[0], tuple(order.index(d) for d in range(rank)))]
+
+
+@converts("reduce_window")
+def max_pool(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    if len(op.operands) != 2 or op.operands[0].tensor.rank != 4:
+        return None
+    type = op.operands[0].tensor
+    initial = _splat(emitter, op.operands[1])
+    body = op.regions[0]
+    kinds = [inner.kind for inner in body.ops[:-1]]
+    least = -np.inf if type.is_float else float(np.iinfo(type.dtype).min)
+    if kinds != ["maximum"] or initial != least or type.is_unsigned or type.element == "i1":
+        return None
+    window = op.integers("window_dimensions")
+    strides = op.integers("window_strides", [1] * 4)
+    padding = op.integers("padding", [0] * 8)
+    dilation = op.integers("window_dilations", [1] * 4)
+    if any(d != 1 for d in op.integers("base_dilations", [1] * 4)) or min(padding) < 0:
+        return None
+    still = [
+        d for d in range(4)
+        if window[d] == strides[d] == dilation[d] == 1 and not any(padding[2 * d : 2 * d + 2])
+    ]  # fmt: skip
+    order = next((o for o in ([0, 3, 1, 2], [0, 1, 2, 3]) if set(o[:2]) <= set(still)), None)
+    if order is None or op.result.tensor.size == 0:
+        return None
+    spatial = order[2:]
+    made = mico.MaxPool2dOp.of(
+        emitter.value(op.operands[0], order),
+        kernel_size=[window[d] for d in spatial],
+        stride=[strides[d] for d in spatial],
+        padding=[padding[2 * d + side] for d in spatial for side in (0, 1)],
+        dilation=[dilation[d] for d in spatial],
+    )
+    return [Turned(emitter.add(made).results[0], tuple(order.index(d) for d in range(4)))]

@@ -1,0 +1,104 @@
+# pyright: basic
+"""Reads a SavedModel, or a `.keras` file, with TensorFlow and writes it as StableHLO.
+
+It is run as a script by whichever Python has TensorFlow, and so imports nothing of fewbit's. The
+graph is loaded as TensorFlow 1 did, which needs no Keras classes and also takes older models; its
+variables become arguments of the function that XLA compiles, so that they keep their names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from importlib import import_module
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+
+def main(path, folder, shapes, signature=""):
+    if os.path.isdir(path):
+        export(path, folder, json.loads(shapes), signature)
+        return
+    os.environ["KERAS_BACKEND"] = "tensorflow"
+    keras = import_module("keras")
+    model = keras.saving.load_model(path, compile=False, safe_mode=True)
+    with tempfile.TemporaryDirectory() as saved:
+        model.export(saved, verbose=False)
+        export(saved, folder, json.loads(shapes), signature)
+
+
+def export(path, folder, shapes, signature):
+    import numpy as np
+
+    tf = import_module("tensorflow")
+    graph_def, variables, chosen = frozen(tf, path, signature)
+    inputs = sorted(chosen.inputs.items())
+    outputs = [info.name for _, info in sorted(chosen.outputs.items())]
+    wrapped = tf.compat.v1.wrap_function(
+        lambda: tf.compat.v1.import_graph_def(graph_def, name=""), []
+    )
+    tensors = [info.name for _, info in inputs] + [f"{name}:0" for name in variables]
+    feeds = [wrapped.graph.as_graph_element(name) for name in tensors]
+    pruned = wrapped.prune(feeds, [wrapped.graph.as_graph_element(name) for name in outputs])
+    given = [made_up(tf, inputs[i], shapes, i, len(inputs)) for i in range(len(inputs))]
+    arguments = [*given, *(tf.constant(array) for array in variables.values())]
+    specs = [tf.TensorSpec(a.shape, a.dtype) for a in arguments]
+    compiled = tf.function(
+        lambda *a: tf.nest.flatten(pruned(*a)), jit_compile=True, input_signature=specs
+    )
+    text = compiled.experimental_get_compiler_ir(*arguments)(stage="stablehlo")
+    with open(os.path.join(folder, "module.mlir"), "w") as file:
+        file.write(text)
+    named = {str(len(inputs) + i): name for i, name in enumerate(variables)}
+    with open(os.path.join(folder, "arguments.json"), "w") as file:
+        json.dump({"weights": named, "inputs": [name for name, _ in inputs]}, file)
+    arrays = {key: variables[name] for key, name in named.items()}
+    np.savez(os.path.join(folder, "weights.npz"), allow_pickle=False, **arrays)
+
+
+def frozen(tf, path, signature):
+    """The graph with its variables as constants, these by name, and the signature."""
+    v1 = tf.compat.v1
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        meta = v1.saved_model.load(session, ["serve"], path)
+        chosen = meta.signature_def[pick(dict(meta.signature_def), signature)]
+        names = [info.name.split(":")[0] for info in chosen.outputs.values()]
+        before = {node.name for node in graph.as_graph_def().node if node.op == "Const"}
+        graph_def = v1.graph_util.convert_variables_to_constants(
+            session, graph.as_graph_def(), names
+        )
+    variables = {
+        node.name: tf.make_ndarray(node.attr["value"].tensor)
+        for node in graph_def.node
+        if node.op == "Const" and node.name not in before
+    }
+    return graph_def, variables, chosen
+
+
+def pick(signatures, wanted):
+    if not wanted:
+        wanted = "serving_default" if "serving_default" in signatures else next(iter(signatures))
+    if wanted not in signatures:
+        raise SystemExit(f"there is no signature '{wanted}'; there are {', '.join(signatures)}")
+    return wanted
+
+
+def made_up(tf, named, shapes, i, count):
+    """A tensor of an input's shape and type; sizes that are left open are 1."""
+    name, info = named
+    dtype = tf.as_dtype(info.dtype)
+    if shapes is None:
+        if info.tensor_shape.unknown_rank:
+            raise SystemExit(f"the shape of the input '{name}' is not known; give --input-shape")
+        return tf.zeros([1 if d.size < 0 else d.size for d in info.tensor_shape.dim], dtype)
+    if len(shapes) != count:
+        raise SystemExit(f"the model has {count} inputs, not {len(shapes)}")
+    sizes = shapes[i].partition(":")[0]
+    return tf.zeros([int(size) for size in sizes.split("x")], dtype)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
