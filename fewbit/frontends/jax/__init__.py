@@ -18,7 +18,9 @@ import numpy as np
 from fewbit.errors import MissingToolError, Place, UnsupportedError, UsageError
 from fewbit.files import PathLike
 from fewbit.frontends.stablehlo import Weights, import_stablehlo
+from fewbit.frontends.stablehlo.constants import ELEMENTS
 from fewbit.frontends.stablehlo.names import parameter_path
+from fewbit.frontends.stablehlo.ops import TensorType
 from fewbit.program import Program
 
 INSTALL = "pip install 'fewbit[jax]'"
@@ -35,7 +37,9 @@ def import_jax(
     _check(exported)
     weights = {} if parameters is None else _weights(exported, parameters)
     text: bytes = exported.mlir_module().encode()
-    return import_stablehlo(text, weights, name=exported.fun_name)
+    leaves = 0 if parameters is None else _jax().tree.structure(parameters).num_leaves
+    unused = unused_inputs(exported, leaves)
+    return import_stablehlo(text, weights, name=exported.fun_name, unused=unused)
 
 
 def load_exported(path: PathLike) -> Any:
@@ -105,6 +109,15 @@ def _check(exported: Any) -> None:
         )
 
 
+def unused_inputs(exported: Any, weights: int = 0) -> dict[int, TensorType]:
+    """Inputs behind the weights that the exported module has left out, as nothing reads them."""
+    return {
+        index - weights: TensorType(tuple(aval.shape), ELEMENTS[np.dtype(aval.dtype)])
+        for index, aval in enumerate(exported.in_avals)
+        if index >= weights and index not in exported.module_kept_var_idx
+    }
+
+
 def _weights(exported: Any, parameters: Any) -> Weights:
     """The leaves of the parameters, by their position among the arguments that are used."""
     tree_util = _jax("jax.tree_util")
@@ -113,5 +126,8 @@ def _weights(exported: Any, parameters: Any) -> Weights:
     for position, index in enumerate(exported.module_kept_var_idx):
         if index < len(leaves):
             path, leaf = leaves[index]
-            found[position] = (parameter_path(tree_util.keystr(path)), np.asarray(leaf))
+            found[position] = (
+                parameter_path(tree_util.keystr(path)),
+                np.asarray(leaf, exported.in_avals[index].dtype),
+            )
     return found

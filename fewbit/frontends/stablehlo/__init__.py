@@ -20,6 +20,7 @@ from xdsl.transforms.dead_code_elimination import dce
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.files import PathLike
 from fewbit.frontends.stablehlo.constants import Constant
+from fewbit.frontends.stablehlo.convert import is_annotation
 from fewbit.frontends.stablehlo.dense import Array
 from fewbit.frontends.stablehlo.emit import Emitter, Output, Turned
 from fewbit.frontends.stablehlo.islands import PREFIX, unsupported
@@ -42,18 +43,20 @@ def import_stablehlo(
     *,
     name: str | None = None,
     input_names: Sequence[str] = (),
+    unused: Mapping[int, TensorType] | None = None,
 ) -> Program:
     """A program of a StableHLO file, or of its text or bytecode.
 
     `weights` are arguments of the entry function; those of a file `NAME.mlir` may also stand in
     `NAME.safetensors`, under the arguments' names. `input_names` are what the others are called.
+    `unused` are inputs that the model has and the module does not, by position among the inputs.
     """
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     shown = name or ("<stablehlo>" if isinstance(source, bytes) else str(source))
     module = read_module(data, shown)
     if weights is None and not isinstance(source, bytes):
         weights = _weights_beside(Path(source), module)
-    return _Import(module, weights or {}, input_names).program()
+    return _Import(module, weights or {}, input_names, unused or {}).program()
 
 
 def _weights_beside(path: Path, module: Module) -> Weights:
@@ -67,7 +70,13 @@ def _weights_beside(path: Path, module: Module) -> Weights:
 
 
 class _Import:
-    def __init__(self, module: Module, weights: Weights, input_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        module: Module,
+        weights: Weights,
+        input_names: Sequence[str],
+        unused: Mapping[int, TensorType],
+    ) -> None:
         entry = module.entry()
         if entry is None:
             raise UsageError(
@@ -78,6 +87,7 @@ class _Import:
         self.module = module
         self.weights = weights
         self.input_names = list(input_names)
+        self.unused = unused
 
     def program(self) -> Program:
         self._check_types()
@@ -100,6 +110,8 @@ class _Import:
         if self.weights and max(self.weights) >= len(arguments):
             raise UsageError(f"the module has {len(arguments)} arguments, fewer than weights name")
         inputs = [value for i, value in enumerate(arguments) if i not in self.weights]
+        for position, type in sorted(self.unused.items()):
+            inputs.insert(position, Value(type))
         block = Block(arg_types=[value.tensor.signless() for value in inputs])
         emitter = Emitter(output, block)
         for i, (position_name, data) in self.weights.items():
@@ -159,7 +171,7 @@ NEVER = frozenset((
 
 
 def _is_foreign(op: Op) -> bool:
-    if op.kind in NEVER:
+    if op.kind in NEVER or (op.kind == "custom_call" and not is_annotation(op)):
         return True
     if op.kind in ("call", "return"):
         return False

@@ -18,6 +18,7 @@ import numpy as np
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.dense import Array
 
+PARAMETERS = 4
 NEAR = 1e-12
 """How far, relatively, numbers in float64 may be apart that are the same."""
 
@@ -37,7 +38,7 @@ class BatchNorm:
     mean: Array
     variance: Array
     eps: float = 0.0
-    names: tuple[str | None, ...] = (None,) * 4
+    names: tuple[str | None, ...] = (None,) * PARAMETERS
 
     def parameters(self) -> Iterator[tuple[str, Array, str | None]]:
         words = ("weight", "bias", "mean", "variance")
@@ -50,10 +51,11 @@ def batch_norm_of(steps: Sequence[Step], of_channels: Callable[[Array], Array]) 
     count = len(offset)
     leaves = list(dict.fromkeys(leaf for step in steps for leaf in step.constant.leaves()))
     vectors = [leaf for leaf in leaves if leaf.type.size == count and leaf.type.rank]
-    numbers = [
-        float(leaf.splat) for leaf in leaves if leaf not in vectors and leaf.splat is not None
-    ]
-    found = _recognized(factor, offset, vectors, sorted({n for n in numbers if 0 < n < 1}))
+    if len(vectors) > PARAMETERS:
+        vectors = [leaf for leaf in vectors if leaf.name is not None or leaf.splat is None]
+    splats = [float(leaf.splat) for leaf in leaves if leaf.splat is not None]
+    numbers = sorted({number for number in splats if 0 < number < 1})
+    found = _recognized(factor, offset, vectors, numbers)
     zeros, ones = np.zeros(count), np.ones(count)
     return found or BatchNorm(factor, offset, zeros, ones)
 
@@ -80,11 +82,11 @@ def _recognized(
 ) -> BatchNorm | None:
     """The assignment of constants that gives factor and offset; weight or bias may be absent."""
     count = len(factor)
-    if not 2 <= len(vectors) <= 4:
+    if not 2 <= len(vectors) <= PARAMETERS:
         return None
     one = Constant.of(np.ones(count, np.float32))
     none = Constant.of(np.zeros(count, np.float32))
-    absent = 4 - len(vectors)
+    absent = PARAMETERS - len(vectors)
     for roles in _roles(vectors, one, none, absent):
         weight, bias, mean, variance = (role.precise.reshape(-1) for role in roles)
         if (variance < 0).any() or not _near(bias - mean * factor, offset):

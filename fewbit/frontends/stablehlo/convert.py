@@ -224,10 +224,14 @@ def identity(emitter: Emitter, op: Op) -> Sequence[Bound]:
     return [emitter.bound(operand) for operand in op.operands]
 
 
+def is_annotation(op: Op) -> bool:
+    """Of how tensors are spread over devices, which means nothing on one."""
+    return op.word("call_target_name") in SHARDING
+
+
 @converts("custom_call")
 def custom_call(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
-    """Annotations of how tensors are spread over devices mean nothing on one."""
-    return identity(emitter, op) if op.word("call_target_name") in SHARDING else None
+    return identity(emitter, op) if is_annotation(op) else None
 
 
 @converts("batch_norm_inference")
