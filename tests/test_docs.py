@@ -51,6 +51,14 @@ def test_python_of_the_import_page_runs() -> None:
     assert done.stdout.startswith("(1, 17, ")
 
 
+def test_python_of_the_page_on_other_frameworks_runs() -> None:
+    pytest.importorskip("jax", reason="JAX is not installed (pip install 'fewbit[jax]')")
+    (code,) = blocks(ROOT / "docs" / "frontends.md", "python")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("[[") == 2
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -75,3 +75,17 @@ def test_compile_lenet(tmp_path: Path) -> None:
 def test_own_pass() -> None:
     exact, changed = run(sys.executable, EXAMPLES / "own_pass.py").splitlines()
     assert float(changed.split()[1]) < 1e-6 < float(exact.split()[1])
+
+
+@pytest.mark.parametrize(
+    "frameworks",
+    [["torch", "jax"], pytest.param(["torch", "jax", "keras"], marks=pytest.mark.slow)],
+    ids=len,
+)
+def test_one_network_in_several_frameworks(frameworks: list[str]) -> None:
+    for name in frameworks:
+        pytest.importorskip(name)
+    script = EXAMPLES / "one_network" / "compare.py"
+    for recipe in ("w4a8", "w1.58a8") if len(frameworks) > 2 else ("w4a8",):
+        out = run(sys.executable, script, "--recipe", recipe, *frameworks)
+        assert out.count("the same; its output: the same") == len(frameworks)

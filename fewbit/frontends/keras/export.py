@@ -26,6 +26,9 @@ class Exported:
 def export_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None) -> Exported:
     jax, keras = import_module("jax"), import_module("keras")
     inputs = inputs_of(model, input_shapes)
+    if not model.built:
+        zeros = [keras.ops.zeros(shape, dtype) for _, shape, dtype in inputs]
+        model(zeros[0] if len(zeros) == 1 else zeros)
     structure = getattr(model, "_inputs_struct", None)
     variables = [model.trainable_variables, model.non_trainable_variables]
 

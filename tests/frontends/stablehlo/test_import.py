@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
-from tests.frontends.stablehlo.modules import imported, module, names
 
 from fewbit.errors import Error, ParseError, ShapeError, UnsupportedError, UsageError
 from fewbit.frontends import import_model
 from fewbit.frontends.stablehlo import import_stablehlo
 from fewbit.quant.quantize import layers
+from tests.frontends.stablehlo.modules import imported, module, names
 
 DENSE = """
 func.func public @main(%x: tensor<2x3xf32> loc("x"), %w: tensor<3x4xf32> loc("p['fc']['kernel']"))

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.frontends.stablehlo.modules import imported, names
 
 from fewbit.frontends.stablehlo import import_stablehlo
 from fewbit.frontends.stablehlo.ops import TensorType
 from fewbit.quant.quantize import layers, quantize
+from tests.frontends.stablehlo.modules import imported, names
 
 RNG = np.random.default_rng(0)
 
