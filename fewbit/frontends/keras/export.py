@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ def export_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None
     if not model.built:
         zeros = [keras.ops.zeros(shape, dtype) for _, shape, dtype in inputs]
         model(zeros[0] if len(zeros) == 1 else zeros)
+    mode = {"training": False} if "training" in signature(model.call).parameters else {}
     structure = getattr(model, "_inputs_struct", None)
     variables = [model.trainable_variables, model.non_trainable_variables]
 
@@ -36,7 +38,7 @@ def export_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None
         packed = given[0] if len(given) == 1 else list(given)
         if structure is not None:
             packed = keras.tree.pack_sequence_as(structure, list(given))
-        outputs, _ = model.stateless_call(trainable, others, packed, training=False)
+        outputs, _ = model.stateless_call(trainable, others, packed, **mode)
         return keras.tree.flatten(outputs)
 
     shapes = [[struct(v.shape, v.dtype) for v in group] for group in variables]

@@ -15,8 +15,9 @@ from fewbit.dialects import mico
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.dense import one_of_each
 from fewbit.frontends.stablehlo.emit import Bound, Emitter, Turned
-from fewbit.frontends.stablehlo.layers import convolution, dot_general, embedding, take_step
+from fewbit.frontends.stablehlo.layers import convolution, dot_general, embedding, pad, take_step
 from fewbit.frontends.stablehlo.ops import Op, TensorType, Value
+from fewbit.frontends.stablehlo.turned import turned_island
 
 Converter = Callable[[Emitter, Op], "Sequence[Bound] | None"]
 
@@ -24,6 +25,7 @@ CONVERTERS: dict[str, Converter] = {
     "dot_general": dot_general,
     "convolution": convolution,
     "gather": embedding,
+    "pad": pad,
 }
 SHARDING = ("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape")
 
@@ -116,22 +118,7 @@ def _elementwise(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     (order,) = orders
     if order == tuple(range(len(order))):
         return None
-    inverse = tuple(order.index(d) for d in range(len(order)))
-    operands: list[Value] = []
-    for operand in op.operands:
-        if operand.tensor.rank == 0:
-            operands.append(operand)
-            continue
-        made = Value(operand.tensor.turned(inverse))
-        bound = emitter.bound(operand)
-        if isinstance(bound, Constant):
-            emitter.bind(made, bound.turned(inverse))
-        else:
-            emitter.bind(made, Turned.plain(emitter.turned(operand).tensor, len(order)))
-        operands.append(made)
-    result = Value(op.result.tensor.turned(inverse))
-    turned = Op(op.name, operands, [result], op.attributes, [], op.source)
-    return [Turned(emitter.island(turned)[0].tensor, order)]
+    return [turned_island(emitter, op, order)]
 
 
 def _splat(emitter: Emitter, value: Value) -> float | None:

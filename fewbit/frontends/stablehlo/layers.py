@@ -20,7 +20,7 @@ from xdsl.ir import SSAValue
 
 from fewbit.dialects import mico
 from fewbit.frontends.stablehlo.batch_norm import BatchNorm, Step, batch_norm_of
-from fewbit.frontends.stablehlo.build import Builder
+from fewbit.frontends.stablehlo.build import Builder, array_text
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.dense import Array, one_of_each
 from fewbit.frontends.stablehlo.emit import Bound, Emitter, Pending, Turned
@@ -30,6 +30,7 @@ from fewbit.frontends.stablehlo.names import (
     layer_of_scope,
 )
 from fewbit.frontends.stablehlo.ops import Op, Value, numbers_of
+from fewbit.frontends.stablehlo.turned import turned_island
 
 LAYER_ELEMENTS = ("f32", "f16", "bf16")
 """Layers compute in float32; those of float64 are left to linalg."""
@@ -219,6 +220,7 @@ def convolution(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     array = constant.array.transpose(weight_order)
     flipped = tuple(i + 2 for i, flag in enumerate(op.integers("window_reversal")) if flag)
     weights = constant.reformed(np.flip(array, flipped) if flipped else array)
+    turned, padding = _unpadded(emitter, op.operands[0], input_order, padding)
     back = tuple(output_order.index(d) for d in range(rank + 2))
     attributes = {
         "stride": op.integers("window_strides", [1] * rank),
@@ -227,8 +229,54 @@ def convolution(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         "groups": op.integer("feature_group_count", 1),
     }
     kind = mico.BitConv2dOp if rank == 2 else mico.BitConv1dOp
-    input = emitter.value(op.operands[0], input_order)
+    input = emitter.plain(turned.then(input_order))
     return [Layer(kind, op, input, weights, attributes, (output_order[1],), None, back)]
+
+
+def _unpadded(
+    emitter: Emitter, value: Value, order: Sequence[int], padding: tuple[int, ...]
+) -> tuple[Turned, tuple[int, ...]]:
+    """A convolution's input without zeros around it, which are padding of the convolution."""
+    bound = emitter.bound(value)
+    if not isinstance(bound, Padded) or any(any(bound.padding[d]) for d in order[:2]):
+        return emitter.turned(value), padding
+    added = [side for d in order[2:] for side in bound.padding[d]]
+    return bound.tensor, tuple(a + b for a, b in zip(padding, added, strict=True))
+
+
+@dataclass
+class Padded(Pending):
+    """Zeros around a tensor, which a convolution takes for its own padding."""
+
+    op: Op
+    tensor: Turned
+    padding: list[tuple[int, int]]
+    """For each dimension of the source, before and after."""
+    finished: Turned | None = None
+
+    def finish(self, emitter: Emitter) -> Turned:
+        if self.finished is None:
+            source, emitter.op = emitter.op, self.op
+            order = self.tensor.order
+            inverse = [order.index(d) for d in range(len(order))]
+            names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+            turned = {n: array_text([self.op.integers(n)[d] for d in inverse]) for n in names}
+            self.finished = turned_island(emitter, self.op, order, turned)
+            emitter.op = source
+        return self.finished
+
+
+def pad(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
+    low, high, inner = (
+        op.integers(name) for name in ("edge_padding_low", "edge_padding_high", "interior_padding")
+    )
+    filler = emitter.constant(op.operands[1])
+    if emitter.constant(op.operands[0]) is not None or filler is None or filler.splat != 0:
+        return None
+    if any(inner) or min((*low, *high), default=0) < 0 or not op.result.tensor.is_float:
+        return None
+    tensor = emitter.turned(op.operands[0])
+    return [Padded(op, tensor, list(zip(low, high, strict=True)))]
 
 
 def _order(listed: str, letters: str) -> list[int]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fewbit.dialects.mico import BatchNormOp, BitConv2dOp, GetConstantOp
 from fewbit.frontends.stablehlo import import_stablehlo
 from fewbit.frontends.stablehlo.ops import TensorType
 from fewbit.quant.quantize import layers, quantize
@@ -184,11 +185,12 @@ def test_batch_norms_are_recognized_by_what_they_compute(way: str) -> None:
     }
     weights = {i + 1: item for i, item in enumerate(arrays.items())}
     program = import_stablehlo(norm_module(NORMS[way]), weights)
-    (norm,) = (op for op in program.module.walk() if op.name == "mico.batch_norm")
-    read = [value.owner.symbol.root_reference.data for value in norm.operands[1:]]
+    (norm,) = (op for op in program.module.walk() if isinstance(op, BatchNormOp))
+    owners = [value.owner for value in norm.operands[1:]]
+    read = [o.symbol.root_reference.data for o in owners if isinstance(o, GetConstantOp)]
     assert read == ["n.gamma", "n.beta", "n.mean", "n.var"]
     assert norm.eps.value.data == 1e-3
-    assert norm.operands[0].owner.name == "mico.bitconv2d"
+    assert isinstance(norm.operands[0].owner, BitConv2dOp)
     x = floats(1, 5, 5, 2)
     y = x @ arrays["conv/kernel"][0, 0]
     expected = (y - mean) / np.sqrt(var + 1e-3) * gamma + beta
@@ -226,3 +228,34 @@ def test_a_result_that_is_used_twice_keeps_its_bias_outside() -> None:
     assert names(program).count("bitlinear") == 1
     y = x @ weight
     np.testing.assert_allclose(program.run(x)[0], y * (y + bias), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+def test_zeros_around_an_image_are_padding(layout: str) -> None:
+    import torch
+
+    numbers, x_order, w_order, _ = LAYOUTS[layout]
+    x, weight = floats(1, 2, 5, 5), floats(3, 2, 3, 3)
+    low, high = (np.array([0, 0, *side])[list(x_order)] for side in ((1, 0), (2, 1)))
+    padded = torch.nn.functional.pad(torch.tensor(x), (0, 1, 1, 2))
+    y = torch.nn.functional.conv2d(padded, torch.tensor(weight)).numpy().transpose(x_order)
+    data, kernel, result = (
+        TensorType(a.shape, "f32") for a in (x.transpose(x_order), weight.transpose(w_order), y)
+    )
+    wide = TensorType(padded.numpy().transpose(x_order).shape, "f32")
+    body = (
+        constant("%w", np.ascontiguousarray(weight.transpose(w_order)))
+        + "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+        f"%0 = stablehlo.pad %arg0, %z, low = {low.tolist()}, high = {high.tolist()}, "
+        f"interior = [0, 0, 0, 0] : ({data}, tensor<f32>) -> {wide}\n"
+        f"%1 = stablehlo.convolution(%0, %w) dim_numbers = {numbers}, window = {{stride = [1, 1]}} "
+        "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} "
+        f": ({wide}, {kernel}) -> {result}\n"
+    )
+    program = imported([str(data)[7:-1]], body, f"%1, %0 : {result}, {wide}")
+    (conv,) = (op for op in program.module.walk() if isinstance(op, BitConv2dOp))
+    assert conv.padding_pairs == ((1, 2), (0, 1))
+    given = np.ascontiguousarray(x.transpose(x_order))
+    first, second = program.run(given)
+    np.testing.assert_allclose(first, y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(second, padded.numpy().transpose(x_order))
