@@ -1,0 +1,129 @@
+"""Depthwise-separable convolutions in one kernel: what is between the two never leaves the chip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fewbit.kernels.cuda import depthwise
+from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.convolution import Convolution
+from fewbit.kernels.cuda.depthwise_patch import patch_map, stage_bytes
+from fewbit.kernels.cuda.depthwise_patch import refuse as refuse_depthwise
+from fewbit.kernels.cuda.family import Config, Family, ceil_div
+from fewbit.kernels.cuda.nvrtc import compile_source, source
+from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer
+
+_STEP = 16
+"""Channels of one product of the tensor cores."""
+
+
+@dataclass(frozen=True)
+class Separable:
+    """A depthwise convolution and a pointwise one after it."""
+
+    depthwise: Convolution
+    out: int
+
+    def buffers(self) -> dict[str, Buffer]:
+        d = self.depthwise
+        return {
+            "x": Buffer(d.dtype, (d.batch, d.height, d.width, d.channels)),
+            "w": Buffer("f32", (d.kh, d.kw, d.channels)),
+            "p": Buffer(d.dtype, (d.channels // _STEP, self.out // 8, 32, 4)),
+            "y": Buffer(d.dtype, (d.batch, d.out_height, d.out_width, self.out), "out"),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.depthwise} and then {self.out} filters of one tap"
+
+
+def pack_depthwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Weights [C, KH, KW, 1] as floats [KH, KW, C]."""
+    return depthwise.pack(problem.depthwise, w)
+
+
+def pack_pointwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Filters [F, C] in the order of a warp's operands: [k / 16][f / 8][lane][4]."""
+    shape = problem.buffers()["p"].shape
+    lanes = w.reshape(shape[1], 8, shape[0], 2, 4, 2)
+    return np.ascontiguousarray(lanes.transpose(2, 0, 1, 4, 3, 5)).reshape(shape)
+
+
+def _refuse(problem: Separable, arch: Arch) -> str | None:
+    d = problem.depthwise
+    if d.dtype not in ("f16", "bf16"):
+        return "it is not f16 or bf16"
+    if problem.out % 8 or d.channels % _STEP:
+        return "its filters are not a multiple of 8, or its channels of 16"
+    if problem.out > 1024:
+        return "it has more than 1024 filters"
+    return refuse_depthwise(d, arch)
+
+
+def separable_source(problem: Separable, config: Config) -> str:
+    return source(
+        "prelude.cu",
+        "convolution.cu",
+        "hopper.cu",
+        "separable.cu",
+        **problem.depthwise.defines(),
+        OUT=problem.out,
+        **{name.upper(): config[name] for name in ("bh", "bw", "cb", "vec", "tw", "stages")},
+        THREADS=config["threads"],
+    )
+
+
+def _build(problem: Separable, config: Config, arch: Arch) -> Plan:
+    image = compile_source(separable_source(problem, config), arch).image
+    d, shared = problem.depthwise, shared_bytes(problem, config)
+    tiles = d.batch * ceil_div(d.out_height, config["bh"]) * ceil_div(d.out_width, config["bw"])
+    most = 2048 // config["threads"]
+    staying = next(n for n in (4, 3, 2, 1) if n <= most and (arch.fits(shared, n) or n == 1))
+    launch = Launch(
+        0,
+        "separable",
+        (min(tiles, arch.multiprocessors * staying), 1, 1),
+        config["threads"],
+        (
+            patch_map(d, config["bh"], config["bw"], config["cb"]),
+            *(Pointer(name) for name in ("w", "p", "y")),
+        ),
+        shared,
+    )
+    return Plan("separable", arch.code, problem.buffers(), (launch,), (image,))
+
+
+def shared_bytes(problem: Separable, config: Config) -> int:
+    d, bh, bw, cb = problem.depthwise, config["bh"], config["bw"], config["cb"]
+    stage = stage_bytes(d, bh, bw, cb) + ceil_div(d.kh * d.kw * cb * 4, 128) * 128
+    stage += cb // _STEP * (problem.out // 8) * 256
+    return config["stages"] * stage + 2 * bh * bw * (cb * 2 + 16)
+
+
+def _configs(problem: Separable, arch: Arch) -> list[Config]:
+    d = problem.depthwise
+    found: list[Config] = []
+    for cb in [cb for cb in (192, 144, 96, 64, 48, 32, 16) if d.channels % cb == 0][:4]:
+        for bh, bw in ((8, 8), (4, 16), (8, 16), (4, 8), (2, 16), (2, 8), (1, 16)):
+            for vec, tw in ((4, 4), (8, 2), (4, 8), (4, 2)):
+                for threads in (256, 128):
+                    warps, blocks = threads // 32, bh * bw // 16
+                    if warps % blocks or ceil_div(problem.out // 8, warps // blocks) > 24:
+                        continue
+                    config = {
+                        "bh": bh, "bw": bw, "cb": cb, "vec": vec, "tw": tw, "threads": threads,
+                    }  # fmt: skip
+                    for stages in (2, 3):
+                        tried = {**config, "stages": stages}
+                        if arch.fits(shared_bytes(problem, tried)):
+                            found.append(tried)
+    return found
+
+
+SEPARABLE = Family(
+    "separable", "depthwise sums in shared memory, then tensor cores", _refuse, _configs, _build
+)
