@@ -1,0 +1,245 @@
+"""Matrix products with few-bit weights and few rows: what a language model does at each token.
+
+Weights are read once, so the time is that of their bytes. They come packed as everywhere in this
+project, a row after another, and are repacked here, when a program is compiled, into the order in
+which the lanes of a warp use them. Widths lie in fields of 2, 4 or 8 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fewbit.errors import ShapeError
+from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.convolution import element
+from fewbit.kernels.cuda.family import Config, Family, ceil_div
+from fewbit.kernels.cuda.nvrtc import compile_source, source
+from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer
+from fewbit.numerics.packing import unpack
+from fewbit.numerics.widths import Width, WidthLike
+
+_BLOCK = 16
+"""Outputs of one product of the tensor cores."""
+
+
+@dataclass(frozen=True)
+class FewBitMatmul:
+    """y[m, n] = sum over k of x[m, k] scale[n, k / group] q[n, k].
+
+    With integer activations, x are bytes and rows of y are multiplied by `row_scale`.
+    """
+
+    m: int
+    n: int
+    k: int
+    width: Width
+    groups: int = 1
+    """Scales of one output, along k."""
+    dtype: str = "f16"
+    """Of activations: f16, bf16 or i8."""
+    result: str = "f16"
+
+    @property
+    def bits(self) -> int:
+        """Of the field that a weight lies in."""
+        return next(bits for bits in (2, 4, 8) if self.width.bits <= bits)
+
+    @property
+    def unit(self) -> int:
+        return 1 if self.dtype == "i8" else 2
+
+    @property
+    def words(self) -> int:
+        """32-bit words of a lane that are decoded together."""
+        return 8 if self.unit == 1 and self.bits == 8 else 4
+
+    @property
+    def step(self) -> int:
+        """Values of k that one product of the tensor cores takes."""
+        return 32 // self.unit
+
+    @property
+    def depth(self) -> int:
+        """Values of k in the words that are decoded together."""
+        return self.words * 32 // self.bits // (16 // self.unit) * self.step
+
+    @property
+    def blocks(self) -> int:
+        return ceil_div(self.n, _BLOCK)
+
+    @property
+    def operations(self) -> int:
+        return 2 * self.m * self.n * self.k
+
+    def buffers(self) -> dict[str, Buffer]:
+        return {
+            "x": Buffer(self.dtype, (self.m, self.k)),
+            "q": Buffer("i32", (self.blocks, self.k // self.depth, 32, self.words)),
+            "scale": Buffer("f32", (self.groups, self.blocks * _BLOCK)),
+            "row_scale": Buffer("f32", (self.m if self.dtype == "i8" else 1,)),
+            "y": Buffer(self.result, (self.m, self.n), "out"),
+        }
+
+    def __str__(self) -> str:
+        a = 8 if self.dtype == "i8" else 16
+        return f"m{self.m},n{self.n},k{self.k},w{self.width}a{a},g{self.k // self.groups}"
+
+
+def repack(
+    problem: FewBitMatmul, packed: npt.NDArray[np.uint8], width: WidthLike
+) -> npt.NDArray[np.uint32]:
+    """Rows of packed weights, as `fewbit.numerics.packing` packs them, for the lanes of a warp."""
+    return arrange(problem, unpack(packed, width, problem.k))
+
+
+def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
+    """Integers [N, K] as words [N / 16, units, lanes, words]."""
+    if q.shape != (problem.n, problem.k):
+        raise ShapeError(f"weights are {q.shape}, not {(problem.n, problem.k)}")
+    bits, unit = problem.bits, problem.unit
+    padded = np.zeros((problem.blocks * _BLOCK, problem.k), np.int16)
+    padded[: problem.n] = q
+    if unit == 2:
+        padded += 1 << (bits - 1)
+    fields = (padded & ((1 << bits) - 1)).astype(np.uint32)
+    per, loads = 4 // unit, problem.depth // (2 * problem.step)
+    # [block, half of the rows, row, unit, load, lane of 4, half, pair, value]
+    split = fields.reshape(problem.blocks, 2, 8, -1, loads, 4, 2, 2, per)
+    lanes = split.transpose(0, 3, 2, 5, 4, 6, 7, 1, 8)
+    registers = lanes.reshape(problem.blocks, -1, 32, problem.words, 32 // (bits * per), per)
+    return np.bitwise_or.reduce(registers << _shifts(bits, per), axis=(-2, -1))
+
+
+def _shifts(bits: int, per: int) -> npt.NDArray[np.uint32]:
+    """Where a word has the values [register, value of the register]."""
+    register = np.arange(32 // (bits * per), dtype=np.uint32)[:, None]
+    value = np.arange(per, dtype=np.uint32)
+    if per == 2 and bits == 8:
+        return register * np.uint32(16) + value * np.uint32(8)
+    return register * np.uint32(bits) + value * np.uint32(32 // per)
+
+
+def _refuse(problem: FewBitMatmul, arch: Arch) -> str | None:
+    if not arch.has_async_copies:
+        return f"{arch.name} multiplies 16 values of k in two steps"
+    if problem.k % problem.depth:
+        return f"k is not a multiple of {problem.depth}"
+    group = problem.k // problem.groups
+    if problem.k % problem.groups or group % (2 * problem.step):
+        return f"groups are not a multiple of {2 * problem.step} values"
+    if group % problem.depth and problem.depth % group:
+        return f"groups of {group} do not fit into steps of {problem.depth}"
+    if problem.bits == 8 and problem.dtype == "bf16":
+        return "a byte does not fit into bf16's mantissa"
+    return None
+
+
+def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
+    return source(
+        "prelude.cu",
+        "few_bit.cu",
+        **element(problem.dtype),
+        **{f"OUTPUT_{problem.result.upper()}": 1},
+        **_field(problem),
+        M=problem.m,
+        N=problem.n,
+        K=problem.k,
+        GROUPS_K=problem.groups,
+        BITS=problem.bits,
+        BM=config["bm"],
+        WARPS_N=config["warps_n"],
+        WARPS_K=config["warps_k"],
+        ROWS=config["rows"],
+        CLUSTER=config["cluster"],
+        STAGES=config["stages"],
+    )
+
+
+def _field(problem: FewBitMatmul) -> dict[str, str]:
+    """How a field becomes a number."""
+    bits = problem.bits
+    if problem.dtype == "i8":
+        return {"MASK": hex(0x01010101 * ((1 << 8) - (1 << (8 - bits))))}
+    one, base = (0x3C00, 0x6400) if problem.dtype == "f16" else (0x3F80, 0x4300)
+    half = 1 << (bits - 1)
+    values = {
+        "MASK": (1 << bits) - 1,
+        "MAGIC": base,
+        "MULTIPLY": one,
+        "ADD": (base + half) | 0x8000,
+    }
+    return {name: hex(value * 0x00010001) + "u" for name, value in values.items()}
+
+
+def _build(problem: FewBitMatmul, config: Config, arch: Arch) -> Plan:
+    image = compile_source(few_bit_source(problem, config), arch).image
+    outputs = config["warps_n"] * config["rows"] * _BLOCK
+    launch = Launch(
+        0,
+        "few_bit",
+        (ceil_div(problem.n, outputs) * config["cluster"], ceil_div(problem.m, config["bm"]), 1),
+        config["warps_n"] * config["warps_k"] * 32,
+        tuple(Pointer(name) for name in ("x", "q", "scale", "row_scale", "y")),
+        shared_bytes(problem, config),
+        config["cluster"],
+    )
+    return Plan("few_bit", arch.code, problem.buffers(), (launch,), (image,))
+
+
+def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
+    """Of the ring, or of the sums that replace it."""
+    warps, rows, columns = config["warps_n"] * config["warps_k"], config["rows"], config["bm"] // 8
+    loads = problem.depth // (2 * problem.step)
+    scales = max(1, problem.depth * problem.groups // problem.k)
+    stage = (rows * problem.words // 4 + loads * columns) * 512 + rows * scales * 64
+    return max(config["stages"] * warps * stage, warps * rows * _BLOCK * (config["bm"] + 1) * 4)
+
+
+def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
+    found: list[Config] = []
+    tallest = ceil_div(problem.m, 8) * 8
+    for bm in sorted({min(tallest, size) for size in (16, 32, 64)}):
+        for warps_n, warps_k, rows in _SHAPES:
+            for cluster in (1, 2, 4, 8) if arch.has_warpgroups else (1,):
+                blocks = ceil_div(problem.blocks, warps_n * rows) * cluster
+                shares = ceil_div(problem.k // problem.depth, warps_k * cluster)
+                if (cluster > 1 and blocks > 4 * arch.multiprocessors) or rows * bm > 128:
+                    continue
+                for stages in (2, 4, 6, 8):
+                    config = {
+                        "bm": bm,
+                        "warps_n": warps_n,
+                        "warps_k": warps_k,
+                        "rows": rows,
+                        "cluster": cluster,
+                        "stages": stages,
+                    }
+                    if stages <= max(shares, 2) and arch.fits(shared_bytes(problem, config)):
+                        found.append(config)
+    return found
+
+
+_SHAPES = (
+    (1, 8, 1),
+    (1, 16, 2),
+    (1, 8, 4),
+    (2, 8, 2),
+    (1, 4, 1),
+    (1, 16, 1),
+    (2, 4, 1),
+    (2, 8, 1),
+    (1, 8, 2),
+    (2, 4, 2),
+    (4, 2, 1),
+    (4, 2, 2),
+    (4, 4, 1),
+    (8, 1, 1),
+    (4, 1, 2),
+)
+
+FEW_BIT = Family(
+    "few_bit", "weights as the left operand, decoded in registers", _refuse, _configs, _build
+)
