@@ -40,7 +40,12 @@ def bench(
     model: ModelName,
     recipe: OptionalRecipe = None,
     target: Annotated[
-        str, typer.Option("--target", "-t", help="cpu, or cpu:PROCESSOR that this machine runs.")
+        str,
+        typer.Option(
+            "--target",
+            "-t",
+            help="cpu, or cpu:PROCESSOR that this machine runs; cuda for the model conv2d.",
+        ),
     ] = "cpu",
     against: Annotated[
         str | None,
@@ -67,8 +72,21 @@ def bench(
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
+    shape: Annotated[
+        str | None, typer.Option(help="Of conv2d -t cuda: n32,56x56,64,64,k3[,s2][,p0][,d2][,g4].")
+    ] = None,
+    variants: Annotated[str, typer.Option(help="Of conv2d -t cuda: all, or naive,mma,...")] = "all",
+    dtype: Annotated[
+        str, typer.Option(help="Of conv2d -t cuda: f32, tf32, f16, bf16, i8.")
+    ] = "f16",
+    layout: Annotated[str, typer.Option(help="Of conv2d -t cuda: nhwc or nchw.")] = "nhwc",
 ) -> None:
     """Measure a model beside other tools, and show the share of each layer."""
+    if (model, target) == ("conv2d", "cuda"):
+        from fewbit.bench.gpu.ladder import bench_conv2d
+
+        bench_conv2d(shape, variants, dtype, layout, as_json)
+        return
     from fewbit.bench.contest import check_threads
     from fewbit.bench.peers import NONE, parse_peers, refuse_missing
     from fewbit.targets.compile import check_target
