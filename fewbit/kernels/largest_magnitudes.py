@@ -54,11 +54,13 @@ class LargestMagnitudes(Kernel):
         return f
 
 
-def columns_of(f: Function, k: Value, thread: Value, threads: Value) -> tuple[Value, Value]:
-    """The columns that a thread takes, of k."""
-    blocks = f.ceiling(k, COLUMNS)
-    first = blocks * thread // threads * COLUMNS
-    last = blocks * (thread + 1) // threads * COLUMNS
+def columns_of(
+    f: Function, k: Value, thread: Value, threads: Value, columns: int = COLUMNS
+) -> tuple[Value, Value]:
+    """The columns that a thread takes, of k, so many at once."""
+    blocks = f.ceiling(k, columns)
+    first = blocks * thread // threads * columns
+    last = blocks * (thread + 1) // threads * columns
     return f.smaller(first, k), f.smaller(last, k)
 
 

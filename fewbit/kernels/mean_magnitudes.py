@@ -2,9 +2,10 @@
 
     void fewbit_magnitude_sums(ptr x, i64 ldx, ptr sums, i64 m, i64 k, i64 thread, i64 threads)
 
-`sums` is [m, 64], in float64: the columns of a row are cut into as many blocks, whole ones of which
-a thread adds up, so that the bits are the same with any number of threads. A sum has 16 lanes on
-every processor, which therefore agree. It is rounded to float32 once, as `fewbit.numerics` does.
+`sums` is [m, 64], in float64: the columns of a row are cut into as many blocks, or fewer of 1024
+columns, whole ones of which a thread adds up, so that the bits are the same with any number of
+threads. A sum has 64 lanes on every processor, halved until one is left, so that processors agree.
+It is rounded to float32 once, as `fewbit.numerics` does.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of
 from fewbit.numerics.formulas import EPS
 
+COLUMNS = 1024
+"""Columns of the shortest block."""
 LANES = 16
+AT_ONCE = 4
+"""Vectors of lanes that are added to by turns, to hide the latency."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,10 @@ class MagnitudeSums(Kernel):
         first, last = places * thread // threads, places * (thread + 1) // threads
         with f.loop(0, m) as over_rows, f.loop(first, last) as loop:
             row, place = over_rows.index, loop.index
-            start, stop = columns_of(f, k, place, places)
-            f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, found)
+            start, stop = columns_of(f, k, place, places, COLUMNS)
+            f.store(Value(f, "double", "0.0"), found)
+            with f.when(start < stop):
+                f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, found)
             f.store(f.load("double", found), sums, row * PLACES + place)
         return f
 
@@ -57,17 +64,32 @@ def magnitude_sum(isa: Isa) -> Function:
         name = f"fabs.v{LANES}f32" if values.type[0] == "<" else "fabs.f32"
         return f.convert("fpext", f.processor_call(name, values.type, values), "double")
 
-    whole = k // LANES * LANES
-    nothing = f.zero(f"<{LANES} x double>")
-    with f.loop(0, whole, LANES, carried=[nothing]) as loop:
-        here = f.load(f"<{LANES} x float>", f.at(x, loop.index))
-        loop.carry(loop.carried[0] + magnitudes(here))
-    zero = Value(f, "double", "0.0")
-    total = f.processor_call(f"vector.reduce.fadd.v{LANES}f64", "double", zero, loop.results[0])
-    with f.loop(whole, k, carried=[total]) as rest:
+    whole, many = k // LANES * LANES, k // (AT_ONCE * LANES) * (AT_ONCE * LANES)
+    kind, nothing = f"<{LANES} x float>", f.zero(f"<{LANES} x double>")
+    with f.loop(0, many, AT_ONCE * LANES, carried=[nothing] * AT_ONCE) as loop:
+        here = f.at(x, loop.index)
+        loop.carry(*(v + magnitudes(f.load(kind, here, i)) for i, v in enumerate(loop.carried)))
+    a, b, c, d = loop.results
+    with f.loop(many, whole, LANES, carried=[(a + b) + (c + d)]) as loop:
+        loop.carry(loop.carried[0] + magnitudes(f.load(kind, f.at(x, loop.index))))
+    with f.loop(whole, k, carried=[_halved(f, loop.results[0])]) as rest:
         rest.carry(rest.carried[0] + magnitudes(f.load("float", x, rest.index)))
     f.store(rest.results[0], to)
     return f
+
+
+def _halved(f: Function, lanes: Value) -> Value:
+    """The sum of all lanes: of both halves, again and again."""
+    count = LANES
+    while count > 1:
+        count //= 2
+        halves: list[Value] = []
+        for first in (0, count):
+            order = ", ".join(f"i32 {first + i}" for i in range(count))
+            shuffled = f"shufflevector {lanes.type} {lanes}, {lanes.type} poison"
+            halves.append(f.set(f"<{count} x double>", f"{shuffled}, <{count} x i32> <{order}>"))
+        lanes = halves[0] + halves[1]
+    return f.set("double", f"extractelement {lanes.type} {lanes}, i64 0")
 
 
 @cache

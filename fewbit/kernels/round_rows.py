@@ -5,8 +5,10 @@
 
 `found` is what `largest_magnitudes` has left, or below 3 bits `mean_magnitudes`: [m, 64] parts of
 what was looked for. Threads share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves
-the integer in the lowest byte. By the largest magnitude, a product cannot round to more than the
-width holds, so nothing is clamped. Of two bits, the quotient by the mean is; one bit is the sign.
+the integer in the lowest byte. A product cannot round to more than the width holds, so nothing is
+clamped. Below 3 bits there are few integers, and numbers are compared with where they change: one
+bit is the sign; x / s rounds to more than 0 above s / 2, which is exact, and to -2 from about
+-1.5 s on, where divisions by s say which float is the first.
 """
 
 from __future__ import annotations
@@ -81,6 +83,24 @@ def factors(f: Function, width: Width, found: Value) -> tuple[Value, Value]:
     return multiplier, f.set("float", f"fdiv float {f.number(1.0)}, {multiplier}")
 
 
+def _changes(f: Function, width: Width, scale: Value) -> list[tuple[str, Value]]:
+    """Where each integer but the least begins, and how a number is compared with that."""
+    if width.is_binary:
+        return [("oge", f.number(0.0))]
+    half = scale * f.number(0.5)
+    changes = [("oge", f.number(0.0) - half), ("ogt", half)]
+    if width.is_ternary:
+        return changes
+    rounded = f.bits(scale * f.number(1.5), "i32")
+    first = f.bits(rounded + 1, "float")
+    for away in (0, -1):
+        candidate = f.bits(rounded + away, "float")
+        quotient = f.set("float", f"fdiv float {candidate}, {scale}")
+        reaches = f.set("i1", f"fcmp oge float {quotient}, {f.number(1.5)}")
+        first = f.select(reaches, candidate, first)
+    return [("ogt", f.number(0.0) - first), *changes]
+
+
 @cache
 def round_row(isa: Isa, width: Width) -> Function:
     """A row by its factor, rounded half to even, as bytes."""
@@ -88,19 +108,18 @@ def round_row(isa: Isa, width: Width) -> Function:
     f = Function(isa, f"fewbit_round_row_{kind}", "ptr x, i64 k, float factor, ptr q")
     x, k, factor, q = f.parameters
     by, magic = f.broadcast(factor), f.broadcast(f.number(TO_INTEGER))
-    low, high = (f.broadcast(f.number(float(end))) for end in (width.qmin, width.qmax))
+    changes = [] if width.bits > 2 else _changes(f, width, factor)
+    least, *above = (f.broadcast(Value(f, "i8", str(u))) for u in range(width.qmin, 2))
 
     def bytes_of(values: Value) -> Value:
-        if width.is_binary:
-            condition = f"fcmp oge {f.vector} {values}, zeroinitializer"
-            is_positive = f.set(f"<{isa.lanes} x i1>", condition)
-            ends = (f.broadcast(Value(f, "i8", str(end))) for end in (1, -1))
-            return f.select(is_positive, *ends)
-        moved = values * by
-        if width.bits == 2:
-            quotient = f.set(f.vector, f"fdiv {f.vector} {values}, {by}")
-            moved = f.clamp(quotient, low, high)
-        return f.convert("trunc", f.bits(moved + magic, f"<{isa.lanes} x i32>"), "i8")
+        if width.bits > 2:
+            moved = values * by + magic
+            return f.convert("trunc", f.bits(moved, f"<{isa.lanes} x i32>"), "i8")
+        found = least
+        for (how, change), integer in zip(changes, above[-len(changes) :], strict=True):
+            test = f"fcmp {how} {f.vector} {values}, {f.broadcast(change)}"
+            found = f.select(f.set(f"<{isa.lanes} x i1>", test), integer, found)
+        return found
 
     def rounded(at: Value, mask: Value | None) -> None:
         f.store_part(bytes_of(f.load_part(f.at(x, at), mask)), f.at(q, at, "i8"), mask)

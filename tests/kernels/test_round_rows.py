@@ -43,6 +43,27 @@ def test_as_the_numerics(
     assert (q[:, k:] == UNTOUCHED).all(), "wrote beside the row"
 
 
+@settings(max_examples=80)
+@given(
+    exponent=st.integers(-15, 30),
+    fraction=st.integers(0, 2**23 - 1),
+    bits=st.sampled_from([1.58, 2]),
+)
+def test_next_to_where_the_integer_changes(
+    isa: Isa, exponent: int, fraction: int, bits: float
+) -> None:
+    mean = np.float32((1 + fraction * 2.0**-23) * 2.0**exponent)
+    places = np.array([-1.5, -0.5, 0.5, 1.5], np.float32)[:, None] * mean
+    near = places.view(np.int32) + np.arange(-4, 4, dtype=np.int32)
+    x = guarded(near.view(np.float32).reshape(1, 32))
+    parts, q, scale = np.zeros((1, PLACES)), np.zeros((1, 32), np.int8), np.zeros(1, np.float32)
+    parts[0, 5] = float(mean) * 32
+    given = [address(x), 32, address(parts), address(q), 32, address(scale), 1, 32]
+    on_threads(2, lambda t, ts: compiled_phases(isa)[bits][1](*given, t, ts))
+    assert scale == mean
+    assert np.array_equal(q, quantize_activation(x, bits, scale=scale, granularity="row").values)
+
+
 @pytest.mark.parametrize("bits", [0, 9])
 def test_widths_that_it_has_not(bits: int) -> None:
     with pytest.raises(WidthError):
