@@ -10,7 +10,8 @@ import typer
 ModelName = Annotated[
     str,
     typer.Argument(
-        help="zoo:NAME, file.py:factory, model.pt2, program.mlir, or a saved program's folder."
+        help="zoo:NAME, file.py:factory, model.pt2, model.keras, program.mlir, or the folder of a "
+        "SavedModel or a saved program."
     ),
 ]
 RecipeName = Annotated[

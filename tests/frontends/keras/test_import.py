@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ def randomized(model: Any) -> Any:
     return model
 
 
+@cache
 def convolutional() -> Any:
     layers = keras.layers
     return randomized(
@@ -87,6 +89,7 @@ def test_compiled() -> None:
     np.testing.assert_allclose(artifact(x), np.asarray(model(x)), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_several_inputs_and_outputs() -> None:
     model = attention()
     program = fewbit.import_model(model, input_shapes=["2x6:i32", "2x8"])
