@@ -7,6 +7,7 @@ from it, and outside of that it scans.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -85,3 +86,9 @@ def _nearest_table(op: Operation) -> Operation | None:
     while anchor is not None and not anchor.has_trait(SymbolTableTrait):
         anchor = anchor.parent_op()
     return anchor
+
+
+def value_name(symbol: str) -> str:
+    """What to call the value of a symbol: the last part of its name, in characters that SSA has."""
+    word = re.sub(r"[^A-Za-z0-9_$]", "_", symbol.rpartition(".")[2])
+    return word if word and not word[0].isdigit() else f"_{word}"

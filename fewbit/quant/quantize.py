@@ -41,7 +41,7 @@ from fewbit.dialects.mico import (
 )
 from fewbit.errors import Error, Place, UsageError
 from fewbit.ir.locations import place_of
-from fewbit.ir.symbols import SymbolTable
+from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.ir.verify import verify
 from fewbit.numerics import Quantized, pack
 from fewbit.program import Program
@@ -313,7 +313,7 @@ class _Quantization:
     def _read(self, constant: ConstantOp, before: Operation) -> SSAValue:
         read = GetConstantOp(constant.sym_name.data, constant.type)
         read.location = before.location
-        read.result.name_hint = constant.sym_name.data.rpartition(".")[2]
+        read.result.name_hint = value_name(constant.sym_name.data)
         Rewriter.insert_op(read, InsertPoint.before(before))
         return read.result
 

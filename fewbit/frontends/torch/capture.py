@@ -42,15 +42,27 @@ def capture(
     arguments, named = tuple(example_inputs), dict(example_kwargs or {})
     with _evaluating(model), torch.no_grad():
         _refuse_hidden_state(model, arguments, named)
-        try:
-            with quiet():
-                program = torch.export.export(
-                    model, arguments, named, dynamic_shapes=dynamic_shapes, strict=False
-                )
-        except Exception as e:
-            raise _explained(e) from e
+        program = export(model, arguments, named, dynamic_shapes)
         with quiet():
             return decompose(program)
+
+
+def export(
+    model: nn.Module,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+) -> ExportedProgram:
+    """torch.export's trace, without its messages; what it cannot trace is explained."""
+    try:
+        with quiet(), torch.no_grad():
+            return torch.export.export(
+                model, arguments, named, dynamic_shapes=dynamic_shapes, strict=False
+            )
+    except Error:
+        raise
+    except Exception as e:
+        raise _explained(e) from e
 
 
 def load(path: PathLike) -> ExportedProgram:

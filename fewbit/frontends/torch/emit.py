@@ -29,6 +29,7 @@ from fewbit.frontends.torch.hierarchy import Frame
 from fewbit.frontends.torch.islands import Islands, outputs_of
 from fewbit.frontends.torch.sources import location_of, source_of
 from fewbit.frontends.torch.types import tensor_type, value_type
+from fewbit.ir.symbols import value_name
 
 _INTEGER_OPS: dict[Any, Callable[[SSAValue, SSAValue], Operation]] = {
     operator.add: arith.AddiOp,
@@ -104,7 +105,7 @@ class Emitter:
         name = self.weights[node]
         if name not in self._constants:
             read = mico.GetConstantOp(name, tensor_type(node.meta["val"]))
-            read.result.name_hint = name.rpartition(".")[2]
+            read.result.name_hint = value_name(name)
             self.add(read)
             self._constants[name] = read.result
         return self._constants[name]

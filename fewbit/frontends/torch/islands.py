@@ -21,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 from fewbit.errors import UnsupportedError
 from fewbit.frontends.torch.aten import CONVERTERS, is_check, name_of
 from fewbit.frontends.torch.sources import source_of
-from fewbit.frontends.torch.types import is_known
+from fewbit.frontends.torch.types import NARROW, WIDEN, is_known, is_unsigned
 from fewbit.ir.parse import parse_module
 
 # torch-mlir's own backend pipeline, less the last step, a contract check.
@@ -91,7 +91,7 @@ def unsupported(nodes: Sequence[Node]) -> UnsupportedError:
 
 def check_types(nodes: Sequence[Node]) -> None:
     """Refuse a graph with tensors that no program holds (complex, sparse); name all its bad ops."""
-    bad = [node for node in nodes if not all(map(is_known, outputs_of(node)))]
+    bad = [node for node in nodes if not _has_known_types(node)]
     if not bad:
         return
     rest = [
@@ -104,6 +104,13 @@ def check_types(nodes: Sequence[Node]) -> None:
         and _lowered({"alone": node}) is None
     ]
     raise unsupported([*bad, *rest])
+
+
+def _has_known_types(node: Node) -> bool:
+    if name_of(node) in (WIDEN, NARROW):
+        return True
+    inputs = (value for arg in node.all_input_nodes for value in outputs_of(arg))
+    return all(map(is_known, outputs_of(node))) and not any(map(is_unsigned, inputs))
 
 
 def _key(node: Node) -> Any:
@@ -177,5 +184,5 @@ def _single(node: Node) -> Graph:
 
 def outputs_of(node: Node) -> Iterable[Any]:
     """What a node computes, one entry for each result."""
-    value = node.meta["val"]
+    value = node.meta.get("val")
     return value if isinstance(value, list | tuple) else (value,)

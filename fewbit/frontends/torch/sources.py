@@ -14,7 +14,8 @@ from fewbit.frontends.torch.hierarchy import layer_of
 from fewbit.ir.locations import file_location, named_location
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
-_HERE = os.path.dirname(__file__) + os.sep
+_HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+"""All front ends: what they run is not the user's code."""
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     Float64Type,
     IntegerType,
+    Signedness,
     TensorType,
     bf16,
     f16,
@@ -38,7 +39,20 @@ ELEMENTS: dict[torch.dtype, Attribute] = {
 }
 
 
+UNSIGNED: dict[torch.dtype, Attribute] = {
+    torch.uint8: IntegerType(8, Signedness.UNSIGNED),
+    torch.uint16: IntegerType(16, Signedness.UNSIGNED),
+    torch.uint32: IntegerType(32, Signedness.UNSIGNED),
+    torch.uint64: IntegerType(64, Signedness.UNSIGNED),
+}
+"""Types of inputs and outputs only, between which and signed ones two ops of ours convert."""
+
+WIDEN, NARROW = "fewbit::widen", "fewbit::narrow"
+
+
 def element_type(dtype: torch.dtype) -> Attribute:
+    if dtype in UNSIGNED:
+        return UNSIGNED[dtype]
     if dtype not in ELEMENTS:
         known = ", ".join(str(d).removeprefix("torch.") for d in ELEMENTS)
         raise UnsupportedError(f"tensors of {dtype} are not imported", hint=f"known: {known}")
@@ -50,6 +64,10 @@ def is_known(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return value.dtype in ELEMENTS and value.layout is torch.strided
     return True
+
+
+def is_unsigned(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype in UNSIGNED
 
 
 def is_static(size: Any) -> bool:

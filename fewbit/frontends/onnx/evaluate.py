@@ -1,0 +1,378 @@
+# pyright: basic
+"""Evaluates a graph node by node, in Python while torch traces.
+
+What depends on constants and sizes alone is computed at once. The rest are calls of torch functions,
+by the table. An op that the table lacks is expanded where ONNX defines it as a function of others.
+Each node runs in a frame of its own, named after the file and the node's number, so that a trace
+of torch knows the node as it knows a line of Python.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import FunctionType
+from typing import Any, cast
+
+from onnx import FunctionProto, ModelProto, NodeProto, TypeProto, defs, helper
+from torch import Tensor
+
+from fewbit.errors import Error, Place, UnsupportedError
+from fewbit.frontends.onnx import ops as _ops  # noqa: F401  # fills the table
+from fewbit.frontends.onnx.constants import Constants
+from fewbit.frontends.onnx.graph import Graph, Node, Reader, Reference
+from fewbit.frontends.onnx.kinds import (
+    SMALL_FLOATS,
+    UINT64,
+    held_in,
+    name_of,
+    natural_kind,
+    wrapped,
+)
+from fewbit.frontends.onnx.layers import GivenLayer
+from fewbit.frontends.onnx.sizes import SIZE_OPS
+from fewbit.frontends.onnx.table import OPS, Call, Entry
+from fewbit.frontends.onnx.values import Known, Many, Sizes, Traced, Value, outside_trace
+
+ON_SMALL_FLOATS = ("Cast", "CastLike", "DequantizeLinear", "Identity", "Constant")
+FORMS = ("Cast", "DequantizeLinear", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
+"""Ops whose result of a constant is that constant in another form."""
+
+
+@dataclass
+class Scope:
+    """The names that a node sees."""
+
+    values: ChainMap[str, Value | None]
+    opsets: Mapping[str, int]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    prefix: str = ""
+    """Before names of constants, which are unique in one graph only."""
+
+    def inner(self, prefix: str = "") -> Scope:
+        return replace(self, values=self.values.new_child(), prefix=self.prefix + prefix)
+
+
+class Evaluator:
+    def __init__(
+        self,
+        source: str,
+        constants: Constants,
+        functions: Mapping[tuple[str, str, str], FunctionProto] | None = None,
+    ) -> None:
+        self.source = source
+        self.constants = constants
+        self.functions = functions or {}
+        self.tracing = False
+        """Whether torch is tracing; before, a first run finds the constants."""
+        self.given: dict[str, GivenLayer] = {}
+        """Layers that the file has quantized, by name."""
+        self.noted: dict[tuple[int, str], list[str]] = {}
+        """The constants that branches read, by node; found before the trace."""
+        self._frames: dict[int, Callable[..., Any]] = {}
+        self._folded: dict[Any, tuple[Any, Any]] = {}
+        self._expanded: dict[Any, tuple[Graph, FunctionProto]] = {}
+
+    def graph(self, graph: Graph, scope: Scope) -> list[Value | None]:
+        for name, value in graph.constants.items():
+            scope.values[name] = replace(value, name=scope.prefix + name)
+        for node in graph.nodes:
+            self._run(node, scope)
+        return [scope.values.get(name) for name in graph.outputs]
+
+    def tensor(self, value: Known | Traced | Sizes, folding: bool = False) -> Tensor:
+        if isinstance(value, Traced):
+            return value.tensor
+        if isinstance(value, Sizes):
+            return value.traced()
+        return value.tensor if folding else self.constants.read(value, self.tracing)
+
+    def _run(self, node: Node, scope: Scope) -> None:
+        if node.number not in self._frames:
+            self._frames[node.number] = _frame(self.source, node.number)
+        try:
+            results = self._frames[node.number](self._results, node, scope)
+        except Error as error:
+            raise error.at(**vars(self._place(node))) from None
+        except Exception as error:
+            if self.tracing:
+                raise  # Torch has its own reasons, which the tracer explains.
+            first = next((line for line in str(error).splitlines() if line.strip()), "")
+            raise Error(
+                f"{node.op} fails: {type(error).__name__}: {first}", place=self._place(node)
+            ) from error
+        for name, value in zip(node.outputs, results, strict=False):
+            if name:
+                scope.values[name] = _named(value, scope.prefix + name)
+
+    def _place(self, node: Node) -> Place:
+        return Place(file=self.source, line=node.number, layer=node.name or None)
+
+    def _results(self, node: Node, scope: Scope) -> Sequence[Value | None]:
+        inputs = [self._input(node, scope, name) for name in node.inputs]
+        attributes = {
+            name: scope.attributes.get(value.name) if isinstance(value, Reference) else value
+            for name, value in node.attributes.items()
+        }
+        attributes = {name: value for name, value in attributes.items() if value is not None}
+        local = self.functions.get((node.domain, node.op, node.overload))
+        if local is not None:
+            body = self._body(node, local)
+            return self._function(body, local, inputs, attributes, scope)
+        entry = OPS.get((node.domain, node.op))
+        if entry is None:
+            return self._without_entry(node, inputs, attributes, scope)
+        return self._called(entry, node, inputs, attributes, scope)
+
+    def _input(self, node: Node, scope: Scope, name: str) -> Value | None:
+        if not name:
+            return None
+        if name not in scope.values:
+            raise Error(f"{node.op} reads '{name}', which nothing before it defines")
+        return scope.values[name]
+
+    def _called(
+        self,
+        entry: Entry,
+        node: Node,
+        inputs: list[Value | None],
+        attributes: dict[str, Any],
+        scope: Scope,
+    ) -> Sequence[Value | None]:
+        _check_kinds(entry, node, inputs)
+        given = [value for value in inputs if value is not None]
+        folding = entry.folds and all(_is_known(value) for value in given)
+        version = scope.opsets.get(node.domain, 1)
+        call = Call(self, node, scope, attributes, inputs, version, self._place(node), folding)
+        if folding:
+            return self._fold(entry, call)
+        if any(isinstance(value, Sizes) for value in given) and node.op in SIZE_OPS:
+            computed = SIZE_OPS[node.op](call)
+            if computed is not None:
+                return [computed]
+        return _as_values(entry, call, entry.run(call, *_tensors(entry, call)))
+
+    def _fold(self, entry: Entry, call: Call) -> Sequence[Value | None]:
+        key = (id(call.node), call.version, *map(id, call.inputs))
+        if key not in self._folded:
+            with outside_trace():
+                results = _as_values(entry, call, entry.run(call, *_tensors(entry, call)))
+            self._folded[key] = results, (call.node, call.inputs)  # kept, so that ids stay theirs
+        return self._folded[key][0]
+
+    def _without_entry(
+        self, node: Node, inputs: list[Value | None], attributes: dict[str, Any], scope: Scope
+    ) -> Sequence[Value | None]:
+        expanded = self._expansion(node, inputs, attributes, scope)
+        if expanded is None:
+            raise UnsupportedError(f"{node.op} is not imported")
+        return self._function(*expanded, inputs, attributes, scope, defaults=node)
+
+    def expand(self, call: Call) -> Sequence[Value | None]:
+        """The call as ONNX defines the op in terms of others."""
+        expanded = self._expansion(call.node, call.inputs, call.attributes, call.scope)
+        if expanded is None:
+            raise call.refused("this form of it is not known")
+        return self._function(
+            *expanded, call.inputs, call.attributes, call.scope, defaults=call.node
+        )
+
+    def _expansion(
+        self,
+        node: Node,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Any],
+        scope: Scope,
+    ) -> tuple[Graph, FunctionProto] | None:
+        types = [_type_bytes(value) for value in inputs]
+        call = _written(node, attributes)
+        key = (call, *types)
+        if key not in self._expanded:
+            proto = defined_function(node, scope.opsets.get(node.domain, 1), call, types)
+            if proto is None:
+                return None
+            self._expanded[key] = self._body(node, proto), proto
+        return self._expanded[key]
+
+    def _body(self, node: Node, proto: FunctionProto) -> Graph:
+        key = (node.number, proto.SerializeToString())
+        if key not in self._expanded:
+            read = Reader().function(proto)
+            numbered = tuple(
+                replace(inner, number=node.number, module=node.module) for inner in read.nodes
+            )
+            self._expanded[key] = replace(read, nodes=numbered), proto
+        return self._expanded[key][0]
+
+    def _function(
+        self,
+        body: Graph,
+        proto: FunctionProto,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Any],
+        scope: Scope,
+        defaults: Node | None = None,
+    ) -> Sequence[Value | None]:
+        bound = {a.name: Reader()._attribute(a) for a in proto.attribute_proto}
+        if defaults is not None:
+            bound |= _schema_defaults(defaults, scope.opsets.get(defaults.domain, 1))
+        values: dict[str, Value | None] = dict.fromkeys(proto.input)
+        values |= dict(zip(proto.input, inputs, strict=False))
+        opsets = {"": defs.onnx_opset_version()} | dict(scope.opsets) | opsets_of(proto)
+        name = next((value.name for value in inputs if value is not None and value.name), proto.name)
+        inner = Scope(
+            ChainMap(values), opsets, bound | dict(attributes), f"{scope.prefix}{name}/{proto.name}/"
+        )
+        return self.graph(body, inner)
+
+
+def _check_kinds(entry: Entry, node: Node, inputs: Sequence[Value | None]) -> None:
+    for value in inputs:
+        if value is None or isinstance(value, Many):
+            continue
+        if value.kind == UINT64 and not entry.any_sign and not isinstance(value, Known):
+            raise UnsupportedError(f"{node.op} cannot be imported: it is not computed on uint64")
+        if value.kind in SMALL_FLOATS and node.op not in ON_SMALL_FLOATS:
+            raise UnsupportedError(
+                f"{node.op} cannot be imported: it is not computed on {name_of(value.kind)}"
+            )
+
+
+def _is_known(value: Value) -> bool:
+    if isinstance(value, Many):
+        return all(isinstance(item, Known) for item in value.items)
+    return isinstance(value, Known)
+
+
+def _tensors(entry: Entry, call: Call) -> list[Tensor | None]:
+    count = len(call.inputs) if entry.tensors is None else min(entry.tensors, len(call.inputs))
+    return [call.optional(i) for i in range(count)]
+
+
+def _as_values(entry: Entry, call: Call, results: Any) -> Sequence[Value | None]:
+    if not isinstance(results, tuple | list):
+        results = (results,)
+    return [_as_value(entry, call, result) for result in results]
+
+
+def _as_value(entry: Entry, call: Call, result: Any) -> Value | None:
+    if not isinstance(result, Tensor):
+        return result
+    kind = entry.gives or _first_kind(call.inputs)
+    if kind is None or held_in(kind) is not result.dtype:
+        kind = natural_kind(result.dtype)
+    elif entry.wraps:
+        result = wrapped(result, kind)
+    if not call.folding:
+        return Traced(result, kind)
+    return Known(result, kind, origin=_origin(call))
+
+
+def _origin(call: Call) -> str:
+    value = call.input(0)
+    if not isinstance(value, Known) or call.op not in FORMS:
+        return ""
+    return value.origin or value.name
+
+
+def _first_kind(inputs: Sequence[Value | None]) -> int | None:
+    for value in inputs:
+        if isinstance(value, Known | Traced | Sizes):
+            return value.kind
+    return None
+
+
+def _named(value: Value | None, name: str) -> Value | None:
+    if value is None or value.name:
+        return value
+    return replace(value, name=name)
+
+
+def opsets_of(proto: FunctionProto | ModelProto) -> dict[str, int]:
+    return {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
+
+
+def _written(node: Node, attributes: Mapping[str, Any]) -> bytes:
+    """The node as in a file, with values in place of references to a function's attributes."""
+    proto = NodeProto()
+    proto.CopyFrom(node.proto)
+    for attribute in proto.attribute:
+        if attribute.ref_attr_name and attribute.name in attributes:
+            attribute.CopyFrom(helper.make_attribute(attribute.name, attributes[attribute.name]))
+    kept = [a for a in proto.attribute if not a.ref_attr_name]
+    del proto.attribute[:]
+    proto.attribute.extend(kept)
+    return proto.SerializeToString()
+
+
+def defined_function(
+    node: Node, version: int, call: bytes, types: Sequence[bytes]
+) -> FunctionProto | None:
+    """The function as which ONNX defines an op, in the form for inputs of these types."""
+    try:
+        schema = defs.get_schema(node.op, version, node.domain)
+    except defs.SchemaError:
+        return None
+    if schema.has_function:
+        versions = [v for v in schema.function_opset_versions if v <= version]
+        found = schema.get_function_with_opset_version(max(versions)) if versions else None
+    elif schema.has_context_dependent_function:
+        versions = [v for v in schema.context_dependent_function_opset_versions if v <= version]
+        if not versions:
+            return None
+        found = schema.get_context_dependent_function_with_opset_version(
+            max(versions), call, list(types)
+        )
+    else:
+        return None
+    proto = FunctionProto()
+    proto.ParseFromString(found if isinstance(found, bytes) else cast(Any, found).SerializeToString())
+    return proto
+
+
+def is_defined(node: Node, version: int) -> bool:
+    """Whether there is an entry for an op, or ONNX defines it by others."""
+    if (node.domain, node.op) in OPS:
+        return True
+    try:
+        schema = defs.get_schema(node.op, version, node.domain)
+    except defs.SchemaError:
+        return False
+    return schema.has_function or schema.has_context_dependent_function
+
+
+def _schema_defaults(node: Node, version: int) -> dict[str, Any]:
+    schema = defs.get_schema(node.op, version, node.domain)
+    made = Reader()
+    return {
+        name: made._attribute(a.default_value)
+        for name, a in schema.attributes.items()
+        if a.default_value.type
+    }
+
+
+def _type_bytes(value: Value | None) -> bytes:
+    if value is None or isinstance(value, Many):
+        return TypeProto().SerializeToString()
+    shape = [size if isinstance(size, int) else None for size in value.shape]
+    return helper.make_tensor_type_proto(value.kind, shape).SerializeToString()
+
+
+def _here(run, node, scope): return run(node, scope)  # fmt: skip
+
+
+def _frame(source: str, number: int) -> Callable[..., Any]:
+    """A function that calls its first argument, from 'line `number` of `source`'."""
+    code = _here.__code__.replace(co_filename=source, co_firstlineno=number, co_name="node")
+    return FunctionType(code, {})
+
+
+@contextmanager
+def tracing(evaluator: Evaluator) -> Iterator[None]:
+    evaluator.tracing = True
+    try:
+        yield
+    finally:
+        evaluator.tracing = False

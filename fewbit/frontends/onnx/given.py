@@ -1,0 +1,58 @@
+# pyright: basic
+"""Layers that the file has quantized: their integers, scales and grids, in the program as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+from xdsl.rewriter import Rewriter
+
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, QuantizedLayerOp
+from fewbit.frontends.onnx.layers import GivenLayer
+from fewbit.numerics import Quantized, Width
+from fewbit.program import Program
+from fewbit.quant.calibration import Calibration
+from fewbit.quant.given import given_weight
+from fewbit.quant.quantize import layers, quantize
+from fewbit.quant.recipe import Recipe
+from fewbit.quant.scheme import LayerScheme
+
+
+def with_given_layers(program: Program, given: Mapping[str, GivenLayer]) -> Program:
+    """The program with these layers quantized as the file says; the others stay float."""
+    found = layers(program)
+    given = {name: layer for name, layer in given.items() if name in found}
+    if not given:
+        return program
+    weights: dict[str, Quantized] = {}
+    schemes: dict[str, LayerScheme] = {}
+    scales: dict[str, float] = {}
+    zeros: dict[str, int] = {}
+    for name, layer in given.items():
+        weights[name] = _weight(layer)
+        static = layer.act_scale is not None
+        schemes[name] = LayerScheme(
+            act=None if layer.act_bits is None else Width.of(layer.act_bits),
+            static=static,
+            symmetric=not static or layer.act_zero_point == 0,
+        )
+        if layer.act_scale is not None:
+            scales[name] = layer.act_scale
+            zeros[name] = layer.act_zero_point
+    recipe = Recipe(layers=schemes)
+    made = quantize(program, recipe, Calibration(scales, zeros), weights=weights)
+    return made
+
+
+def _weight(layer: GivenLayer) -> Quantized:
+    zeros = layer.zero_point
+    if zeros is None and layer.unsigned:
+        zeros = np.zeros(layer.scale.shape, np.int32)
+    return given_weight(
+        layer.values, layer.scale, zeros, width=layer.bits, signed=not layer.unsigned
+    )
+
+
+_ = cast, Rewriter, ConstantOp, GetConstantOp, QuantizedLayerOp

@@ -1,0 +1,156 @@
+# pyright: basic
+"""The inputs of a graph: their types, and their sizes where these are known.
+
+A size that the file names stays dynamic under its name, unless the caller gives it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from onnx import ValueInfoProto
+from torch.export import Dim
+
+from fewbit.errors import Place, UnsupportedError, UsageError
+from fewbit.frontends import Shapes
+from fewbit.frontends.input_shape import InputShape
+from fewbit.frontends.onnx.graph import Graph
+from fewbit.frontends.onnx.kinds import boundary_dtype
+
+_TRACED_AT = (2, 3, 5, 7, 11, 13)
+"""Sizes for dynamic dimensions while tracing; torch takes 1 for a constant."""
+_IMAGE = 64
+"""The same for height and width, which must be as large as windows are."""
+
+
+@dataclass(frozen=True)
+class Input:
+    name: str
+    kind: int
+    shape: tuple[int | str, ...]
+    """Numbers, and names of dynamic sizes."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return boundary_dtype(self.kind)
+
+
+def inputs_of(graph: Graph, constants: Mapping[str, Any], shapes: Shapes | None) -> list[Input]:
+    fixed = {*graph.constants, *constants}
+    infos = [info for info in graph.inputs if info.name not in fixed]
+    given = _by_name(shapes, [info.name for info in infos])
+    made = [_input(info, given) for info in infos]
+    known = {i.name for i in made} | {s for i in made for s in i.shape if isinstance(s, str)}
+    for name in given:
+        if name not in known:
+            raise UsageError(
+                f"--input-shape names '{name}', which is no input or size of the model",
+                hint=f"there are {', '.join(sorted(known))}",
+            )
+    return [_resolved(i, given) for i in made]
+
+
+def _by_name(shapes: Shapes | None, names: Sequence[str]) -> dict[str, Sequence[int]]:
+    if shapes is None:
+        return {}
+    if not isinstance(shapes, Mapping):
+        if len(shapes) != len(names):
+            raise UsageError(
+                f"{len(shapes)} input shapes are given, and the model has {len(names)} inputs",
+                hint=f"they are {', '.join(names)}; or name them: name=1x3x32x32",
+            )
+        shapes = dict(zip(names, shapes, strict=True))
+    return {name: _sizes(shape) for name, shape in shapes.items()}
+
+
+def _sizes(shape: Any) -> Sequence[int]:
+    return (shape,) if isinstance(shape, int) else InputShape.of(shape)
+
+
+def _input(info: ValueInfoProto, given: Mapping[str, Sequence[int]]) -> Input:
+    if info.type.WhichOneof("value") != "tensor_type":
+        raise UnsupportedError(f"the input '{info.name}' is no tensor")
+    type = info.type.tensor_type
+    if type.HasField("shape"):
+        dims = [
+            d.dim_value if d.HasField("dim_value") else d.dim_param or f"{info.name}_{i}"
+            for i, d in enumerate(type.shape.dim)
+        ]
+    elif info.name in given:
+        dims = list(given[info.name])
+    else:
+        raise UsageError(
+            f"the model does not say which shape its input '{info.name}' has",
+            hint=f"give it: --input-shape {info.name}=1x3x32x32",
+        )
+    boundary_dtype(type.elem_type)
+    return Input(info.name, type.elem_type, tuple(dims))
+
+
+def _resolved(input: Input, given: Mapping[str, Sequence[int]]) -> Input:
+    shape = input.shape
+    if input.name in given:
+        wanted = given[input.name]
+        fits = len(wanted) == len(shape) and all(
+            isinstance(s, str) or s == w for s, w in zip(shape, wanted, strict=True)
+        )
+        if not fits:
+            raise UsageError(
+                f"the input '{input.name}' has shape {_text(shape)}, not {_text(wanted)}",
+                place=Place(),
+            )
+        shape = tuple(wanted)
+    return replace(
+        input,
+        shape=tuple(given[s][0] if isinstance(s, str) and s in given else s for s in shape),
+    )
+
+
+def _text(shape: Sequence[Any]) -> str:
+    return "x".join(map(str, shape)) or "()"
+
+
+def example_inputs(inputs: Sequence[Input]) -> tuple[torch.Tensor, ...]:
+    """Random floats; zeros of other types, which are valid as indices of anything."""
+    generator = torch.Generator().manual_seed(0)
+    chosen: dict[str, int] = {}
+    made: list[torch.Tensor] = []
+    for input in inputs:
+        sizes = [_traced_size(input, axis, chosen) for axis in range(len(input.shape))]
+        if input.dtype.is_floating_point:
+            made.append(torch.randn(sizes, generator=generator).to(input.dtype))
+        else:
+            made.append(torch.zeros(sizes, dtype=input.dtype))
+    return tuple(made)
+
+
+def _traced_size(input: Input, axis: int, chosen: dict[str, int]) -> int:
+    size = input.shape[axis]
+    if isinstance(size, int):
+        return size
+    if size not in chosen:
+        small = [n for n in _TRACED_AT if n not in chosen.values()] or [_TRACED_AT[-1]]
+        chosen[size] = _IMAGE if len(input.shape) == 4 and axis >= 2 else small[0]
+    return chosen[size]
+
+
+def dynamic_shapes(inputs: Sequence[Input]) -> Any:
+    """As torch.export takes them; None where all sizes are numbers."""
+    dims: dict[str, Any] = {}
+
+    def dim(name: str) -> Any:
+        if name not in dims:
+            word = re.sub(r"\W", "_", name)
+            dims[name] = Dim(word if word.isidentifier() else f"size_{word}")
+        return dims[name]
+
+    if not any(isinstance(s, str) for input in inputs for s in input.shape):
+        return None
+    return tuple(
+        {axis: dim(s) for axis, s in enumerate(input.shape) if isinstance(s, str)}
+        for input in inputs
+    )

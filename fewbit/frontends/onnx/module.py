@@ -1,0 +1,88 @@
+# pyright: basic
+"""An ONNX graph as a torch module, and its trace."""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+from torch.fx import GraphModule
+
+from fewbit.errors import Error, UnsupportedError
+from fewbit.frontends.onnx.constants import Constants
+from fewbit.frontends.onnx.evaluate import Evaluator, Scope, tracing
+from fewbit.frontends.onnx.graph import Graph, Node
+from fewbit.frontends.onnx.inputs import Input
+from fewbit.frontends.onnx.kinds import UNSIGNED, boundary_dtype
+from fewbit.frontends.onnx.unsigned import narrow, widen
+from fewbit.frontends.onnx.values import Known, Many, Traced, Value
+
+
+class OnnxModule(nn.Module):
+    """Evaluates a graph; holds its constants under their names."""
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Input], given: Mapping[str, Known],
+        opsets: Mapping[str, int], source: str,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        state = (graph, tuple(inputs), dict(given), dict(opsets))
+        object.__setattr__(self, "_state", state)
+        object.__setattr__(self, "evaluator", Evaluator(source, Constants(self)))
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        graph, inputs, given, opsets = self._state
+        values: dict[str, Value | None] = dict(given)
+        for input, tensor in zip(inputs, tensors, strict=True):
+            inside = widen(tensor) if input.kind in UNSIGNED else tensor
+            values[input.name] = Traced(inside, input.kind, input.name)
+        scope = Scope(ChainMap(values), opsets)
+        results = self.evaluator.graph(graph, scope)
+        return tuple(self._output(*pair) for pair in zip(graph.outputs, results, strict=True))
+
+    def _output(self, name: str, value: Value | None) -> Tensor:
+        if value is None:
+            raise Error(f"the output '{name}' is not defined by the graph")
+        if isinstance(value, Many):
+            raise UnsupportedError(f"the output '{name}' is a sequence of tensors")
+        tensor = self.evaluator.tensor(value)
+        dtype = boundary_dtype(value.kind)
+        return narrow(tensor, dtype) if value.kind in UNSIGNED else tensor.clone()
+
+
+def trace(module: OnnxModule, examples: Sequence[Tensor], dynamic_shapes: object) -> ExportedProgram:
+    """Run once to find the constants, then let torch trace."""
+    from fewbit.frontends.torch.capture import export
+
+    with torch.no_grad():
+        module(*examples)
+    shapes = None if dynamic_shapes is None else {"tensors": dynamic_shapes}
+    with tracing(module.evaluator):
+        exported = export(module, tuple(examples), None, shapes)
+    _name_modules(exported.graph_module, module)
+    return exported
+
+
+def _name_modules(traced: GraphModule, module: OnnxModule) -> None:
+    """Say of each node of the trace which module it comes from, as the file's names tell."""
+    nodes: dict[int, Node] = {node.number: node for node in module._state[0].all_nodes()}
+    line = re.compile(rf'File "{re.escape(module.evaluator.source)}", line (\d+)')
+    for graph_module in traced.modules():
+        if not isinstance(graph_module, GraphModule):
+            continue
+        for node in graph_module.graph.nodes:
+            found = line.findall(node.meta.get("stack_trace") or "")
+            if not found or int(found[-1]) not in nodes:
+                continue
+            path = nodes[int(found[-1])].module
+            node.meta["nn_module_stack"] = _stack(path) if path else {}
+
+
+def _stack(path: str) -> dict[str, tuple[str, str]]:
+    parts = path.split(".")
+    paths = [".".join(parts[: i + 1]) for i in range(len(parts))]
+    return {p: (p, "onnx") for p in paths}

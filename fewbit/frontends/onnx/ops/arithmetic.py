@@ -1,0 +1,202 @@
+# pyright: basic
+"""Arithmetic, element by element."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import torch
+from torch import Tensor
+
+from fewbit.frontends.onnx.kinds import BITS, UINT64, is_float, is_unsigned
+from fewbit.frontends.onnx.table import Call, op
+
+
+@op("Add", wraps=True, any_sign=True)
+def add(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    return a + b
+
+
+@op("Sub", wraps=True, any_sign=True)
+def sub(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    return a - b
+
+
+@op("Mul", wraps=True, any_sign=True)
+def mul(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    return a * b
+
+
+@op("Div", wraps=True)
+def div(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    if a.dtype.is_floating_point:
+        return a / b
+    if is_unsigned(call.kind(0)):
+        return torch.div(a, b, rounding_mode="floor")
+    # Written out: torch-mlir's own lowering goes through floats.
+    quotient = torch.div(a, b, rounding_mode="floor")
+    inexact = (quotient * b != a) & (quotient < 0)
+    return quotient + inexact.to(a.dtype)
+
+
+@op("Mod")
+def mod(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    if call.attr("fmod", 0):
+        if a.dtype.is_floating_point:
+            return torch.fmod(a, b)
+        return a - div(call, a, b) * b
+    if a.dtype.is_floating_point:
+        rest = torch.fmod(a, b)
+        return torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+    return a - torch.div(a, b, rounding_mode="floor") * b
+
+
+@op("Pow", tensors=2, wraps=True)
+def power(call: Call, base: Tensor, exponent: Tensor) -> Tensor:
+    if base.dtype.is_floating_point:
+        known = call.known(1)
+        if known is not None and known.numel() == 1 and float(known) == 2.0:
+            return base * base + torch.zeros_like(exponent.to(base.dtype))
+        return torch.pow(base, exponent.to(base.dtype))
+    if exponent.dtype.is_floating_point:
+        return torch.pow(base.to(torch.float64), exponent.to(torch.float64)).to(base.dtype)
+    return _integer_power(base, exponent.to(base.dtype))
+
+
+def _integer_power(base: Tensor, exponent: Tensor) -> Tensor:
+    """By squaring, exact to the last bit; exponents that are not negative."""
+    result = torch.ones_like(base * exponent)
+    square = base
+    for bit in range(6):
+        chosen = (exponent >> bit) & 1
+        result = result * torch.where(chosen != 0, square, torch.ones_like(square))
+        square = square * square
+    return result
+
+
+@op("Neg", any_sign=True, wraps=True)
+def negative(call: Call, a: Tensor) -> Tensor:
+    return -a
+
+
+@op("Abs")
+def absolute(call: Call, a: Tensor) -> Tensor:
+    return torch.abs(a)
+
+
+@op("Sign")
+def sign(call: Call, a: Tensor) -> Tensor:
+    return torch.sign(a)
+
+
+_UNARY = {
+    "Reciprocal": torch.reciprocal,
+    "Sqrt": torch.sqrt,
+    "Exp": torch.exp,
+    "Log": torch.log,
+    "Sin": torch.sin,
+    "Cos": torch.cos,
+    "Tan": torch.tan,
+    "Asin": torch.asin,
+    "Acos": torch.acos,
+    "Atan": torch.atan,
+    "Sinh": torch.sinh,
+    "Cosh": torch.cosh,
+    "Asinh": torch.asinh,
+    "Acosh": torch.acosh,
+    "Atanh": torch.atanh,
+    "Erf": torch.erf,
+    "Floor": torch.floor,
+    "Ceil": torch.ceil,
+    "Round": torch.round,
+}
+for _name, _function in _UNARY.items():
+    op(_name)(lambda call, a, run=_function: run(a))
+
+
+_SIGN = torch.iinfo(torch.int64).min
+"""Toggling this bit makes the order of 64 unsigned bits that of signed ones."""
+
+
+@op("Max", any_sign=True)
+def maximum(call: Call, *inputs: Tensor) -> Tensor:
+    if call.kind(0) == UINT64:
+        return reduce(torch.maximum, [x ^ _SIGN for x in inputs]) ^ _SIGN
+    return reduce(torch.maximum, inputs)
+
+
+@op("Min", any_sign=True)
+def minimum(call: Call, *inputs: Tensor) -> Tensor:
+    if call.kind(0) == UINT64:
+        return reduce(torch.minimum, [x ^ _SIGN for x in inputs]) ^ _SIGN
+    return reduce(torch.minimum, inputs)
+
+
+@op("Sum")
+def total(call: Call, *inputs: Tensor) -> Tensor:
+    return reduce(torch.add, inputs)
+
+
+@op("Mean")
+def mean(call: Call, *inputs: Tensor) -> Tensor:
+    return reduce(torch.add, inputs) / len(inputs)
+
+
+@op("Clip", tensors=3)
+def clip(call: Call, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    if call.version < 11:
+        bounds = call.attr("min", -3.4028234663852886e38), call.attr("max", 3.4028234663852886e38)
+        return torch.clamp(x, *bounds)
+    known = [call.known(i) if call.has(i) else None for i in (1, 2)]
+    if is_float(call.kind(0)) and all(
+        known[i - 1] is not None or not call.has(i) for i in (1, 2)
+    ):
+        numbers = [None if k is None or k.numel() == 0 else float(k) for k in known]
+        if numbers == [None, None]:
+            return x
+        if not any(n is not None and n != n for n in numbers):
+            return torch.clamp(x, *numbers)
+    if low is not None and low.numel():
+        x = torch.maximum(x, low.reshape([]))
+    if high is not None and high.numel():
+        x = torch.minimum(x, high.reshape([]))
+    return x
+
+
+@op("BitwiseAnd", any_sign=True)
+def bitwise_and(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    return a & b
+
+
+@op("BitwiseOr", any_sign=True)
+def bitwise_or(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    return a | b
+
+
+@op("BitwiseXor", any_sign=True)
+def bitwise_xor(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    return a ^ b
+
+
+@op("BitwiseNot", any_sign=True, wraps=True)
+def bitwise_not(call: Call, a: Tensor) -> Tensor:
+    return a ^ -1
+
+
+@op("BitShift", any_sign=True, wraps=True)
+def shift(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    """Shifts by the whole width or more leave nothing, or the sign; a processor's do not."""
+    bits = BITS[call.kind(0)]
+    beyond = (b >= bits) | (b < 0)
+    inside = torch.where(beyond, torch.full_like(b, bits - 1), b)
+    if call.attr("direction") == "LEFT":
+        return torch.where(beyond, torch.zeros_like(a), a << inside)
+    if call.kind(0) == UINT64:
+        # Without the copies of the sign that come in from the left.
+        half = ((a >> 1) & (2**63 - 1)) >> (inside - 1).clamp(0, 63)
+        moved = torch.where(inside > 0, half, a)
+    else:
+        moved = a >> inside
+    if is_unsigned(call.kind(0)):
+        return torch.where(beyond, torch.zeros_like(moved), moved)
+    return moved

@@ -1,0 +1,69 @@
+# pyright: basic
+"""Conversions between element types."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fewbit.frontends.onnx import kinds
+from fewbit.frontends.onnx.kinds import BITS, BOOL, SMALL_FLOATS, held_in, is_float, wrapped
+from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.values import Known, Traced
+
+
+@op("Cast", any_sign=True)
+def cast(call: Call, x: Tensor) -> Known | Traced:
+    return _as(call, converted(call, x, call.kind(0), call.attr("to")), call.attr("to"))
+
+
+@op("CastLike", tensors=1, any_sign=True)
+def cast_like(call: Call, x: Tensor) -> Known | Traced:
+    kind = call.kind(1)
+    return _as(call, converted(call, x, call.kind(0), kind), kind)
+
+
+def _as(call: Call, tensor: Tensor, kind: int) -> Known | Traced:
+    return (Known if call.folding else Traced)(tensor, kind)
+
+
+def converted(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
+    held = held_in(wanted)
+    if given == wanted:
+        return x
+    if wanted in SMALL_FLOATS:
+        raise call.refused(f"nothing is rounded to {kinds.name_of(wanted)}")
+    if wanted == BOOL:
+        return x != 0
+    if given == kinds.UINT64 and is_float(wanted):
+        # An odd last bit stands for the half that is shifted out.
+        half = ((x >> 1) & (2**63 - 1)) | (x & 1)
+        return torch.where(x < 0, half.to(held) * 2, x.to(held))
+    if is_float(wanted):
+        return x.to(held)
+    if is_float(given):
+        return _truncated(call, x, wanted)
+    if given == BOOL:
+        return x.to(held)
+    return wrapped(x, wanted)
+
+
+def _truncated(call: Call, x: Tensor, wanted: int) -> Tensor:
+    held = held_in(wanted)
+    if wanted == kinds.UINT64:
+        high = x.to(torch.float64) - 2.0**63
+        return torch.where(x >= 2.0**63, high.to(torch.int64) + (-(2**63)), x.to(torch.int64))
+    if torch.iinfo(held).bits >= 32 and BITS[wanted] == torch.iinfo(held).bits:
+        return x.to(held)
+    return wrapped(x.to(torch.int64), wanted)
+
+
+@op("BitCast", any_sign=True)
+def bit_cast(call: Call, x: Tensor) -> Known | Traced:
+    """Bits are read as they are held, so a type that is held in a wider one is not read."""
+    given, wanted = call.kind(0), call.attr("to")
+    for kind in (given, wanted):
+        held = held_in(kind)
+        if held is torch.bool or (kind in BITS and torch.iinfo(held).bits != BITS[kind]):
+            raise call.refused(f"the bits of {kinds.name_of(kind)} are not read")
+    return _as(call, x.view(held_in(wanted)), wanted)

@@ -1,0 +1,164 @@
+# pyright: basic
+"""Elements taken by index, and slices.
+
+Indices of ONNX may be negative, torch's may not, in ops that gather: they are counted from the end
+first, by the program where they are computed by it.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fewbit.frontends.onnx.kinds import HELD, INT64
+from fewbit.frontends.onnx.table import Call, is_symbol, op
+from fewbit.frontends.onnx.values import Known, Size, Traced, outside_trace
+
+_FAR = 2**31 - 1
+"""From here on, limits of a slice mean its end."""
+
+
+def counted(call: Call, index: int, size: Size, tensor: Tensor | None = None) -> Tensor:
+    """Indices along an axis of this size, counted from its start."""
+    known = call.known(index)
+    tensor = call.tensor(index) if tensor is None else tensor
+    tensor = tensor.to(torch.int64)
+    if known is not None and (known >= 0).all():
+        return tensor
+    return torch.where(tensor < 0, tensor + size, tensor)
+
+
+@op("Gather", tensors=1, any_sign=True)
+def gather(call: Call, x: Tensor) -> Tensor:
+    axis = call.attr("axis", 0) % x.ndim
+    known = call.known(1)
+    if known is not None and known.ndim == 0 and not is_symbol(x.shape[axis]):
+        return x.select(axis, int(known) % int(x.shape[axis]))
+    if known is None and axis == 0 and x.ndim == 2 and x.dtype.is_floating_point:
+        return torch.nn.functional.embedding(counted(call, 1, x.shape[0]), x)
+    indices = counted(call, 1, x.shape[axis])
+    taken = torch.index_select(x, axis, indices.reshape([-1]))
+    return taken.reshape([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
+
+
+@op("GatherElements", tensors=1, any_sign=True)
+def gather_elements(call: Call, x: Tensor) -> Tensor:
+    axis = call.attr("axis", 0) % x.ndim
+    return torch.gather(x, axis, counted(call, 1, x.shape[axis]))
+
+
+def flat_index(indices: Tensor, shape: list[Any]) -> Tensor:
+    """Tuples of indices along the last axis as one index into a tensor of this shape."""
+    parts = [indices.select(-1, i) for i in range(indices.shape[-1])]
+    parts = [torch.where(p < 0, p + size, p) for p, size in zip(parts, shape, strict=False)]
+    flat = torch.zeros_like(parts[0])
+    for part, size in zip(parts, shape, strict=False):
+        flat = flat * size + part
+    return flat
+
+
+@op("GatherND", tensors=2, any_sign=True)
+def gather_nd(call: Call, x: Tensor, indices: Tensor) -> Tensor:
+    batch = call.attr("batch_dims", 0)
+    depth = int(indices.shape[-1])
+    outer = list(x.shape[:batch])
+    indexed, rest = list(x.shape[batch : batch + depth]), list(x.shape[batch + depth :])
+    flat = flat_index(indices.to(torch.int64), indexed)
+    result = [*flat.shape, *rest]
+    table = x.reshape([prod(outer), prod(indexed), prod(rest)])
+    flat = flat.reshape([prod(outer), -1])
+    index = flat.unsqueeze(-1).expand([*flat.shape, prod(rest)])
+    return torch.gather(table, 1, index).reshape(result)
+
+
+@op("Slice", tensors=1, any_sign=True)
+def slices(call: Call, x: Tensor) -> Tensor:
+    if call.version < 10:
+        starts, ends = call.attr("starts"), call.attr("ends")
+        axes, steps = call.attr("axes", list(range(len(starts)))), [1] * len(starts)
+    else:
+        starts, ends = call.ints(1), call.ints(2)
+        axes = call.whole(3) if call.has(3) else list(range(len(starts)))
+        steps = call.whole(4) if call.has(4) else [1] * len(starts)
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        x = _slice(x, axis % x.ndim, start, end, step)
+    return x
+
+
+def _slice(x: Tensor, axis: int, start: Size, end: Size, step: int) -> Tensor:
+    size = x.shape[axis]
+    if step > 0:
+        whole = [slice(None)] * x.ndim
+        last = None if isinstance(end, int) and end >= _FAR else end
+        whole[axis] = slice(None if isinstance(start, int) and start == 0 else start, last, step)
+        return x[tuple(whole)]
+    picked = range(int(size))[slice(start, end if end >= -size else None, step)]
+    if not picked:
+        return x.narrow(axis, 0, 0)
+    whole = [slice(None)] * x.ndim
+    whole[axis] = slice(picked[-1], picked[0] + 1, -step)
+    return torch.flip(x[tuple(whole)], [axis])
+
+
+@op("Compress", tensors=1, any_sign=True)
+def compress(call: Call, x: Tensor) -> Tensor:
+    chosen = [i for i, keep in enumerate(call.whole(1)) if keep]
+    axis = call.attr("axis")
+    x, axis = (x.reshape([-1]), 0) if axis is None else (x, axis)
+    with outside_trace():
+        places = torch.tensor(chosen, dtype=torch.int64)
+    return torch.index_select(x, axis, call.constant(places, "chosen"))
+
+
+@op("NonZero", "Unique", "NonMaxSuppression", tensors=0)
+def data_dependent(call: Call) -> object:
+    if call.folding and call.op == "NonZero":
+        tensor = call.known(0)
+        assert tensor is not None
+        return Known(torch.nonzero(tensor).T.contiguous(), INT64)
+    raise call.refused("the shape of its result depends on data")
+
+
+@op("OneHot", tensors=0)
+def one_hot(call: Call) -> object:
+    depth = call.whole(1)[0] if call.kind(1) in (*range(2, 8), 12, 13) else int(call.numbers(1)[0])
+    indices, values = call.tensor(0), call.tensor(2)
+    indices = indices.to(torch.int64)
+    rank = indices.ndim + 1
+    axis = call.attr("axis", -1) % rank
+    counted_ = torch.where(indices < 0, indices + depth, indices).unsqueeze(axis)
+    places = torch.arange(depth).reshape([-1 if i == axis else 1 for i in range(rank)])
+    off, on = values.select(0, 0), values.select(0, 1)
+    made = torch.where(counted_ == places, on, off)
+    return (Known if call.folding else Traced)(made, call.kind(2))
+
+
+@op("EyeLike", tensors=0)
+def eye_like(call: Call) -> object:
+    value = call.inputs[0]
+    kind = call.attr("dtype", call.kind(0))
+    rows, columns = value.shape  # pyright: ignore
+    places = torch.arange(columns).unsqueeze(0) - torch.arange(rows).unsqueeze(1)
+    made = (places == call.attr("k", 0)).to(HELD[kind])
+    return (Known if call.folding else Traced)(made, kind)
+
+
+@op("Range", tensors=0)
+def numbers(call: Call) -> object:
+    if call.kind(0) in (1, 10, 11, 16):
+        start, limit, delta = (call.numbers(i)[0] for i in range(3))
+    else:
+        start, limit, delta = (call.ints(i)[0] for i in range(3))
+    kind = call.kind(0)
+    held = HELD[kind]
+    if isinstance(start, float):
+        import math
+
+        count = max(0, math.ceil((limit - start) / delta))
+        made = (torch.arange(count, dtype=torch.float64) * delta + start).to(held)
+    else:
+        made = torch.arange(start, limit, delta, dtype=held)
+    return (Known if call.folding else Traced)(made, kind)

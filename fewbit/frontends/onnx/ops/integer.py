@@ -1,0 +1,143 @@
+# pyright: basic
+"""Products of integers.
+
+QLinearConv and QLinearMatMul with constant weights are layers between grids. What is no layer is
+computed as written: matrices in int32, convolutions in float64, which holds all sums exactly.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from fewbit.frontends.onnx.kinds import INT32
+from fewbit.frontends.onnx.ops.convolution import convolved
+from fewbit.frontends.onnx.ops.quantization import as_float, from_float, spread
+from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.values import Known, Traced, Value
+
+
+def _shifted(call: Call, index: int, zero: int, axis: int) -> Tensor:
+    x = call.tensor(index).to(torch.int32)
+    if not call.has(zero):
+        return x
+    zeros = call.tensor(zero).to(torch.int32)
+    return x - (spread(zeros, x, axis, 0) if zeros.ndim <= 1 else zeros)
+
+
+@op("MatMulInteger", tensors=0, gives=INT32)
+def matmul_integer(call: Call) -> Tensor:
+    return torch.matmul(_shifted(call, 0, 2, -2), _shifted(call, 1, 3, -1))
+
+
+@op("ConvInteger", tensors=0, gives=INT32)
+def conv_integer(call: Call) -> Tensor:
+    x, weight = _shifted(call, 0, 2, 1), _shifted(call, 1, 3, 0)
+    made = convolved(call, x.to(torch.float64), weight.to(torch.float64), None)
+    return made.to(torch.int32)
+
+
+def _with_inputs(call: Call, inputs: list[Value | None]) -> Call:
+    return Call(
+        call.evaluator, call.node, call.scope, call.attributes, inputs, call.version, call.place,
+        call.folding,
+    )  # fmt: skip
+
+
+@op("QLinearConv", tensors=0)
+def qlinear_conv(call: Call) -> Known | Traced:
+    from fewbit.frontends.onnx.layers import layer_tensors
+
+    x, weight = as_float(call, 0, 1, 2), as_float(call, 3, 4, 5, axis=0)
+    layer = _with_inputs(call, [x, weight])
+    source, tensor = layer_tensors(layer, 0, 1)
+    bias = None
+    if call.has(8):
+        scale = call.tensor(1).reshape([]) * call.tensor(4)
+        bias = call.tensor(8).to(scale.dtype) * scale
+    return from_float(call, convolved(call, source, tensor, bias), 6, 7)
+
+
+@op("QLinearMatMul", tensors=0)
+def qlinear_matmul(call: Call) -> Known | Traced:
+    from fewbit.frontends.onnx.ops.matmul import matmul
+
+    a, b = call.inputs[0], call.inputs[3]
+    if a is None or b is None or any(call.has(i) and _rank(call, i) > 1 for i in (1, 4)):
+        raise call.refused("scales of more than one axis")
+    left = as_float(call, 0, 1, 2, axis=len(a.shape) - 2)
+    right = as_float(call, 3, 4, 5, axis=len(b.shape) - 1)
+    made = matmul(_with_inputs(call, [left, right]))
+    return from_float(call, made, 6, 7)
+
+
+def _rank(call: Call, index: int) -> int:
+    value = call.inputs[index]
+    return 0 if value is None else len(value.shape)
+
+
+@op("QLinearAdd", "QLinearMul", domain="com.microsoft", tensors=0)
+def qlinear_arithmetic(call: Call) -> Known | Traced:
+    a, b = as_float(call, 0, 1, 2), as_float(call, 3, 4, 5)
+    x, y = (call.evaluator.tensor(v, call.folding) for v in (a, b))
+    return from_float(call, x + y if call.op == "QLinearAdd" else x * y, 6, 7)
+
+
+@op("QLinearSigmoid", "QLinearLeakyRelu", "QLinearGlobalAveragePool", domain="com.microsoft", tensors=0)
+def qlinear_unary(call: Call) -> Known | Traced:
+    x = call.evaluator.tensor(as_float(call, 0, 1, 2), call.folding)
+    if call.op == "QLinearSigmoid":
+        made = torch.sigmoid(x)
+    elif call.op == "QLinearLeakyRelu":
+        made = torch.where(x < 0, x * call.attr("alpha", 0.01), x)
+    elif call.attr("channels_last", 0):
+        made = torch.mean(x, list(range(1, x.ndim - 1)), keepdim=True)
+    else:
+        made = torch.mean(x, list(range(2, x.ndim)), keepdim=True)
+    return from_float(call, made, 3, 4)
+
+
+@op("QLinearConcat", domain="com.microsoft", tensors=0)
+def qlinear_concat(call: Call) -> Known | Traced:
+    parts = [as_float(call, i, i + 1, i + 2) for i in range(2, len(call.inputs), 3)]
+    tensors = [call.evaluator.tensor(part, call.folding) for part in parts]
+    return from_float(call, torch.cat(tensors, call.attr("axis")), 0, 1)
+
+
+@op("QGemm", domain="com.microsoft", tensors=0)
+def qgemm(call: Call) -> Known | Traced:
+    from fewbit.frontends.onnx.ops.matmul import gemm
+
+    transposed = bool(call.attr("transB", 0))
+    a, b = as_float(call, 0, 1, 2), as_float(call, 3, 4, 5, axis=0 if transposed else 1)
+    made = gemm(_with_inputs(call, [a, b]))
+    if call.has(6):
+        scale = call.tensor(1).reshape([]) * call.tensor(4)
+        made = made + call.tensor(6).to(scale.dtype) * scale * call.attr("alpha", 1.0)
+    if call.has(7):
+        return from_float(call, made, 7, 8)
+    return (Known if call.folding else Traced)(made, 1)
+
+
+@op("MatMulIntegerToFloat", domain="com.microsoft", tensors=0)
+def matmul_integer_to_float(call: Call) -> Known | Traced:
+    product = torch.matmul(_shifted(call, 0, 4, -2), _shifted(call, 1, 5, -1))
+    return _to_float(call, product, call.tensor(2), call.tensor(3), 6)
+
+
+@op("DynamicQuantizeMatMul", domain="com.microsoft", tensors=0)
+def dynamic_quantize_matmul(call: Call) -> Known | Traced:
+    from fewbit.frontends.onnx.ops.quantization import quantized
+
+    x = call.tensor(0)
+    low, high = torch.clamp(torch.amin(x), max=0), torch.clamp(torch.amax(x), min=0)
+    scale = (high - low) / 255
+    zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
+    product = torch.matmul(quantized(x, scale, zero, 2) - zero, _shifted(call, 1, 3, -1))
+    return _to_float(call, product, scale, call.tensor(2), 4)
+
+
+def _to_float(call: Call, product: Tensor, a: Tensor, b: Tensor, bias: int) -> Known | Traced:
+    made = product.to(a.dtype) * (a.reshape([]) * b)
+    made = made + call.tensor(bias) if call.has(bias) else made
+    return (Known if call.folding else Traced)(made, 1)

@@ -1,0 +1,168 @@
+# pyright: basic
+"""Numbers on grids: `(u - zero_point) * scale`, with integers u of few bits.
+
+Where a float tensor was rounded to a grid, the value says so, and a layer that reads it takes the
+grid as that of its activations. Where a constant was integers, the value keeps them for the layer
+whose weight it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from fewbit.frontends.onnx import kinds
+from fewbit.frontends.onnx.kinds import BITS, FLOAT, HELD, INT8, INT32, UINT8, is_unsigned
+from fewbit.frontends.onnx.layers import Grid, Integers
+from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.values import Known, Traced
+
+_GRIDS = (INT8, UINT8)
+
+
+def spread(values: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
+    """A scale or zero point in a form that broadcasts against `x`."""
+    if values.numel() == 1 and values.ndim <= 1:
+        return values.reshape([])
+    if values.ndim == 1 and not block:
+        return values.reshape([-1 if i == axis % x.ndim else 1 for i in range(x.ndim)])
+    if block:
+        values = values.repeat_interleave(block, axis % x.ndim)
+        return values.narrow(axis % x.ndim, 0, x.shape[axis])
+    return values
+
+
+def quantized(x: Tensor, scale: Tensor, zero: Tensor | None, kind: int) -> Tensor:
+    """Integers of the type, in what holds it."""
+    low, high = kinds.limits(kind)
+    rounded = torch.round(x / scale)
+    if BITS[kind] > 16:
+        raise ValueError(kind)
+    # Bounded as floats, which cannot overflow.
+    made = torch.clamp(rounded, -(2.0**22), 2.0**22).to(torch.int32)
+    made = made if zero is None else made + zero.to(torch.int32)
+    return torch.clamp(made, low, high).to(HELD[kind])
+
+
+@op("QuantizeLinear", tensors=3)
+@op("QuantizeLinear", domain="com.microsoft", tensors=3)
+def quantize_linear(
+    call: Call, x: Tensor, scale: Tensor, zero: Tensor | None = None
+) -> Known | Traced:
+    kind = call.kind(2) if call.has(2) else call.attr("output_dtype", 0) or UINT8
+    if kind not in BITS or BITS[kind] > 16:
+        raise call.refused(f"nothing is rounded to {kinds.name_of(kind)}")
+    axis, block = call.attr("axis", 1), call.attr("block_size", 0)
+    x = x if x.dtype.is_floating_point else x.to(torch.float32)
+    dtype = HELD.get(call.attr("precision", 0) or FLOAT, torch.float32)
+    wide = x.to(dtype) if x.dtype.itemsize < 4 else x
+    made = quantized(
+        wide,
+        spread(scale, x, axis, block).to(wide.dtype),
+        None if zero is None else spread(zero, x, axis, block),
+        kind,
+    )
+    if call.folding:
+        return Known(made, kind)
+    return Traced(made, kind, grid=_grid(call, x, kind))
+
+
+def _grid(call: Call, source: Tensor, kind: int) -> Grid | None:
+    scale = call.known(1)
+    zero = call.known(2) if call.has(2) else torch.zeros(())
+    if scale is None or zero is None or scale.numel() != 1 or kind not in _GRIDS:
+        return None
+    if source.dtype is not torch.float32 or scale.dtype is not torch.float32:
+        return None
+    first = 2 ** (BITS[kind] - 1) if is_unsigned(kind) else 0
+    return Grid(source, float(scale), int(zero) - first, BITS[kind])
+
+
+@op("DequantizeLinear", tensors=3)
+@op("DequantizeLinear", domain="com.microsoft", tensors=3)
+def dequantize_linear(
+    call: Call, x: Tensor, scale: Tensor, zero: Tensor | None = None
+) -> Known | Traced:
+    axis, block = call.attr("axis", 1), call.attr("block_size", 0)
+    kind = call.attr("output_dtype", 0) or call.kind(1)
+    whole = spread(scale, x, axis, block)
+    if x.dtype.is_floating_point or call.kind(0) == INT32:
+        shifted = x
+        if zero is not None:
+            shifted = x - spread(zero, x, axis, block)
+    else:
+        shifted = x.to(torch.int32)
+        if zero is not None:
+            shifted = shifted - spread(zero, x, axis, block).to(torch.int32)
+    made = (shifted.to(whole.dtype) * whole).to(HELD[kind])
+    if call.folding:
+        return Known(made, kind, integers=_integers(call, x, scale, zero, axis, block))
+    return Traced(made, kind, grid=_same_grid(call, made))
+
+
+def _integers(
+    call: Call, x: Tensor, scale: Tensor, zero: Tensor | None, axis: int, block: int
+) -> Integers | None:
+    kind = call.kind(0)
+    if kind not in BITS or BITS[kind] > 8:
+        return None
+    if block and (x.shape[axis] % block or scale.dtype is not torch.float32):
+        return None
+    if scale.numel() == 1:
+        scale, zero = scale.reshape([]), None if zero is None else zero.reshape([])
+    elif not block:
+        scale = spread(scale, x, axis, 0)
+        zero = None if zero is None else spread(zero, x, axis, 0)
+    return Integers(x, scale, zero, BITS[kind], is_unsigned(kind))
+
+
+def _same_grid(call: Call, made: Tensor) -> Grid | None:
+    """The grid that the integers come from, if they are read with its scale; else their own."""
+    value = call.inputs[0]
+    own = _grid(call, made, call.kind(0))
+    if own is None or not isinstance(value, Traced) or value.grid is None:
+        return own
+    given = value.grid
+    same = (given.scale, given.zero_point, given.bits) == (own.scale, own.zero_point, own.bits)
+    return given if same else own
+
+
+@op("DynamicQuantizeLinear")
+def dynamic_quantize_linear(call: Call, x: Tensor) -> tuple[object, ...]:
+    low = torch.clamp(torch.amin(x), max=0)
+    high = torch.clamp(torch.amax(x), min=0)
+    scale = (high - low) / 255
+    zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
+    made = quantized(x, scale, zero, UINT8)
+    hold = Known if call.folding else Traced
+    return hold(made, UINT8), hold(scale, FLOAT), hold(zero, UINT8)
+
+
+def as_float(call: Call, value: int, scale: int, zero: int, axis: int = 1) -> Known | Traced:
+    """An integer input of a QLinear op as floats on their grid."""
+    inputs = [call.inputs[i] if call.has(i) else None for i in (value, scale, zero)]
+    folding = all(isinstance(v, Known) for v in inputs if v is not None)
+    inner = Call(
+        call.evaluator, call.node, call.scope, {"axis": axis}, inputs, 13, call.place, folding
+    )
+    tensors = [inner.optional(i) for i in range(3)]
+    made = dequantize_linear(inner, *tensors)  # pyright: ignore
+    return replace(made, name=_name_of(call, value))
+
+
+def _name_of(call: Call, index: int) -> str:
+    value = call.inputs[index]
+    return "" if value is None else value.name
+
+
+def from_float(call: Call, made: Tensor, scale: int, zero: int, axis: int = 1) -> Known | Traced:
+    """Floats as the integer result of a QLinear op."""
+    value = (Known if call.folding else Traced)(made, FLOAT)
+    inputs = [value, *(call.inputs[i] if call.has(i) else None for i in (scale, zero))]
+    inner = Call(
+        call.evaluator, call.node, call.scope, {"axis": axis}, inputs, 13, call.place, call.folding
+    )
+    tensors = [inner.optional(i) for i in range(3)]
+    return quantize_linear(inner, *tensors)  # pyright: ignore

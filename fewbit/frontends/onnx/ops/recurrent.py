@@ -1,0 +1,239 @@
+# pyright: basic
+"""RNN, GRU and LSTM, step by step: the number of steps must be known.
+
+The products with inputs of all steps are one layer, `NAME.input`, those with the state another,
+`NAME.state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from fewbit.frontends.onnx.layers import WEIGHT, layer_name
+from fewbit.frontends.onnx.table import Call, is_symbol, op
+from fewbit.frontends.onnx.values import Known, outside_trace
+
+Activation = Callable[[Tensor], Tensor]
+MOST_STEPS = 2048
+
+
+def _activation(call: Call, name: str, alpha: float | None, beta: float | None) -> Activation:
+    def given(value: float | None, default: float) -> float:
+        return default if value is None else value
+
+    plain: dict[str, Activation] = {
+        "relu": torch.relu,
+        "tanh": torch.tanh,
+        "sigmoid": torch.sigmoid,
+        "softsign": lambda x: x / (1 + torch.abs(x)),
+        "softplus": lambda x: torch.log1p(torch.exp(x)),
+        "affine": lambda x: given(alpha, 1.0) * x + given(beta, 0.0),
+        "leakyrelu": lambda x: torch.where(x < 0, given(alpha, 0.01) * x, x),
+        "thresholdedrelu": lambda x: torch.where(x > given(alpha, 1.0), x, torch.zeros_like(x)),
+        "scaledtanh": lambda x: given(alpha, 1.0) * torch.tanh(given(beta, 1.0) * x),
+        "hardsigmoid": lambda x: torch.clamp(given(alpha, 0.2) * x + given(beta, 0.5), 0, 1),
+        "elu": lambda x: torch.where(x > 0, x, given(alpha, 1.0) * (torch.exp(x) - 1)),
+    }
+    if name.lower() not in plain:
+        raise call.refused(f"there is no activation '{name}'")
+    return plain[name.lower()]
+
+
+class Recurrence:
+    """One op: its directions, each with weights and a state."""
+
+    def __init__(self, call: Call, gates: int, activations: list[str]) -> None:
+        self.call = call
+        self.gates = gates
+        self.hidden = int(_shape(call, 2)[-1])
+        self.direction = call.attr("direction", "forward")
+        self.count = 2 if self.direction == "bidirectional" else 1
+        names = call.attr("activations") or activations * self.count
+        alphas = iter(call.attr("activation_alpha", []))
+        betas = iter(call.attr("activation_beta", []))
+        made = [_activation(call, n, *_parameters(n, alphas, betas)) for n in names]
+        each = len(made) // self.count
+        self.functions = [made[i * each : (i + 1) * each] for i in range(self.count)]
+        self.layout = call.attr("layout", 0)
+        self.clip = call.attr("clip")
+
+    def run(self, cell: Callable[..., tuple[Tensor, ...]], states: int) -> tuple[Tensor, ...]:
+        call = self.call
+        x = call.tensor(0)
+        x = x.transpose(0, 1) if self.layout else x
+        if is_symbol(x.shape[0]):
+            raise call.refused("the number of steps is dynamic")
+        if x.shape[0] > MOST_STEPS:
+            raise call.refused(f"{x.shape[0]} steps are more than {MOST_STEPS}")
+        outputs: list[Tensor] = []
+        last: list[list[Tensor]] = [[] for _ in range(states)]
+        for d in range(self.count):
+            reverse = self.direction == "reverse" or d == 1
+            y, ends = self._direction(x, d, reverse, cell, states)
+            outputs.append(y)
+            for kept, end in zip(last, ends, strict=True):
+                kept.append(end)
+        whole = torch.stack(outputs, 1)  # steps, directions, batch, hidden
+        ends = [torch.stack(kept, 0) for kept in last]
+        if self.layout:
+            return whole.permute(2, 0, 1, 3), *(end.transpose(0, 1) for end in ends)
+        return whole, *ends
+
+    def _direction(
+        self, x: Tensor, d: int, reverse: bool, cell: Callable[..., Any], states: int
+    ) -> tuple[Tensor, list[Tensor]]:
+        call = self.call
+        steps, batch = int(x.shape[0]), x.shape[1]
+        weights = self._weights(d)
+        before = F.linear(x, weights.input, weights.input_bias)
+        state = [self._initial(5 + i, d, batch, x) for i in range(states)]
+        lengths = call.tensor(4).to(torch.int64).reshape([-1, 1]) if call.has(4) else None
+        made: list[Tensor | None] = [None] * steps
+        for step in reversed(range(steps)) if reverse else range(steps):
+            after = list(cell(self, weights, before[step], state, self.functions[d]))
+            out = after[0]
+            if lengths is not None:
+                running = lengths > step
+                out = torch.where(running, out, torch.zeros_like(out))
+                after = [torch.where(running, a, s) for a, s in zip(after, state, strict=True)]
+            state = after
+            made[step] = out
+        return torch.stack([m for m in made if m is not None], 0), state
+
+    def _initial(self, index: int, d: int, batch: Any, x: Tensor) -> Tensor:
+        if not self.call.has(index):
+            return torch.zeros([batch, self.hidden], dtype=x.dtype)
+        given = self.call.tensor(index)
+        return given[:, d] if self.layout else given[d]
+
+    def _weights(self, d: int) -> Weights:
+        call = self.call
+        suffix = "" if self.count == 1 else (".forward", ".reverse")[d]
+        bias = call.known(3) if call.has(3) else None
+        size = self.gates * self.hidden
+        own = _Part(call, d, suffix)
+        if call.has(3) and bias is None:
+            whole = call.tensor(3)[d]
+            biases: list[Tensor | None] = [whole[:size], whole[size:]]
+        elif bias is None:
+            biases = [None, None]
+        else:
+            biases = [
+                own.constant(3, lambda b: b[:size], "input", ".bias"),
+                own.constant(3, lambda b: b[size:], "state", ".bias"),
+            ]
+        peepholes = call.tensor(7)[d] if call.op == "LSTM" and call.has(7) else None
+        return Weights(
+            own.constant(1, lambda w: w, "input", WEIGHT),
+            own.constant(2, lambda w: w, "state", WEIGHT),
+            *biases,
+            peepholes,
+        )
+
+    def clipped(self, x: Tensor) -> Tensor:
+        return x if self.clip is None else torch.clamp(x, -self.clip, self.clip)
+
+
+class Weights:
+    def __init__(
+        self,
+        input: Tensor,
+        state: Tensor,
+        input_bias: Tensor | None,
+        state_bias: Tensor | None,
+        peepholes: Tensor | None,
+    ) -> None:
+        self.input, self.state = input, state
+        self.input_bias, self.state_bias = input_bias, state_bias
+        self.peepholes = peepholes
+
+
+class _Part:
+    """Constants of one direction."""
+
+    def __init__(self, call: Call, d: int, suffix: str) -> None:
+        self.call, self.d, self.suffix = call, d, suffix
+
+    def constant(
+        self, index: int, change: Callable[[Tensor], Tensor], part: str, ending: str
+    ) -> Tensor:
+        call, value = self.call, self.call.inputs[index]
+        if call.folding or not isinstance(value, Known):
+            return change(call.tensor(index)[self.d])
+        weight = call.inputs[1]
+        base = layer_name(call, weight if isinstance(weight, Known) else value)
+        with outside_trace():
+            tensor = change(value.tensor[self.d]).contiguous()
+        name = f"{base}{self.suffix}.{part}{ending}"
+        return call.evaluator.tensor(Known(tensor, value.kind, name))
+
+
+def _parameters(name: str, alphas: Any, betas: Any) -> tuple[float | None, float | None]:
+    """Only some functions take parameters from the lists."""
+    takes_alpha = name.lower() in (
+        "affine", "leakyrelu", "thresholdedrelu", "scaledtanh", "hardsigmoid", "elu",
+    )  # fmt: skip
+    takes_beta = name.lower() in ("affine", "scaledtanh", "hardsigmoid")
+    return (next(alphas, None) if takes_alpha else None, next(betas, None) if takes_beta else None)
+
+
+def _shape(call: Call, index: int) -> tuple[Any, ...]:
+    value = call.inputs[index]
+    return () if value is None else value.shape  # pyright: ignore
+
+
+@op("RNN", tensors=0)
+def rnn(call: Call) -> tuple[Tensor, ...]:
+    def cell(r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]):
+        return (f[0](r.clipped(x + F.linear(state[0], w.state, w.state_bias))),)
+
+    return Recurrence(call, 1, ["Tanh"]).run(cell, 1)
+
+
+@op("GRU", tensors=0)
+def gru(call: Call) -> tuple[Tensor, ...]:
+    before = bool(call.attr("linear_before_reset", 0))
+
+    def cell(r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]):
+        h, n = state[0], r.hidden
+        if before:
+            hz, hr, hh = F.linear(h, w.state, w.state_bias).split(n, -1)
+        else:
+            bias = None if w.state_bias is None else w.state_bias[: 2 * n]
+            hz, hr = F.linear(h, w.state[: 2 * n], bias).split(n, -1)
+            hh = None
+        xz, xr, xh = x.split(n, -1)
+        z, reset = f[0](r.clipped(xz + hz)), f[0](r.clipped(xr + hr))
+        if hh is None:
+            bias = None if w.state_bias is None else w.state_bias[2 * n :]
+            hidden = f[1](r.clipped(xh + F.linear(reset * h, w.state[2 * n :], bias)))
+        else:
+            hidden = f[1](r.clipped(xh + reset * hh))
+        return ((1 - z) * hidden + z * h,)
+
+    return Recurrence(call, 3, ["Sigmoid", "Tanh"]).run(cell, 1)
+
+
+@op("LSTM", tensors=0)
+def lstm(call: Call) -> tuple[Tensor, ...]:
+    coupled = bool(call.attr("input_forget", 0))
+
+    def cell(r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]):
+        h, c = state
+        i, o, forget, new = (x + F.linear(h, w.state, w.state_bias)).split(r.hidden, -1)
+        if w.peepholes is not None:
+            pi, po, pf = w.peepholes.split(r.hidden, -1)
+            i, forget = i + pi * c, forget + pf * c
+        i = f[0](r.clipped(i))
+        forget = 1 - i if coupled else f[0](r.clipped(forget))
+        c = forget * c + i * f[1](r.clipped(new))
+        if w.peepholes is not None:
+            o = o + po * c  # pyright: ignore
+        return f[0](r.clipped(o)) * f[2](c), c
+
+    return Recurrence(call, 4, ["Sigmoid", "Tanh", "Tanh"]).run(cell, 2)

@@ -1,0 +1,99 @@
+# pyright: basic
+"""Fourier transforms, as products with tables of sines and cosines."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.values import outside_trace
+
+
+@op("DFT", tensors=1)
+def dft(call: Call, x: Tensor) -> Tensor:
+    axis = call.whole(2)[0] if call.has(2) else call.attr("axis", 1 if call.version < 20 else -2)
+    axis = axis % x.ndim
+    inverse, onesided = bool(call.attr("inverse", 0)), bool(call.attr("onesided", 0))
+    have = int(x.shape[axis])
+    natural = 2 * (have - 1) if inverse and onesided else have
+    length = call.whole(1)[0] if call.has(1) else natural
+    if inverse and onesided:
+        return _real_inverse(call, x, axis, length)
+    kept = length // 2 + 1 if onesided else length
+    x = _fitted(x, axis, length)
+    return _transformed(call, x, axis, length, kept, inverse)
+
+
+def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
+    """Cut, or lengthened by zeros."""
+    have = int(x.shape[axis])
+    if have < length:
+        return F.pad(x, [0, 0] * (x.ndim - 1 - axis) + [0, length - have])
+    return x.narrow(axis, 0, length)
+
+
+def _transformed(
+    call: Call, x: Tensor, axis: int, length: int, kept: int, inverse: bool
+) -> Tensor:
+    cosines, sines = _tables(call, length, kept, inverse, x.dtype)
+    real = x.select(-1, 0).movedim(axis, -1)
+    if x.shape[-1] == 1:
+        parts = torch.matmul(real, cosines), torch.matmul(real, sines)
+    else:
+        imaginary = x.select(-1, 1).movedim(axis, -1)
+        parts = (
+            torch.matmul(real, cosines) - torch.matmul(imaginary, sines),
+            torch.matmul(real, sines) + torch.matmul(imaginary, cosines),
+        )
+    return torch.stack([part.movedim(-1, axis) for part in parts], -1)
+
+
+def _tables(
+    call: Call, length: int, kept: int, inverse: bool, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Tables [length, kept] of cosines and of sines with their sign."""
+    with outside_trace():
+        turns = np.outer(np.arange(length), np.arange(kept)) % length
+        angles = 2 * np.pi * turns / length * (1 if inverse else -1)
+        factor = 1 / length if inverse else 1.0
+        tables = [
+            torch.from_numpy(run(angles) * factor).to(dtype) for run in (np.cos, np.sin)
+        ]
+    return call.constant(tables[0], "cosines"), call.constant(tables[1], "sines")
+
+
+def _real_inverse(call: Call, x: Tensor, axis: int, length: int) -> Tensor:
+    """Of half a spectrum, whose other half is its mirror image."""
+    half = length // 2 + 1
+    x = _fitted(x, axis, half)
+    with outside_trace():
+        turns = np.outer(np.arange(half), np.arange(length)) % length
+        twice = np.full((half, 1), 2.0)
+        twice[0] = 1.0
+        if length % 2 == 0:
+            twice[-1] = 1.0
+        angles = 2 * np.pi * turns / length
+        tables = [
+            torch.from_numpy(twice * run(angles) / length).to(x.dtype) for run in (np.cos, np.sin)
+        ]
+    cosines, sines = call.constant(tables[0], "cosines"), call.constant(tables[1], "sines")
+    real, imaginary = (x.select(-1, i).movedim(axis, -1) for i in range(2))
+    made = torch.matmul(real, cosines) - torch.matmul(imaginary, sines)
+    return made.movedim(-1, axis).unsqueeze(-1)
+
+
+@op("STFT", tensors=1)
+def stft(call: Call, signal: Tensor) -> Tensor:
+    step = call.whole(1)[0]
+    window = call.optional(2)
+    length = call.whole(3)[0] if call.has(3) else int(window.shape[0])  # pyright: ignore
+    onesided = bool(call.attr("onesided", 1)) and signal.shape[-1] == 1
+    count = (int(signal.shape[1]) - length) // step + 1
+    frames = torch.stack([signal.narrow(1, i * step, length) for i in range(count)], 1)
+    if window is not None:
+        frames = frames * window.reshape([1, 1, -1, 1])
+    kept = length // 2 + 1 if onesided else length
+    return _transformed(call, frames, 2, length, kept, False)

@@ -1,0 +1,196 @@
+# pyright: basic
+"""The table of ONNX ops, and what a call of one is given.
+
+An entry is a function of a `Call`, followed by the call's inputs as tensors. Inputs beyond
+`tensors` are not passed: they are shapes, axes and their like, which the function asks the call for
+(`ints`), since they must be known while the graph is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from fewbit.errors import Place, UnsupportedError
+from fewbit.frontends.onnx.kinds import name_of, natural_kind
+from fewbit.frontends.onnx.values import Known, Many, Size, Sizes, Traced, Value, concrete
+
+if TYPE_CHECKING:
+    from fewbit.frontends.onnx.evaluate import Evaluator, Scope
+    from fewbit.frontends.onnx.graph import Graph, Node
+
+Run = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    run: Run
+    tensors: int | None
+    """How many of the leading inputs are passed as tensors; None for all."""
+    gives: int | None
+    """The element type of results; None for that of the first input."""
+    wraps: bool
+    """Whether results of few or unsigned bits may be out of their range."""
+    any_sign: bool
+    """Whether 64 unsigned bits may be computed with as if they had a sign."""
+    folds: bool
+    """Whether the result is known when all inputs are."""
+
+
+OPS: dict[tuple[str, str], Entry] = {}
+
+
+def op(
+    *names: str,
+    domain: str = "",
+    tensors: int | None = None,
+    gives: int | None = None,
+    wraps: bool = False,
+    any_sign: bool = False,
+    folds: bool = True,
+) -> Callable[[Run], Run]:
+    def add(run: Run) -> Run:
+        for name in names:
+            OPS[domain, name] = Entry(run, tensors, gives, wraps, any_sign, folds)
+        return run
+
+    return add
+
+
+class NeedsValue(UnsupportedError):
+    """An input that decides shapes is not known before the program runs."""
+
+    def __init__(self, what: str, place: Place, inputs: tuple[str, ...]) -> None:
+        super().__init__(what, place=place, hint="export the model with it fixed")
+        self.inputs = inputs
+        """The names of the values that are not known."""
+
+    def from_inputs(self, graph: Graph, inputs: Sequence[str]) -> NeedsValue:
+        """The same in terms of the graph's inputs, from which the values are computed."""
+        makers = {name: node for node in graph.nodes for name in node.outputs}
+        found: dict[str, None] = {}
+        seen: set[str] = set()
+        open_names = list(self.inputs)
+        while open_names:
+            name = open_names.pop()
+            if name in inputs:
+                found[name] = None
+            elif name in makers and name not in seen:
+                seen.add(name)
+                open_names += makers[name].inputs
+        self.inputs = tuple(found)
+        if found:
+            given = ", ".join(f"'{name}': array" for name in found)
+            self.hint = f"give it: import_onnx(path, constants={{{given}}})"
+        return self
+
+
+class Call:
+    """One node with its inputs."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        node: Node,
+        scope: Scope,
+        attributes: dict[str, Any],
+        inputs: list[Value | None],
+        version: int,
+        place: Place,
+        folding: bool,
+    ) -> None:
+        self.evaluator = evaluator
+        self.node = node
+        self.op = node.op
+        self.scope = scope
+        self.attributes = attributes
+        self.inputs = inputs
+        self.version = version
+        """The version of the op set."""
+        self.place = place
+        self.folding = folding
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        return self.attributes.get(name, default)
+
+    def has(self, index: int) -> bool:
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def input(self, index: int) -> Value | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def kind(self, index: int) -> int:
+        value = self.inputs[index]
+        if value is None or isinstance(value, Many):
+            raise self.refused(f"input {index} is no tensor")
+        return value.kind
+
+    def tensor(self, index: int) -> Tensor:
+        """An input for the trace; a known one becomes a constant of the program."""
+        value = self.input(index)
+        if value is None or isinstance(value, Many):
+            raise self.refused(f"input {index} is no tensor")
+        return self.evaluator.tensor(value, self.folding)
+
+    def optional(self, index: int) -> Tensor | None:
+        return self.tensor(index) if self.has(index) else None
+
+    def known(self, index: int) -> Tensor | None:
+        value = self.input(index)
+        return value.tensor if isinstance(value, Known) else None
+
+    def constant(self, tensor: Tensor, what: str) -> Tensor:
+        """A table that the op needs, made outside of the trace."""
+        name = f"{self.scope.prefix}{self.node.outputs[0]}.{what}"
+        known = Known(tensor, natural_kind(tensor.dtype), name)
+        return self.evaluator.tensor(known, self.folding)
+
+    def ints(self, index: int) -> list[Size]:
+        """The integers of an input, which must be known."""
+        value = self.input(index)
+        if isinstance(value, Sizes):
+            return [concrete(item) for item in value.array.flat]
+        if isinstance(value, Known):
+            return [int(item) for item in value.tensor.flatten().tolist()]
+        raise self.needs(index)
+
+    def numbers(self, index: int) -> list[float]:
+        tensor = self.known(index)
+        if tensor is None:
+            raise self.needs(index)
+        return [float(item) for item in tensor.flatten().tolist()]
+
+    def whole(self, index: int) -> list[int]:
+        """The integers of an input, without symbols among them."""
+        found = self.ints(index)
+        if not all(isinstance(item, int) for item in found):
+            raise self.refused("sizes that it depends on are dynamic")
+        return [int(item) for item in found]
+
+    def needs(self, *indices: int) -> NeedsValue:
+        names = tuple(self.node.inputs[i] for i in indices)
+        quoted = " and ".join(f"'{name}'" for name in names)
+        return NeedsValue(f"{self.op} needs the value of {quoted} now", self.place, names)
+
+    def refused(self, reason: str) -> UnsupportedError:
+        return UnsupportedError(f"{self.op} cannot be imported: {reason}", place=self.place)
+
+    def refuse_kinds(self, *kinds: int) -> None:
+        for value in self.inputs:
+            if isinstance(value, Known | Traced) and value.kind in kinds:
+                raise self.refused(f"it is not computed on {name_of(value.kind)}")
+
+    def outputs(self) -> int:
+        """How many results are asked for, up to the last that has a name."""
+        return max((i + 1 for i, name in enumerate(self.node.outputs) if name), default=0)
+
+    def wants(self, index: int) -> bool:
+        return index < len(self.node.outputs) and bool(self.node.outputs[index])
+
+
+def is_symbol(size: Any) -> bool:
+    return isinstance(size, torch.SymInt) and not size.node.expr.is_Integer
