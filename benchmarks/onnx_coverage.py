@@ -1,7 +1,7 @@
 # pyright: basic
 """ONNX's own node tests through the importer: how many pass, are refused, or are wrong, by op.
 
-    python benchmarks/onnx_coverage.py [--only WORD] [--sample N] [--target cpu] [--write docs/onnx.md]
+    python benchmarks/onnx_coverage.py [--only WORD] [--sample N] [--target cpu] [--write PAGE]
 
 A test is a model of one op, inputs, and the outputs to expect. Tests on strings, sequences and
 optionals are left out: programs have tensors of numbers. A test passes if the program that is
@@ -81,9 +81,6 @@ def op_of(test: Any) -> str:
     graph = test.model.graph
     if len(graph.node) == 1:
         return graph.node[0].op_type
-    named = [name for name in graph.node[0].name.split("_") if name] or [""]
-    first = graph.node[-1].output[0] if not graph.node[0].name else named[0]
-    del first
     words = test.name.removeprefix("test_").removesuffix("_expanded")
     return _known_ops().get(words.replace("_", ""), _by_prefix(words, graph))
 
@@ -106,7 +103,7 @@ def _by_prefix(words: str, graph: Any) -> str:
 
 
 def _outcome(test: Any, target: str | None) -> tuple[str, str]:
-    from fewbit.frontends.onnx.table import NeedsValue
+    from fewbit.frontends.onnx.table import NeedsValueError
 
     inputs, expected = ([_array(value) for value in values] for values in test.data_sets[0])
     names = [value.name for value in test.model.graph.input]
@@ -115,7 +112,7 @@ def _outcome(test: Any, target: str | None) -> tuple[str, str]:
     while True:
         try:
             results = _results(test.model, given, constants, target)
-        except NeedsValue as error:
+        except NeedsValueError as error:
             more = {name: given[name] for name in error.inputs if name in given}
             if not more.keys() - constants.keys():
                 return REFUSED, _line(error)
@@ -186,7 +183,15 @@ def compare(
         if exact and rtol < 1e-2:
             equal = bool(np.array_equal(a, b))
         else:
-            equal = bool(np.allclose(a, b, coarse, max(atol, _NOISE, coarse / 64 if coarse > rtol else 0), equal_nan=True))
+            equal = bool(
+                np.allclose(
+                    a,
+                    b,
+                    coarse,
+                    max(atol, _NOISE, coarse / 64 if coarse > rtol else 0),
+                    equal_nan=True,
+                )
+            )
         if not equal:
             with np.errstate(all="ignore"):
                 off = np.nanmax(np.abs(a.astype(np.float64) - b.astype(np.float64)))
@@ -249,7 +254,8 @@ def main() -> int:
     print(summary(results))
     seconds = sorted(result.seconds for result in results)
     if seconds:
-        print(f"CPU time of a test: median {seconds[len(seconds) // 2]:.2f} s, most {seconds[-1]:.1f} s")
+        middle = seconds[len(seconds) // 2]
+        print(f"CPU time of a test: median {middle:.2f} s, most {seconds[-1]:.1f} s")
     if options.write is not None:
         write(options.write, results)
     return 1 if any(result.outcome == WRONG for result in results) else 0

@@ -6,7 +6,6 @@ All sizes are known when a program is compiled for a benchmark, as they are for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from fewbit.bench.case import Array
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
+from fewbit.frontends import Shapes
 from fewbit.program import Program
 
 SAMPLES = 16
@@ -47,18 +47,16 @@ class Subject:
         return [[_like(array, rng) for array in self.inputs] for _ in range(count)]
 
 
-def find_subject(
-    name: str, shapes: Sequence[tuple[int, ...]] | None = None, batch: int | None = None
-) -> Subject:
+def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = None) -> Subject:
     """The model of a name; `batch` replaces the first size of its inputs."""
     from fewbit.frontends import import_model
     from fewbit.frontends.locate import find_module, made_up_inputs
 
     made = find_module(name)
     if made is None:
-        if shapes:
+        if shapes and not name.endswith(".onnx"):
             raise UsageError("the sizes of this model's inputs are fixed already")
-        program = import_model(name)
+        program = import_model(name, input_shapes=shapes)
         return Subject(name, program, None, _made_up(program, batch))
     if made.named:
         raise UnsupportedError("models with named inputs are not measured")

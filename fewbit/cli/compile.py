@@ -11,24 +11,27 @@ from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
+    Constants,
     InputShape,
     KeepBatchNorm,
     ModelName,
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    parse_constants,
     parse_shapes,
 )
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
+    from fewbit.frontends import Shapes
     from fewbit.program import Program
     from fewbit.runtime import Artifact
 
@@ -117,6 +120,7 @@ def compile_model(
         ),
     ] = None,
     input_shape: InputShape = None,
+    constant: Constants = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -134,7 +138,7 @@ def compile_model(
     start = perf_counter()
     dump = _dump(dump_ir) if dump_ir is not None else None
     name = name or name_of(model)
-    program = _imported(model, parse_shapes(input_shape), name)
+    program = _imported(model, parse_shapes(input_shape), parse_constants(constant), name)
     if dump is not None:
         dump("graph", program.text())
     if stop_after is Stage.GRAPH:
@@ -174,21 +178,24 @@ def _check_variants(names: str | None, target: str, stop_after: Stage | None) ->
         )
 
 
-def _imported(model: str, shapes: list[tuple[int, ...]] | None, name: str) -> Program:
+def _imported(
+    model: str, shapes: Shapes | None, constants: dict[str, Any] | None, name: str
+) -> Program:
     from fewbit.frontends import import_model
     from fewbit.frontends.foreign import takes_shapes
     from fewbit.progress import progress
 
     zoo = model.startswith("zoo:")
-    if shapes and not zoo and ".py:" not in model and not takes_shapes(model):
+    traced = zoo or ".py:" in model or model.endswith(".onnx") or takes_shapes(model)
+    if shapes and not traced:
         raise UsageError(
             "the sizes of this model's inputs are fixed already",
-            hint="--input-shape is for models that are traced: zoo:NAME, file.py:factory, "
-            "model.keras and SavedModels",
+            hint="--input-shape is for zoo:NAME, file.py:factory, model.onnx, model.keras and "
+            "SavedModels",
         )
     with progress(f"Importing {name}"):
         if not zoo or not shapes:
-            return import_model(model, input_shapes=shapes)
+            return import_model(model, input_shapes=shapes, constants=constants)
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.

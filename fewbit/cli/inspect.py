@@ -11,12 +11,14 @@ from fewbit.cli import layer_cost
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
+    Constants,
     InputShape,
     KeepBatchNorm,
     ModelName,
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    parse_constants,
     parse_shapes,
 )
 
@@ -35,6 +37,7 @@ def inspect(
     recipe: OptionalRecipe = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     input_shape: InputShape = None,
+    constant: Constants = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -53,7 +56,8 @@ def inspect(
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
 
-    program = import_model(model, input_shapes=parse_shapes(input_shape))
+    shapes, constants = parse_shapes(input_shape), parse_constants(constant)
+    program = import_model(model, input_shapes=shapes, constants=constants)
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
     quantized = options.quantize(program, recipe)
     inputs = options.inputs(program)[0] if calibrate else made_up_inputs(program)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from fewbit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fewbit.frontends import Shapes
 
 ModelName = Annotated[
     str,
     typer.Argument(
-        help="zoo:NAME, file.py:factory, model.pt2, model.keras, program.mlir, or the folder of a "
-        "SavedModel or a saved program."
+        help="zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, program.mlir, or the "
+        "folder of a SavedModel or a saved program."
     ),
 ]
 RecipeName = Annotated[
@@ -23,7 +28,18 @@ OptionalRecipe = Annotated[
 ]
 InputShape = Annotated[
     list[str] | None,
-    typer.Option("--input-shape", help="An input to trace on: 1x3x32x32, 1x16:i64. Repeatable."),
+    typer.Option(
+        "--input-shape",
+        help="An input to trace on: 1x3x32x32, 1x16:i64; in ONNX also x=1x3, batch=4. Repeatable.",
+    ),
+]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constant",
+        metavar="NAME=VALUE",
+        help="Build a value of an ONNX model's input in: sr=16000, axes=0,2. Repeatable.",
+    ),
 ]
 
 
@@ -58,7 +74,37 @@ KeepBatchNorm = Annotated[
 ]
 
 
-def parse_shapes(texts: list[str] | None) -> list[tuple[int, ...]] | None:
+def parse_shapes(texts: list[str] | None) -> Shapes | None:
+    """Shapes in order, or by the names of inputs and sizes: `x=1x3x32x32`, `batch=4`."""
     from fewbit.frontends.input_shape import InputShape
 
-    return [InputShape.parse(text) for text in texts] if texts else None
+    if not texts:
+        return None
+    named = [text.rpartition("=")[::2] for text in texts]
+    if not any(name for name, _ in named):
+        return [InputShape.parse(text) for text in texts]
+    if not all(name for name, _ in named):
+        raise UsageError("some input shapes have names and some have none")
+    return {name: InputShape.parse(text) for name, text in named}
+
+
+def parse_constants(texts: list[str] | None) -> dict[str, Any] | None:
+    """Numbers by name; several are a list."""
+    if not texts:
+        return None
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            numbers = [_number(word) for word in value.split(",")]
+        except ValueError:
+            equals = ""
+            numbers = []
+        if not equals:
+            raise UsageError(f"'{text}' is no constant", hint="write sr=16000, or axes=0,2")
+        found[name] = numbers if "," in value else numbers[0]
+    return found
+
+
+def _number(word: str) -> float:
+    return int(word) if word.strip().lstrip("+-").isdigit() else float(word)

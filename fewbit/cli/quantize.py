@@ -10,12 +10,14 @@ import typer
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
+    Constants,
     InputShape,
     KeepBatchNorm,
     ModelName,
     OptionalMethod,
     RecipeName,
     Samples,
+    parse_constants,
     parse_shapes,
 )
 
@@ -25,6 +27,7 @@ def quantize(
     recipe: RecipeName,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     input_shape: InputShape = None,
+    constant: Constants = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -35,6 +38,9 @@ def quantize(
     from fewbit.progress import say
 
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
-    program = options.quantize(import_model(model, input_shapes=parse_shapes(input_shape)), recipe)
+    shapes, constants = parse_shapes(input_shape), parse_constants(constant)
+    program = options.quantize(
+        import_model(model, input_shapes=shapes, constants=constants), recipe
+    )
     program.save(output)
     say(f"{output}: {program.store.nbytes():,} bytes of weights")

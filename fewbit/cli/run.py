@@ -27,7 +27,9 @@ SHOWN = 6
 def run_program(
     program: Annotated[
         Path,
-        typer.Argument(help="An artifact's folder, a saved program's folder, or program.mlir."),
+        typer.Argument(
+            help="An artifact's folder, a saved program's folder, program.mlir, or model.onnx."
+        ),
     ],
     inputs: Annotated[
         list[Path] | None,
@@ -137,10 +139,11 @@ def _artifact(path: Path, threads: int | None, variant: str | None) -> Runnable:
 
 
 def _program(path: Path) -> Runnable:
+    from fewbit.frontends import import_model
     from fewbit.program import Program
     from fewbit.progress import say
 
-    program = Program.load(path)
+    program = import_model(path) if path.suffix == ".onnx" else Program.load(path)
     say(f"{path} is a program, not compiled: it is interpreted, which is slow")
     inputs, outputs = (
         [Port(s.name, s.shape, s.dtype) for s in specs]

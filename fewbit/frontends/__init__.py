@@ -25,20 +25,23 @@ def import_model(
     *,
     example_kwargs: Mapping[str, Any] | None = None,
     input_shapes: Shapes | None = None,
+    constants: Mapping[str, Any] | None = None,
 ) -> Program:
     """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
     Keras model, or of what a text names.
 
-    Texts: `zoo:NAME`, `file.py:factory`, `model.pt2`, `model.keras`, `program.mlir`, of ours or of
-    StableHLO, a SavedModel's folder, or one that `Program.save` wrote. `input_shapes` makes example
-    inputs where there are none: floats, or of the type in a text such as `1x16:i64`.
+    Texts: `zoo:NAME`, `file.py:factory`, `model.onnx`, `model.pt2`, `model.keras`, `program.mlir`,
+    of ours or of StableHLO, a SavedModel's folder, or one that `Program.save` wrote. `input_shapes`
+    makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`.
+    Of a model with dynamic sizes it fixes these. `constants` are values of inputs that an ONNX
+    model is to have built in.
     """
     if isinstance(model, Program):
         return model
     if isinstance(model, str | Path):
         from fewbit.frontends.locate import import_named
 
-        return import_named(str(model), input_shapes)
+        return import_named(str(model), input_shapes, constants)
     from fewbit.frontends.foreign import import_object
 
     program = import_object(model, example_inputs, input_shapes)

@@ -17,29 +17,36 @@ from fewbit.frontends.input_shape import InputShape
 from fewbit.program import Program
 
 LATER = {
-    ".onnx": "ONNX",
     ".tflite": "TensorFlow Lite",
 }
 """Kinds of files that other front ends will read."""
 
 
-def import_named(name: str, input_shapes: Shapes | None = None) -> Program:
+def import_named(
+    name: str, input_shapes: Shapes | None = None, constants: Mapping[str, Any] | None = None
+) -> Program:
+    path = Path(name)
+    if constants and path.suffix != ".onnx":
+        raise UsageError("only inputs of ONNX models can be made constants")
     if name.startswith("zoo:"):
         return _from_zoo(name.removeprefix("zoo:"))
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py"):
         return _from_python(Path(file), factory, input_shapes)
-    path = Path(name)
     if path.suffix in LATER:
         raise UsageError(f"{LATER[path.suffix]} models are not read by this version")
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
-            hint="give zoo:NAME, file.py:factory, model.pt2, model.keras, program.mlir, or the "
-            "folder of a SavedModel or of a saved program",
+            hint="give zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, program.mlir, or "
+            "the folder of a SavedModel or of a saved program",
         )
     if path.suffix == ".pt2":
         return _from_archive(path)
+    if path.suffix == ".onnx":
+        from fewbit.frontends.onnx import import_onnx
+
+        return import_onnx(path, input_shapes, constants)
     return import_file(path, input_shapes) or Program.load(path)
 
 

@@ -74,7 +74,8 @@ def bitcast(frame: Frame, op: upstream.BitcastOp, operands: Sequence[Value]) -> 
     dtype = dtype_of(op.dest.type)
     if operands[0].dtype.itemsize != dtype.itemsize:
         raise InterpretError("a bitcast between different widths")
-    return (np.ascontiguousarray(operands[0]).view(dtype),)
+    same = np.ascontiguousarray(operands[0]).view(dtype)
+    return (same.reshape(operands[0].shape),)  # numpy makes one axis of none
 
 
 @register(upstream.RankOp, elementwise=True)

@@ -279,7 +279,8 @@ class _Quantization:
             f"{name}.scale", quantized.scale, TensorType(f32, quantized.scale.shape)
         )
         zero_point = None
-        if quantized.zero_point is not None:
+        # Those of a symmetric weight beside asymmetric activations are 0, and do nothing.
+        if quantized.zero_point is not None and quantized.zero_point.any():
             type = TensorType(i32, quantized.zero_point.shape)
             zero_point = self._constant(f"{name}.zero_point", quantized.zero_point, type)
         shape = quantized.values.shape

@@ -29,8 +29,8 @@ def import_onnx(
 ) -> Program:
     """The program of a model file.
 
-    `input_shapes` are sizes of inputs, in order or by name, or of dynamic sizes by name. Inputs that
-    `constants` gives values become constants: an op may need to know them, such as a shape.
+    `input_shapes` are sizes of inputs, in order or by name, or of dynamic sizes by name. Inputs
+    that `constants` gives values are built in: an op may need to know them, such as a shape.
     """
     try:
         import onnx  # noqa: F401
@@ -52,13 +52,12 @@ def import_onnx(
 def _imported(
     model: ModelProto, source: str, input_shapes: Shapes | None, constants: Mapping[str, Any]
 ) -> Program:
-    from fewbit.frontends.onnx.evaluate import opsets_of
+    from fewbit.frontends.onnx.functions import opsets_of
     from fewbit.frontends.onnx.fuse import fuse_bias
     from fewbit.frontends.onnx.given import with_given_layers
     from fewbit.frontends.onnx.graph import Reader
     from fewbit.frontends.onnx.inputs import dynamic_shapes, example_inputs, inputs_of
     from fewbit.frontends.onnx.module import OnnxModule, trace
-    from fewbit.frontends.onnx.table import NeedsValue
     from fewbit.frontends.torch import import_torch
 
     opsets = opsets_of(model)
@@ -72,10 +71,7 @@ def _imported(
     inputs = inputs_of(graph, known, input_shapes)
     module = OnnxModule(graph, inputs, known, opsets, source)
     module.evaluator.functions = functions
-    try:
-        exported = trace(module, example_inputs(inputs), dynamic_shapes(inputs))
-    except NeedsValue as error:
-        raise error.from_inputs(graph, [input.name for input in inputs]) from None
+    exported = trace(module, example_inputs(inputs), dynamic_shapes(inputs))
     program = import_torch(exported)
     name_inputs(program, [input.name for input in inputs])
     return with_given_layers(program, module.evaluator.given)
@@ -83,7 +79,7 @@ def _imported(
 
 def check_ops(graph: Any, opsets: Mapping[str, int], functions: Any, source: str) -> None:
     """Refuse a graph with ops that are not known; name them all."""
-    from fewbit.frontends.onnx.evaluate import is_defined
+    from fewbit.frontends.onnx.functions import is_defined
 
     bad = [
         node

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from fewbit.frontends.onnx.values import Known
+from fewbit.frontends.onnx.values import Known, outside_trace
 
 
 class Constants:
@@ -84,9 +84,11 @@ class Constants:
             path.append(owner)
         while hasattr(home, own):
             own += "_"
-        home.register_buffer(own, tensor.contiguous())
+        with outside_trace():
+            home.register_buffer(own, tensor.contiguous())
         return ".".join([*path, own])
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
-    return a.dtype is b.dtype and a.shape == b.shape and bool(torch.equal(a, b))
+    with outside_trace():
+        return a.dtype is b.dtype and a.shape == b.shape and bool(torch.equal(a, b))

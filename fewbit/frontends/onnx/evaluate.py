@@ -1,10 +1,10 @@
 # pyright: basic
 """Evaluates a graph node by node, in Python while torch traces.
 
-What depends on constants and sizes alone is computed at once. The rest are calls of torch functions,
-by the table. An op that the table lacks is expanded where ONNX defines it as a function of others.
-Each node runs in a frame of its own, named after the file and the node's number, so that a trace
-of torch knows the node as it knows a line of Python.
+What depends on constants and sizes alone is computed at once. The rest are calls of torch's
+functions, by the table. An op that the table lacks is expanded where ONNX defines it as a function
+of others. Each node runs in a frame of its own, named after the file and the node's number, so that
+a trace of torch knows the node as it knows a line of Python.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, cast
+from typing import Any
 
-from onnx import FunctionProto, ModelProto, NodeProto, TypeProto, defs, helper
+from onnx import FunctionProto, defs
 from torch import Tensor
 
 from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.onnx import ops as _ops  # noqa: F401  # fills the table
 from fewbit.frontends.onnx.constants import Constants
+from fewbit.frontends.onnx.functions import (
+    default_attributes,
+    defined_function,
+    opsets_of,
+    type_bytes,
+    written_call,
+)
 from fewbit.frontends.onnx.graph import Graph, Node, Reader, Reference
 from fewbit.frontends.onnx.kinds import (
     SMALL_FLOATS,
@@ -103,9 +110,18 @@ class Evaluator:
             raise Error(
                 f"{node.op} fails: {type(error).__name__}: {first}", place=self._place(node)
             ) from error
+        roots = self._roots(node, scope)
         for name, value in zip(node.outputs, results, strict=False):
-            if name:
-                scope.values[name] = _named(value, scope.prefix + name)
+            if not name:
+                continue
+            if isinstance(value, Traced) and not value.roots:
+                value = replace(value, roots=roots)
+            scope.values[name] = _named(value, scope.prefix + name)
+
+    def _roots(self, node: Node, scope: Scope) -> frozenset[str]:
+        names = {*node.inputs, *(n for graph in node.graphs() for n in graph.outer_names())}
+        values = (scope.values.get(name) for name in names)
+        return frozenset().union(*(v.roots for v in values if isinstance(v, Traced)))
 
     def _place(self, node: Node) -> Place:
         return Place(file=self.source, line=node.number, layer=node.name or None)
@@ -186,8 +202,8 @@ class Evaluator:
         attributes: Mapping[str, Any],
         scope: Scope,
     ) -> tuple[Graph, FunctionProto] | None:
-        types = [_type_bytes(value) for value in inputs]
-        call = _written(node, attributes)
+        types = [type_bytes(value) for value in inputs]
+        call = written_call(node, attributes)
         key = (call, *types)
         if key not in self._expanded:
             proto = defined_function(node, scope.opsets.get(node.domain, 1), call, types)
@@ -199,7 +215,8 @@ class Evaluator:
     def _body(self, node: Node, proto: FunctionProto) -> Graph:
         key = (node.number, proto.SerializeToString())
         if key not in self._expanded:
-            read = Reader().function(proto)
+            with outside_trace():
+                read = Reader().function(proto)
             numbered = tuple(
                 replace(inner, number=node.number, module=node.module) for inner in read.nodes
             )
@@ -215,15 +232,21 @@ class Evaluator:
         scope: Scope,
         defaults: Node | None = None,
     ) -> Sequence[Value | None]:
-        bound = {a.name: Reader()._attribute(a) for a in proto.attribute_proto}
-        if defaults is not None:
-            bound |= _schema_defaults(defaults, scope.opsets.get(defaults.domain, 1))
+        with outside_trace():
+            bound = {a.name: Reader().attribute(a) for a in proto.attribute_proto}
+            if defaults is not None:
+                bound |= default_attributes(defaults, scope.opsets.get(defaults.domain, 1))
         values: dict[str, Value | None] = dict.fromkeys(proto.input)
         values |= dict(zip(proto.input, inputs, strict=False))
         opsets = {"": defs.onnx_opset_version()} | dict(scope.opsets) | opsets_of(proto)
-        name = next((value.name for value in inputs if value is not None and value.name), proto.name)
+        name = next(
+            (value.name for value in inputs if value is not None and value.name), proto.name
+        )
         inner = Scope(
-            ChainMap(values), opsets, bound | dict(attributes), f"{scope.prefix}{name}/{proto.name}/"
+            ChainMap(values),
+            opsets,
+            bound | dict(attributes),
+            f"{scope.prefix}{name}/{proto.name}/",
         )
         return self.graph(body, inner)
 
@@ -258,6 +281,8 @@ def _as_values(entry: Entry, call: Call, results: Any) -> Sequence[Value | None]
 
 
 def _as_value(entry: Entry, call: Call, result: Any) -> Value | None:
+    if isinstance(result, Known) and not result.origin:
+        return replace(result, origin=_origin(call))
     if not isinstance(result, Tensor):
         return result
     kind = entry.gives or _first_kind(call.inputs)
@@ -290,82 +315,15 @@ def _named(value: Value | None, name: str) -> Value | None:
     return replace(value, name=name)
 
 
-def opsets_of(proto: FunctionProto | ModelProto) -> dict[str, int]:
-    return {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
-
-
-def _written(node: Node, attributes: Mapping[str, Any]) -> bytes:
-    """The node as in a file, with values in place of references to a function's attributes."""
-    proto = NodeProto()
-    proto.CopyFrom(node.proto)
-    for attribute in proto.attribute:
-        if attribute.ref_attr_name and attribute.name in attributes:
-            attribute.CopyFrom(helper.make_attribute(attribute.name, attributes[attribute.name]))
-    kept = [a for a in proto.attribute if not a.ref_attr_name]
-    del proto.attribute[:]
-    proto.attribute.extend(kept)
-    return proto.SerializeToString()
-
-
-def defined_function(
-    node: Node, version: int, call: bytes, types: Sequence[bytes]
-) -> FunctionProto | None:
-    """The function as which ONNX defines an op, in the form for inputs of these types."""
-    try:
-        schema = defs.get_schema(node.op, version, node.domain)
-    except defs.SchemaError:
-        return None
-    if schema.has_function:
-        versions = [v for v in schema.function_opset_versions if v <= version]
-        found = schema.get_function_with_opset_version(max(versions)) if versions else None
-    elif schema.has_context_dependent_function:
-        versions = [v for v in schema.context_dependent_function_opset_versions if v <= version]
-        if not versions:
-            return None
-        found = schema.get_context_dependent_function_with_opset_version(
-            max(versions), call, list(types)
-        )
-    else:
-        return None
-    proto = FunctionProto()
-    proto.ParseFromString(found if isinstance(found, bytes) else cast(Any, found).SerializeToString())
-    return proto
-
-
-def is_defined(node: Node, version: int) -> bool:
-    """Whether there is an entry for an op, or ONNX defines it by others."""
-    if (node.domain, node.op) in OPS:
-        return True
-    try:
-        schema = defs.get_schema(node.op, version, node.domain)
-    except defs.SchemaError:
-        return False
-    return schema.has_function or schema.has_context_dependent_function
-
-
-def _schema_defaults(node: Node, version: int) -> dict[str, Any]:
-    schema = defs.get_schema(node.op, version, node.domain)
-    made = Reader()
-    return {
-        name: made._attribute(a.default_value)
-        for name, a in schema.attributes.items()
-        if a.default_value.type
-    }
-
-
-def _type_bytes(value: Value | None) -> bytes:
-    if value is None or isinstance(value, Many):
-        return TypeProto().SerializeToString()
-    shape = [size if isinstance(size, int) else None for size in value.shape]
-    return helper.make_tensor_type_proto(value.kind, shape).SerializeToString()
-
-
 def _here(run, node, scope): return run(node, scope)  # fmt: skip
 
 
 def _frame(source: str, number: int) -> Callable[..., Any]:
-    """A function that calls its first argument, from 'line `number` of `source`'."""
-    code = _here.__code__.replace(co_filename=source, co_firstlineno=number, co_name="node")
+    """A function that calls its first argument, from 'line `number` of `source`'.
+
+    Torch keeps frames of functions of this name, as those of a module's own code.
+    """
+    code = _here.__code__.replace(co_filename=source, co_firstlineno=number, co_name="forward")
     return FunctionType(code, {})
 
 

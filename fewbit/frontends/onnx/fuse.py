@@ -38,7 +38,9 @@ def fuse_bias(graph: Graph) -> Graph:
         nodes.append(
             replace(product, op=BIASED, domain="fewbit", inputs=inputs, outputs=node.outputs)
         )
-    kept = tuple(n for n in nodes if n.op == BIASED or (n.outputs[:1] != () and n.outputs[0] not in fused))
+    kept = tuple(
+        n for n in nodes if n.op == BIASED or (n.outputs[:1] != () and n.outputs[0] not in fused)
+    )
     return replace(graph, nodes=kept)
 
 

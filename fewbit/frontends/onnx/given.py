@@ -1,15 +1,12 @@
 # pyright: basic
-"""Layers that the file has quantized: their integers, scales and grids, in the program as they are."""
+"""Layers that the file has quantized: their integers, scales and grids, as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 import numpy as np
-from xdsl.rewriter import Rewriter
 
-from fewbit.dialects.mico import ConstantOp, GetConstantOp, QuantizedLayerOp
 from fewbit.frontends.onnx.layers import GivenLayer
 from fewbit.numerics import Quantized, Width
 from fewbit.program import Program
@@ -26,24 +23,15 @@ def with_given_layers(program: Program, given: Mapping[str, GivenLayer]) -> Prog
     given = {name: layer for name, layer in given.items() if name in found}
     if not given:
         return program
-    weights: dict[str, Quantized] = {}
-    schemes: dict[str, LayerScheme] = {}
+    weights = {name: _weight(layer) for name, layer in given.items()}
     scales: dict[str, float] = {}
     zeros: dict[str, int] = {}
     for name, layer in given.items():
-        weights[name] = _weight(layer)
-        static = layer.act_scale is not None
-        schemes[name] = LayerScheme(
-            act=None if layer.act_bits is None else Width.of(layer.act_bits),
-            static=static,
-            symmetric=not static or layer.act_zero_point == 0,
-        )
         if layer.act_scale is not None:
             scales[name] = layer.act_scale
             zeros[name] = layer.act_zero_point
-    recipe = Recipe(layers=schemes)
-    made = quantize(program, recipe, Calibration(scales, zeros), weights=weights)
-    return made
+    recipe = Recipe.by_name({name: _scheme(layer) for name, layer in given.items()})
+    return quantize(program, recipe, Calibration(scales, zeros), weights=weights)
 
 
 def _weight(layer: GivenLayer) -> Quantized:
@@ -55,4 +43,9 @@ def _weight(layer: GivenLayer) -> Quantized:
     )
 
 
-_ = cast, Rewriter, ConstantOp, GetConstantOp, QuantizedLayerOp
+def _scheme(layer: GivenLayer) -> LayerScheme:
+    """How activations are quantized; the weight says the rest itself."""
+    if layer.act_bits is None:
+        return LayerScheme()
+    symmetric = layer.act_zero_point == 0
+    return LayerScheme(act=Width.of(layer.act_bits), static=True, symmetric=symmetric)

@@ -1,5 +1,5 @@
 # pyright: basic
-"""A model file's graphs as plain data: nodes with decoded attributes, numbered from 1 in file order.
+"""A model file's graphs as plain data: nodes with decoded attributes, numbered from 1.
 
 A node's number is its line in locations and messages: `model.onnx:12` is the file's 12th node.
 """
@@ -125,14 +125,14 @@ class Reader:
             proto.name,
             tuple(proto.input),
             tuple(proto.output),
-            {a.name: self._attribute(a) for a in proto.attribute},
+            {a.name: self.attribute(a) for a in proto.attribute},
             number,
             module_of(proto),
             proto,
             proto.overload,
         )
 
-    def _attribute(self, proto: AttributeProto) -> Any:
+    def attribute(self, proto: AttributeProto) -> Any:
         if proto.ref_attr_name:
             return Reference(proto.ref_attr_name)
         value = helper.get_attribute_value(proto)
@@ -162,7 +162,7 @@ def module_of(proto: NodeProto) -> str:
 
 
 def _joined(parts: Sequence[str]) -> str:
-    """Parts that repeat the path so far, as torch's older exporter writes lists, are not doubled."""
+    """Parts that repeat the one before, as torch's older exporter writes lists, are not doubled."""
     path = ""
     for part in parts:
         last = path.rpartition(".")[2]

@@ -18,31 +18,23 @@ from torch import Tensor
 
 from fewbit.errors import UnsupportedError
 
-FLOAT, DOUBLE, FLOAT16, BFLOAT16 = (
-    TensorProto.FLOAT,
-    TensorProto.DOUBLE,
-    TensorProto.FLOAT16,
-    TensorProto.BFLOAT16,
-)
-INT8, INT16, INT32, INT64 = (
-    TensorProto.INT8,
-    TensorProto.INT16,
-    TensorProto.INT32,
-    TensorProto.INT64,
-)
-UINT8, UINT16, UINT32, UINT64 = (
-    TensorProto.UINT8,
-    TensorProto.UINT16,
-    TensorProto.UINT32,
-    TensorProto.UINT64,
-)
-INT4, UINT4, INT2, UINT2 = (
-    TensorProto.INT4,
-    TensorProto.UINT4,
-    TensorProto.INT2,
-    TensorProto.UINT2,
-)
-BOOL = TensorProto.BOOL
+FLOAT: int = TensorProto.FLOAT
+DOUBLE: int = TensorProto.DOUBLE
+FLOAT16: int = TensorProto.FLOAT16
+BFLOAT16: int = TensorProto.BFLOAT16
+INT8: int = TensorProto.INT8
+INT16: int = TensorProto.INT16
+INT32: int = TensorProto.INT32
+INT64: int = TensorProto.INT64
+UINT8: int = TensorProto.UINT8
+UINT16: int = TensorProto.UINT16
+UINT32: int = TensorProto.UINT32
+UINT64: int = TensorProto.UINT64
+INT4: int = TensorProto.INT4
+UINT4: int = TensorProto.UINT4
+INT2: int = TensorProto.INT2
+UINT2: int = TensorProto.UINT2
+BOOL: int = TensorProto.BOOL
 
 HELD: dict[int, torch.dtype] = {
     FLOAT: torch.float32,
@@ -63,7 +55,7 @@ HELD: dict[int, torch.dtype] = {
     INT2: torch.int8,
     UINT2: torch.int8,
 }
-SMALL_FLOATS = (
+SMALL_FLOATS: tuple[int, ...] = (
     TensorProto.FLOAT8E4M3FN,
     TensorProto.FLOAT8E4M3FNUZ,
     TensorProto.FLOAT8E5M2,
@@ -79,16 +71,26 @@ UNSIGNED: dict[int, torch.dtype] = {
 }
 """Unsigned types at the boundary of a program."""
 
-BITS = {
-    UINT8: 8, UINT16: 16, UINT32: 32, UINT64: 64, UINT4: 4, UINT2: 2,
-    INT8: 8, INT16: 16, INT32: 32, INT64: 64, INT4: 4, INT2: 2,
+BITS: dict[int, int] = {
+    UINT8: 8,
+    UINT16: 16,
+    UINT32: 32,
+    UINT64: 64,
+    UINT4: 4,
+    UINT2: 2,
+    INT8: 8,
+    INT16: 16,
+    INT32: 32,
+    INT64: 64,
+    INT4: 4,
+    INT2: 2,
 }
 _UNSIGNED_BITS = {UINT8, UINT16, UINT32, UINT64, UINT4, UINT2}
 _NATURAL = {HELD[kind]: kind for kind in (*range(1, 17),) if kind in HELD and kind not in UNSIGNED}
 
 
 def name_of(kind: int) -> str:
-    return str(TensorProto.DataType.Name(kind)).lower()
+    return TensorProto.DataType.Name(kind).lower()  # pyright: ignore[reportArgumentType]
 
 
 def held_in(kind: int) -> torch.dtype:

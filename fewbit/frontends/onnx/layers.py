@@ -65,7 +65,7 @@ class GivenLayer:
 
 
 def layer_name(call: Call, weight: Known) -> str:
-    name = weight.origin or weight.name
+    name = (weight.origin or weight.name).removesuffix("_quantized")
     if name.endswith(WEIGHT):
         return name.removesuffix(WEIGHT)
     if name and not _MADE_UP.fullmatch(name):

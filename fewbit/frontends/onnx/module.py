@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
 
@@ -30,19 +31,20 @@ class OnnxModule(nn.Module):
         opsets: Mapping[str, int], source: str,
     ) -> None:  # fmt: skip
         super().__init__()
-        state = (graph, tuple(inputs), dict(given), dict(opsets))
-        object.__setattr__(self, "_state", state)
-        object.__setattr__(self, "evaluator", Evaluator(source, Constants(self)))
+        self.graph, self.inputs = graph, tuple(inputs)
+        self.given, self.opsets = dict(given), dict(opsets)
+        self.evaluator = Evaluator(source, Constants(self))
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        graph, inputs, given, opsets = self._state
-        values: dict[str, Value | None] = dict(given)
-        for input, tensor in zip(inputs, tensors, strict=True):
+        values: dict[str, Value | None] = dict(self.given)
+        for input, tensor in zip(self.inputs, tensors, strict=True):
             inside = widen(tensor) if input.kind in UNSIGNED else tensor
-            values[input.name] = Traced(inside, input.kind, input.name)
-        scope = Scope(ChainMap(values), opsets)
-        results = self.evaluator.graph(graph, scope)
-        return tuple(self._output(*pair) for pair in zip(graph.outputs, results, strict=True))
+            values[input.name] = Traced(
+                inside, input.kind, input.name, roots=frozenset({input.name})
+            )
+        scope = Scope(ChainMap(values), self.opsets)
+        results = self.evaluator.graph(self.graph, scope)
+        return tuple(self._output(*pair) for pair in zip(self.graph.outputs, results, strict=True))
 
     def _output(self, name: str, value: Value | None) -> Tensor:
         if value is None:
@@ -54,22 +56,26 @@ class OnnxModule(nn.Module):
         return narrow(tensor, dtype) if value.kind in UNSIGNED else tensor.clone()
 
 
-def trace(module: OnnxModule, examples: Sequence[Tensor], dynamic_shapes: object) -> ExportedProgram:
-    """Run once to find the constants, then let torch trace."""
+def trace(
+    module: OnnxModule, examples: Sequence[Tensor], dynamic_shapes: object
+) -> ExportedProgram:
+    """Run once, on shapes without data, to find the constants; then let torch trace."""
     from fewbit.frontends.torch.capture import export
 
-    with torch.no_grad():
-        module(*examples)
+    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        module(*(mode.from_tensor(example) for example in examples))
     shapes = None if dynamic_shapes is None else {"tensors": dynamic_shapes}
     with tracing(module.evaluator):
         exported = export(module, tuple(examples), None, shapes)
+    # Layers may have read what was before a rounding, and nothing reads its result.
+    exported.graph.eliminate_dead_code()
     _name_modules(exported.graph_module, module)
     return exported
 
 
 def _name_modules(traced: GraphModule, module: OnnxModule) -> None:
     """Say of each node of the trace which module it comes from, as the file's names tell."""
-    nodes: dict[int, Node] = {node.number: node for node in module._state[0].all_nodes()}
+    nodes: dict[int, Node] = {node.number: node for node in module.graph.all_nodes()}
     line = re.compile(rf'File "{re.escape(module.evaluator.source)}", line (\d+)')
     for graph_module in traced.modules():
         if not isinstance(graph_module, GraphModule):

@@ -59,7 +59,8 @@ def _array(found: Any) -> Array:
 
 
 def _elementwise(run: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    return np.frompyfunc(run, 2, 1)
+    on_arrays = np.frompyfunc(run, 2, 1)
+    return lambda call, *arrays: reduce(on_arrays, arrays)
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -77,7 +78,7 @@ for _name, _run in {
     "Max": torch.sym_max,
     "Min": torch.sym_min,
 }.items():
-    _on_sizes(_name)(lambda call, *arrays, run=_elementwise(_run): reduce(run, arrays))
+    _on_sizes(_name)(_elementwise(_run))
 
 
 @_on_sizes("Identity", "Cast")

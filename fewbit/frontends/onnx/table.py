@@ -21,7 +21,7 @@ from fewbit.frontends.onnx.values import Known, Many, Size, Sizes, Traced, Value
 
 if TYPE_CHECKING:
     from fewbit.frontends.onnx.evaluate import Evaluator, Scope
-    from fewbit.frontends.onnx.graph import Graph, Node
+    from fewbit.frontends.onnx.graph import Node
 
 Run = Callable[..., Any]
 
@@ -61,32 +61,15 @@ def op(
     return add
 
 
-class NeedsValue(UnsupportedError):
+class NeedsValueError(UnsupportedError):
     """An input that decides shapes is not known before the program runs."""
 
-    def __init__(self, what: str, place: Place, inputs: tuple[str, ...]) -> None:
-        super().__init__(what, place=place, hint="export the model with it fixed")
-        self.inputs = inputs
-        """The names of the values that are not known."""
-
-    def from_inputs(self, graph: Graph, inputs: Sequence[str]) -> NeedsValue:
-        """The same in terms of the graph's inputs, from which the values are computed."""
-        makers = {name: node for node in graph.nodes for name in node.outputs}
-        found: dict[str, None] = {}
-        seen: set[str] = set()
-        open_names = list(self.inputs)
-        while open_names:
-            name = open_names.pop()
-            if name in inputs:
-                found[name] = None
-            elif name in makers and name not in seen:
-                seen.add(name)
-                open_names += makers[name].inputs
-        self.inputs = tuple(found)
-        if found:
-            given = ", ".join(f"'{name}': array" for name in found)
-            self.hint = f"give it: import_onnx(path, constants={{{given}}})"
-        return self
+    def __init__(self, what: str, place: Place, inputs: Sequence[str]) -> None:
+        given = ", ".join(f"'{name}': array" for name in inputs)
+        fix = f"give it: import_onnx(path, constants={{{given}}})"
+        super().__init__(what, place=place, hint=fix if inputs else "export it as a constant")
+        self.inputs = tuple(inputs)
+        """The inputs of the model from which it is computed."""
 
 
 class Call:
@@ -155,14 +138,19 @@ class Call:
         if isinstance(value, Sizes):
             return [concrete(item) for item in value.array.flat]
         if isinstance(value, Known):
-            return [int(item) for item in value.tensor.flatten().tolist()]
+            return [int(item) for item in value.items()]
         raise self.needs(index)
 
     def numbers(self, index: int) -> list[float]:
-        tensor = self.known(index)
-        if tensor is None:
+        found = self.items(index)
+        if found is None:
             raise self.needs(index)
-        return [float(item) for item in tensor.flatten().tolist()]
+        return [float(item) for item in found]
+
+    def items(self, index: int) -> list[Any] | None:
+        """The elements of an input as numbers; None where they are not known."""
+        value = self.input(index)
+        return value.items() if isinstance(value, Known) else None
 
     def whole(self, index: int) -> list[int]:
         """The integers of an input, without symbols among them."""
@@ -171,10 +159,15 @@ class Call:
             raise self.refused("sizes that it depends on are dynamic")
         return [int(item) for item in found]
 
-    def needs(self, *indices: int) -> NeedsValue:
+    def needs(self, *indices: int) -> NeedsValueError:
         names = tuple(self.node.inputs[i] for i in indices)
         quoted = " and ".join(f"'{name}'" for name in names)
-        return NeedsValue(f"{self.op} needs the value of {quoted} now", self.place, names)
+        roots = sorted({root for i in indices for root in self.roots(i)})
+        return NeedsValueError(f"{self.op} needs the value of {quoted} now", self.place, roots)
+
+    def roots(self, index: int) -> frozenset[str]:
+        value = self.input(index)
+        return value.roots if isinstance(value, Traced) else frozenset()
 
     def refused(self, reason: str) -> UnsupportedError:
         return UnsupportedError(f"{self.op} cannot be imported: {reason}", place=self.place)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -23,7 +23,8 @@ from fewbit.frontends.onnx.kinds import INT64
 if TYPE_CHECKING:
     from fewbit.frontends.onnx.layers import Grid, Integers
 
-Size = int | torch.SymInt
+Size: TypeAlias = Any
+"""An int, or a torch.SymInt, which torch's own signatures do not name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,11 @@ class Known:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.tensor.shape)
 
+    def items(self) -> list[Any]:
+        """The elements as numbers of Python."""
+        with outside_trace():
+            return self.tensor.flatten().tolist()
+
 
 @dataclass(frozen=True, eq=False)
 class Traced:
@@ -48,6 +54,8 @@ class Traced:
     name: str = ""
     grid: Grid | None = None
     """What it was rounded to."""
+    roots: frozenset[str] = frozenset()
+    """The inputs of the model that it depends on."""
 
     @property
     def shape(self) -> tuple[Size, ...]:
@@ -93,7 +101,7 @@ def outside_trace() -> Iterator[None]:
 
     Gradients are not switched off here: torch would write that into the trace.
     """
-    with _disable_current_modes():
+    with _disable_current_modes(), torch._C.DisableTorchFunction():
         yield
 
 

@@ -285,6 +285,8 @@ def adaptive_avg_pool(emitter: Emitter, node: Node, a: Arguments):
 
 @converts("flatten", "view", "reshape", "_unsafe_view", "squeeze", "unsqueeze")
 def reshape(emitter: Emitter, node: Node, a: Arguments):
+    if node.meta["val"].dtype != a["self"].meta["val"].dtype:
+        return None  # `view` as another type
     shape = _reshape_to(shape_of(a["self"]), shape_of(node))
     return None if shape is None else layer(emitter, mico.ReshapeOp, node, a["self"], shape=shape)
 

@@ -15,6 +15,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
 
 import torch
@@ -80,20 +81,26 @@ def load(path: PathLike) -> ExportedProgram:
 
 def decompose(program: ExportedProgram) -> ExportedProgram:
     """Without updates in place, and in ops that either we know or torch-mlir does."""
-    from torch_mlir.extras.fx_decomp_util import get_decomposition_table
-
-    table = torch.export.default_decompositions()
-    table.update(get_decomposition_table())
-    for op in list(table.keys()):
-        name = getattr(op, "_schema").name.removeprefix(aten.ATEN)  # noqa: B009
-        if name in aten.CONVERTERS or name in KEPT:
-            table.pop(op)
-    decomposed = program.run_decompositions(table)
+    table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT}))
+    decomposed = program.run_decompositions(table.copy())
     # What a tensor is was checked while tracing; its sizes are checked by the program.
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             decomposed.graph.erase_node(node)
     return decomposed
+
+
+@cache
+def _decompositions(whole: frozenset[str]) -> Any:
+    """How ops are taken apart, but for those that stay whole; to look this up takes torch long."""
+    from torch_mlir.extras.fx_decomp_util import get_decomposition_table
+
+    table = torch.export.default_decompositions()
+    table.update(get_decomposition_table())
+    for op in list(table.keys()):
+        if getattr(op, "_schema").name.removeprefix(aten.ATEN) in whole:  # noqa: B009
+            table.pop(op)
+    return table
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 from xdsl.context import Context
+from xdsl.dialects.arith import TruncIOp
 from xdsl.dialects.func import FuncOp
 
 from fewbit.errors import UnsupportedError
@@ -72,6 +73,7 @@ class Islands:
         module = parse_module(text, "torch-mlir", ctx)
         functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         for function in functions:
+            _drop_unknown_flags(function)
             function.detach()
         return functions
 
@@ -79,6 +81,13 @@ class Islands:
         groups = self._nodes.items()
         bad = [nodes for name, nodes in groups if _lowered({name: nodes[0]}) is None]
         return unsupported([node for nodes in bad for node in nodes])
+
+
+def _drop_unknown_flags(function: FuncOp) -> None:
+    """Upstream's `trunci` says that overflow is defined, for which xDSL's has no place."""
+    for op in function.walk():
+        if isinstance(op, TruncIOp):
+            op.properties.pop("overflowFlags", None)
 
 
 def unsupported(nodes: Sequence[Node]) -> UnsupportedError:

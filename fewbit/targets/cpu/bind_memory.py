@@ -33,6 +33,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import ConstantOp, GetConstantOp
+from fewbit.dialects.upstream.tensor import BitcastOp
 from fewbit.errors import UnsupportedError
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
@@ -132,7 +133,7 @@ def _bind_input(block: Block, index: int, value: SSAValue) -> Operation:
         made = [memref.LoadOp.get(memory, [])]
     for op in reversed(made):
         Rewriter.insert_op(op, InsertPoint.at_start(block))
-    value.replace_all_uses_with(made[-1].results[0])
+    _replace(value, made[-1].results[0])
     block.erase_arg(cast(Any, value))
     return made[-1]
 
@@ -198,6 +199,8 @@ def _place_of(value: SSAValue) -> SSAValue:
 
 def _store(value: SSAValue, memory: SSAValue, before: Operation) -> None:
     op: Operation
+    if isinstance(value.owner, BitcastOp):
+        value = value.owner.source  # Unsigned in the signature only.
     if isinstance(value.type, TensorType):
         op = bufferization.MaterializeInDestinationOp.create(
             operands=[value, memory],
@@ -227,11 +230,11 @@ def _bind_constant(read: GetConstantOp, weights: SSAValue, offset: int) -> None:
 
 
 def _replace(old: SSAValue, new: SSAValue) -> None:
-    """Bytes that are read as unsigned and cast at once are read as what they are cast to."""
+    """What is read as unsigned is cast at once, and is read as what it is cast to."""
     if old.type != new.type:
         for use in list(old.uses):
             cast_op = use.operation
-            assert cast_op.name == "tensor.bitcast", "only packed weights are unsigned"
+            assert cast_op.name == "tensor.bitcast", "what is unsigned is cast at once"
             cast_op.results[0].replace_all_uses_with(new)
             Rewriter.erase_op(cast_op)
     old.replace_all_uses_with(new)

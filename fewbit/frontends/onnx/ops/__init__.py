@@ -1,29 +1,34 @@
-"""Entries of the table of ops, by group."""
+"""Entries of the table of ops, by group; importing a group fills its part of the table."""
 
-from fewbit.frontends.onnx.ops import (  # noqa: F401
-    activation,
-    arithmetic,
-    attention,
-    cast,
-    comparison,
-    constant,
-    control_flow,
-    convolution,
-    indexing,
-    integer,
-    matmul,
-    movement,
-    normalization,
-    packed,
-    padding,
-    pooling,
-    quantization,
-    recurrent,
-    reduction,
-    resize,
-    sampling,
-    scatter,
-    sequence,
-    shape,
-    signal,
+from importlib import import_module
+
+GROUPS = (
+    "activation",
+    "arithmetic",
+    "attention",
+    "cast",
+    "comparison",
+    "constant",
+    "control_flow",
+    "convolution",
+    "indexing",
+    "integer",
+    "matmul",
+    "movement",
+    "normalization",
+    "packed",
+    "padding",
+    "pooling",
+    "quantization",
+    "recurrent",
+    "reduction",
+    "resize",
+    "sampling",
+    "scatter",
+    "sequence",
+    "shape",
+    "signal",
 )
+
+for _group in GROUPS:
+    import_module(f"{__name__}.{_group}")

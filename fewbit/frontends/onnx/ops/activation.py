@@ -34,7 +34,10 @@ def elu(call: Call, x: Tensor) -> Tensor:
 
 @op("Selu")
 def selu(call: Call, x: Tensor) -> Tensor:
-    alpha, gamma = call.attr("alpha", 1.67326319217681884765625), call.attr("gamma", 1.05070102214813232421875)
+    alpha, gamma = (
+        call.attr("alpha", 1.67326319217681884765625),
+        call.attr("gamma", 1.05070102214813232421875),
+    )
     return gamma * torch.where(x > 0, x, alpha * (torch.exp(x) - 1))
 
 

@@ -29,12 +29,19 @@ def mul(call: Call, a: Tensor, b: Tensor) -> Tensor:
 
 @op("Div", wraps=True)
 def div(call: Call, a: Tensor, b: Tensor) -> Tensor:
-    if a.dtype.is_floating_point:
-        return a / b
-    if is_unsigned(call.kind(0)):
+    return a / b if a.dtype.is_floating_point else _truncated_quotient(a, b)
+
+
+def _floor_quotient(a: Tensor, b: Tensor) -> Tensor:
+    """Of integers; torch-mlir has none of bytes."""
+    if a.dtype not in (torch.int8, torch.int16):
         return torch.div(a, b, rounding_mode="floor")
-    # Written out: torch-mlir's own lowering goes through floats.
-    quotient = torch.div(a, b, rounding_mode="floor")
+    return torch.div(a.to(torch.int32), b.to(torch.int32), rounding_mode="floor").to(a.dtype)
+
+
+def _truncated_quotient(a: Tensor, b: Tensor) -> Tensor:
+    """Written out: torch-mlir's own goes through floats."""
+    quotient = _floor_quotient(a, b)
     inexact = (quotient * b != a) & (quotient < 0)
     return quotient + inexact.to(a.dtype)
 
@@ -44,18 +51,17 @@ def mod(call: Call, a: Tensor, b: Tensor) -> Tensor:
     if call.attr("fmod", 0):
         if a.dtype.is_floating_point:
             return torch.fmod(a, b)
-        return a - div(call, a, b) * b
+        return a - _truncated_quotient(a, b) * b
     if a.dtype.is_floating_point:
         rest = torch.fmod(a, b)
         return torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
-    return a - torch.div(a, b, rounding_mode="floor") * b
+    return a - _floor_quotient(a, b) * b
 
 
 @op("Pow", tensors=2, wraps=True)
 def power(call: Call, base: Tensor, exponent: Tensor) -> Tensor:
     if base.dtype.is_floating_point:
-        known = call.known(1)
-        if known is not None and known.numel() == 1 and float(known) == 2.0:
+        if call.items(1) == [2]:
             return base * base + torch.zeros_like(exponent.to(base.dtype))
         return torch.pow(base, exponent.to(base.dtype))
     if exponent.dtype.is_floating_point:
@@ -68,7 +74,7 @@ def _integer_power(base: Tensor, exponent: Tensor) -> Tensor:
     result = torch.ones_like(base * exponent)
     square = base
     for bit in range(6):
-        chosen = (exponent >> bit) & 1
+        chosen = right_shift(exponent, bit) & 1
         result = result * torch.where(chosen != 0, square, torch.ones_like(square))
         square = square * square
     return result
@@ -114,21 +120,26 @@ for _name, _function in _UNARY.items():
     op(_name)(lambda call, a, run=_function: run(a))
 
 
-_SIGN = torch.iinfo(torch.int64).min
-"""Toggling this bit makes the order of 64 unsigned bits that of signed ones."""
+def toggled(x: Tensor) -> Tensor:
+    """64 bits with the first changed: the order of unsigned ones becomes that of signed ones."""
+    return torch.bitwise_xor(x, torch.full_like(x, torch.iinfo(torch.int64).min))
+
+
+def right_shift(x: Tensor, bits: int) -> Tensor:
+    return torch.bitwise_right_shift(x, torch.full_like(x, bits))
 
 
 @op("Max", any_sign=True)
 def maximum(call: Call, *inputs: Tensor) -> Tensor:
     if call.kind(0) == UINT64:
-        return reduce(torch.maximum, [x ^ _SIGN for x in inputs]) ^ _SIGN
+        return toggled(reduce(torch.maximum, [toggled(x) for x in inputs]))
     return reduce(torch.maximum, inputs)
 
 
 @op("Min", any_sign=True)
 def minimum(call: Call, *inputs: Tensor) -> Tensor:
     if call.kind(0) == UINT64:
-        return reduce(torch.minimum, [x ^ _SIGN for x in inputs]) ^ _SIGN
+        return toggled(reduce(torch.minimum, [toggled(x) for x in inputs]))
     return reduce(torch.minimum, inputs)
 
 
@@ -147,14 +158,12 @@ def clip(call: Call, x: Tensor, low: Tensor | None = None, high: Tensor | None =
     if call.version < 11:
         bounds = call.attr("min", -3.4028234663852886e38), call.attr("max", 3.4028234663852886e38)
         return torch.clamp(x, *bounds)
-    known = [call.known(i) if call.has(i) else None for i in (1, 2)]
-    if is_float(call.kind(0)) and all(
-        known[i - 1] is not None or not call.has(i) for i in (1, 2)
-    ):
-        numbers = [None if k is None or k.numel() == 0 else float(k) for k in known]
+    bounds = [call.items(i) if call.has(i) else [] for i in (1, 2)]
+    if is_float(call.kind(0)) and None not in bounds:
+        numbers = [b[0] if b else None for b in bounds]
         if numbers == [None, None]:
             return x
-        if not any(n is not None and n != n for n in numbers):
+        if all(n is None or n == n for n in numbers):
             return torch.clamp(x, *numbers)
     if low is not None and low.numel():
         x = torch.maximum(x, low.reshape([]))
@@ -180,7 +189,7 @@ def bitwise_xor(call: Call, a: Tensor, b: Tensor) -> Tensor:
 
 @op("BitwiseNot", any_sign=True, wraps=True)
 def bitwise_not(call: Call, a: Tensor) -> Tensor:
-    return a ^ -1
+    return torch.bitwise_not(a)
 
 
 @op("BitShift", any_sign=True, wraps=True)
@@ -190,13 +199,14 @@ def shift(call: Call, a: Tensor, b: Tensor) -> Tensor:
     beyond = (b >= bits) | (b < 0)
     inside = torch.where(beyond, torch.full_like(b, bits - 1), b)
     if call.attr("direction") == "LEFT":
-        return torch.where(beyond, torch.zeros_like(a), a << inside)
+        return torch.where(beyond, torch.zeros_like(a), torch.bitwise_left_shift(a, inside))
     if call.kind(0) == UINT64:
         # Without the copies of the sign that come in from the left.
-        half = ((a >> 1) & (2**63 - 1)) >> (inside - 1).clamp(0, 63)
+        half = right_shift(a, 1) & (2**63 - 1)
+        half = torch.bitwise_right_shift(half, (inside - 1).clamp(0, 63))
         moved = torch.where(inside > 0, half, a)
     else:
-        moved = a >> inside
+        moved = torch.bitwise_right_shift(a, inside)
     if is_unsigned(call.kind(0)):
         return torch.where(beyond, torch.zeros_like(moved), moved)
     return moved

@@ -53,5 +53,3 @@ def _is_plain(call: Call) -> bool:
             return False
         return mask.shape[-1] == key.shape[-2] and query is not None  # pyright: ignore
     return True
-
-

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from fewbit.frontends.onnx import kinds
 from fewbit.frontends.onnx.kinds import BITS, BOOL, SMALL_FLOATS, held_in, is_float, wrapped
+from fewbit.frontends.onnx.ops.arithmetic import right_shift
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced
 
@@ -37,7 +38,7 @@ def converted(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
         return x != 0
     if given == kinds.UINT64 and is_float(wanted):
         # An odd last bit stands for the half that is shifted out.
-        half = ((x >> 1) & (2**63 - 1)) | (x & 1)
+        half = (right_shift(x, 1) & (2**63 - 1)) | (x & 1)
         return torch.where(x < 0, half.to(held) * 2, x.to(held))
     if is_float(wanted):
         return x.to(held)

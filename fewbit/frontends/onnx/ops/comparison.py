@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import BOOL, UINT64
+from fewbit.frontends.onnx.ops.arithmetic import toggled
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced
 
 
 @op("Equal", gives=BOOL, any_sign=True)
 def equal(call: Call, a: Tensor, b: Tensor) -> Tensor:
-    return a ^ b ^ True if a.dtype is torch.bool else a == b
+    return torch.logical_not(a ^ b) if a.dtype is torch.bool else a == b
 
 
 _ORDERS = {
@@ -26,8 +27,7 @@ _ORDERS = {
 
 def _order(call: Call, a: Tensor, b: Tensor) -> Tensor:
     if call.kind(0) == UINT64:
-        low = torch.iinfo(torch.int64).min
-        a, b = a ^ low, b ^ low
+        a, b = toggled(a), toggled(b)
     return _ORDERS[call.op](a, b)
 
 
@@ -63,7 +63,11 @@ def is_nan(call: Call, x: Tensor) -> Tensor:
 def is_infinite(call: Call, x: Tensor) -> Tensor:
     infinity = float("inf")
     if not call.attr("detect_negative", 1):
-        return x == infinity if call.attr("detect_positive", 1) else torch.zeros_like(x, dtype=torch.bool)
+        return (
+            x == infinity
+            if call.attr("detect_positive", 1)
+            else torch.zeros_like(x, dtype=torch.bool)
+        )
     if not call.attr("detect_positive", 1):
         return x == -infinity
     return torch.abs(x) == infinity

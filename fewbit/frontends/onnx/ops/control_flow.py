@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fewbit.errors import Error
 from fewbit.frontends.onnx.graph import Graph
 from fewbit.frontends.onnx.kinds import BOOL, INT64
-from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.table import Call, NeedsValueError, op
 from fewbit.frontends.onnx.values import Known, Many, Sizes, Traced, Value, known, outside_trace
 
 MOST_ROUNDS = 4096
@@ -76,10 +77,10 @@ def call_constants(call: Call) -> Any:
 
 @op("If", tensors=0, folds=False)
 def branch(call: Call) -> list[Value | None]:
-    known = call.known(0)
+    chosen = call.items(0)
     graphs = call.attr("then_branch"), call.attr("else_branch")
-    if known is not None:
-        chosen = graphs[0] if bool(known) else graphs[1]
+    if chosen is not None:
+        chosen = graphs[0] if chosen[0] else graphs[1]
         return call.evaluator.graph(chosen, _inner(call, "branch"))
     captured = Captured(call, graphs)
     if not call.evaluator.tracing:
@@ -104,10 +105,15 @@ def branch(call: Call) -> list[Value | None]:
 def _both(call: Call, captured: Captured, graphs: Sequence[Graph]) -> list[Value | None]:
     """Before the trace: run both branches, to find their constants and to compare their results."""
     with call_constants(call).noting() as noted:
-        results = [
-            call.evaluator.graph(graph, _inner(call, what))
-            for graph, what in zip(graphs, ("then", "else"), strict=True)
-        ]
+        try:
+            results = [
+                call.evaluator.graph(graph, _inner(call, what))
+                for graph, what in zip(graphs, ("then", "else"), strict=True)
+            ]
+        except Error as error:
+            if not isinstance(error, NeedsValueError):
+                error.hint = call.needs(0).hint
+            raise
         tensors = [_tensors(call, values) for values in results]
     captured.paths[:] = noted
     kinds = [_kinds(call, values) for values in results]
@@ -139,17 +145,17 @@ class Body:
 @op("Loop", tensors=0, folds=False)
 def loop(call: Call) -> list[Value | None]:
     body = Body(call)
-    rounds = call.known(0) if call.has(0) else None
+    rounds = call.items(0) if call.has(0) else None
     condition: Value = call.inputs[1] if call.has(1) else known(True, BOOL)  # pyright: ignore
     if (call.has(0) and rounds is None) or not isinstance(condition, Known):
         return _while(call, body)
-    most = MOST_ROUNDS if rounds is None else int(rounds)
+    most = MOST_ROUNDS if rounds is None else int(rounds[0])
     if most > MOST_ROUNDS:
         return _while(call, body)
     state: list[Value | None] = list(call.inputs[2:])
     scanned: list[list[Value | None]] = [[] for _ in range(len(call.node.outputs) - body.state)]
     for number in range(most):
-        if not bool(condition.tensor):
+        if not condition.items()[0]:
             break
         condition, *results = body.round(number, condition, state)  # pyright: ignore
         if not isinstance(condition, Known):

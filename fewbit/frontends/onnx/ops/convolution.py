@@ -139,5 +139,3 @@ def _output_pads(
         before.append(small if auto == "SAME_UPPER" else large)
         behind.append(large if auto == "SAME_UPPER" else small)
     return before + behind
-
-

@@ -23,10 +23,10 @@ _FAR = 2**31 - 1
 
 def counted(call: Call, index: int, size: Size, tensor: Tensor | None = None) -> Tensor:
     """Indices along an axis of this size, counted from its start."""
-    known = call.known(index)
+    known = call.items(index)
     tensor = call.tensor(index) if tensor is None else tensor
     tensor = tensor.to(torch.int64)
-    if known is not None and (known >= 0).all():
+    if known is not None and min(known, default=0) >= 0:
         return tensor
     return torch.where(tensor < 0, tensor + size, tensor)
 
@@ -36,7 +36,7 @@ def gather(call: Call, x: Tensor) -> Tensor:
     axis = call.attr("axis", 0) % x.ndim
     known = call.known(1)
     if known is not None and known.ndim == 0 and not is_symbol(x.shape[axis]):
-        return x.select(axis, int(known) % int(x.shape[axis]))
+        return x.select(axis, call.whole(1)[0] % int(x.shape[axis]))
     if known is None and axis == 0 and x.ndim == 2 and x.dtype.is_floating_point:
         return torch.nn.functional.embedding(counted(call, 1, x.shape[0]), x)
     indices = counted(call, 1, x.shape[axis])

@@ -14,7 +14,7 @@ from fewbit.frontends.onnx.kinds import INT32
 from fewbit.frontends.onnx.ops.convolution import convolved
 from fewbit.frontends.onnx.ops.quantization import as_float, from_float, spread
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.onnx.values import Known, Traced, Value
+from fewbit.frontends.onnx.values import Known, Many, Traced, Value
 
 
 def _shifted(call: Call, index: int, zero: int, axis: int) -> Tensor:
@@ -62,18 +62,17 @@ def qlinear_conv(call: Call) -> Known | Traced:
 def qlinear_matmul(call: Call) -> Known | Traced:
     from fewbit.frontends.onnx.ops.matmul import matmul
 
-    a, b = call.inputs[0], call.inputs[3]
-    if a is None or b is None or any(call.has(i) and _rank(call, i) > 1 for i in (1, 4)):
+    if any(call.has(i) and _rank(call, i) > 1 for i in (1, 4)):
         raise call.refused("scales of more than one axis")
-    left = as_float(call, 0, 1, 2, axis=len(a.shape) - 2)
-    right = as_float(call, 3, 4, 5, axis=len(b.shape) - 1)
+    left = as_float(call, 0, 1, 2, axis=_rank(call, 0) - 2)
+    right = as_float(call, 3, 4, 5, axis=_rank(call, 3) - 1)
     made = matmul(_with_inputs(call, [left, right]))
     return from_float(call, made, 6, 7)
 
 
 def _rank(call: Call, index: int) -> int:
     value = call.inputs[index]
-    return 0 if value is None else len(value.shape)
+    return 0 if value is None or isinstance(value, Many) else len(value.shape)
 
 
 @op("QLinearAdd", "QLinearMul", domain="com.microsoft", tensors=0)
@@ -83,7 +82,13 @@ def qlinear_arithmetic(call: Call) -> Known | Traced:
     return from_float(call, x + y if call.op == "QLinearAdd" else x * y, 6, 7)
 
 
-@op("QLinearSigmoid", "QLinearLeakyRelu", "QLinearGlobalAveragePool", domain="com.microsoft", tensors=0)
+@op(
+    "QLinearSigmoid",
+    "QLinearLeakyRelu",
+    "QLinearGlobalAveragePool",
+    domain="com.microsoft",
+    tensors=0,
+)
 def qlinear_unary(call: Call) -> Known | Traced:
     x = call.evaluator.tensor(as_float(call, 0, 1, 2), call.folding)
     if call.op == "QLinearSigmoid":

@@ -66,11 +66,15 @@ def _gemm_layer(call: Call, alpha: float, beta: float) -> Tensor:
     x, weight = layer_tensors(call, 0, 1, lambda w: w if transposed else w.T)
     x = x.T if call.attr("transA", 0) else x
     bias = call.known(2)
-    if alpha == 1 and bias is not None and bias.numel() in (1, weight.shape[0]) and beta:
-        if bias.ndim <= 1 or bias.shape[-1] == bias.numel():
-            return F.linear(x, weight, _bias(call, bias, beta, int(weight.shape[0])))
+    features = int(weight.shape[0])
+    if alpha == 1 and beta and bias is not None and _is_row(bias, features):
+        return F.linear(x, weight, _bias(call, bias, beta, features))
     made = _scaled(F.linear(x, weight), alpha)
     return made + _scaled(call.tensor(2), beta) if call.has(2) and beta else made
+
+
+def _is_row(bias: Tensor, features: int) -> bool:
+    return bias.numel() == 1 or (bias.numel() == features and bias.shape[-1] == features)
 
 
 def _bias(call: Call, bias: Tensor, beta: float, features: int) -> Tensor:
@@ -97,12 +101,16 @@ def determinant(call: Call, x: Tensor) -> Tensor:
     for k in range(size):
         column = torch.where(rows >= k, torch.abs(x[..., :, k]), torch.full_like(x[..., :, k], -1))
         pivot = torch.argmax(column, -1, keepdim=True)
-        order = torch.where(rows == k, pivot, torch.where(rows == pivot, k, rows.expand(pivot.shape[:-1] + (size,))))
+        order = torch.where(
+            rows == k, pivot, torch.where(rows == pivot, k, rows.expand((*pivot.shape[:-1], size)))
+        )
         sign = torch.where(pivot.squeeze(-1) == k, sign, -sign)
         x = torch.gather(x, -2, order.unsqueeze(-1).expand(x.shape))
         head = x[..., k : k + 1, k : k + 1]
         result = result * head[..., 0, 0]
         safe = torch.where(head == 0, torch.ones_like(head), head)
-        factor = torch.where((rows > k).unsqueeze(-1), x[..., :, k : k + 1] / safe, torch.zeros_like(x[..., :, :1]))
+        factor = torch.where(
+            (rows > k).unsqueeze(-1), x[..., :, k : k + 1] / safe, torch.zeros_like(x[..., :, :1])
+        )
         x = x - factor * x[..., k : k + 1, :]
     return result * sign

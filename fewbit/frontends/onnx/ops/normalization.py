@@ -17,7 +17,11 @@ from fewbit.frontends.onnx.table import Call, op
 def over_axis(call: Call, x: Tensor, run: Callable[[Tensor, int], Tensor]) -> Tensor:
     """Along one axis; before version 13, over all from it on."""
     if call.version >= 13:
-        return run(x, call.attr("axis", -1) % max(x.ndim, 1)) if x.ndim else run(x.reshape(1), 0).reshape([])
+        return (
+            run(x, call.attr("axis", -1) % max(x.ndim, 1))
+            if x.ndim
+            else run(x.reshape(1), 0).reshape([])
+        )
     axis = call.attr("axis", 1) % x.ndim
     if axis == x.ndim - 1:
         return run(x, axis)
@@ -65,7 +69,9 @@ def _training_batch_norm(
     own_var = torch.mean(centered * centered, axes)
     y = centered / torch.sqrt(_per_channel(own_var, x) + eps)
     y = y * _per_channel(scale, x) + _per_channel(bias, x)
-    running = [old * momentum + own * (1 - momentum) for old, own in ((mean, own_mean), (var, own_var))]
+    running = [
+        old * momentum + own * (1 - momentum) for old, own in ((mean, own_mean), (var, own_var))
+    ]
     return y, *running
 
 

@@ -10,8 +10,6 @@ from torch.nn import functional as F  # noqa: N812
 from fewbit.frontends.onnx.table import Call, is_symbol, op
 from fewbit.frontends.onnx.values import Size, outside_trace
 
-_NUMPY_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-
 
 @op("Pad", tensors=1, any_sign=True)
 def pad(call: Call, x: Tensor) -> Tensor:
@@ -39,10 +37,10 @@ def _constant(
         flat = flat[:-2]
     if call.version < 11:
         return F.pad(x, flat, value=call.attr("value", 0.0))
-    known = call.known(2)
-    if call.has(2) and known is None:
+    known = call.items(2) if call.has(2) else [0]
+    if known is None:
         return _with_computed_value(x, flat, call.tensor(2))
-    number = 0 if known is None else known.reshape([]).item()
+    number = known[0]
     if x.dtype is torch.bool:
         return F.pad(x.to(torch.int32), flat, value=int(number)) != 0
     return F.pad(x, flat, value=number)
@@ -61,7 +59,7 @@ def _indexed(call: Call, x: Tensor, axis: int, low: int, high: int, mode: str) -
     if low == 0 and high == 0:
         return x
     size = int(x.shape[axis])
-    grown = np.pad(np.arange(size), (max(low, 0), max(high, 0)), mode=_NUMPY_MODES[mode])
+    grown = np.pad(np.arange(size), (max(low, 0), max(high, 0)), mode=mode)  # pyright: ignore
     kept = grown[max(-low, 0) : len(grown) - max(-high, 0)]
     with outside_trace():
         chosen = torch.from_numpy(kept.astype(np.int64).copy())

@@ -150,7 +150,7 @@ def lp_pool(call: Call, x: Tensor) -> Tensor:
 @op("GlobalAveragePool")
 def global_average_pool(call: Call, x: Tensor) -> Tensor:
     if x.ndim == 4:
-        return F.adaptive_avg_pool2d(x, [1, 1])
+        return F.adaptive_avg_pool2d(x, (1, 1))
     return torch.mean(x, list(range(2, x.ndim)), keepdim=True)
 
 

@@ -8,6 +8,7 @@ whose weight it is.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import torch
@@ -17,7 +18,7 @@ from fewbit.frontends.onnx import kinds
 from fewbit.frontends.onnx.kinds import BITS, FLOAT, HELD, INT8, INT32, UINT8, is_unsigned
 from fewbit.frontends.onnx.layers import Grid, Integers
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.onnx.values import Known, Traced
+from fewbit.frontends.onnx.values import Known, Traced, outside_trace
 
 _GRIDS = (INT8, UINT8)
 
@@ -70,14 +71,14 @@ def quantize_linear(
 
 
 def _grid(call: Call, source: Tensor, kind: int) -> Grid | None:
-    scale = call.known(1)
-    zero = call.known(2) if call.has(2) else torch.zeros(())
-    if scale is None or zero is None or scale.numel() != 1 or kind not in _GRIDS:
+    scale = call.items(1)
+    zero = call.items(2) if call.has(2) else [0]
+    if scale is None or zero is None or len(scale) != 1 or kind not in _GRIDS:
         return None
-    if source.dtype is not torch.float32 or scale.dtype is not torch.float32:
+    if source.dtype is not torch.float32 or call.kind(1) != FLOAT:
         return None
     first = 2 ** (BITS[kind] - 1) if is_unsigned(kind) else 0
-    return Grid(source, float(scale), int(zero) - first, BITS[kind])
+    return Grid(source, float(scale[0]), int(zero[0]) - first, BITS[kind])
 
 
 @op("DequantizeLinear", tensors=3)
@@ -147,8 +148,9 @@ def as_float(call: Call, value: int, scale: int, zero: int, axis: int = 1) -> Kn
     inner = Call(
         call.evaluator, call.node, call.scope, {"axis": axis}, inputs, 13, call.place, folding
     )
-    tensors = [inner.optional(i) for i in range(3)]
-    made = dequantize_linear(inner, *tensors)  # pyright: ignore
+    with outside_trace() if folding else nullcontext():
+        tensors = [inner.optional(i) for i in range(3)]
+        made = dequantize_linear(inner, *tensors)  # pyright: ignore
     return replace(made, name=_name_of(call, value))
 
 

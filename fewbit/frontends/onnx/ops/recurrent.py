@@ -8,6 +8,7 @@ The products with inputs of all steps are one layer, `NAME.input`, those with th
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -131,7 +132,8 @@ class Recurrence:
         return Weights(
             own.constant(1, lambda w: w, "input", WEIGHT),
             own.constant(2, lambda w: w, "state", WEIGHT),
-            *biases,
+            biases[0],
+            biases[1],
             peepholes,
         )
 
@@ -139,18 +141,13 @@ class Recurrence:
         return x if self.clip is None else torch.clamp(x, -self.clip, self.clip)
 
 
+@dataclass(frozen=True)
 class Weights:
-    def __init__(
-        self,
-        input: Tensor,
-        state: Tensor,
-        input_bias: Tensor | None,
-        state_bias: Tensor | None,
-        peepholes: Tensor | None,
-    ) -> None:
-        self.input, self.state = input, state
-        self.input_bias, self.state_bias = input_bias, state_bias
-        self.peepholes = peepholes
+    input: Tensor
+    state: Tensor
+    input_bias: Tensor | None
+    state_bias: Tensor | None
+    peepholes: Tensor | None
 
 
 class _Part:

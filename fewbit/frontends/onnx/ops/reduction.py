@@ -200,8 +200,8 @@ def top_k(call: Call, x: Tensor) -> tuple[Tensor, object]:
     k = call.whole(1)[0] if call.version >= 10 else call.attr("k")
     axis = call.attr("axis", -1) % x.ndim
     largest = bool(call.attr("largest", 1))
-    # Stable: of equal elements the first come first.
-    indices = torch.sort(x, dim=axis, descending=largest, stable=True)[1].narrow(axis, 0, k)
+    # Programs sort without changing the order of equal elements, as ONNX wants.
+    indices = torch.sort(x, dim=axis, descending=largest)[1].narrow(axis, 0, k)
     kind = Known if call.folding else Traced
     return torch.gather(x, axis, indices), kind(indices, INT64)
 

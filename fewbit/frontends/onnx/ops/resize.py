@@ -147,7 +147,9 @@ def _scales(call: Call, given: Sequence[int]) -> tuple[list[float], list[int]]:
     if call.has(place) and _count(call, place):
         scales = call.numbers(place)
         sizes = [
-            math.floor(size * scale + 1e-9 * scale) if not is_symbol(size) else _kept(call, scale == 1)
+            math.floor(size * scale + 1e-9 * scale)
+            if not is_symbol(size)
+            else _kept(call, scale == 1)
             for size, scale in zip(given, scales, strict=True)
         ]
         return scales, sizes

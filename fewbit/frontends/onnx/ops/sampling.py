@@ -72,9 +72,7 @@ def grid_sample(call: Call, x: Tensor, grid: Tensor) -> Tensor:
     mode = _MODES.get(mode, mode)
     rank = len(sampler.sizes)
     # The last axis comes first in the grid.
-    places = [
-        sampler.place(grid[..., rank - 1 - i], size) for i, size in enumerate(sampler.sizes)
-    ]
+    places = [sampler.place(grid[..., rank - 1 - i], size) for i, size in enumerate(sampler.sizes)]
     if mode == "cubic":
         return _interpolated(sampler, places, [-1, 0, 1, 2], cubic=True)
     places = [sampler.bounded(p, s) for p, s in zip(places, sampler.sizes, strict=True)]
@@ -97,7 +95,9 @@ def _interpolated(
             distance = torch.abs(place - (base + offset))
             weight = weight * (_cubic(distance) if cubic else 1 - distance)
             whole = base + offset
-            at.append(sampler.bounded(whole, size) if cubic or sampler.padding != "zeros" else whole)
+            at.append(
+                sampler.bounded(whole, size) if cubic or sampler.padding != "zeros" else whole
+            )
         part = sampler.taken(at) * weight.unsqueeze(1)
         total = part if total is None else total + part
     assert total is not None

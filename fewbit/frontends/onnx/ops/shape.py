@@ -39,7 +39,9 @@ def reshape(call: Call, x: Tensor) -> Tensor:
     wanted = call.ints(1) if call.version >= 5 else call.attr("shape")
     if not call.attr("allowzero", 0):
         wanted = [x.shape[i] if s == 0 and i < x.ndim else s for i, s in enumerate(wanted)]
-    if -1 in [s for s in wanted if isinstance(s, int)] and 0 in [s for s in wanted if isinstance(s, int)]:
+    if -1 in [s for s in wanted if isinstance(s, int)] and 0 in [
+        s for s in wanted if isinstance(s, int)
+    ]:
         wanted = [0 if s == -1 else s for s in wanted]
     return x.reshape(list(wanted))
 
@@ -99,8 +101,10 @@ def tile(call: Call, x: Tensor) -> Tensor:
     for axis, count in enumerate(repeats):
         if isinstance(count, int) and count == 1:
             continue
-        x = torch.cat([x] * int(count), axis) if isinstance(count, int) else x.repeat(
-            [count if i == axis else 1 for i in range(x.ndim)]
+        x = (
+            torch.cat([x] * int(count), axis)
+            if isinstance(count, int)
+            else x.repeat([count if i == axis else 1 for i in range(x.ndim)])
         )
     return x
 
@@ -112,7 +116,7 @@ def constant_of_shape(call: Call) -> object:
     value = call.attr("value")
     wanted = call.ints(0)
     kind = 1 if value is None else value.kind
-    number = 0.0 if value is None else value.tensor.reshape([]).item()
+    number = 0.0 if value is None else value.items()[0]
     dtype = torch.float32 if value is None else value.tensor.dtype
     made = torch.full(list(wanted), number, dtype=dtype)
     return Known(made, kind) if call.folding else Traced(made, kind)
@@ -121,11 +125,10 @@ def constant_of_shape(call: Call) -> object:
 @op("OptionalHasElement", tensors=0)
 def has_element(call: Call) -> Value:
     from fewbit.frontends.onnx.kinds import BOOL
+
     return known(call.has(0), BOOL)
 
 
 @op("OptionalGetElement", "Optional", tensors=0, any_sign=True)
 def get_element(call: Call) -> Value | None:
     return call.input(0)
-
-

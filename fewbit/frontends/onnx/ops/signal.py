@@ -35,9 +35,7 @@ def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
     return x.narrow(axis, 0, length)
 
 
-def _transformed(
-    call: Call, x: Tensor, axis: int, length: int, kept: int, inverse: bool
-) -> Tensor:
+def _transformed(call: Call, x: Tensor, axis: int, length: int, kept: int, inverse: bool) -> Tensor:
     cosines, sines = _tables(call, length, kept, inverse, x.dtype)
     real = x.select(-1, 0).movedim(axis, -1)
     if x.shape[-1] == 1:
@@ -59,9 +57,7 @@ def _tables(
         turns = np.outer(np.arange(length), np.arange(kept)) % length
         angles = 2 * np.pi * turns / length * (1 if inverse else -1)
         factor = 1 / length if inverse else 1.0
-        tables = [
-            torch.from_numpy(run(angles) * factor).to(dtype) for run in (np.cos, np.sin)
-        ]
+        tables = [torch.from_numpy(run(angles) * factor).to(dtype) for run in (np.cos, np.sin)]
     return call.constant(tables[0], "cosines"), call.constant(tables[1], "sines")
 
 
