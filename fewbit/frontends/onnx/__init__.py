@@ -38,7 +38,7 @@ def import_onnx(
         raise MissingToolError(
             f"onnx cannot be imported: {error}", hint="pip install 'fewbit[onnx]'"
         ) from None
-    from fewbit.frontends.onnx.load import load_model
+    from fewbit.frontends.onnx.load import check_opsets, load_model
 
     if isinstance(model, str | Path):
         path = Path(model)
@@ -46,6 +46,7 @@ def import_onnx(
             return _imported(load_model(path), path.name, input_shapes, constants or {})
         except Error as error:
             raise error.at(file=path.name) from None
+    check_opsets(model)
     return _imported(model, "model.onnx", input_shapes, constants or {})
 
 

@@ -31,14 +31,14 @@ def load_model(path: Path) -> ModelProto:
         ) from None
     if not model.ir_version or not model.HasField("graph") or not model.opset_import:
         raise Error("this is not an ONNX model: it has no graph", place=place)
-    _check_opsets(model, place)
+    check_opsets(model)
     for tensor in _tensors(model.graph):
         if external_data_helper.uses_external_data(tensor):
             _read_external(tensor, path.parent, place)
     return model
 
 
-def _check_opsets(model: ModelProto, place: Place) -> None:
+def check_opsets(model: ModelProto) -> None:
     newest = onnx.defs.onnx_opset_version()
     for opset in model.opset_import:
         if opset.domain not in ("", "ai.onnx"):
@@ -47,13 +47,11 @@ def _check_opsets(model: ModelProto, place: Place) -> None:
             raise UnsupportedError(
                 f"the model is of opset {opset.version}, and onnx {onnx.__version__} knows "
                 f"{newest} and older",
-                place=place,
                 hint="export it for an older opset, or install a newer onnx",
             )
         if opset.version < OLDEST:
             raise UnsupportedError(
                 f"the model is of opset {opset.version}, and {OLDEST} is the oldest that is read",
-                place=place,
                 hint="convert it: onnx.version_converter.convert_version(model, 17)",
             )
 

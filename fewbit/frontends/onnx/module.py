@@ -67,8 +67,6 @@ def trace(
     shapes = None if dynamic_shapes is None else {"tensors": dynamic_shapes}
     with tracing(module.evaluator):
         exported = export(module, tuple(examples), None, shapes)
-    # Layers may have read what was before a rounding, and nothing reads its result.
-    exported.graph.eliminate_dead_code()
     _name_modules(exported.graph_module, module)
     return exported
 

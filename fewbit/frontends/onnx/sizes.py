@@ -46,7 +46,7 @@ def _objects(value: Any) -> Array | None:
     if isinstance(value, Sizes):
         return value.array
     if isinstance(value, Known) and value.kind in BITS and value.tensor.numel() <= 64:
-        return np.array(value.tensor.numpy(), dtype=object)
+        return np.array(value.items(), dtype=object).reshape(value.shape)
     return None
 
 

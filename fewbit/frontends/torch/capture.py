@@ -87,6 +87,7 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             decomposed.graph.erase_node(node)
+    decomposed.graph.eliminate_dead_code()
     return decomposed
 
 

@@ -1,0 +1,227 @@
+# pyright: basic
+"""Graphs as programs: names, hierarchy, dynamic sizes, constants, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.dialects.mico import BitConv2dOp, BitLinearOp
+from fewbit.errors import Error, UnsupportedError, UsageError
+from fewbit.frontends.onnx import import_onnx
+from fewbit.frontends.onnx.table import NeedsValueError
+from fewbit.ir.locations import place_of
+from fewbit.quant.quantize import layers
+from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node, onnx
+
+
+def close(given: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_allclose(given, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_are_named_by_their_weights() -> None:
+    nodes = [
+        node("Conv", ["x", "conv.weight", "conv.bias"], ["a"], pads=[1, 1, 1, 1]),
+        node("Relu", ["a"], ["b"]),
+        node("Flatten", ["b"], ["c"]),
+        node("Gemm", ["c", "fc.weight", "fc.bias"], ["d"], transB=1),
+        node("MatMul", ["d", "onnx::MatMul_7"], ["e"], name="/head/proj/MatMul"),
+        node("Add", ["e", "head.proj.bias"], ["f"], name="/head/proj/Add"),
+    ]
+    constants = {
+        "conv.weight": floats(4, 2, 3, 3),
+        "conv.bias": floats(4),
+        "fc.weight": floats(6, 64),
+        "fc.bias": floats(6),
+        "onnx::MatMul_7": floats(6, 5),
+        "head.proj.bias": floats(5),
+    }
+    made = model(nodes, {"x": [1, 2, 4, 4]}, ["f"], constants)
+    program = import_onnx(made)
+    assert list(layers(program)) == ["conv", "fc", "head.proj"]
+    assert isinstance(layers(program)["conv"][0], BitConv2dOp)
+    (last,) = layers(program)["head.proj"]
+    assert isinstance(last, BitLinearOp)
+    assert last.bias is not None  # the Add is part of the layer
+    x = floats(1, 2, 4, 4, seed=3)
+    close(program.run(x)[0], expected(made, x)[0])
+    quantized = fewbit.quantize(program, "w8a8,head=w4a8")
+    assert str(layers(quantized)["head.proj"][0].weight_width) == "4"  # pyright: ignore
+
+
+def test_modules_and_numbers_of_nodes() -> None:
+    nodes = [
+        node("Atan", ["x"], ["a"], name="/block/first/Atan"),
+        node("Relu", ["a"], ["b"], name="/block/second/Relu"),
+        node("Tanh", ["b"], ["y"], name="/last/Tanh"),
+    ]
+    program = import_onnx(model(nodes, {"x": [3]}, ["y"]))
+    assert "graph.subgraph @model.block(" in program.text()
+    (relu,) = [op for op in program.module.walk() if op.name == "mico.relu"]
+    place = place_of(relu)
+    assert (place.file, place.line, place.layer) == ("model.onnx", 2, "block.second")
+
+
+def test_shapes_are_computed_at_once() -> None:
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"]),
+        node("Unsqueeze", ["n", "axis"], ["m"]),
+        node("Concat", ["m", "rest"], ["shape"], axis=0),
+        node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    constants = {
+        "zero": np.array(0),
+        "axis": np.array([0]),
+        "rest": np.array([-1]),
+    }
+    made = model(nodes, {"x": ["batch", 2, 3]}, ["y"], constants)
+    program = import_onnx(made)
+    for batch in (1, 2, 7):
+        x = floats(batch, 2, 3)
+        close(program.run(x)[0], x.reshape(batch, 6))
+    assert "linalg" not in import_onnx(made, {"batch": 4}).text()
+
+
+def test_dynamic_sizes_by_name() -> None:
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "z"], ["y"])]
+    made = model(nodes, {"x": ["n", 3], "z": ["n", 4]}, ["y"], {"w": floats(3, 4)})
+    program = import_onnx(made)
+    assert [spec.shape for spec in program.signature.inputs] == [(None, 3), (None, 4)]
+    x, z = floats(5, 3), floats(5, 4)
+    close(program.run(x, z)[0], x @ floats(3, 4) + z)
+    with pytest.raises(Error):
+        program.run(x, floats(6, 4))
+    fixed = import_onnx(made, {"n": 5})
+    assert [spec.shape for spec in fixed.signature.inputs] == [(5, 3), (5, 4)]
+    assert import_onnx(made, ["5x3", "5x4"]).signature == fixed.signature
+    assert import_onnx(made, {"x": (5, 3), "z": "5x4"}).signature == fixed.signature
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ({"m": 5}, "names 'm'"),
+        ({"x": (5, 4)}, "has shape nx3"),
+        ([(5, 3)], "the model has 2 inputs"),
+    ],
+)
+def test_wrong_shapes(shapes: object, message: str) -> None:
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "z"], ["y"])]
+    made = model(nodes, {"x": ["n", 3], "z": ["n", 4]}, ["y"], {"w": floats(3, 4)})
+    with pytest.raises(UsageError, match=message):
+        import_onnx(made, shapes)  # pyright: ignore
+
+
+def test_input_of_no_shape() -> None:
+    made = model([node("Relu", ["x"], ["y"])], {"x": [1]}, ["y"])
+    made.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(UsageError, match="which shape its input 'x' has"):
+        import_onnx(made)
+    (y,) = import_onnx(made, {"x": "2x3"}).run(floats(2, 3))
+    assert y.shape == (2, 3)
+
+
+def test_value_that_must_be_known() -> None:
+    made = model(
+        [node("Identity", ["shape"], ["s"]), node("Reshape", ["x", "s"], ["y"])],
+        {"x": [6], "shape": [2]},
+        ["y"],
+        kinds={"shape": TensorProto.INT64},
+    )
+    with pytest.raises(NeedsValueError, match="Reshape needs the value of 's'") as caught:
+        import_onnx(made)
+    assert caught.value.inputs == ("shape",)
+    assert "constants={'shape': array}" in str(caught.value)
+    program = import_onnx(made, constants={"shape": [3, 2]})
+    assert [spec.name for spec in program.signature.inputs] == ["x"]
+    assert program.run(floats(6))[0].shape == (3, 2)
+    with pytest.raises(UsageError, match="'shapes', which is no input"):
+        import_onnx(made, constants={"shapes": [3, 2]})
+
+
+def test_ops_that_are_not_known_are_all_named() -> None:
+    nodes = [
+        node("Frobnicate", ["x"], ["a"], name="first", domain="my.ops"),
+        node("Relu", ["a"], ["b"]),
+        node("ImageDecoder", ["b"], ["y"]),
+    ]
+    with pytest.raises(UnsupportedError) as caught:
+        import_onnx(model(nodes, {"x": [3]}, ["y"]))
+    text = str(caught.value)
+    assert "my.ops.Frobnicate: model.onnx:1, first" in text
+    assert "ImageDecoder: model.onnx:3" in text
+    assert "Relu" not in text
+
+
+def test_ops_that_torch_mlir_does_not_know_are_named_by_node() -> None:
+    made = model([node("Relu", ["x"], ["a"]), node("BitCast", ["a"], ["y"], to=6)], {"x": [3]}, ["y"], opset=26)
+    with pytest.raises(UnsupportedError, match=r"model\.onnx:2"):
+        import_onnx(made)
+
+
+def test_node_that_reads_nothing() -> None:
+    with pytest.raises(Error, match="reads 'nothing', which nothing before it defines"):
+        import_onnx(model([node("Relu", ["nothing"], ["y"])], {"x": [3]}, ["y"]))
+
+
+def test_node_that_cannot_be_evaluated() -> None:
+    made = model([node("MatMul", ["x", "w"], ["y"], name="bad")], {"x": [3, 5]}, ["y"], {"w": floats(4, 2)})
+    with pytest.raises(Error, match="MatMul fails") as caught:
+        import_onnx(made)
+    assert caught.value.place.layer == "bad"
+    assert caught.value.place.line == 1
+
+
+def test_local_functions_and_their_attributes() -> None:
+    opsets = [helper.make_opsetid("", 21)]
+    leaky = helper.make_node("LeakyRelu", ["a"], ["b"])
+    leaky.attribute.append(
+        onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    )
+    function = helper.make_function("mine", "Slope", ["a"], ["b"], [leaky], opsets, ["slope"])
+    nodes = [
+        node("Slope", ["x"], ["a"], domain="mine", slope=0.5),
+        node("Slope", ["a"], ["y"], domain="mine", slope=0.1),
+    ]
+    made = model(nodes, {"x": [4]}, ["y"])
+    made.functions.append(function)
+    x = np.array([-4.0, -1.0, 0.0, 2.0], np.float32)
+    close(import_onnx(made).run(x)[0], np.where(x < 0, 0.05 * x, x))
+
+
+def test_unsigned_inputs_and_outputs() -> None:
+    kinds = {"x": TensorProto.UINT8, "z": TensorProto.UINT8, "y": TensorProto.UINT8}
+    made = model([node("Add", ["x", "z"], ["y"])], {"x": ["n"], "z": ["n"]}, ["y"], kinds=kinds)
+    program = import_onnx(made)
+    assert [spec.element for spec in program.signature.inputs] == ["ui8", "ui8"]
+    x, z = np.array([1, 200, 255], np.uint8), np.array([1, 100, 255], np.uint8)
+    (y,) = program.run(x, z)
+    assert y.dtype == np.uint8
+    np.testing.assert_array_equal(y, x + z)
+
+
+def test_unsigned_inputs_are_compiled(tmp_path: Path) -> None:
+    kinds = {"x": TensorProto.UINT8, "y": TensorProto.UINT8, "w": TensorProto.FLOAT}
+    nodes = [node("Cast", ["x"], ["w"], to=1), node("Max", ["x", "x"], ["y"])]
+    program = import_onnx(model(nodes, {"x": [5]}, ["w", "y"], kinds=kinds))
+    artifact = fewbit.compile(program, "cpu", tmp_path / "out")
+    x = np.array([0, 1, 127, 128, 255], np.uint8)
+    floats_, same = artifact(x)
+    np.testing.assert_array_equal(floats_, x.astype(np.float32))
+    np.testing.assert_array_equal(same, x)
+    assert same.dtype == np.uint8
+
+
+def test_float8_is_refused() -> None:
+    made = model([node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN)], {"x": [3]}, ["y"])
+    with pytest.raises(UnsupportedError, match="float8e4m3fn"):
+        import_onnx(made)
+
+
+def test_graph_of_constants() -> None:
+    program = import_onnx(model([node("Exp", ["c"], ["y"])], {}, ["y"], {"c": floats(3)}))
+    close(program.run()[0], np.exp(floats(3)))

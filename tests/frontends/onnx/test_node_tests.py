@@ -1,0 +1,105 @@
+# pyright: basic
+"""ONNX's own tests of its ops: none is wrong, and most pass.
+
+Here are a few of each group of ops; all of them are a slow test, which also says whether the table
+in the documentation is that of this code.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "onnx.md"
+LEAST = 0.75
+"""The share that passes, at least."""
+
+FEW = """
+add_uint8 and2d argmax_default_axis_example_select_last_index averagepool_2d_ceil batchnorm_epsilon
+bitshift_right_uint16 cast_FLOAT_to_INT4 clip conv_with_strides_and_asymmetric_padding
+convtranspose_pads cumsum_1d_reverse_exclusive dequantizelinear_axis dft div_example einsum_transpose
+gather_negative_indices gridsample_bicubic gru_with_initial_bias layer_normalization_4d_axis1
+lstm_with_peepholes matmulinteger maxpool_with_argmax_2d_precomputed_pads mod_mixed_sign_int32 pow
+qlinearmatmul_2D_uint8_float32 quantizelinear_axis reduce_log_sum_exp_keepdims_example reshape_zero_dim
+resize_upsample_scales_cubic_align_corners scatternd_add slice_neg_steps softmax_axis_0 top_k_same_values
+where_example
+""".split()
+
+
+@cache
+def coverage() -> Any:
+    spec = importlib.util.spec_from_file_location(
+        "onnx_coverage", ROOT / "benchmarks" / "onnx_coverage.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["onnx_coverage"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def tests() -> dict[str, Any]:
+    return {test.name.removeprefix("test_"): test for test in coverage().numeric_tests()}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_few(name: str) -> None:
+    result = coverage().run_test(tests()[name])
+    assert result.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS), result.reason
+
+
+def test_what_is_refused_is_refused_by_name() -> None:
+    result = coverage().run_test(tests()["nonmaxsuppression_single_box"])
+    assert result.outcome == coverage().REFUSED
+    assert "NonMaxSuppression" in result.reason
+
+
+def test_comparison_sees_what_differs() -> None:
+    same = np.array([1, 2], np.float32)
+    compare = coverage().compare
+    assert compare([same], [same], 1e-3, 1e-7) is None
+    assert compare([same * 1.0001], [same], 1e-3, 1e-7) is None
+    assert "differ by up to" in compare([same * 1.01], [same], 1e-3, 1e-7)
+    assert "shape" in compare([same[None]], [same], 1e-3, 1e-7)
+    assert "type" in compare([same.astype(np.float64)], [same], 1e-3, 1e-7)
+    assert "outputs" in compare([], [same], 1e-3, 1e-7)
+    whole = np.array([100000], np.int32)
+    assert compare([whole + 1], [whole], 1e-3, 1e-7) is not None
+    nan = np.array([np.nan], np.float32)
+    assert compare([nan], [nan], 1e-3, 1e-7) is None
+    assert compare([same[:1]], [nan], 1e-3, 1e-7) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_all() -> None:
+    results = [coverage().run_test(test) for test in tests().values()]
+    wrong = [result for result in results if result.outcome == coverage().WRONG]
+    assert wrong == []
+    passed = [r for r in results if r.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS)]
+    assert len(passed) >= LEAST * len(results)
+    page = PAGE.read_text(encoding="utf-8")
+    assert coverage().summary(results) in page, "run benchmarks/onnx_coverage.py --write docs/onnx.md"
+    assert coverage().table(results) in page
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_some_compiled() -> None:
+    """Of 60 tests chosen at random, those that pass on the interpreter pass on the processor."""
+    import random
+
+    chosen = random.Random(7).sample(sorted(tests()), 60)
+    results = [coverage().run_test(tests()[name], "cpu") for name in chosen]
+    assert [result for result in results if result.outcome == coverage().WRONG] == []
