@@ -13,7 +13,9 @@ from fewbit.frontends.onnx import import_onnx
 from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node
 
 
-def graph(nodes: list[Any], outputs: list[str], inputs: list[tuple[str, int, list[int]]] | None = None) -> Any:
+def graph(
+    nodes: list[Any], outputs: list[str], inputs: list[tuple[str, int, list[int]]] | None = None
+) -> Any:
     infos = [helper.make_tensor_value_info(*entry) for entry in inputs or []]
     results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
     return helper.make_graph(nodes, "inner", infos, results)
@@ -23,9 +25,7 @@ def branches(extra: list[Any] | None = None) -> list[Any]:
     then = graph([node("MatMul", ["x", "w"], ["a"]), node("Add", ["a", "b"], ["t"])], ["t"])
     inner = graph([node("Mul", ["x", "x"], ["i1"])], ["i1"])
     other = graph([node("Neg", ["x"], ["i2"])], ["i2"])
-    otherwise = graph(
-        [node("If", ["second"], ["e"], then_branch=inner, else_branch=other)], ["e"]
-    )
+    otherwise = graph([node("If", ["second"], ["e"], then_branch=inner, else_branch=other)], ["e"])
     return [node("If", ["first"], ["y"], then_branch=then, else_branch=otherwise)]
 
 
@@ -62,14 +62,20 @@ def counting(scanned: bool) -> Any:
         node("Less", ["sum", "limit"], ["more"]),
         node("Identity", ["twice"], ["seen"]),
     ]
-    inputs = [("i", TensorProto.INT64, []), ("c", TensorProto.BOOL, []), ("v", TensorProto.FLOAT, [2])]
+    inputs = [
+        ("i", TensorProto.INT64, []),
+        ("c", TensorProto.BOOL, []),
+        ("v", TensorProto.FLOAT, [2]),
+    ]
     return graph(nodes, ["more", "twice", *(["seen"] if scanned else [])], inputs)
 
 
 def test_loop_that_the_program_counts() -> None:
     nodes = [node("Loop", ["n", "go", "x"], ["y"], body=counting(False))]
     kinds = {"n": TensorProto.INT64, "go": TensorProto.BOOL}
-    made = model(nodes, {"x": [2], "n": [], "go": []}, ["y"], {"limit": np.array(100, np.float32)}, kinds)
+    made = model(
+        nodes, {"x": [2], "n": [], "go": []}, ["y"], {"limit": np.array(100, np.float32)}, kinds
+    )
     program = import_onnx(made)
     assert "scf.while" in program.text()
     for rounds, go in ((3, True), (50, True), (3, False), (0, True)):

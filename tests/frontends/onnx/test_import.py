@@ -158,7 +158,12 @@ def test_ops_that_are_not_known_are_all_named() -> None:
 
 
 def test_ops_that_torch_mlir_does_not_know_are_named_by_node() -> None:
-    made = model([node("Relu", ["x"], ["a"]), node("BitCast", ["a"], ["y"], to=6)], {"x": [3]}, ["y"], opset=26)
+    made = model(
+        [node("Relu", ["x"], ["a"]), node("BitCast", ["a"], ["y"], to=6)],
+        {"x": [3]},
+        ["y"],
+        opset=26,
+    )
     with pytest.raises(UnsupportedError, match=r"model\.onnx:2"):
         import_onnx(made)
 
@@ -169,7 +174,9 @@ def test_node_that_reads_nothing() -> None:
 
 
 def test_node_that_cannot_be_evaluated() -> None:
-    made = model([node("MatMul", ["x", "w"], ["y"], name="bad")], {"x": [3, 5]}, ["y"], {"w": floats(4, 2)})
+    made = model(
+        [node("MatMul", ["x", "w"], ["y"], name="bad")], {"x": [3, 5]}, ["y"], {"w": floats(4, 2)}
+    )
     with pytest.raises(Error, match="MatMul fails") as caught:
         import_onnx(made)
     assert caught.value.place.layer == "bad"

@@ -49,7 +49,7 @@ def test_same_integers_as_from_torch(name: str, tmp_path: Path) -> None:
     assert list(layers(through_onnx)) == list(layers(from_torch))
     recipe = "w8a8" if name != "lenet" else "w8a8,fc1=w4a8,re:conv.*=w6a8"
     ours, theirs = (fewbit.quantize(program, recipe) for program in (through_onnx, from_torch))
-    for key in theirs.store.keys():
+    for key in theirs.store:
         np.testing.assert_array_equal(ours.store[key], theirs.store[key])
     x = [tensor.numpy() for tensor in inputs]
     for a, b in zip(ours.run(*x), theirs.run(*x), strict=True):

@@ -32,7 +32,7 @@ lstm_with_peepholes matmulinteger maxpool_with_argmax_2d_precomputed_pads mod_mi
 qlinearmatmul_2D_uint8_float32 quantizelinear_axis reduce_log_sum_exp_keepdims_example reshape_zero_dim
 resize_upsample_scales_cubic_align_corners scatternd_add slice_neg_steps softmax_axis_0 top_k_same_values
 where_example
-""".split()
+""".split()  # noqa: SIM905
 
 
 @cache
@@ -90,7 +90,9 @@ def test_all() -> None:
     passed = [r for r in results if r.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS)]
     assert len(passed) >= LEAST * len(results)
     page = PAGE.read_text(encoding="utf-8")
-    assert coverage().summary(results) in page, "run benchmarks/onnx_coverage.py --write docs/onnx.md"
+    assert coverage().summary(results) in page, (
+        "run benchmarks/onnx_coverage.py --write docs/onnx.md"
+    )
     assert coverage().table(results) in page
 
 

@@ -22,7 +22,9 @@ SCALE = np.array(0.05, np.float32)
 
 def weight_of(program: Program, layer: str) -> np.ndarray[Any, Any]:
     name = f"{layer}.weight"
-    constants = {op.sym_name.data: op for op in program.module.body.block.ops if op.name == "mico.constant"}
+    constants = {
+        op.sym_name.data: op for op in program.module.body.block.ops if op.name == "mico.constant"
+    }
     return constant_value(constants[name], program.store)
 
 
@@ -42,7 +44,9 @@ def qdq_linear(weight: np.ndarray[Any, Any], zero: np.ndarray[Any, Any], **const
     return model(nodes, {"x": [3, 8]}, ["y"], named)
 
 
-@pytest.mark.parametrize("zero", [np.array(0, np.int8), np.array(-7, np.int8), np.array(140, np.uint8)])
+@pytest.mark.parametrize(
+    "zero", [np.array(0, np.int8), np.array(-7, np.int8), np.array(140, np.uint8)]
+)
 def test_rounded_inputs_and_weights_make_a_layer(zero: np.ndarray[Any, Any]) -> None:
     weight = integers(-128, 127, 8, 5)
     made = qdq_linear(weight, zero)
@@ -166,5 +170,3 @@ def test_scales_that_are_computed_are_computed_with() -> None:
     assert layers(program) == {}
     x = floats(3, 8)
     np.testing.assert_allclose(program.run(x)[0], expected(made, x)[0], rtol=1e-6)
-
-
