@@ -7,6 +7,7 @@ Opening it reads the manifest; a file is checked against its hash before it is u
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,16 @@ class Tensor(Record):
     element: str
     updates: str | None = None
     """The input that an output is the new value of; the two may be one array."""
+    scalar: bool = False
+    """Whether it is a number by itself, no tensor of rank 0."""
+
+
+class Function(Record):
+    """One of several functions that a program may have."""
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
 
 
 class Constant(Record):
@@ -76,6 +87,8 @@ class Manifest(Record):
     """Of a library for several processors, best first."""
     options: dict[str, str] = Field(default_factory=dict[str, str])
     """What the target was told, and what it found out: for readers, and for its own runtime."""
+    functions: tuple[Function, ...] = ()
+    """Where there may be several; `inputs` and `outputs` are those of the first."""
     files: dict[str, str]
     """SHA-256 of each file, by its name."""
 
@@ -99,18 +112,31 @@ class Folder:
         return path
 
 
-def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes]) -> Folder:
-    """Write an artifact, whole or not at all; it replaces an older artifact and nothing else."""
+def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes | Path]) -> Folder:
+    """Write an artifact, whole or not at all; it replaces an older artifact and nothing else.
+
+    A file is given by its bytes, or by a path from which it is copied.
+    """
     path = Path(path)
     with locked(path.resolve().parent):
         KIND.refuse_foreign(path, _known_files(path))
-    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    hashes = {name: _hash(data) for name, data in files.items()}
     manifest = manifest.model_copy(update={"files": hashes})
     with replacing_folder(path) as target:
         for name, data in files.items():
-            (target / name).write_bytes(data)
+            if isinstance(data, Path):
+                shutil.copyfile(data, target / name)
+            else:
+                (target / name).write_bytes(data)
         (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
     return Folder(path, manifest)
+
+
+def _hash(data: bytes | Path) -> str:
+    if isinstance(data, bytes):
+        return hashlib.sha256(data).hexdigest()
+    with data.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_folder(path: PathLike) -> Folder:

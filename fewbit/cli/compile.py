@@ -1,14 +1,14 @@
 """`fewbit compile MODEL -t TARGET -o DIR`: an artifact, or the program after one of the stages.
 
 Stages: `graph`, the imported model with its module hierarchy; then those of the target, from
-`mico`, quantized by the recipe, to `object`, shown as assembly. `--stop-after` prints the text of
-one of them, `--dump-ir` writes that of all, and `--insert-pass` runs a pass after one.
+`mico`, quantized by the recipe, to its last. `--stop-after` prints the text of one of them,
+`--dump-ir` writes that of all, and `--insert-pass` runs a pass after one. Options of one target
+only are refused by others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fewbit.frontends import Shapes
     from fewbit.program import Program
     from fewbit.runtime import Artifact
+    from fewbit.targets.target import Target
 
 BUILD = Path("build")
 """The folder in which artifacts are put where no other is named."""
@@ -42,19 +43,8 @@ WIDTH = 150
 """Columns of the table where there is no terminal to ask."""
 
 
-class Stage(Enum):
-    GRAPH = "graph"
-    MICO = "mico"
-    KERNEL = "kernel"
-    LINALG = "linalg"
-    MEMREF = "memref"
-    LOOPS = "loops"
-    LLVM = "llvm"
-    OBJECT = "object"
-
-
-SUFFIXES = {Stage.LLVM: ".ll", Stage.OBJECT: ".s"}
-"""Of files that are not MLIR."""
+GRAPH = "graph"
+"""The first stage, of all targets: the model as it was imported."""
 
 
 def compile_model(
@@ -62,7 +52,10 @@ def compile_model(
     target: Annotated[
         str,
         typer.Option(
-            "--target", "-t", help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ..."
+            "--target",
+            "-t",
+            help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ...; iree-cpu[:PROCESSOR], "
+            "iree-cuda[:sm_XX], iree-vulkan, iree-rocm[:gfxNNN], iree-metal.",
         ),
     ] = "cpu",
     recipe: OptionalRecipe = None,
@@ -78,8 +71,10 @@ def compile_model(
         str | None, typer.Option("--name", help="What the library and its functions are called.")
     ] = None,
     stop_after: Annotated[
-        Stage | None,
-        typer.Option("--stop-after", help="Print the program after this stage, and end."),
+        str | None,
+        typer.Option(
+            "--stop-after", metavar="STAGE", help="Print the program after this stage, and end."
+        ),
     ] = None,
     dump_ir: Annotated[
         Path | None,
@@ -119,6 +114,28 @@ def compile_model(
             help="Code for several processors in one library: names with commas, auto, or all.",
         ),
     ] = None,
+    kernels: Annotated[
+        bool,
+        typer.Option("--kernels", help="iree-cpu: link fewbit's kernels into the module."),
+    ] = False,
+    compile_to: Annotated[
+        str | None,
+        typer.Option(
+            "--compile-to",
+            metavar="PHASE",
+            help="iree-*: stop after flow, stream or hal; compiling the folder goes on from there.",
+        ),
+    ] = None,
+    compile_from: Annotated[
+        str | None,
+        typer.Option(
+            "--compile-from", metavar="PHASE", help="iree-*: the file is at this phase already."
+        ),
+    ] = None,
+    iree_flag: Annotated[
+        list[str] | None,
+        typer.Option("--iree-flag", help="iree-*: one more flag for iree-compile. Repeatable."),
+    ] = None,
     input_shape: InputShape = None,
     constant: Constants = None,
     calibrate: CalibrateData = None,
@@ -128,20 +145,31 @@ def compile_model(
 ) -> None:
     """Compile a model for a target, or take it to one of the compiler's stages."""
     from fewbit.cli.insert_pass import parse_inserted
-    from fewbit.targets.compile import check_target, compile, lower, name_of
-    from fewbit.targets.cpu.cblas import find_blas
+    from fewbit.targets.compile import check_target, compile, is_read_by, lower, name_of
 
-    check_target(target)
-    _check_variants(cpu_variants, target, stop_after)
-    find_blas(blas)
-    passes = parse_inserted(insert_pass or [])
+    given: dict[str, Any] = {
+        "blas": blas,
+        "profile": profile,
+        "cpu_variants": cpu_variants,
+        "kernels": kernels,
+        "compile_to": compile_to,
+        "compile_from": compile_from,
+        "iree_flags": tuple(iree_flag) if iree_flag else None,
+    }
+    found = check_target(target, **given)
+    _check_stop(stop_after, found, cpu_variants)
+    passes = parse_inserted(insert_pass or [], found)
     start = perf_counter()
-    dump = _dump(dump_ir) if dump_ir is not None else None
+    dump = _dump(dump_ir, found) if dump_ir is not None else None
     name = name or name_of(model)
+    folder = output or BUILD / _folder_name(name, target)
+    if recipe is None and is_read_by(found, model) and stop_after is None:
+        _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
+        return
     program = _imported(model, parse_shapes(input_shape), parse_constants(constant), name)
     if dump is not None:
-        dump("graph", program.text())
-    if stop_after is Stage.GRAPH:
+        dump(GRAPH, program.text())
+    if stop_after == GRAPH:
         _show(program.text(), output)
         return
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
@@ -151,27 +179,21 @@ def compile_model(
 
         program = without_floats(program, strict=True)
     if stop_after is not None:
-        text = lower(
-            program, stop_after.value, target, name=name, passes=passes, watch=dump, blas=blas
-        )
+        text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)
         return
-    folder = output or BUILD / _folder_name(name, target)
-    made = compile(
-        program, target, folder, name=name, passes=passes, watch=dump, blas=blas, profile=profile,
-        cpu_variants=cpu_variants,
-    )  # fmt: skip
+    made = compile(program, target, folder, name=name, passes=passes, watch=dump, **given)
     _summarize(made, perf_counter() - start)
 
 
-def _check_variants(names: str | None, target: str, stop_after: Stage | None) -> None:
-    from fewbit.targets.cpu.target import isa_of
-    from fewbit.targets.cpu.variants import variants_of
-
-    if names is None:
+def _check_stop(stage: str | None, target: Target, variants: str | None) -> None:
+    if stage is None:
         return
-    variants_of(names, isa_of(target))
-    if stop_after is not None:
+    if stage != GRAPH and stage not in target.stages:
+        raise UsageError(
+            f"there is no stage '{stage}'", hint=f"stages are {', '.join((GRAPH, *target.stages))}"
+        )
+    if variants is not None:
         raise UsageError(
             "--stop-after shows the program for one processor, and --cpu-variants names several",
             hint="give one of them as the target, or write all stages with --dump-ir",
@@ -203,24 +225,27 @@ def _imported(
 
 
 def _folder_name(name: str, target: str) -> str:
-    processor = target.partition(":")[2]
-    return f"{name}-{processor}" if processor else name
+    """The name, with what is not this machine's own processor."""
+    kind, _, processor = target.partition(":")
+    return "-".join(part for part in (name, "" if kind == "cpu" else kind, processor) if part)
 
 
-def _dump(folder: Path) -> Callable[[str, str], None]:
+def _dump(folder: Path, target: Target) -> Callable[[str, str], None]:
     """Writes a numbered file for each stage, after removing those of an earlier dump."""
     from fewbit.files import replacing_file
-    from fewbit.kernels.isa import names as processors
 
-    names = {s: f"{i:02}-{s.value}{SUFFIXES.get(s, '.mlir')}" for i, s in enumerate(Stage)}
+    names = {
+        stage: f"{i:02}-{stage}{target.suffixes.get(stage, '.mlir')}"
+        for i, stage in enumerate((GRAPH, *target.stages))
+    }
     folder.mkdir(parents=True, exist_ok=True)
     for old in names.values():
-        for variant in ("", *processors()):
+        for variant in ("", *target.parts):
             _of_variant(folder / old, variant).unlink(missing_ok=True)
 
     def write(stage: str, text: str) -> None:
         stage, _, variant = stage.partition(":")
-        with replacing_file(_of_variant(folder / names[Stage(stage)], variant)) as file:
+        with replacing_file(_of_variant(folder / names[stage], variant)) as file:
             file.write(text.encode())
 
     return write
@@ -257,7 +282,10 @@ def _summarize(artifact: Artifact, seconds: float) -> None:
     for variant in manifest.variants:
         table.add_row(f"weights of {variant.name}", f"{variant.weight_bytes:,} B")
     table.add_row("weights", f"{manifest.weight_bytes:,} B")
-    table.add_row("arena", arena)
+    if not manifest.functions:
+        table.add_row("arena", arena)
+    for function in manifest.functions[1:] and manifest.functions:
+        table.add_row("function", function.name)
     table.add_row("time", f"{seconds:.1f} s")
     console = Console()
     Console(width=None if console.is_terminal else WIDTH).print(table)

@@ -11,15 +11,18 @@ from collections.abc import Callable, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fewbit.errors import PassError, Place, UsageError
+
+if TYPE_CHECKING:
+    from fewbit.targets.target import Target
 
 Pass = str | Callable[[Any], None]
 
 
-def parse_inserted(texts: Sequence[str]) -> dict[str, list[Pass]]:
-    """The passes by the stage that they follow, in the order given."""
+def parse_inserted(texts: Sequence[str], target: Target) -> dict[str, list[Pass]]:
+    """The passes by the stage of a target that they follow, in the order given."""
     inserted: dict[str, list[Pass]] = {}
     for text in texts:
         stage, colon, given = text.partition(":")
@@ -28,22 +31,16 @@ def parse_inserted(texts: Sequence[str]) -> dict[str, list[Pass]]:
                 f"'{text}' is not a stage with a pass",
                 hint="write --insert-pass linalg:canonicalize, or linalg:file.py:function",
             )
-        inserted.setdefault(stage, []).extend(_passes(stage, given))
+        inserted.setdefault(stage, []).extend(_passes(stage, given, target))
     return inserted
 
 
-def _passes(stage: str, given: str) -> list[Pass]:
-    from fewbit.targets.cpu.compilation import OURS, STAGES
-
-    places = STAGES[: STAGES.index("loops") + 1]
-    if stage not in places:
-        raise UsageError(
-            f"no pass can be inserted after '{stage}'", hint=f"stages are {', '.join(places)}"
-        )
+def _passes(stage: str, given: str, target: Target) -> list[Pass]:
+    target.check_insertable(stage)
     file, colon, function = given.rpartition(":")
     if colon and file.endswith(".py"):
         return [_function(Path(file), function)]
-    if stage not in OURS:
+    if stage in target.upstream:
         _check_upstream(given)
         return [given]
     from fewbit.cli.passes import available_passes, parse_passes

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit.artifact import Folder, Manifest, open_folder
-from fewbit.errors import UnsupportedError
 from fewbit.files import PathLike
 
 if TYPE_CHECKING:
@@ -22,7 +20,7 @@ class Artifact:
     def __init__(self, folder: Folder, temporary: TemporaryDirectory[str] | None = None) -> None:
         self._folder = folder
         self._temporary = temporary
-        self._loaded: Callable[..., tuple[Any, ...]] | None = None
+        self._loaded: Any = None
 
     @property
     def folder(self) -> Path:
@@ -36,7 +34,9 @@ class Artifact:
     def runner(self) -> Any:
         """What executes it here, loaded when first asked for."""
         if self._loaded is None:
-            self._loaded = _loader(self.manifest.target)(self._folder)
+            from fewbit.targets.registry import find_target
+
+            self._loaded = find_target(self.manifest.target).load(self._folder)
         return self._loaded
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
@@ -76,11 +76,3 @@ class Artifact:
 def load(path: PathLike) -> Artifact:
     """An artifact that was compiled earlier."""
     return Artifact(open_folder(path))
-
-
-def _loader(target: str) -> Callable[[Folder], Callable[..., tuple[Any, ...]]]:
-    if target.partition(":")[0] == "cpu":
-        from fewbit.runtime.native import load_native
-
-        return load_native
-    raise UnsupportedError(f"nothing here runs artifacts for the target '{target}'")

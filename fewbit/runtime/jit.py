@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fewbit.frontends import Model
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
-    from fewbit.targets.cpu.compilation import Inserted
+    from fewbit.targets.target import Inserted
 
 
 def jit(

@@ -90,7 +90,7 @@ class NativeLibrary:
         count = check_threads(self.threads if threads is None else threads)
         if self.state and len(arrays) == self._own_inputs:
             arrays, in_place = (*arrays, *self.initial_state().values()), True
-        given = _check(arrays, self.manifest.inputs)
+        given = check_inputs(arrays, self.manifest.inputs)
         inputs, outputs = self._inputs(), self._outputs()
         _fill(inputs, self.manifest.inputs, given)
         self._checked(self._shapes(ctypes.byref(inputs), ctypes.byref(outputs)))
@@ -134,7 +134,7 @@ class NativeLibrary:
         inputs = self._inputs()
         if self.state and len(arrays) == self._own_inputs:
             arrays = (*arrays, *self.initial_state().values())
-        _fill(inputs, self.manifest.inputs, _check(arrays, self.manifest.inputs))
+        _fill(inputs, self.manifest.inputs, check_inputs(arrays, self.manifest.inputs))
         return int(self._arena_bytes(ctypes.byref(inputs)))
 
     @property
@@ -292,7 +292,8 @@ def dtype_of(tensor: Tensor) -> np.dtype[Any]:
     return np.dtype(DTYPES[tensor.element])
 
 
-def _check(arrays: Sequence[Any], tensors: Sequence[Tensor]) -> list[Array]:
+def check_inputs(arrays: Sequence[Any], tensors: Sequence[Tensor]) -> list[Array]:
+    """The inputs as contiguous arrays of the types and shapes that a program takes."""
     if len(arrays) != len(tensors):
         names = ", ".join(t.name for t in tensors)
         raise UsageError(f"the program takes {len(tensors)} inputs ({names}), {len(arrays)} given")

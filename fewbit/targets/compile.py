@@ -2,7 +2,8 @@
 
 A target takes a program through stages. `lower` stops after one of them and gives its text;
 `compile` goes to the end. Both run passes of the caller's own after the stages that they are
-given for, and show the text of every stage to a watcher.
+given for, and show the text of every stage to a watcher. Which targets there are, and what each of
+them does, is in `targets/registry.py`.
 """
 
 from __future__ import annotations
@@ -17,15 +18,13 @@ from fewbit.files import PathLike
 from fewbit.program import Program
 from fewbit.progress import progress
 from fewbit.runtime import Artifact
+from fewbit.targets import registry
+from fewbit.targets.target import Inserted, Request, Target, Watcher
 
 if TYPE_CHECKING:
     from fewbit.frontends import Model, Shapes
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
-    from fewbit.targets.cpu.compilation import Inserted, Watcher
-    from fewbit.targets.cpu.variants import CpuVariants
-
-TARGETS = ("cpu",)
 
 
 def compile(
@@ -41,45 +40,41 @@ def compile(
     dynamic_shapes: Any = None,
     passes: Inserted | None = None,
     watch: Watcher | None = None,
-    blas: str | None = None,
     integer_only: bool = False,
-    profile: bool = False,
-    cpu_variants: CpuVariants | None = None,
+    **options: Any,
 ) -> Artifact:
     """Compile a program, a PyTorch module or what a text names; `art(x)` then runs it.
 
     `output` is the folder to write; without it, one that lasts as long as the artifact. A program
     is called after it. `passes` are run after the stages that they are given for: `{"linalg":
-    ["my-pass"]}`. `blas` names a library that multiplies matrices in place of our own kernels, such
-    as "openblas". With a `recipe`, batch norms become part of layers before these are quantized;
-    `integer_only` leaves no floats between layers of a static recipe. With `profile`, the library
-    counts where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the
-    target's family, by name, or "auto" or "all": the library has code for each of them.
+    ["my-pass"]}`. With a `recipe`, batch norms become part of layers before these are quantized;
+    `integer_only` leaves no floats between layers of a static recipe.
+
+    Other arguments are options of the target. Of `cpu`: `blas` names a library that multiplies
+    matrices in place of our own kernels, such as "openblas". With `profile`, the library counts
+    where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the target's
+    family, by name, or "auto" or "all": the library has code for each of them. Of `iree-*`:
+    `kernels` links our own kernels into the module, `compile_to` stops after a phase of IREE's, and
+    `iree_flags` are added to those of its compiler.
     """
-    from fewbit.targets.cpu.cblas import find_blas
-    from fewbit.targets.cpu.target import compile_cpu, isa_of
-    from fewbit.targets.cpu.variants import variants_of
     from fewbit.transforms.integer_only import integer_only as without_floats
 
-    check_target(target)
-    variants = () if cpu_variants is None else variants_of(cpu_variants, isa_of(target))
-    library = find_blas(blas)
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
     )
+    request = Request(target, name, _named(passes), watch, _given(options))
+    found = registry.check(request)
+    temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
+    folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
+    if recipe is None and is_read_by(found, model):
+        with progress(f"Compiling {name}"):
+            return Artifact(found.compile_file(Path(str(model)), request, folder), temporary)
     with progress(f"Importing {name}"):
         program = _program(model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes)
     if integer_only:
         program = without_floats(program, strict=True)
-    temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
-    folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
     with progress(f"Compiling {name}"):
-        made = compile_cpu(
-            program, name, target, folder, inserted=_named(passes), watch=watch, blas=library,
-            profile=profile,
-            variants=variants,
-        )  # fmt: skip
-    return Artifact(made, temporary)
+        return Artifact(found.compile(program, request, folder), temporary)
 
 
 def lower(
@@ -90,28 +85,29 @@ def lower(
     name: str = "model",
     passes: Inserted | None = None,
     watch: Watcher | None = None,
-    blas: str | None = None,
+    **options: Any,
 ) -> str:
-    """The text of a program after a stage of the target; after the last one, assembly."""
-    from fewbit.targets.cpu.cblas import find_blas
-    from fewbit.targets.cpu.compilation import STAGES, Compilation
-    from fewbit.targets.cpu.target import isa_of
-
-    check_target(target)
-    if stage not in STAGES:
-        raise UsageError(f"there is no stage '{stage}'", hint=f"stages are {', '.join(STAGES)}")
-    compilation = Compilation(program, name, isa_of(target), _named(passes), watch, find_blas(blas))
+    """The text of a program after a stage of the target; after the last of `cpu`, assembly."""
+    request = Request(target, name, _named(passes), watch, _given(options))
+    found = registry.check(request)
+    found.check_stage(stage)
     with progress(f"Lowering {name}"):
-        compilation.run(stage)
-        return compilation.text(stage)
+        return found.lower(program, stage, request)
 
 
-def check_target(target: str) -> None:
-    if target.partition(":")[0] not in TARGETS:
-        raise UsageError(f"there is no target '{target}'", hint=f"targets: {', '.join(TARGETS)}")
-    from fewbit.targets.cpu.target import isa_of
+def is_read_by(target: Target, model: object) -> bool:
+    """Whether a model is a file that the target's own compiler takes as it is."""
+    return isinstance(model, str | Path) and target.reads(Path(str(model)))
 
-    isa_of(target)
+
+def check_target(target: str, **options: Any) -> Target:
+    """The target of that name, which takes these options."""
+    return registry.check(Request(target, options=_given(options)))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that say anything."""
+    return {name: value for name, value in options.items() if value not in (None, False)}
 
 
 def name_of(model: Model) -> str:

@@ -36,6 +36,7 @@ NAMES = (
     "lower-pool",
     "lower-quantization",
     "lower-scatter",
+    "name-windows",
     "outline-subgraph",
     "place-devices",
     "propagate-layout",

@@ -8,7 +8,7 @@ does before it stores is one loop behind the sums, in the same order and rounded
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -49,6 +49,9 @@ from fewbit.transforms.lowering.tensors import (
 )
 from fewbit.transforms.lowering.windows import Window
 
+Reduced = Callable[[SSAValue, Sequence[Window], Binary, float, float], SSAValue]
+"""Combines each window of an image to one value: by a function, with a padding, from a neutral."""
+
 
 @dataclass(frozen=True)
 class LowerKernel(ModulePass):
@@ -62,13 +65,13 @@ class LowerKernel(ModulePass):
             {
                 kernel.MatmulOp: matmul,
                 kernel.Conv2dOp: _conv2d,
-                kernel.Pool2dOp: _pool2d,
+                kernel.Pool2dOp: lambda op: pool2d(op, _reduced),
                 kernel.QuantizeRowsOp: _quantize_rows,
             },
         )
 
 
-def _sum_type(op: kernel.ProductOp) -> Attribute:
+def sum_type(op: kernel.ProductOp) -> Attribute:
     return f32 if op.is_float else i32
 
 
@@ -82,7 +85,7 @@ def matmul(op: kernel.MatmulOp) -> Sequence[SSAValue]:
         read(weight, n, k),
         [*rows, n],
         [*sizes_of(x)[:-1], size_of(weight, 0)],
-        _sum_type(op),
+        sum_type(op),
     )
     return finished(op, total)
 
@@ -95,7 +98,7 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue]:
     padded = surrounded(x, windows, 0)
     groups = op.groups.value.data
     if inputs == 1 and outputs == groups:
-        return finished(op, _depthwise(padded, weight, windows, space, _sum_type(op)))
+        return finished(op, _depthwise(padded, weight, windows, space, sum_type(op)))
     n, oh, ow, g, o, kh, kw, c = loops(8)
     per_group = outputs // groups
     total = products(
@@ -103,7 +106,7 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue]:
         read(expand_axis(channels_last(weight), 0, [groups, per_group]), g, o, kh, kw, c),
         [n, oh, ow, g, o],
         [size_of(x, 0), *space, groups, per_group],
-        _sum_type(op),
+        sum_type(op),
     )
     return finished(op, collapse_axes(total, 3, 4))
 
@@ -138,14 +141,14 @@ def _depthwise(
     n, oh, ow, kh, kw, c = loops(6)
     return products(
         read(padded, n, *under(windows, oh, ow, kh, kw), c),
-        read(_channels_innermost(collapse_axes(weight, 0, 1)), kh, kw, c),
+        read(channels_innermost(collapse_axes(weight, 0, 1)), kh, kw, c),
         [n, oh, ow, c],
         [size_of(padded, 0), *space, size_of(weight, 0)],
         element,
     )
 
 
-def _channels_innermost(weight: SSAValue) -> SSAValue:
+def channels_innermost(weight: SSAValue) -> SSAValue:
     """C x kh x kw as kh x kw x C."""
     c, h, w = loops(3)
     channels, *kernel_size = sizes_of(weight)
@@ -249,7 +252,8 @@ def _of_integers(op: kernel.ProductOp, total: SSAValue) -> Sequence[SSAValue]:
     return [result, as_type(few, op.quantized.type)]
 
 
-def _pool2d(op: kernel.Pool2dOp) -> Sequence[SSAValue]:
+def pool2d(op: kernel.Pool2dOp, reduced: Reduced) -> Sequence[SSAValue]:
+    """The pooled image, by a function that combines windows."""
     windows = [
         Window(size, stride, before, after, 1, bool(op.ceil_mode.value.data))
         for size, stride, (before, after) in zip(
@@ -257,15 +261,15 @@ def _pool2d(op: kernel.Pool2dOp) -> Sequence[SSAValue]:
         )
     ]
     if op.kind.data == "average":
-        return [as_type(_average(op, windows), op.result.type)]
+        return [as_type(_average(op, windows, reduced), op.result.type)]
     x = integers(op.x)
     least = -s.INFINITY if mico.element_type(x.type) == f32 else -128
-    largest = _reduced(x, windows, s.larger, least, least)
+    largest = reduced(x, windows, s.larger, least, least)
     return _in_steps(op, as_type(largest, op.result.type))
 
 
-def _average(op: kernel.Pool2dOp, windows: Sequence[Window]) -> SSAValue:
-    total = _reduced(op.x, windows, s.add, 0, 0)
+def _average(op: kernel.Pool2dOp, windows: Sequence[Window], reduced: Reduced) -> SSAValue:
+    total = reduced(op.x, windows, s.add, 0, 0)
     includes = op.count_include_pad.value.data != 0
     is_padded = any(w.before or w.after for w in windows)
     if not op.ceil_mode.value.data and (includes or not is_padded):
@@ -273,7 +277,7 @@ def _average(op: kernel.Pool2dOp, windows: Sequence[Window]) -> SSAValue:
         return apply(total, f32, lambda t: s.div(t, s.constant(elements, f32)))
     _, height, width, _ = sizes_of(op.x)
     ones = filled([1, height, width, 1], f32, 1)
-    counted = _reduced(ones, windows, s.add, float(includes), 0)
+    counted = reduced(ones, windows, s.add, float(includes), 0)
     by_position = collapse_axes(collapse_axes(counted, 2, 3), 0, 1)
     n, h, w, c = loops(4)
     return elementwise(
@@ -286,8 +290,7 @@ def _reduced(
 ) -> SSAValue:
     """Each window combined to one value; ceil_mode adds, beyond the padding, what is neutral."""
     count = counts(x, windows)
-    missing = [w.missing(size_of(x, 1 + i), count[i]) for i, w in enumerate(windows)]
-    whole = pad(surrounded(x, windows, padding), [0] * 4, [0, *missing, 0], neutral)
+    whole = completed(x, windows, count, padding, neutral)
     n, oh, ow, kh, kw, c = loops(6)
     # Nothing but its shape matters: it gives the loops over the window their range.
     window = empty([w.kernel for w in windows], f32)
@@ -299,6 +302,14 @@ def _reduced(
         lambda value, _, found: body(found, value),
         start=neutral,
     )
+
+
+def completed(
+    x: SSAValue, windows: Sequence[Window], count: Sequence[Size], padding: float, neutral: float
+) -> SSAValue:
+    """The image with its padding, and with what the last windows lack."""
+    missing = [w.missing(size_of(x, 1 + i), count[i]) for i, w in enumerate(windows)]
+    return pad(surrounded(x, windows, padding), [0] * 4, [0, *missing, 0], neutral)
 
 
 def _quantize_rows(op: kernel.QuantizeRowsOp) -> Sequence[SSAValue]:

@@ -63,6 +63,15 @@ CPU_LINALG: Final[tuple[str, ...]] = (
 )
 """Everything that no kernel is called for, as loops over tensors."""
 
+IREE_LINALG: Final[tuple[str, ...]] = (
+    "name-windows",
+    "lower-kernel",
+    *LOWER_MICO,
+    "expand-math",
+    "canonicalize",
+)
+"""For IREE: its strategies know convolutions and pooling by their names."""
+
 CPU_GENERIC: Final[tuple[str, ...]] = (
     "canonicalize",
     "func.func(linalg-generalize-named-ops)",

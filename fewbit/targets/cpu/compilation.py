@@ -17,20 +17,17 @@ names of ours and of plug-ins until `linalg`, upstream's after it, or functions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr
-from xdsl.passes import PassPipeline
-from xdsl.universe import Universe
 
 from fewbit.analysis.cost.threads import BYTES_A_SECOND, WORTH_SHARING, WORTH_WAKING
-from fewbit.errors import UnsupportedError, UsageError
+from fewbit.errors import UnsupportedError
 from fewbit.interpreter.signature import choose_function
 from fewbit.ir.bindings import mlir_context, run_upstream, to_llvm_ir, to_mlir
-from fewbit.ir.context import make_context
 from fewbit.ir.symbols import SymbolTable
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
@@ -63,6 +60,8 @@ from fewbit.targets.cpu.share_work import share_work
 from fewbit.targets.cpu.stubs import KernelCalls
 from fewbit.targets.cpu.tile_loops import tile_loops
 from fewbit.targets.cpu.weights import WeightImage
+from fewbit.targets.own_passes import run_own_passes
+from fewbit.targets.target import Inserted, Watcher
 from fewbit.transforms import pipelines
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
 from fewbit.transforms.fold_flatten import fold_flatten
@@ -77,11 +76,6 @@ FOR_ALL = "kernel"
 """The last stage that is the same for all processors."""
 
 INSERTABLE = (*OURS, "memref", "loops")
-
-Inserted = Mapping[str, Sequence[str | Callable[[Any], None]]]
-"""Passes to run after a stage, by its name."""
-Watcher = Callable[[str, str], None]
-"""Told the name of a stage and the text of the program after it."""
 
 
 @dataclass
@@ -109,12 +103,6 @@ class Compilation:
     """Of the profile."""
 
     def __post_init__(self) -> None:
-        for stage in self.inserted:
-            if stage not in INSERTABLE:
-                raise UsageError(
-                    f"no pass can be inserted after '{stage}'",
-                    hint=f"stages for passes are {', '.join(INSERTABLE)}",
-                )
         self.interface = interface_of(signature_of(self.program.module), self.name, self.profile)
 
     @property
@@ -187,14 +175,7 @@ class Compilation:
                 self.module.operation.verify()
 
     def _run_ours(self, specs: Sequence[str]) -> None:
-        """Run passes of ours; the stage that they are part of is verified at its end."""
-        known = Universe.get_multiverse().all_passes
-        for spec in specs:
-            try:
-                passes = PassPipeline.parse_spec(known, spec)
-            except ValueError as e:
-                raise UsageError(str(e), hint="'fewbit-opt --list-passes' lists them") from e
-            passes.apply(make_context(), self.program.module)
+        run_own_passes(self.program.module, specs)
 
     def _run_upstream(self, specs: Sequence[str]) -> None:
         run_upstream(self.module, ",".join(specs))

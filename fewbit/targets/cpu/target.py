@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
 
 from fewbit import __version__
 from fewbit.artifact import STATE_FILE, Constant, Folder, Manifest, Tensor, Variant, write_folder
@@ -15,15 +17,66 @@ from fewbit.program import Program
 from fewbit.state import initial_state
 from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.archive import Member, archive
-from fewbit.targets.cpu.cblas import Cblas
-from fewbit.targets.cpu.compilation import STAGES, Compilation, Inserted, Watcher
+from fewbit.targets.cpu.cblas import Cblas, find_blas
+from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES, Compilation
 from fewbit.targets.cpu.dispatch import dispatch_object, variant_functions
 from fewbit.targets.cpu.header import header_text
 from fewbit.targets.cpu.interface import STATE_BYTES, Interface, Port
 from fewbit.targets.cpu.link import link_shared
-from fewbit.targets.cpu.variants import compile_variants
+from fewbit.targets.cpu.variants import compile_variants, variants_of
 from fewbit.targets.cpu.weights import Placed
+from fewbit.targets.target import Inserted, Request, Target, Watcher
 from fewbit.tensor_file import write
+
+
+class Cpu(Target):
+    """Native code: a shared and a static library."""
+
+    stages = STAGES
+    ours = OURS
+    upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
+    suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
+    options = frozenset({"blas", "profile", "cpu_variants"})
+    parts = names()
+
+    def check(self, request: Request) -> None:
+        isa_of(request.target)
+        _variants(request)
+        find_blas(request.options.get("blas"))
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        return compile_cpu(
+            program,
+            request.name,
+            request.target,
+            output,
+            inserted=request.passes,
+            watch=request.watch,
+            blas=find_blas(request.options.get("blas")),
+            profile=request.options.get("profile", False),
+            variants=_variants(request),
+        )
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        if "cpu_variants" in request.options:
+            raise UsageError(
+                "one stage is the program for one processor, and cpu_variants names several",
+                hint="give one of them as the target, or write all stages with --dump-ir",
+            )
+        isa, blas = isa_of(request.target), find_blas(request.options.get("blas"))
+        made = Compilation(program, request.name, isa, request.passes, request.watch, blas)
+        made.run(stage)
+        return made.text(stage)
+
+    def load(self, folder: Folder) -> Any:
+        from fewbit.runtime.native import load_native
+
+        return load_native(folder)
+
+
+def _variants(request: Request) -> Sequence[Isa]:
+    given = request.options.get("cpu_variants")
+    return () if given is None else variants_of(given, isa_of(request.target))
 
 
 def isa_of(target: str) -> Isa:

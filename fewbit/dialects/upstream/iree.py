@@ -1,0 +1,78 @@
+"""The few ops and attributes of IREE that programs for it hold: globals, filled from an archive.
+
+They are printed in generic form, which IREE reads, and never parsed.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import StringAttr, SymbolNameConstraint, SymbolRefAttr, UnitAttr
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    param_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.printer import Printer
+from xdsl.traits import Pure, SymbolOpInterface
+
+
+@irdl_attr_definition
+class NamedParameterAttr(ParametrizedAttribute):
+    """A tensor in an archive of parameters, by the archive's scope and its own key."""
+
+    name = "flow.parameter.named"
+    scope: StringAttr = param_def()
+    key: StringAttr = param_def()
+    type: TypeAttribute = param_def()
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.scope)
+            printer.print_string("::")
+            printer.print_attribute(self.key)
+        printer.print_string(" : ")
+        printer.print_attribute(self.type)
+
+
+@irdl_op_definition
+class GlobalOp(IRDLOperation):
+    name = "util.global"
+    sym_name = prop_def(SymbolNameConstraint())
+    sym_visibility = opt_prop_def(StringAttr)
+    type = prop_def(TypeAttribute)
+    initial_value = opt_prop_def(Attribute)
+    traits = traits_def(SymbolOpInterface())
+
+    def __init__(self, name: str, type: TypeAttribute, value: Attribute) -> None:
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "sym_visibility": StringAttr("private"),
+                "type": type,
+                "initial_value": value,
+            }
+        )
+
+
+@irdl_op_definition
+class GlobalLoadOp(IRDLOperation):
+    name = "util.global.load"
+    symbol = prop_def(SymbolRefAttr, prop_name="global")
+    is_immutable = opt_prop_def(UnitAttr)
+    result = result_def(TypeAttribute)
+    traits = traits_def(Pure())
+
+    def __init__(self, name: str, type: TypeAttribute) -> None:
+        super().__init__(
+            properties={"global": SymbolRefAttr(name), "is_immutable": UnitAttr()},
+            result_types=[type],
+        )
+
+
+Util = Dialect("util", [GlobalOp, GlobalLoadOp])
+Flow = Dialect("flow", [], [NamedParameterAttr])

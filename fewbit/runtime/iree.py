@@ -1,0 +1,262 @@
+"""Running modules of IREE from Python: on this processor, or on a GPU by its driver.
+
+A device is opened when it is first used, and the module with its parameters is loaded there once.
+Inputs are checked here before a call: IREE would read beyond the end of an array that is too small.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fewbit.artifact import Folder, Function, Manifest, Tensor
+from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
+from fewbit.runtime.native import check_inputs, check_threads, dtype_of
+from fewbit.targets.iree.devices import find_device
+from fewbit.targets.iree.parameters import SCOPE
+
+Array = np.ndarray[Any, Any]
+
+_lock = threading.Lock()
+"""Flags of the runtime are global to the process, and read when a driver is made."""
+_pools: dict[int, tuple[Any, Any]] = {}
+"""Drivers with so many threads each, and their devices; kept as long as the process lasts."""
+
+
+class IreeModule:
+    """A module as `fewbit compile -t iree-...` makes it, loaded."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.manifest = folder.manifest
+        self.threads = 1
+        """How many threads a call uses on a CPU, unless it says otherwise."""
+        self.device: str | None = None
+        """Where calls run, unless they say otherwise: a driver of IREE, or a device's address."""
+        self._module = folder.file(f"{self.manifest.name}.vmfb").read_bytes()
+        self._parameters = _parameters(folder)
+        self._sessions: dict[tuple[str, int], _Session] = {}
+
+    def __call__(
+        self,
+        *arrays: Any,
+        threads: int | None = None,
+        device: str | None = None,
+        function: str | None = None,
+    ) -> tuple[Array, ...]:
+        """The outputs of a function, the first unless another is named."""
+        call = self.prepare(*arrays, threads=threads, device=device, function=function)
+        return call()
+
+    def prepare(
+        self,
+        *arrays: Any,
+        threads: int | None = None,
+        device: str | None = None,
+        function: str | None = None,
+    ) -> PreparedCall:
+        """A call whose inputs are on the device already, to be made again and again."""
+        called = find_function(self.manifest, function)
+        session = self._session(device or self.device, self.threads if threads is None else threads)
+        given = _arguments(called, arrays)
+        return PreparedCall(session.invoker(called.name), [session.place(a) for a in given], called)
+
+    @property
+    def profile(self) -> Any:
+        raise UsageError(
+            "modules of IREE do not count their time",
+            hint="'fewbit inspect DIR --dispatches' shows what they consist of",
+        )
+
+    @property
+    def variant(self) -> None:
+        return None
+
+    def use_variant(self, name: str) -> None:
+        raise UsageError("modules of IREE have no variants")
+
+    def _session(self, device: str | None, threads: int) -> _Session:
+        usual = find_device(self.manifest.target).drivers
+        count = check_threads(threads)
+        name = device or (usual[0] if count == 1 or len(usual) == 1 else usual[-1])
+        if name.partition(":")[0] not in usual:
+            raise UsageError(
+                f"a module for {self.manifest.target} does not run on '{name}'",
+                hint=f"devices for it are {', '.join(usual)}",
+            )
+        key = name, count
+        if key not in self._sessions:
+            self._sessions[key] = _Session(
+                self._module, self._parameters, name, count, self.manifest
+            )
+        return self._sessions[key]
+
+
+class _Session:
+    """The module, loaded on one device."""
+
+    def __init__(
+        self, module: bytes, parameters: Any, device: str, threads: int, manifest: Manifest
+    ) -> None:
+        import iree.runtime as runtime
+
+        self._runtime = runtime
+        self.device = open_device(device, threads)
+        instance = runtime.VmInstance()
+        loaded = runtime.VmModule.copy_buffer(instance, module)
+        modules = [runtime.create_hal_module(instance, self.device), loaded]
+        if parameters is not None:
+            provider = parameters.create_provider(scope=SCOPE)
+            modules.insert(0, runtime.create_io_parameters_module(instance, provider))
+        try:
+            self._context = runtime.VmContext(instance, modules)
+        except Exception as e:
+            raise UnsupportedError(
+                f"the device '{device}' does not load the module: {_first_line(e)}",
+                hint=f"it was compiled for {manifest.target}",
+            ) from e
+        self._loaded = loaded
+
+    def invoker(self, function: str) -> Callable[..., Any]:
+        found: Any = self._loaded.lookup_function(function)
+        return self._runtime.FunctionInvoker(self._context, self.device, found)
+
+    def place(self, value: Any) -> Any:
+        """An array on the device; numbers are given as they are."""
+        if not isinstance(value, np.ndarray):
+            return value
+        return self._runtime.asdevicearray(self.device, value)
+
+
+@dataclass
+class PreparedCall:
+    """A call with its inputs at their place."""
+
+    invoke: Callable[..., Any]
+    inputs: list[Any]
+    function: Function
+    _made: Sequence[Any] = field(default=(), init=False)
+
+    def run(self) -> None:
+        try:
+            made = self.invoke(*self.inputs)
+        except Exception as e:
+            raise _as_error(e) from e
+        if made is None:
+            self._made = ()
+        else:
+            self._made = made if isinstance(made, list | tuple) else (made,)
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        """Of the last run, copied from the device."""
+        ports = self.function.outputs
+        return tuple(_to_host(m, p) for m, p in zip(self._made, ports, strict=True))
+
+    def __call__(self) -> tuple[Array, ...]:
+        self.run()
+        return self.outputs
+
+
+def load_iree(folder: Folder) -> IreeModule:
+    if "phase" in folder.manifest.options:
+        raise UsageError(
+            f"the artifact is a program after IREE's phase '{folder.manifest.options['phase']}'",
+            hint=f"go on from there: fewbit compile {folder.path} -t {folder.manifest.target}",
+        )
+    return IreeModule(folder)
+
+
+def open_device(address: str, threads: int = 1) -> Any:
+    """A device by its driver, `vulkan`, or by an address as `fewbit doctor` shows it."""
+    import iree.runtime as runtime
+
+    driver = address.partition(":")[0]
+    try:
+        if driver != "local-task":
+            return runtime.get_device(address)
+        with _lock:
+            if threads not in _pools:
+                runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
+                made = runtime._binding.create_hal_driver(address)
+                _pools[threads] = made, made.create_default_device()
+            return _pools[threads][1]
+    except Exception as e:
+        raise UnsupportedError(
+            f"this machine has no device '{address}' for IREE: {_first_line(e)}",
+            hint="'fewbit doctor' lists the devices that there are",
+        ) from e
+
+
+def find_function(manifest: Manifest, name: str | None) -> Function:
+    functions = {function.name: function for function in manifest.functions}
+    if name is None:
+        return manifest.functions[0]
+    if name not in functions:
+        raise UsageError(
+            f"the module has no function '{name}'", hint=f"it has {', '.join(functions)}"
+        )
+    return functions[name]
+
+
+def list_devices(driver: str) -> list[str]:
+    """Addresses of the devices that a driver finds; none where there is no such driver."""
+    import iree.runtime as runtime
+
+    try:
+        infos = runtime.get_driver(driver).query_available_devices()
+    except Exception:
+        return []
+    return [f"{driver}://{info.get('path', '')}" for info in infos]
+
+
+def _parameters(folder: Folder) -> Any:
+    name = f"{folder.manifest.name}.irpa"
+    if name not in folder.manifest.files:
+        return None
+    from iree.runtime import ParameterIndex
+
+    index = ParameterIndex()
+    index.load(str(folder.file(name)))
+    return index
+
+
+def _arguments(function: Function, given: Sequence[Any]) -> list[Any]:
+    checked = iter(
+        check_inputs(
+            [g if not t.scalar else np.asarray(g, dtype_of(t)) for g, t in _pairs(function, given)],
+            function.inputs,
+        )
+    )
+    return [next(checked).item() if t.scalar else next(checked) for t in function.inputs]
+
+
+def _pairs(function: Function, given: Sequence[Any]) -> list[tuple[Any, Tensor]]:
+    if len(given) != len(function.inputs):
+        names = ", ".join(t.name for t in function.inputs)
+        raise UsageError(
+            f"'{function.name}' takes {len(function.inputs)} inputs ({names}), {len(given)} given"
+        )
+    return list(zip(given, function.inputs, strict=True))
+
+
+def _to_host(value: Any, port: Tensor) -> Array:
+    if not hasattr(value, "to_host"):
+        return np.asarray(value, dtype_of(port))
+    return np.asarray(value.to_host())
+
+
+def _as_error(e: Exception) -> Error:
+    text = str(e)
+    if "INVALID_ARGUMENT" in text or "OUT_OF_RANGE" in text or "assert" in text.lower():
+        return ShapeError(f"the inputs do not fit together: {_first_line(e)}")
+    return Error(f"IREE's runtime reports an error: {_first_line(e)}")
+
+
+def _first_line(e: Exception) -> str:
+    lines = [line for line in str(e).splitlines() if line.strip()]
+    return lines[0] if lines else type(e).__name__

@@ -1,0 +1,1 @@
+"""Programs for IREE: its compiler is called, and its runtime runs what comes out."""

@@ -1,0 +1,68 @@
+"""A call of iree-compile: in a process of its own, which a crash ends and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fewbit.errors import MissingToolError
+from fewbit.progress import say
+from fewbit.targets.iree.diagnostics import error_of, read_messages
+from fewbit.targets.iree.source import Source
+from fewbit.targets.tools import tool_path
+
+PHASES = ("flow", "stream", "hal", "vm")
+"""Of IREE's phases, those that one can stop at and go on from."""
+QUIET = ("while creating CPU target",)
+"""Warnings that are not passed on: a generic processor is what a triple asks for."""
+
+
+def iree_compile(
+    path: Path,
+    flags: Sequence[str],
+    *,
+    source: Source | None = None,
+    compile_to: str | None = None,
+    compile_from: str | None = None,
+) -> bytes:
+    """What IREE makes of a file: a module, or the text after a phase."""
+    with TemporaryDirectory(prefix="fewbit-iree-") as folder:
+        made = Path(folder) / "made"
+        command = [_tool("iree-compile"), *flags, str(path), "-o", str(made)]
+        command += [f"--compile-to={compile_to}"] if compile_to else []
+        command += [f"--compile-from={compile_from}"] if compile_from else []
+        run(command, source)
+        return made.read_bytes()
+
+
+def compile_text(
+    source: Source, flags: Sequence[str], name: str, compile_to: str | None = None
+) -> bytes:
+    """The same of a program's text; modules are called by its name."""
+    with TemporaryDirectory(prefix="fewbit-iree-") as folder:
+        path = Path(folder) / f"{name}.mlir"
+        path.write_text(source.text, encoding="utf-8")
+        return iree_compile(path, flags, source=source, compile_to=compile_to)
+
+
+def run(command: Sequence[str], source: Source | None = None) -> str:
+    """Its standard output; what it prints as an error is raised, whatever its status."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    error = error_of(done.returncode, done.stderr, source)
+    if error is not None:
+        raise error
+    for message in read_messages(done.stderr):
+        if not any(words in message.what for words in QUIET):
+            say(f"iree-compile: {message.what}")
+    return done.stdout
+
+
+def _tool(name: str) -> str:
+    path = tool_path(name)
+    if path is None:
+        raise MissingToolError(
+            f"{name} is not installed", hint="pip install iree-base-compiler==3.13.0"
+        )
+    return path

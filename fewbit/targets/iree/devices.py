@@ -1,0 +1,145 @@
+"""Names of IREE targets, as the flags of its compiler and the drivers of its runtime.
+
+`iree-cpu` is this machine; `iree-cpu:aarch64` and the other processors that the `cpu` target has
+names for will do, and so will any triple of LLVM. GPUs are named as their makers do: `sm_89`,
+`gfx1100`. IREE 3.13 does not know `sm_90` and later by name, though it compiles for them: they are
+described here, attribute by attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fewbit.errors import UsageError
+from fewbit.kernels.isa import Isa, names
+
+ARCHITECTURES = ("x86_64", "i686", "aarch64", "arm", "armv7a", "riscv64", "riscv32")
+"""With which a triple may begin."""
+CUDA_DEFAULT, ROCM_DEFAULT = "sm_80", "gfx1100"
+CUDA_BY_ATTRIBUTE = 90
+"""From here on, IREE has no name for what NVIDIA makes."""
+
+SPEED = (
+    "--iree-opt-level=O3",
+    # Weights are unpacked and laid out for the processor's vectors once, when they are loaded.
+    "--iree-opt-const-expr-max-size-increase-threshold=1099511627776",
+)
+CPU_SPEED = (
+    *SPEED,
+    "--iree-opt-data-tiling",
+    "--iree-dispatch-creation-data-tiling",
+    "--iree-llvmcpu-enable-ukernels=all",
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A kind of device that IREE compiles for."""
+
+    name: str
+    drivers: tuple[str, ...]
+    """Of IREE's runtime, the usual one first."""
+    flags: Callable[[str], tuple[str, ...]]
+    """For IREE's compiler, by what stands behind the colon."""
+
+
+def find_device(target: str) -> Device:
+    return DEVICES[target.partition(":")[0]]
+
+
+def compile_flags(target: str) -> tuple[str, ...]:
+    """The flags that a target's name stands for; a name without meaning is an error."""
+    return find_device(target).flags(target.partition(":")[2])
+
+
+def _cpu(detail: str) -> tuple[str, ...]:
+    local = (
+        "--iree-hal-target-device=local",
+        "--iree-hal-local-target-device-backends=llvm-cpu",
+        *CPU_SPEED,
+    )
+    if detail in ("", "host"):
+        return (*local, "--iree-llvmcpu-target-cpu=host")
+    if detail in names():
+        isa = Isa.of(detail)
+        abi = ("--iree-llvmcpu-target-abi=lp64d",) if "riscv64" in isa.triple else ()
+        cpu = isa.cpu or "generic"
+        return (
+            *local,
+            f"--iree-llvmcpu-target-triple={isa.triple}",
+            f"--iree-llvmcpu-target-cpu={cpu}",
+            f"--iree-llvmcpu-target-cpu-features={isa.features}",
+            *abi,
+        )
+    if re.fullmatch(rf"({'|'.join(ARCHITECTURES)})(-\w+){{1,3}}", detail):
+        return (
+            *local,
+            f"--iree-llvmcpu-target-triple={detail}",
+            "--iree-llvmcpu-target-cpu=generic",
+        )
+    raise UsageError(
+        f"there is no target 'iree-cpu:{detail}'",
+        hint=f"iree-cpu is this machine; others are {', '.join(names())}, or a triple such as "
+        "aarch64-linux-gnu",
+    )
+
+
+def _cuda(detail: str) -> tuple[str, ...]:
+    arch = detail or CUDA_DEFAULT
+    number = re.fullmatch(r"sm_(\d+)a?", arch)
+    if number is None:
+        raise UsageError(
+            f"there is no target 'iree-cuda:{detail}'", hint="write it as NVIDIA does: sm_86"
+        )
+    if int(number[1]) >= CUDA_BY_ATTRIBUTE:
+        return (f"--iree-hal-target-device={_described(arch)}", *SPEED)
+    return ("--iree-hal-target-device=cuda", f"--iree-cuda-target={arch}", *SPEED)
+
+
+def _described(arch: str) -> str:
+    """What a GPU of NVIDIA has, from Hopper on."""
+    threads = "max_workgroup_sizes = [1024, 1024, 1024], max_thread_count_per_workgroup = 1024"
+    return (
+        '#hal.device.target<"cuda", [#hal.executable.target<"cuda", "cuda-nvptx-fb", '
+        f'{{iree_codegen.target_info = #iree_gpu.target<arch = "{arch}", features = "+ptx80", '
+        "wgp = <compute = fp64|fp32|fp16|int64|int32|int16|int8, storage = b64|b32|b16|b8, "
+        "subgroup = shuffle|arithmetic, dot = dp4xi8toi32, "
+        "mma = [<NV_MMA_SYNC_F32_16x8x16_F16>, <NV_WMMA_F32_16x16x16_F16>], "
+        f"subgroup_size_choices = [32], {threads}, max_workgroup_memory_bytes = 232448, "
+        "max_workgroup_counts = [2147483647, 65535, 65535]>>}>]> : !hal.device"
+    )
+
+
+def _vulkan(detail: str) -> tuple[str, ...]:
+    target = (f"--iree-vulkan-target={detail}",) if detail else ()
+    return ("--iree-hal-target-device=vulkan", *target, *SPEED)
+
+
+def _rocm(detail: str) -> tuple[str, ...]:
+    arch = detail or ROCM_DEFAULT
+    if not re.fullmatch(r"gfx[0-9a-f]{3,4}", arch):
+        raise UsageError(
+            f"there is no target 'iree-rocm:{detail}'", hint="write it as AMD does: gfx942"
+        )
+    return ("--iree-hal-target-device=hip", f"--iree-rocm-target={arch}", *SPEED)
+
+
+def _metal(detail: str) -> tuple[str, ...]:
+    if detail:
+        raise UsageError(f"there is no target 'iree-metal:{detail}'", hint="it is iree-metal only")
+    # As source: Apple's own compiler exists on its machines alone, and theirs compile it when run.
+    return ("--iree-hal-target-device=metal", "--iree-metal-compile-to-metallib=false", *SPEED)
+
+
+DEVICES = {
+    device.name: device
+    for device in (
+        Device("iree-cpu", ("local-sync", "local-task"), _cpu),
+        Device("iree-cuda", ("cuda",), _cuda),
+        Device("iree-vulkan", ("vulkan",), _vulkan),
+        Device("iree-rocm", ("hip",), _rocm),
+        Device("iree-metal", ("metal",), _metal),
+    )
+}

@@ -1,0 +1,94 @@
+"""A program on its way to IREE, in stages that one can stop at and look into.
+
+| stage | the program is |
+|---|---|
+| `mico` | as it was given: layers, and tensors between them |
+| `kernel` | layers and pooling with channels innermost, and what follows a layer made part of it |
+| `linalg` | named ops for convolutions and pooling, loops over tensors; weights as packed bytes |
+| `flow`, `stream`, `hal`, `vm` | as IREE has it after these phases |
+
+Sizes that must agree are asserted, as for the `cpu` target: IREE does not check them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import StringAttr
+
+from fewbit.errors import UnsupportedError
+from fewbit.interpreter.signature import choose_function
+from fewbit.ir.symbols import SymbolTable
+from fewbit.ir.text import print_module
+from fewbit.ir.verify import verify
+from fewbit.program import Program
+from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
+from fewbit.targets.iree.parameters import Parameters, bind_parameters
+from fewbit.targets.iree.source import Source, to_source
+from fewbit.targets.own_passes import run_own_passes
+from fewbit.targets.target import Inserted, Watcher
+from fewbit.transforms import pipelines
+from fewbit.transforms.fold_batch_norm import fold_batch_norm
+from fewbit.transforms.fold_flatten import fold_flatten
+from fewbit.transforms.fold_weights import fold_weights
+
+OURS = ("mico", "kernel", "linalg")
+ENTRY = "main"
+
+
+@dataclass
+class Lowering:
+    program: Program
+    inserted: Inserted
+    watch: Watcher | None = None
+
+    def run(self, last: str = OURS[-1]) -> None:
+        """Go through the stages that are ours, up to the last."""
+        for stage in OURS[: OURS.index(last) + 1]:
+            getattr(self, f"_{stage}")()
+            verify(self.program.module, stage)
+            for each in self.inserted.get(stage, ()):
+                self._insert(stage, each)
+            if self.watch is not None:
+                self.watch(stage, self.text())
+
+    def text(self) -> str:
+        return print_module(self.program.module)
+
+    def finish(self) -> tuple[Source, Parameters]:
+        """The program after the last stage, as IREE reads it, and its weights."""
+        self.entry.properties["sym_name"] = StringAttr(ENTRY)
+        parameters = bind_parameters(self.program)
+        return to_source(self.program.module), parameters
+
+    @property
+    def entry(self) -> func.FuncOp:
+        found = choose_function(SymbolTable(self.program.module), None)
+        if not isinstance(found, func.FuncOp):
+            raise UnsupportedError(
+                "the entry is a subgraph, not a function", hint="run the pass 'inline' first"
+            )
+        return found
+
+    def _insert(self, stage: str, given: str | Callable[..., None]) -> None:
+        if callable(given):
+            given(self.program.module)
+        else:
+            run_own_passes(self.program.module, (given,))
+        verify(self.program.module, stage)
+
+    def _mico(self) -> None:
+        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
+
+    def _kernel(self) -> None:
+        run_own_passes(self.program.module, ("inline",))
+        self.program = fold_batch_norm(self.program)
+        run_own_passes(self.program.module, pipelines.CPU_KERNELS)
+        self.program = fold_weights(fold_flatten(self.program))
+
+    def _linalg(self) -> None:
+        assert_kernel_sizes(self.entry)
+        run_own_passes(self.program.module, pipelines.IREE_LINALG)
+        assert_tensor_sizes(self.entry)

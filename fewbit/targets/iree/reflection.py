@@ -1,0 +1,46 @@
+"""What functions a compiled module has, and what they take and give, as IREE wrote it into it."""
+# pyright: basic
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from fewbit.artifact import Function, Tensor
+
+_DECLARATION = re.compile(r"@(?P<name>[^(]+)\((?P<inputs>.*)\) -> \((?P<outputs>.*)\)$")
+_VALUE = re.compile(r"%(?P<name>[\w.]+): (?P<type>[^%]+?)(?:, (?=%)|$)")
+_TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([\w!.<>]+?)(?:, .*)?>")
+
+
+def functions_of(module: bytes) -> tuple[Function, ...]:
+    """The functions that can be called, in the order of the module."""
+    from iree.runtime import VmInstance, VmModule
+
+    loaded: Any = VmModule.copy_buffer(VmInstance(), module)
+    found = []
+    for name in loaded.function_names:
+        declared = loaded.lookup_function(name).reflection.get("iree.abi.declaration")
+        if declared is not None:
+            found.append(_function(name, declared))
+    return tuple(found)
+
+
+def _function(name: str, declared: str) -> Function:
+    match = _DECLARATION.search(declared)
+    if match is None:  # a function without results has no arrow
+        inputs = declared.partition("(")[2].rpartition(")")[0]
+        return Function(name=name, inputs=_values(inputs), outputs=())
+    return Function(name=name, inputs=_values(match["inputs"]), outputs=_values(match["outputs"]))
+
+
+def _values(text: str) -> tuple[Tensor, ...]:
+    return tuple(_value(m["name"], m["type"].strip()) for m in _VALUE.finditer(text))
+
+
+def _value(name: str, type: str) -> Tensor:
+    match = _TENSOR.match(type)
+    if match is None:
+        return Tensor(name=name, shape=(), element=type, scalar=True)
+    sizes = tuple(None if s == "?" else int(s) for s in match[1].split("x") if s)
+    return Tensor(name=name, shape=sizes, element=match[2])

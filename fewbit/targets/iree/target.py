@@ -1,0 +1,190 @@
+"""The targets `iree-*`: a module for IREE's runtime, its parameters beside it.
+
+A file of MLIR that is no program of ours, in any dialect that IREE reads, is compiled as it is.
+What was stopped after one of IREE's phases is an artifact too, from which compilation goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from fewbit import __version__
+from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
+from fewbit.errors import UsageError
+from fewbit.program import Program
+from fewbit.signature import Signature, TensorSpec
+from fewbit.targets.iree.compiler import PHASES, compile_text, iree_compile
+from fewbit.targets.iree.devices import compile_flags
+from fewbit.targets.iree.lowering import ENTRY, OURS, Lowering
+from fewbit.targets.iree.parameters import Parameters
+from fewbit.targets.iree.raw import is_raw_mlir, phase_of
+from fewbit.targets.iree.reflection import functions_of
+from fewbit.targets.iree.source import Source
+from fewbit.targets.target import Request, Target
+
+
+class Iree(Target):
+    """IREE on CPUs and GPUs."""
+
+    stages = (*OURS, *PHASES)
+    ours = OURS
+    options = frozenset({"compile_to", "compile_from", "kernels", "iree_flags"})
+
+    def check(self, request: Request) -> None:
+        compile_flags(request.target)
+        for option in ("compile_to", "compile_from"):
+            phase = request.options.get(option)
+            if phase is not None and phase not in PHASES:
+                raise UsageError(
+                    f"IREE has no phase '{phase}' to stop at",
+                    hint=f"phases are {', '.join(PHASES)}",
+                )
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        source, parameters = self._lowered(program, request)
+        flags = _flags(request)
+        self._show_phases(source, flags, request)
+        phase = request.options.get("compile_to")
+        made = compile_text(source, flags, request.name, phase)
+        named = _function(program.signature)
+        function = named if phase else _with_names(functions_of(made)[0], named)
+        return _write(output, request, made, [function], parameters, program.recipe)
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        if stage in OURS:
+            lowering = Lowering(program, request.passes, request.watch)
+            lowering.run(stage)
+            return lowering.text()
+        source, _ = self._lowered(program, request)
+        return compile_text(source, _flags(request), request.name, stage).decode()
+
+    def load(self, folder: Folder) -> Any:
+        from fewbit.runtime.iree import load_iree
+
+        return load_iree(folder)
+
+    def reads(self, path: Path) -> bool:
+        return phase_of(path) is not None or is_raw_mlir(path)
+
+    def compile_file(self, path: Path, request: Request, output: Path) -> Folder:
+        if path.is_dir():
+            return self._resume(open_folder(path), request, output)
+        phase, begun = (request.options.get(name) for name in ("compile_to", "compile_from"))
+        flags = _flags(request)
+        made = iree_compile(path, flags, compile_to=phase, compile_from=begun)
+        functions = () if phase else functions_of(made)
+        return _write(output, request, made, functions, None, None, raw=True)
+
+    def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
+        lowering = Lowering(program, request.passes, request.watch)
+        lowering.run()
+        return lowering.finish()
+
+    def _show_phases(self, source: Source, flags: Sequence[str], request: Request) -> None:
+        if request.watch is None:
+            return
+        last = request.options.get("compile_to") or PHASES[-1]
+        for phase in PHASES[: PHASES.index(last) + 1]:
+            request.watch(phase, compile_text(source, flags, request.name, phase).decode())
+
+    def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
+        """From where an artifact was stopped, to the end or to a later phase."""
+        manifest = begun.manifest
+        reached, wanted = manifest.options["phase"], request.options.get("compile_to")
+        if manifest.target != request.target:
+            raise UsageError(
+                f"the program was begun for {manifest.target}, and cannot go on for another target",
+                hint=f"give -t {manifest.target}",
+            )
+        if wanted is not None and PHASES.index(wanted) <= PHASES.index(reached):
+            raise UsageError(f"the program is past IREE's phase '{wanted}': it is at '{reached}'")
+        path = begun.file(f"{manifest.name}.mlir")
+        made = iree_compile(path, _flags(request), compile_to=wanted, compile_from=reached)
+        functions: Sequence[Function] = manifest.functions
+        if not wanted:
+            found = functions_of(made)
+            functions = [_with_names(found[0], functions[0])] if functions else found
+        archive = f"{manifest.name}.irpa"
+        parameters = begun.file(archive) if archive in manifest.files else None
+        kept = manifest.model_copy(update={"name": request.name})
+        raw = "source" in manifest.options
+        return _write(
+            output, request, made, functions, parameters, manifest.recipe, like=kept, raw=raw
+        )
+
+
+def _flags(request: Request) -> tuple[str, ...]:
+    return (*compile_flags(request.target), *request.options.get("iree_flags", ()))
+
+
+def _write(
+    output: Path,
+    request: Request,
+    made: bytes,
+    functions: Sequence[Function],
+    parameters: Parameters | Path | None,
+    recipe: str | None,
+    *,
+    like: Manifest | None = None,
+    raw: bool = False,
+) -> Folder:
+    phase = request.options.get("compile_to")
+    first = functions[0] if functions else None
+    options = {"source": "mlir"} if raw else {}
+    files: dict[str, bytes | Path] = {f"{request.name}.{'mlir' if phase else 'vmfb'}": made}
+    if phase:
+        options["phase"] = phase
+    with TemporaryDirectory(prefix="fewbit-irpa-") as temporary:
+        weights, entries = (like.weight_bytes, like.weights) if like else (0, ())
+        if isinstance(parameters, Parameters):
+            weights, entries = parameters.nbytes, parameters.entries()
+            parameters.write(Path(temporary) / "archive")
+            files[f"{request.name}.irpa"] = Path(temporary) / "archive"
+        elif parameters is not None:
+            files[f"{request.name}.irpa"] = parameters
+        manifest = Manifest(
+            name=request.name,
+            target=request.target,
+            compiler=__version__,
+            inputs=first.inputs if first else (),
+            outputs=first.outputs if first else (),
+            recipe=recipe,
+            weight_bytes=weights,
+            weights=entries,
+            functions=tuple(functions),
+            options=options,
+            files={},
+        )
+        return write_folder(output, manifest, files)
+
+
+def _function(signature: Signature) -> Function:
+    """The entry, as the program has it."""
+    inputs, outputs = (
+        tuple(map(_tensor, specs)) for specs in (signature.inputs, signature.outputs)
+    )
+    return Function(name=ENTRY, inputs=inputs, outputs=outputs)
+
+
+def _tensor(spec: TensorSpec) -> Tensor:
+    element = "i8" if spec.element.startswith("!mico") else spec.element
+    return Tensor(name=spec.name, shape=spec.shape or (), element=element)
+
+
+def _with_names(found: Function, named: Function) -> Function:
+    """What IREE made of a function, with the names that its program has."""
+
+    def renamed(theirs: Sequence[Tensor], ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        if len(theirs) != len(ours):
+            return tuple(theirs)
+        pairs = zip(theirs, ours, strict=True)
+        return tuple(t.model_copy(update={"name": o.name}) for t, o in pairs)
+
+    return Function(
+        name=found.name,
+        inputs=renamed(found.inputs, named.inputs),
+        outputs=renamed(found.outputs, named.outputs),
+    )
