@@ -1,4 +1,7 @@
-"""`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each."""
+"""`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each.
+
+With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,19 @@ def inspect(
     batch: Annotated[
         int, typer.Option("--batch", min=1, help="With --cost: the size of dynamic dimensions.")
     ] = 1,
+    dispatches: Annotated[
+        bool,
+        typer.Option(
+            "--dispatches", help="Of an artifact for IREE: its dispatches, their ops, bytes, MACs."
+        ),
+    ] = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
+    if dispatches:
+        from fewbit.cli.dispatches import show_dispatches
+
+        show_dispatches(model, as_json)
+        return
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
 
@@ -115,8 +129,8 @@ def print_layers(layers: list[LayerReport], title: str) -> None:
             str(layer.act or "fp"),
             f"{layer.parameters:,}",
             f"{layer.bytes:,}",
-            _short(layer.macs),
-            _short(layer.bops),
+            short(layer.macs),
+            short(layer.bops),
             "" if layer.sqnr is None else f"{layer.sqnr:.1f}",
         )
     table.add_section()
@@ -125,8 +139,8 @@ def print_layers(layers: list[LayerReport], title: str) -> None:
         *[""] * 4,
         f"{sum(r.parameters for r in layers):,}",
         f"{sum(r.bytes for r in layers):,}",
-        _short(sum(r.macs for r in layers)),
-        _short(sum(r.bops for r in layers)),
+        short(sum(r.macs for r in layers)),
+        short(sum(r.bops for r in layers)),
         "",
     )
     wide_console().print(table)
@@ -139,7 +153,7 @@ def wide_console() -> Console:
     return Console(width=None if Console().is_terminal else WIDTH)
 
 
-def _short(count: int) -> str:
+def short(count: int) -> str:
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"

@@ -1,7 +1,9 @@
 """`fewbit run DIR --input x.npy`: what a program gives for some inputs.
 
 DIR is an artifact, which runs as compiled code, or a saved program or its text, which is
-interpreted. Results are summed up on standard output, or written whole with `--output`.
+interpreted. Inputs are files of numpy, or arrays in IREE's words, `4xf32=1,2,3,4`. Results are
+summed up on standard output, or written whole with `--output`; those of modules that IREE compiled
+of plain MLIR are printed as iree-run-module does.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import typer
 from fewbit.errors import Error, Place, UsageError
 
 if TYPE_CHECKING:
+    from fewbit.artifact import Tensor
     from fewbit.tensor_file import Array
 
 SHOWN = 6
@@ -32,11 +35,11 @@ def run_program(
         ),
     ],
     inputs: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
             "--input",
             "-i",
-            help="A .npy file for each input in order, or one .npz with all by name.",
+            help="A .npy file or 2x2xf32=1,2,3,4 for each input in order, or one .npz with all.",
         ),
     ] = None,
     random: Annotated[
@@ -53,18 +56,31 @@ def run_program(
         str | None,
         typer.Option("--variant", help="Of a library for several processors, run this one's code."),
     ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option("--function", help="Of a module with several functions, run this one."),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            "--device", help="Of IREE: local-sync, local-task, vulkan, cuda, hip; see doctor."
+        ),
+    ] = None,
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, help="Run this often, and show times.")
     ] = None,
 ) -> None:
     """Run an artifact, or interpret a program, on inputs from files."""
     _check_output(output)
-    runnable = _open(program, threads, variant)
+    how = {"threads": threads, "variant": variant, "function": function, "device": device}
+    runnable = _open(program, {name: value for name, value in how.items() if value is not None})
     arrays = _arrays(runnable, inputs or [], random)
     _check_shapes(runnable, arrays)
     results = runnable.run(arrays)
     if output is not None:
         _write(output, runnable.outputs, results)
+    elif runnable.as_iree is not None:
+        print(runnable.as_iree(results))
     else:
         for port, array in zip(runnable.outputs, results, strict=True):
             print(_summary(port, array))
@@ -77,6 +93,8 @@ class Port:
     name: str
     shape: tuple[int | None, ...] | None
     dtype: Any
+    tensor: Tensor | None = None
+    """As an artifact's manifest has it."""
 
     def __str__(self) -> str:
         return f"{self.name} ({_sizes(self.shape)} {self.dtype})"
@@ -98,9 +116,11 @@ class Runnable:
     inputs: Sequence[Port]
     outputs: Sequence[Port]
     run: Callable[[Sequence[Array]], Sequence[Array]]
+    as_iree: Callable[[Sequence[Array]], str] | None = None
+    """How results are printed, where that is IREE's way."""
 
 
-def _open(path: Path, threads: int | None, variant: str | None) -> Runnable:
+def _open(path: Path, how: dict[str, Any]) -> Runnable:
     from fewbit.artifact import MANIFEST
 
     if not path.exists():
@@ -109,11 +129,10 @@ def _open(path: Path, threads: int | None, variant: str | None) -> Runnable:
             hint="'fewbit compile MODEL -o FOLDER' writes one",
         )
     if path.is_dir() and '"fewbit-artifact"' in _text(path / MANIFEST):
-        return _artifact(path, threads, variant)
-    option = "--threads" if threads is not None else "--variant" if variant else None
-    if option is not None:
+        return _artifact(path, how)
+    for option in how:
         raise UsageError(
-            f"{option} is for compiled programs, and this one is interpreted",
+            f"--{option} is for compiled programs, and this one is interpreted",
             hint=f"compile it first: fewbit compile {path} -o FOLDER",
         )
     return _program(path)
@@ -123,19 +142,43 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _artifact(path: Path, threads: int | None, variant: str | None) -> Runnable:
+def _artifact(path: Path, how: dict[str, Any]) -> Runnable:
     from fewbit.runtime import load
-    from fewbit.runtime.native import dtype_of
 
     artifact = load(path)
     runner = artifact.runner
-    if variant is not None:
-        artifact.use_variant(variant)
-    inputs, outputs = (
-        [Port(t.name, t.shape, dtype_of(t)) for t in tensors]
-        for tensors in (artifact.manifest.inputs, artifact.manifest.outputs)
+    if "variant" in how:
+        artifact.use_variant(how.pop("variant"))
+    manifest = artifact.manifest
+    if not manifest.functions:
+        for option in set(how) - {"threads"}:
+            raise UsageError(
+                f"--{option} is for modules of IREE, and this was compiled for {manifest.target}"
+            )
+        inputs, outputs = _ports(manifest.inputs), _ports(manifest.outputs)
+        return Runnable(inputs, outputs, lambda arrays: runner(*arrays, **how))
+    from fewbit.runtime.buffer_view import format_result
+    from fewbit.runtime.iree import find_function
+
+    called = find_function(manifest, how.get("function"))
+
+    def as_iree(results: Sequence[Array]) -> str:
+        pairs = zip(called.outputs, results, strict=True)
+        lines = [format_result(i, port, array) for i, (port, array) in enumerate(pairs)]
+        return "\n".join([f"EXEC @{called.name}", *lines])
+
+    return Runnable(
+        _ports(called.inputs),
+        _ports(called.outputs),
+        lambda arrays: runner(*arrays, **how),
+        as_iree if "source" in manifest.options else None,
     )
-    return Runnable(inputs, outputs, lambda arrays: runner(*arrays, threads=threads or 1))
+
+
+def _ports(tensors: Sequence[Tensor]) -> list[Port]:
+    from fewbit.runtime.native import dtype_of
+
+    return [Port(t.name, t.shape, dtype_of(t), t) for t in tensors]
 
 
 def _program(path: Path) -> Runnable:
@@ -152,20 +195,36 @@ def _program(path: Path) -> Runnable:
     return Runnable(inputs, outputs, lambda arrays: program.run(*arrays))
 
 
-def _arrays(runnable: Runnable, files: Sequence[Path], random: bool) -> list[Array]:
+def _arrays(runnable: Runnable, given: Sequence[str], random: bool) -> list[Array]:
     """An array for each input."""
     if random:
-        if files:
+        if given:
             raise UsageError("--random and --input exclude each other")
         return _random(runnable.inputs)
     wanted = ", ".join(map(str, runnable.inputs))
-    found = [array for file in files for array in _read(file, runnable.inputs)]
+    found: list[Array] = []
+    for text in given:
+        found += _given(text, runnable.inputs, len(found))
     if len(found) != len(runnable.inputs):
         raise UsageError(
             f"the program takes {len(runnable.inputs)} inputs, {len(found)} given",
             hint=f"add --input FILE for each of {wanted}; or --random" if wanted else None,
         )
     return found
+
+
+def _given(text: str, ports: Sequence[Port], position: int) -> list[Array]:
+    """What an input on the command line means; `position` is that of the next input."""
+    from fewbit.runtime.buffer_view import is_buffer_view, parse_buffer_view, parse_scalar
+
+    port = ports[position].tensor if position < len(ports) else None
+    if text.startswith("@"):
+        return _read(Path(text[1:]), ports)
+    if port is not None and port.scalar:
+        return [parse_scalar(text, port)]
+    if is_buffer_view(text) and not Path(text).exists():
+        return [parse_buffer_view(text)]
+    return _read(Path(text), ports)
 
 
 def _random(ports: Sequence[Port]) -> list[Array]:

@@ -38,8 +38,8 @@ def import_named(
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
-            hint="give zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, program.mlir, "
-            "or the folder of a SavedModel or of a saved program",
+            hint="give zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, "
+            "program.mlir, or the folder of a SavedModel or of a saved program",
         )
     if path.suffix == ".pt2":
         return _from_archive(path)

@@ -247,7 +247,35 @@ def _pairs(function: Function, given: Sequence[Any]) -> list[tuple[Any, Tensor]]
 def _to_host(value: Any, port: Tensor) -> Array:
     if not hasattr(value, "to_host"):
         return np.asarray(value, dtype_of(port))
-    return np.asarray(value.to_host())
+    if value._is_mappable():
+        return np.array(value.to_host())
+    return _copied(value).astype(dtype_of(port), copy=False)
+
+
+def _copied(array: Any) -> Array:
+    """An array out of a device's own memory, by way of memory that both can reach.
+
+    IREE 3.13's own copy gives numpy's memory to Vulkan as it is, which takes whole pages only.
+    """
+    from iree.runtime import BufferUsage, HalElementType, HalFence, MemoryType
+
+    view, device = array._buffer_view, array._device
+    source = view.get_buffer()
+    staging = device.allocator.allocate_buffer(
+        memory_type=int(MemoryType.HOST_LOCAL | MemoryType.DEVICE_VISIBLE),
+        allowed_usage=int(BufferUsage.TRANSFER_TARGET | BufferUsage.MAPPING_SCOPED),
+        allocation_size=source.byte_length(),
+    )
+    done = device.create_semaphore(0)
+    device.queue_copy(
+        source,
+        staging,
+        wait_semaphores=HalFence.create_at(done, 0),
+        signal_semaphores=HalFence.create_at(done, 1),
+    )
+    HalFence.create_at(done, 1).wait()
+    dtype = HalElementType.map_to_dtype(view.element_type)
+    return np.array(staging.map().asarray(view.shape, dtype))
 
 
 def _as_error(e: Exception) -> Error:

@@ -117,7 +117,7 @@ class NativeLibrary:
 
     def check_own(self, arrays: Sequence[Any]) -> list[Array]:
         """Arrays for all inputs but the state, as the library takes them."""
-        return _check(arrays, self.manifest.inputs[: self._own_inputs])
+        return check_inputs(arrays, self.manifest.inputs[: self._own_inputs])
 
     def initial_state(self) -> dict[str, Array]:
         """New arrays of what state starts from, by the names of inputs."""

@@ -2,9 +2,10 @@
 
 A field is moved to the top of its word and back to the bottom, which extends its sign. A word is
 one byte where fields divide it; fields of 3, 5, 6 and 7 bits run on across bytes, and there the
-smallest number of bytes that holds whole fields is joined to a word first: 3 bytes for 3 and 6
-bits, 5 for 5, 7 for 7. Bytes of the weight store stay as they are stored, unsigned, so that their
-hash still holds; those in the text become i8.
+smallest number of bytes that holds whole fields is joined to words of 32 bits first: 3 bytes for 3
+and 6 bits are one, and 5 for 5 and 7 for 7 are two that overlap, of the first 4 bytes and of the
+last. No word has 64 bits: not all GPUs compute with them. Bytes of the weight store stay as they
+are stored, unsigned, so that their hash still holds; those in the text become i8.
 
 A table of which single elements are looked up, such as an embedding, is not unpacked: each lookup
 takes its field out of the one or two bytes that hold it.
@@ -29,7 +30,6 @@ from xdsl.dialects.builtin import (
     UnrealizedConversionCastOp,
     i8,
     i32,
-    i64,
 )
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -46,6 +46,8 @@ from fewbit.transforms.lowering.loops import generic, loops, read
 from fewbit.transforms.lowering.tensors import as_type, collapse, expand_axis, index_constant, pad
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)
+WORD = 4
+"""Bytes of the largest word."""
 
 
 @dataclass(frozen=True)
@@ -178,43 +180,61 @@ def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
         return packed
     fields, size = 8 // gcd(width.bits, 8), width.bits // gcd(width.bits, 8)
     words = _words(packed, size)
-    rows, count = mico.shape_of(words.type)
-    type = s.integer_type(mico.element_type(words.type))
+    rows, count = mico.shape_of(words[0].type)
+    type = s.integer_type(mico.element_type(words[0].type))
     assert type is not None
     row, word, field = loops(3)
 
-    def extract(bits: SSAValue) -> SSAValue:
+    def extract(bits: SSAValue, later: SSAValue | None = None) -> SSAValue:
         number = s.to_integer(s.loop_index(2), type)
         below = s.mul(number, s.constant(width.bits, type))
         above = s.sub(s.constant(type.bitwidth - width.bits, type), below)
+        if later is not None:
+            # What does not end in the first word is in the last, so many bits nearer to its end.
+            ends = arith.CmpiOp(above, s.constant(0, type), "sge").result
+            moved = s.add(above, s.constant(8 * (size - WORD), type))
+            bits = arith.SelectOp(ends, bits, later).result
+            above = arith.SelectOp(ends, above, moved).result
         top = arith.ShLIOp(bits, above).result
         field = arith.ShRSIOp(top, s.constant(type.bitwidth - width.bits, type)).result
         return _signed(field, width)
 
-    values = generic(
-        [read(words, row, word)], [row, word, field], [rows, count, fields], i8, extract
-    )
+    inputs = [read(each, row, word) for each in words]
+    values = generic(inputs, [row, word, field], [rows, count, fields], i8, extract)
     return _first_columns(collapse(values, [[0], [1, 2]]), k)
 
 
-def _words(packed: SSAValue, size: int) -> SSAValue:
-    """Rows of words of `size` bytes, the first byte lowest."""
+def _words(packed: SSAValue, size: int) -> list[SSAValue]:
+    """Rows of words of bytes, the first byte lowest; where one is too small, two that overlap."""
     if size == 1:
-        return packed
+        return [packed]
     rows, length = mico.shape_of(packed.type)
     count = -(-length // size)
     whole = pad(packed, [0, 0], [0, count * size - length], 0)
     parts = expand_axis(whole, 1, [count, size])
-    type = i32 if size <= 4 else i64
+    if size <= WORD:
+        return [_joined(parts)]
+    type = TensorType(i8, [rows, count, WORD])
+    return [
+        _joined(
+            tensor.ExtractSliceOp(parts, [0, 0, first], [rows, count, WORD], [1, 1, 1], type).result
+        )
+        for first in (0, size - WORD)
+    ]
+
+
+def _joined(parts: SSAValue) -> SSAValue:
+    """The bytes along the last dimension as one integer."""
+    rows, count, _ = mico.shape_of(parts.type)
     row, word, byte = loops(3)
 
     def join(part: SSAValue, joined: SSAValue) -> SSAValue:
-        number = s.to_integer(s.loop_index(2), type)
-        wide = arith.ExtUIOp(part, type).result
-        moved = arith.ShLIOp(wide, s.mul(number, s.constant(8, type))).result
+        number = s.to_integer(s.loop_index(2), i32)
+        wide = arith.ExtUIOp(part, i32).result
+        moved = arith.ShLIOp(wide, s.mul(number, s.constant(8, i32))).result
         return arith.OrIOp(joined, moved).result
 
-    return generic([read(parts, row, word, byte)], [row, word], [rows, count], type, join, start=0)
+    return generic([read(parts, row, word, byte)], [row, word], [rows, count], i32, join, start=0)
 
 
 def _first_columns(rows: SSAValue, k: int) -> SSAValue:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,8 +16,17 @@ from fewbit.targets.tools import tool_path
 
 PHASES = ("flow", "stream", "hal", "vm")
 """Of IREE's phases, those that one can stop at and go on from."""
+LOCATIONS = ("--mlir-print-debuginfo", "--mlir-print-local-scope")
 QUIET = ("while creating CPU target",)
 """Warnings that are not passed on: a generic processor is what a triple asks for."""
+
+
+@dataclass(frozen=True)
+class Made:
+    data: bytes
+    """A module, or the text after the phase at which IREE was stopped."""
+    phases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The text after each phase, with locations; none where it was stopped."""
 
 
 def iree_compile(
@@ -26,25 +36,33 @@ def iree_compile(
     source: Source | None = None,
     compile_to: str | None = None,
     compile_from: str | None = None,
-) -> bytes:
+) -> Made:
     """What IREE makes of a file: a module, or the text after a phase."""
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
-        made = Path(folder) / "made"
-        command = [_tool("iree-compile"), *flags, str(path), "-o", str(made)]
+        result, phases = Path(folder) / "made", Path(folder) / "phases"
+        command = [_tool("iree-compile"), *flags, str(path), "-o", str(result)]
         command += [f"--compile-to={compile_to}"] if compile_to else []
         command += [f"--compile-from={compile_from}"] if compile_from else []
+        if not compile_to:
+            command += [f"--dump-compilation-phases-to={phases}", *LOCATIONS]
         run(command, source)
-        return made.read_bytes()
+        return Made(result.read_bytes(), _texts(phases))
 
 
 def compile_text(
     source: Source, flags: Sequence[str], name: str, compile_to: str | None = None
-) -> bytes:
+) -> Made:
     """The same of a program's text; modules are called by its name."""
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
         path = Path(folder) / f"{name}.mlir"
         path.write_text(source.text, encoding="utf-8")
         return iree_compile(path, flags, source=source, compile_to=compile_to)
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    """What IREE wrote after its phases, each into `NAME.NUMBER.PHASE.mlir`."""
+    files = {file.stem.rpartition(".")[2]: file for file in folder.glob("*.mlir")}
+    return {phase: files[phase].read_text() for phase in PHASES if phase in files}
 
 
 def run(command: Sequence[str], source: Source | None = None) -> str:

@@ -21,6 +21,8 @@ CUDA_DEFAULT, ROCM_DEFAULT = "sm_80", "gfx1100"
 CUDA_BY_ATTRIBUTE = 90
 """From here on, IREE has no name for what NVIDIA makes."""
 
+WIDE = ("--iree-input-demote-f64-to-f32=false", "--iree-vm-target-extension-f64")
+"""Numbers of 64 bits stay such: means of weights are summed in them."""
 SPEED = (
     "--iree-opt-level=O3",
     # Weights are unpacked and laid out for the processor's vectors once, when they are loaded.
@@ -28,6 +30,7 @@ SPEED = (
 )
 CPU_SPEED = (
     *SPEED,
+    *WIDE,
     "--iree-opt-data-tiling",
     "--iree-dispatch-creation-data-tiling",
     "--iree-llvmcpu-enable-ukernels=all",
@@ -64,25 +67,26 @@ def _cpu(detail: str) -> tuple[str, ...]:
         return (*local, "--iree-llvmcpu-target-cpu=host")
     if detail in names():
         isa = Isa.of(detail)
-        abi = ("--iree-llvmcpu-target-abi=lp64d",) if "riscv64" in isa.triple else ()
-        cpu = isa.cpu or "generic"
-        return (
-            *local,
-            f"--iree-llvmcpu-target-triple={isa.triple}",
-            f"--iree-llvmcpu-target-cpu={cpu}",
-            f"--iree-llvmcpu-target-cpu-features={isa.features}",
-            *abi,
-        )
+        return (*local, *_processor(isa.triple, isa.cpu or "generic", isa.features))
     if re.fullmatch(rf"({'|'.join(ARCHITECTURES)})(-\w+){{1,3}}", detail):
-        return (
-            *local,
-            f"--iree-llvmcpu-target-triple={detail}",
-            "--iree-llvmcpu-target-cpu=generic",
-        )
+        # Without floats in registers, RISC-V code has another ABI than all libraries.
+        features = Isa.of("riscv64").features if detail.startswith("riscv64") else ""
+        return (*local, *_processor(detail, "generic", features))
     raise UsageError(
         f"there is no target 'iree-cpu:{detail}'",
         hint=f"iree-cpu is this machine; others are {', '.join(names())}, or a triple such as "
         "aarch64-linux-gnu",
+    )
+
+
+def _processor(triple: str, cpu: str, features: str) -> tuple[str, ...]:
+    abi = ("--iree-llvmcpu-target-abi=lp64d",) if triple.startswith("riscv64") else ()
+    more = (f"--iree-llvmcpu-target-cpu-features={features}",) if features else ()
+    return (
+        f"--iree-llvmcpu-target-triple={triple}",
+        f"--iree-llvmcpu-target-cpu={cpu}",
+        *more,
+        *abi,
     )
 
 
@@ -94,8 +98,8 @@ def _cuda(detail: str) -> tuple[str, ...]:
             f"there is no target 'iree-cuda:{detail}'", hint="write it as NVIDIA does: sm_86"
         )
     if int(number[1]) >= CUDA_BY_ATTRIBUTE:
-        return (f"--iree-hal-target-device={_described(arch)}", *SPEED)
-    return ("--iree-hal-target-device=cuda", f"--iree-cuda-target={arch}", *SPEED)
+        return (f"--iree-hal-target-device={_described(arch)}", *SPEED, *WIDE)
+    return ("--iree-hal-target-device=cuda", f"--iree-cuda-target={arch}", *SPEED, *WIDE)
 
 
 def _described(arch: str) -> str:
@@ -113,8 +117,26 @@ def _described(arch: str) -> str:
 
 
 def _vulkan(detail: str) -> tuple[str, ...]:
-    target = (f"--iree-vulkan-target={detail}",) if detail else ()
-    return ("--iree-hal-target-device=vulkan", *target, *SPEED)
+    if detail:
+        return ("--iree-hal-target-device=vulkan", f"--iree-vulkan-target={detail}", *SPEED)
+    return (f"--iree-hal-target-device={_any_vulkan()}", *SPEED)
+
+
+def _any_vulkan() -> str:
+    """A GPU that stores bytes, and has nothing else beyond what all have.
+
+    IREE's own default stores words of 32 bits only, and then loses up to 3 bytes at the end of an
+    array of bytes.
+    """
+    return (
+        '#hal.device.target<"vulkan", [#hal.executable.target<"vulkan-spirv", "vulkan-spirv-fb", '
+        '{iree_codegen.target_info = #iree_gpu.target<arch = "vp_android_baseline_2022", '
+        'features = "spirv:v1.3,cap:Shader", wgp = <compute = fp32|int32|int16|int8, '
+        "storage = b64|b32|b16|b8, subgroup = none, subgroup_size_choices = [64], "
+        "max_workgroup_sizes = [128, 128, 64], max_thread_count_per_workgroup = 128, "
+        "max_workgroup_memory_bytes = 16384, max_workgroup_counts = [65535, 65535, 65535]>>}>]> "
+        ": !hal.device"
+    )
 
 
 def _rocm(detail: str) -> tuple[str, ...]:
@@ -123,7 +145,7 @@ def _rocm(detail: str) -> tuple[str, ...]:
         raise UsageError(
             f"there is no target 'iree-rocm:{detail}'", hint="write it as AMD does: gfx942"
         )
-    return ("--iree-hal-target-device=hip", f"--iree-rocm-target={arch}", *SPEED)
+    return ("--iree-hal-target-device=hip", f"--iree-rocm-target={arch}", *SPEED, *WIDE)
 
 
 def _metal(detail: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from fewbit.errors import Error, ParseError, PassError, Place
 from fewbit.targets.iree.source import FILE, Source
 
 _LINE = re.compile(
-    r"^(?:(?P<file>[^\n]*?):(?P<line>\d+)(?::(?P<column>\d+))?: )?"
+    r"^(?:(?P<file>[^\n]*?):(?P<line>\d+)(?::(?P<column>\d+))?: |[\w.-]*lld: )?"
     r"(?:(?P<kind>error|warning): |(?P<shout>ERROR|iree-compile): )(?P<what>.*)$",
     re.MULTILINE,
 )
@@ -82,7 +82,9 @@ def _as_error(message: Message, source: Source | None) -> Error:
             stage="iree-compile",
         )
         return PassError(f"IREE cannot compile this: {message.what}", place=place)
-    if message.file in (None, "<unknown>", "MLIR Textual PassPipeline Parser", "-"):
+    if message.file in (None, "<unknown>", "MLIR Textual PassPipeline Parser", "-") or (
+        not message.line
+    ):
         return PassError(f"IREE reports: {message.what}", place=Place(stage="iree-compile"))
     place = Place(file=message.file, line=message.line, column=message.column)
     return ParseError(message.what, place=place, excerpt=message.excerpt)

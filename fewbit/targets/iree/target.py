@@ -16,8 +16,9 @@ from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, wri
 from fewbit.errors import UsageError
 from fewbit.program import Program
 from fewbit.signature import Signature, TensorSpec
-from fewbit.targets.iree.compiler import PHASES, compile_text, iree_compile
+from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
 from fewbit.targets.iree.devices import compile_flags
+from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
 from fewbit.targets.iree.lowering import ENTRY, OURS, Lowering
 from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
@@ -45,12 +46,11 @@ class Iree(Target):
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         source, parameters = self._lowered(program, request)
-        flags = _flags(request)
-        self._show_phases(source, flags, request)
         phase = request.options.get("compile_to")
-        made = compile_text(source, flags, request.name, phase)
+        made = compile_text(source, _flags(request), request.name, phase)
+        _show(made, phase, request)
         named = _function(program.signature)
-        function = named if phase else _with_names(functions_of(made)[0], named)
+        function = named if phase else _with_names(functions_of(made.data)[0], named)
         return _write(output, request, made, [function], parameters, program.recipe)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
@@ -59,7 +59,7 @@ class Iree(Target):
             lowering.run(stage)
             return lowering.text()
         source, _ = self._lowered(program, request)
-        return compile_text(source, _flags(request), request.name, stage).decode()
+        return compile_text(source, _flags(request), request.name, stage).data.decode()
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.iree import load_iree
@@ -75,20 +75,14 @@ class Iree(Target):
         phase, begun = (request.options.get(name) for name in ("compile_to", "compile_from"))
         flags = _flags(request)
         made = iree_compile(path, flags, compile_to=phase, compile_from=begun)
-        functions = () if phase else functions_of(made)
+        _show(made, phase, request)
+        functions = () if phase else functions_of(made.data)
         return _write(output, request, made, functions, None, None, raw=True)
 
     def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
         lowering = Lowering(program, request.passes, request.watch)
         lowering.run()
         return lowering.finish()
-
-    def _show_phases(self, source: Source, flags: Sequence[str], request: Request) -> None:
-        if request.watch is None:
-            return
-        last = request.options.get("compile_to") or PHASES[-1]
-        for phase in PHASES[: PHASES.index(last) + 1]:
-            request.watch(phase, compile_text(source, flags, request.name, phase).decode())
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
         """From where an artifact was stopped, to the end or to a later phase."""
@@ -105,7 +99,7 @@ class Iree(Target):
         made = iree_compile(path, _flags(request), compile_to=wanted, compile_from=reached)
         functions: Sequence[Function] = manifest.functions
         if not wanted:
-            found = functions_of(made)
+            found = functions_of(made.data)
             functions = [_with_names(found[0], functions[0])] if functions else found
         archive = f"{manifest.name}.irpa"
         parameters = begun.file(archive) if archive in manifest.files else None
@@ -116,6 +110,15 @@ class Iree(Target):
         )
 
 
+def _show(made: Made, phase: str | None, request: Request) -> None:
+    """Tell a watcher the text after each phase."""
+    if request.watch is None:
+        return
+    texts = {phase: made.data.decode()} if phase else made.phases
+    for name, text in texts.items():
+        request.watch(name, without_locations(text))
+
+
 def _flags(request: Request) -> tuple[str, ...]:
     return (*compile_flags(request.target), *request.options.get("iree_flags", ()))
 
@@ -123,7 +126,7 @@ def _flags(request: Request) -> tuple[str, ...]:
 def _write(
     output: Path,
     request: Request,
-    made: bytes,
+    made: Made,
     functions: Sequence[Function],
     parameters: Parameters | Path | None,
     recipe: str | None,
@@ -134,9 +137,11 @@ def _write(
     phase = request.options.get("compile_to")
     first = functions[0] if functions else None
     options = {"source": "mlir"} if raw else {}
-    files: dict[str, bytes | Path] = {f"{request.name}.{'mlir' if phase else 'vmfb'}": made}
+    files: dict[str, bytes | Path] = {f"{request.name}.{'mlir' if phase else 'vmfb'}": made.data}
     if phase:
         options["phase"] = phase
+    elif "flow" in made.phases:
+        files[DISPATCHES] = write_dispatches(made.phases["flow"])
     with TemporaryDirectory(prefix="fewbit-irpa-") as temporary:
         weights, entries = (like.weight_bytes, like.weights) if like else (0, ())
         if isinstance(parameters, Parameters):

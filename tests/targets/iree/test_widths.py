@@ -1,0 +1,39 @@
+"""Weights of every width, on matrices and images of odd sizes: the interpreter's numbers, to the bit."""
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.analysis.layers import made_up_inputs
+from fewbit.program import Program
+from tests.targets.iree.drivers import needs_vulkan
+from tests.targets.iree.networks import WIDTHS, convolutions, linear
+
+PROGRAMS = [linear, lambda: linear(25, 31), convolutions]
+NAMES = ["linear", "linear-25", "convolutions"]
+TARGETS = ["iree-cpu", pytest.param("iree-vulkan", marks=needs_vulkan)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("make", PROGRAMS, ids=NAMES)
+def test_every_width(make: Callable[[], Program], target: str) -> None:
+    program = make()
+    inputs = made_up_inputs(program)
+    art = fewbit.compile(program, target, name="net")
+    found, expected = art.run(*inputs), program.run(*inputs)
+    assert len(found) == len(WIDTHS)
+    for width, a, b in zip(WIDTHS, found, expected, strict=True):
+        np.testing.assert_array_equal(a, b, err_msg=f"weights of {width} bits")
+
+
+def test_weights_are_packed_in_the_archive() -> None:
+    program = linear(64, 32)
+    manifest = fewbit.compile(program, "iree-cpu", name="net").manifest
+    sizes = {c.name: np.prod(c.shape) for c in manifest.weights}
+    for i, bits in enumerate((1, 2, 2, 3, 4, 5, 6, 7, 8)):
+        assert sizes[f"layers.{i}.weight"] == 32 * 64 * bits // 8
