@@ -25,6 +25,8 @@ WIDE = ("--iree-input-demote-f64-to-f32=false", "--iree-vm-target-extension-f64"
 """Numbers of 64 bits stay such: means of weights are summed in them."""
 SPEED = (
     "--iree-opt-level=O3",
+    # Sizes of inputs that must agree are asserted.
+    "--iree-opt-strip-assertions=false",
     # Weights are unpacked and laid out for the processor's vectors once, when they are loaded.
     "--iree-opt-const-expr-max-size-increase-threshold=1099511627776",
 )
@@ -134,7 +136,7 @@ def _any_vulkan() -> str:
         'features = "spirv:v1.3,cap:Shader", wgp = <compute = fp32|int32|int16|int8, '
         "storage = b64|b32|b16|b8, subgroup = none, subgroup_size_choices = [64], "
         "max_workgroup_sizes = [128, 128, 64], max_thread_count_per_workgroup = 128, "
-        "max_workgroup_memory_bytes = 16384, max_workgroup_counts = [65535, 65535, 65535]>>}>]> "
+        "max_workgroup_memory_bytes = 32768, max_workgroup_counts = [65535, 65535, 65535]>>}>]> "
         ": !hal.device"
     )
 

@@ -10,20 +10,45 @@ from fewbit.artifact import Function, Tensor
 
 _DECLARATION = re.compile(r"@(?P<name>[^(]+)\((?P<inputs>.*)\) -> \((?P<outputs>.*)\)$")
 _VALUE = re.compile(r"%(?P<name>[\w.]+): (?P<type>[^%]+?)(?:, (?=%)|$)")
+_TORCH = re.compile(r"!torch\.vtensor<\[([\d?,]*)\],(\w+)>")
 _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([\w!.<>]+?)(?:, .*)?>")
 
 
-def functions_of(module: bytes) -> tuple[Function, ...]:
-    """The functions that can be called, in the order of the module."""
+def functions_of(module: bytes, text: str = "") -> tuple[Function, ...]:
+    """The functions that can be called, in the order of the module.
+
+    Of those in the torch dialect IREE does not write down what they take; their text says it.
+    """
     from iree.runtime import VmInstance, VmModule
 
     loaded: Any = VmModule.copy_buffer(VmInstance(), module)
+    names = loaded.function_names
     found = []
-    for name in loaded.function_names:
+    for name in names:
         declared = loaded.lookup_function(name).reflection.get("iree.abi.declaration")
         if declared is not None:
             found.append(_function(name, declared))
+        elif f"{name}$async" in names:
+            found.append(_torch_function(name, text))
     return tuple(found)
+
+
+def _torch_function(name: str, text: str) -> Function:
+    head = re.search(rf"func\.func @{re.escape(name)}\(([^)]*)\) *->([^{{]*)\{{", text)
+    if head is None:
+        return Function(name=name, inputs=(), outputs=())
+    inputs, outputs = (
+        tuple(
+            Tensor(
+                name=f"{kind}{i}",
+                shape=tuple(None if s == "?" else int(s) for s in sizes.split(",") if s),
+                element=re.sub(r"^si", "i", element),
+            )
+            for i, (sizes, element) in enumerate(_TORCH.findall(types))
+        )
+        for kind, types in (("input", head[1]), ("output", head[2]))
+    )
+    return Function(name=name, inputs=inputs, outputs=outputs)
 
 
 def _function(name: str, declared: str) -> Function:

@@ -76,7 +76,7 @@ class Iree(Target):
         flags = _flags(request)
         made = iree_compile(path, flags, compile_to=phase, compile_from=begun)
         _show(made, phase, request)
-        functions = () if phase else functions_of(made.data)
+        functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
 
     def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
