@@ -169,6 +169,8 @@ def run_llvm(
     code = run(jit.address(f"{name}_run"))(
         given.ctypes.data, taken.ctypes.data, arena.ctypes.data, threads
     )
+    # A loader would: its workers must not outlive their code.
+    ctypes.CFUNCTYPE(None)(jit.address("threads.finish"))()
     assert code == 0
     return outputs
 
