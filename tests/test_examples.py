@@ -91,3 +91,12 @@ def test_one_network_in_several_frameworks(frameworks: list[str]) -> None:
     for recipe in ("w4a8", "w1.58a8") if len(frameworks) > 2 else ("w4a8",):
         out = run(sys.executable, script, "--recipe", recipe, *frameworks)
         assert out.count("the same; its output: the same") == len(frameworks)
+
+
+def test_plain_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{TOOLS}{os.pathsep}{os.environ['PATH']}")
+    out = run(EXAMPLES / "mlir" / "run.sh").splitlines()
+    page = (EXAMPLES / "mlir" / "README.md").read_text()
+    assert "\n".join(out[:3]) in page
+    assert "2x2xf32=[6 6][15 15]" in out
+    assert out[-1].startswith("4xf32=-0.76159")

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fewbit.analysis.layers import sqnr
+from fewbit.artifact import Manifest
 from fewbit.bench.case import COMPILED, Array, Case
 from fewbit.bench.contest import Prepared, contest, prepare
 from fewbit.bench.layers import LayerTime, profile_calls, times_of_layers
@@ -20,6 +21,7 @@ from fewbit.bench.subject import Subject
 from fewbit.program import Program
 from fewbit.progress import progress
 from fewbit.runtime import Artifact
+from fewbit.targets.registry import find_target
 
 CLOSE = 50.0
 """Decibels; float tools whose outputs are farther from PyTorch's compute something else."""
@@ -125,7 +127,8 @@ def measure(
             _times(case, tools, threads, plan.seconds, absent, expected, _batch(subject))
             for threads in plan.threads
         ]
-        layers, roofline = _layers(subject, program, plan, name) if plan.layers else ([], None)
+        counts = plan.layers and "profile" in find_target(plan.target).options
+        layers, roofline = _layers(subject, program, plan, name) if counts else ([], None)
         sizes = _sizes(artifact, subject)
     from fewbit.targets.machine import this_machine
 
@@ -141,7 +144,7 @@ def measure(
         sizes=sizes,
         times=times,
         layers=layers,
-        layer_threads=plan.threads[0] if plan.layers else None,
+        layer_threads=plan.threads[0] if layers else None,
         roofline=roofline,
     )
 
@@ -214,9 +217,14 @@ def _sizes(artifact: Artifact, subject: Subject) -> Sizes:
     manifest = artifact.manifest
     return Sizes(
         weights=manifest.weight_bytes,
-        library=(artifact.folder / f"lib{manifest.name}.so").stat().st_size,
+        library=sum((artifact.folder / name).stat().st_size for name in _runs(manifest)),
         float32=_float_bytes(subject),
     )
+
+
+def _runs(manifest: Manifest) -> list[str]:
+    """The files that a run loads."""
+    return [name for name in manifest.files if Path(name).suffix in (".so", ".vmfb", ".irpa")]
 
 
 def _float_bytes(subject: Subject) -> int:

@@ -44,7 +44,7 @@ def bench(
         typer.Option(
             "--target",
             "-t",
-            help="cpu, or cpu:PROCESSOR that this machine runs; cuda for the model conv2d.",
+            help="cpu, cpu:PROCESSOR, iree-cpu, ...: what this machine runs; cuda for conv2d.",
         ),
     ] = "cpu",
     against: Annotated[

@@ -114,10 +114,6 @@ def compile_model(
             help="Code for several processors in one library: names with commas, auto, or all.",
         ),
     ] = None,
-    kernels: Annotated[
-        bool,
-        typer.Option("--kernels", help="iree-cpu: link fewbit's kernels into the module."),
-    ] = False,
     compile_to: Annotated[
         str | None,
         typer.Option(
@@ -151,7 +147,6 @@ def compile_model(
         "blas": blas,
         "profile": profile,
         "cpu_variants": cpu_variants,
-        "kernels": kernels,
         "compile_to": compile_to,
         "compile_from": compile_from,
         "iree_flags": tuple(iree_flag) if iree_flag else None,

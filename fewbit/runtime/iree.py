@@ -280,7 +280,7 @@ def _copied(array: Any) -> Array:
 
 def _as_error(e: Exception) -> Error:
     text = str(e)
-    if "INVALID_ARGUMENT" in text or "OUT_OF_RANGE" in text or "assert" in text.lower():
+    if any(kind in text for kind in ("INVALID_ARGUMENT", "OUT_OF_RANGE", "FAILED_PRECONDITION")):
         return ShapeError(f"the inputs do not fit together: {_first_line(e)}")
     return Error(f"IREE's runtime reports an error: {_first_line(e)}")
 

@@ -54,7 +54,7 @@ def compile(
     matrices in place of our own kernels, such as "openblas". With `profile`, the library counts
     where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the target's
     family, by name, or "auto" or "all": the library has code for each of them. Of `iree-*`:
-    `kernels` links our own kernels into the module, `compile_to` stops after a phase of IREE's, and
+    `compile_to` stops after a phase of IREE's, `compile_from` says at which one a file is, and
     `iree_flags` are added to those of its compiler.
     """
     from fewbit.transforms.integer_only import integer_only as without_floats

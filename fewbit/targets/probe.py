@@ -180,7 +180,8 @@ def probe_iree(kind: IreeDriver) -> Found:
         return Found(
             False, f"IREE computed a wrong result on its {kind.words} device", kind.install
         )
-    return Found(True, f"IREE compiled and ran a module on its {kind.words} device")
+    devices = ", ".join(listing.stdout.split())
+    return Found(True, f"IREE compiled and ran a module on its {kind.words} device: {devices}")
 
 
 def probe_cuda() -> Found:

@@ -47,6 +47,7 @@ from fewbit.transforms.lowering.tensors import (
     empty,
     filled,
     integers,
+    pad,
     size_of,
     sizes_of,
 )
@@ -79,11 +80,15 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue] | None:
     space = counts(x, windows)
     padded = surrounded(x, windows, 0)
     kind: Any = linalg.Conv2DNhwc_HwcfOp
-    if depthwise:
+    if depthwise and outputs > 1:
         kind = _NAMED["linalg.depthwise_conv_2d_nhwc_hwc"]
         weight = channels_innermost(collapse_axes(weight, 0, 1))
     else:
         weight = _outputs_last(weight)
+        if inputs == 1:
+            # IREE drops dimensions of size 1, and with them finds no convolution any more.
+            padded = pad(padded, [0] * 4, [0, 0, 0, 1], 0)
+            weight = pad(weight, [0] * 4, [0, 0, 1, 0], 0)
     start = filled([size_of(x, 0), *space, outputs], sum_type(op), 0)
     body = region(multiply_add, [padded, weight, start])
     total = _named(kind, [padded, weight], start, windows, body)

@@ -32,7 +32,7 @@ class Iree(Target):
 
     stages = (*OURS, *PHASES)
     ours = OURS
-    options = frozenset({"compile_to", "compile_from", "kernels", "iree_flags"})
+    options = frozenset({"compile_to", "compile_from", "iree_flags"})
 
     def check(self, request: Request) -> None:
         compile_flags(request.target)
