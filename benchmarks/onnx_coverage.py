@@ -194,8 +194,8 @@ def compare(
             )
         if not equal:
             with np.errstate(all="ignore"):
-                off = np.nanmax(np.abs(a.astype(np.float64) - b.astype(np.float64)))
-            return f"values differ by up to {off:.3g}"
+                off = np.abs(a.astype(np.float64) - b.astype(np.float64))
+            return f"values differ by up to {np.max(off, where=off == off, initial=0):.3g}"
     return None
 
 

@@ -32,6 +32,12 @@ def div(call: Call, a: Tensor, b: Tensor) -> Tensor:
     return a / b if a.dtype.is_floating_point else _truncated_quotient(a, b)
 
 
+def _float_rest(a: Tensor, b: Tensor) -> Tensor:
+    """With the sign of `a`. Torch-mlir has an exact `remainder`; its `fmod` divides and rounds."""
+    rest = torch.remainder(torch.abs(a), torch.abs(b))
+    return torch.where(a < 0, -rest, rest)
+
+
 def _floor_quotient(a: Tensor, b: Tensor) -> Tensor:
     """Of integers; torch-mlir has none of bytes."""
     if a.dtype not in (torch.int8, torch.int16):
@@ -50,10 +56,10 @@ def _truncated_quotient(a: Tensor, b: Tensor) -> Tensor:
 def mod(call: Call, a: Tensor, b: Tensor) -> Tensor:
     if call.attr("fmod", 0):
         if a.dtype.is_floating_point:
-            return torch.fmod(a, b)
+            return _float_rest(a, b)
         return a - _truncated_quotient(a, b) * b
     if a.dtype.is_floating_point:
-        rest = torch.fmod(a, b)
+        rest = _float_rest(a, b)
         return torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
     return a - _floor_quotient(a, b) * b
 
