@@ -3,9 +3,9 @@
     python benchmarks/iree_cuda.py compile FOLDER [--target iree-cuda:sm_90]
     python benchmarks/iree_cuda.py run FOLDER [--device cuda]
 
-`compile` writes for each case an artifact, its inputs and what the interpreter gives for them; `run`
-needs IREE's runtime and numpy, no compiler. It prints how far the numbers are apart and the time of a
-call, and ends with status 1 if one case is wrong.
+`compile` writes for each case an artifact, its inputs and what the interpreter gives for them;
+`run` needs IREE's runtime and numpy, no compiler. It prints how far the numbers are apart and the
+time of a call, and ends with status 1 if one case is wrong.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def test_inspect_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["compile", "zoo:lenet", "-t", "tpu"], 2, "no target"),
         (["inspect", "missing.pt2"], 2, "there is no model"),
         (["inspect", "model.onnx"], 2, "there is no model"),
-        (["inspect", "model.keras"], 2, "Keras"),
+        (["inspect", "model.keras"], 2, "there is no model"),
         (["inspect", "FILE:plain", "--constant", "x=1"], 2, "ONNX"),
         (["inspect", "FILE:nothing"], 2, "there is no 'nothing'"),
         (["inspect", "FILE:broken"], 2, "gave 5 values"),

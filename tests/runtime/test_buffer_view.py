@@ -25,7 +25,9 @@ from fewbit.runtime.buffer_view import (
         ("2xi1=1,0", np.array([True, False])),
     ],
 )
-def test_arrays_are_read(text: str, expected: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> None:
+def test_arrays_are_read(
+    text: str, expected: np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+) -> None:
     found = parse_buffer_view(text)
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
@@ -56,7 +58,11 @@ def test_scalars() -> None:
 @pytest.mark.parametrize(
     ("array", "element", "text"),
     [
-        (np.array([1, 1e-5, 1234567.5, np.inf], np.float32), "f32", "4xf32=1 1E-05 1.23457E+06 INF"),
+        (
+            np.array([1, 1e-5, 1234567.5, np.inf], np.float32),
+            "f32",
+            "4xf32=1 1E-05 1.23457E+06 INF",
+        ),
         (np.arange(8, dtype=np.int8).reshape(2, 2, 2), "i8", "2x2x2xi8=[[0 1][2 3]][[4 5][6 7]]"),
         (np.array(2.5), "f64", "f64=2.5"),
         (np.zeros((0, 2), np.float32), "f32", "0x2xf32="),

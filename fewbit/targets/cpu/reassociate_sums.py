@@ -22,9 +22,8 @@ LANES = 16
 _FREE = "#arith.fastmath<reassoc>"
 _IN_LANES = (
     f"#llvm.loop_annotation<vectorize = <disable = false, width = {LANES} : i32, "
-    "scalableEnable = false>, interleave = <count = 1 : i32>, unroll = <disable = true>>"
+    "scalableEnable = false>, interleave = <count = 1 : i32>>"
 )
-"""Unrolled before there are lanes, a short sum would stay one addition after another."""
 
 
 def reassociate_sums(module: Module) -> None:

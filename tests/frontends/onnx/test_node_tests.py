@@ -75,18 +75,18 @@ def coverage() -> Any:
 
 
 @cache
-def tests() -> dict[str, Any]:
+def node_tests() -> dict[str, Any]:
     return {test.name.removeprefix("test_"): test for test in coverage().numeric_tests()}
 
 
 @pytest.mark.parametrize("name", FEW)
 def test_few(name: str) -> None:
-    result = coverage().run_test(tests()[name])
+    result = coverage().run_test(node_tests()[name])
     assert result.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS), result.reason
 
 
 def test_what_is_refused_is_refused_by_name() -> None:
-    result = coverage().run_test(tests()["nonmaxsuppression_single_box"])
+    result = coverage().run_test(node_tests()["nonmaxsuppression_single_box"])
     assert result.outcome == coverage().REFUSED
     assert "NonMaxSuppression" in result.reason
 
@@ -110,7 +110,7 @@ def test_comparison_sees_what_differs() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_all() -> None:
-    results = [coverage().run_test(test) for test in tests().values()]
+    results = [coverage().run_test(test) for test in node_tests().values()]
     wrong = [result for result in results if result.outcome == coverage().WRONG]
     assert wrong == []
     passed = [r for r in results if r.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS)]
@@ -128,6 +128,6 @@ def test_some_compiled() -> None:
     """Of 60 tests chosen at random, those that pass on the interpreter pass on the processor."""
     import random
 
-    chosen = random.Random(7).sample(sorted(tests()), 60)
-    results = [coverage().run_test(tests()[name], "cpu") for name in chosen]
+    chosen = random.Random(7).sample(sorted(node_tests()), 60)
+    results = [coverage().run_test(node_tests()[name], "cpu") for name in chosen]
     assert [result for result in results if result.outcome == coverage().WRONG] == []
