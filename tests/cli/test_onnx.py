@@ -29,14 +29,12 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_inspect(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        guarded(lambda: run(["inspect", str(path), "-r", "w4a8", "--constant", "shape=0,2,3"])) == 0
-    )
+    assert guarded(run, ["inspect", str(path), "-r", "w4a8", "--constant", "shape=0,2,3"]) == 0
     assert "fc" in capsys.readouterr().out
 
 
 def test_value_that_is_missing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(lambda: run(["inspect", str(path)])) == 1
+    assert guarded(run, ["inspect", str(path)]) == 1
     shown = capsys.readouterr().err
     assert "model.onnx:2" in shown
     assert "Reshape needs the value of 'shape'" in shown
@@ -44,15 +42,15 @@ def test_value_that_is_missing(path: Path, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("text", ["shape", "shape=a,b", "shape="])
 def test_wrong_constant(path: Path, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert guarded(lambda: run(["inspect", str(path), "--constant", text])) == 2
+    assert guarded(run, ["inspect", str(path), "--constant", text]) == 2
     assert "is no constant" in capsys.readouterr().err
 
 
 def test_quantize_compile_and_run(path: Path, tmp_path: Path) -> None:
     common = [str(path), "-r", "w8a8", "--constant", "shape=0,2,3", "--input-shape", "batch=4"]
     saved, made = tmp_path / "saved", tmp_path / "made"
-    assert guarded(lambda: run(["quantize", *common, "-o", str(saved)])) == 0
-    assert guarded(lambda: run(["compile", *common, "-t", "cpu", "-o", str(made)])) == 0
+    assert guarded(run, ["quantize", *common, "-o", str(saved)]) == 0
+    assert guarded(run, ["compile", *common, "-t", "cpu", "-o", str(made)]) == 0
     x = floats(4, 8, seed=2)
     (wanted,) = Program.load(saved).run(x)
     assert wanted.shape == (4, 2, 3)
@@ -63,11 +61,11 @@ def test_run_interprets(tmp_path: Path) -> None:
     file, x, y = tmp_path / "model.onnx", tmp_path / "x.npy", tmp_path / "y.npy"
     onnx.save(model([node("Relu", ["x"], ["y"])], {"x": [3]}, ["y"]), str(file))
     np.save(x, np.array([-1, 0, 2], np.float32))
-    assert guarded(lambda: run(["run", str(file), "-i", str(x), "-o", str(y)])) == 0
+    assert guarded(run, ["run", str(file), "-i", str(x), "-o", str(y)]) == 0
     np.testing.assert_array_equal(np.load(y), [0, 0, 2])
 
 
 def test_named_and_unnamed_shapes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["inspect", str(path), "--input-shape", "batch=4", "--input-shape", "3"]
-    assert guarded(lambda: run(argv)) == 2
+    assert guarded(run, argv) == 2
     assert "some input shapes have names" in capsys.readouterr().err
