@@ -36,6 +36,7 @@ from fewbit.kernels import (
 from fewbit.kernels.integer.output import ACTIVATED, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
 from fewbit.numerics.approximations.activations import ACTIVATIONS
+from fewbit.targets.cpu.objects import jit_machine
 
 Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
@@ -79,7 +80,7 @@ def load(text: str, isa: Isa, signatures: dict[str, str]) -> dict[str, Call]:
     """The module's functions of these names, to be called with what their letters say."""
     module = binding.parse_assembly(text)
     module.verify()
-    engine = binding.create_mcjit_compiler(module, target_machine(isa))
+    engine = binding.create_mcjit_compiler(module, jit_machine(isa))
     engine.finalize_object()
     calls: dict[str, Call] = {}
     for symbol, letters in signatures.items():
