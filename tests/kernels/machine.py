@@ -33,7 +33,7 @@ from fewbit.kernels import (
     RoundRows,
     module_text,
 )
-from fewbit.kernels.integer.output import ACTIVATED, PLAIN, Output, pointers
+from fewbit.kernels.integer.output import ACTIVATED, LARGEST, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
 from fewbit.numerics.approximations.activations import ACTIVATIONS
 from fewbit.targets.cpu.objects import jit_machine
@@ -59,8 +59,8 @@ BIT_SIGNATURES = {
 Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
 BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
 """Widths of activations and weights whose products tests count in bits."""
-SOME_ACTIVATED: tuple[Output, ...] = ("f32_silu", "steps_gelu")
-"""Outputs that more kernels than the product of bytes are tested with."""
+SOME_OUTPUTS: tuple[Output, ...] = ("f32_silu", "steps_gelu", "f32_largest")
+"""Outputs beside the plain ones that all kernels are tested with."""
 QUANTIZED = (1, 1.58, *range(2, 9))
 """Widths that rows are quantized to."""
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
@@ -174,11 +174,11 @@ def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
 
 
 @cache
-def compiled_activated(isa: Isa) -> dict[str, Call]:
-    """Kernels on integers that end in an activation, compiled once, by their symbols."""
+def compiled_further(isa: Isa) -> dict[str, Call]:
+    """Kernels on integers whose outputs are not plain, compiled once, by their symbols."""
     signatures: dict[str, str] = {}
-    kernels: list[Integer] = [IntegerMatmul(isa, output) for output in ACTIVATED]
-    for output in SOME_ACTIVATED:
+    kernels: list[Integer] = [IntegerMatmul(isa, output) for output in (*ACTIVATED, LARGEST)]
+    for output in SOME_OUTPUTS:
         kernels += [IntegerConv2d(isa, output), IntegerDepthwise(isa, output)]
         kernels += [IntegerMatmul(isa, output, 4), BitMatmul(isa, output)]
     for kernel in kernels:
@@ -232,8 +232,8 @@ def compiled_max_pool(isa: Isa) -> dict[Pooled, Call]:
 
 def integer_call(kernel: Integer) -> Call:
     """A kernel on integers, compiled with all others."""
-    if kernel.output in ACTIVATED:
-        return compiled_activated(kernel.isa)[kernel.symbol]
+    if kernel.output not in PLAIN:
+        return compiled_further(kernel.isa)[kernel.symbol]
     if isinstance(kernel, BitMatmul | BitConv2d):
         return compiled_bits(kernel.isa)[kernel.symbol]
     if not isinstance(kernel, IntegerDepthwise) and kernel.unsigned:
