@@ -43,14 +43,14 @@ class DotUnit:
         return self.length - (self.steps - 1) * self.lanes
 
     @property
+    def product_bits(self) -> int:
+        """What the largest product needs: that of both factors at their least."""
+        return self.x_bits + self.w_bits
+
+    @property
     def sum_bits(self) -> int:
-        """What the largest sum needs: both factors at their least, or 1 at one bit."""
-        return (self.length * _greatest(self.x_bits) * _greatest(self.w_bits)).bit_length() + 1
-
-
-def _greatest(bits: int) -> int:
-    """The greatest magnitude of a width; one bit is -1 or +1."""
-    return 1 << bits - 1
+        """What the largest sum needs."""
+        return (self.length << self.product_bits - 2).bit_length() + 1
 
 
 def dot_unit(module: ModuleOp, lanes: int | None = None) -> DotUnit:
@@ -69,4 +69,5 @@ def dot_unit(module: ModuleOp, lanes: int | None = None) -> DotUnit:
     rows, length = shape_of(op.weight.type)
     if min(rows, length) < 1:
         raise UnsupportedError("a circuit needs a weight of known size")
-    return DotUnit(x.bits, w.bits, length, rows, lanes or WORD // max(x.bits, w.bits))
+    most = lanes or WORD // max(x.bits, w.bits)
+    return DotUnit(x.bits, w.bits, length, rows, min(most, length))

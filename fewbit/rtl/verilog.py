@@ -21,11 +21,11 @@ def write(unit: DotUnit) -> str:
 def _tree(unit: DotUnit) -> str:
     x, w = unit.lanes * unit.x_bits, unit.lanes * unit.w_bits
     lines, width = _levels(unit)
+    last = "  input wire last,\n" if unit.rest < unit.lanes else ""
     return f"""module {unit.name}_tree (
-  input wire last,
-  input wire [{x - 1}:0] x,
+{last}  input wire [{x - 1}:0] x,
   input wire [{w - 1}:0] w,
-  output wire signed [{width - 1}:0] sum
+  output wire [{width - 1}:0] sum
 );
 {lines}
 endmodule
@@ -34,29 +34,39 @@ endmodule
 
 def _levels(unit: DotUnit) -> tuple[str, int]:
     """The products, then sums of pairs until one is left; the lines, and the width of that one."""
-    width = _element_bits(unit.x_bits) + _element_bits(unit.w_bits)
+    width = unit.product_bits
     lines = list(_products(unit, width))
     names = [f"p{i}" for i in range(unit.lanes)]
     level = 0
     while len(names) > 1:
-        level, width = level + 1, width + 1
+        level += 1
         pairs = [names[i : i + 2] for i in range(0, len(names), 2)]
         names = [f"s{level}_{i}" for i in range(len(pairs))]
         for name, pair in zip(names, pairs, strict=True):
-            lines.append(f"  wire signed [{width - 1}:0] {name} = {' + '.join(pair)};")
+            total = " + ".join(_resized(part, width, width + 1) for part in pair)
+            lines.append(f"  wire [{width}:0] {name} = {total};")
+        width += 1
     lines.append(f"  assign sum = {names[0]};")
     return "\n".join(lines), width
 
 
 def _products(unit: DotUnit, width: int) -> Iterator[str]:
     for i in range(unit.lanes):
+        factors: list[str] = []
         for name, bits in (("x", unit.x_bits), ("w", unit.w_bits)):
-            high = _element_bits(bits) - 1
-            yield f"  wire signed [{high}:0] {name}{i} = {_element(name, bits, i)};"
-        product = f"x{i} * w{i}"
-        yield f"  wire signed [{width - 1}:0] f{i} = {product};"
-        kept = f"f{i}" if i < unit.rest else f"f{i} & {{{width}{{!last}}}}"
-        yield f"  wire signed [{width - 1}:0] p{i} = {kept};"
+            own = _element_bits(bits)
+            yield f"  wire [{own - 1}:0] {name}{i} = {_element(name, bits, i)};"
+            factors.append(_resized(f"{name}{i}", own, width))
+        kept = "" if i < unit.rest else f" & {{{width}{{!last}}}}"
+        product = " * ".join(factors)
+        yield f"  wire [{width - 1}:0] p{i} = {f'({product})' if kept else product}{kept};"
+
+
+def _resized(name: str, width: int, to: int) -> str:
+    """A signed wire in another width, spelled out: tools warn of what is implicit."""
+    if to <= width:
+        return name if to == width else f"{name}[{to - 1}:0]"
+    return f"{{{{{to - width}{{{name}[{width - 1}]}}}}, {name}}}"
 
 
 def _element_bits(bits: int) -> int:
@@ -71,14 +81,15 @@ def _accumulators(unit: DotUnit) -> str:
     x, w = unit.lanes * unit.x_bits, unit.lanes * unit.w_bits
     _, width = _levels(unit)
     step_bits = max(1, (unit.steps - 1).bit_length())
+    last = ".last(last), " if unit.rest < unit.lanes else ""
     wires, updates = "", ""
     for r in range(unit.rows):
         part = f"sums[{(r + 1) * unit.sum_bits - 1}:{r * unit.sum_bits}]"
-        wires += f"""  wire signed [{width - 1}:0] dot{r};
-  {unit.name}_tree tree{r} (.last(last), .x(x), .w(w[{(r + 1) * w - 1}:{r * w}]), .sum(dot{r}));
-  wire signed [{unit.sum_bits - 1}:0] old{r} = {part};
+        dot = _resized(f"dot{r}", width, unit.sum_bits)
+        wires += f"""  wire [{width - 1}:0] dot{r};
+  {unit.name}_tree tree{r} ({last}.x(x), .w(w[{(r + 1) * w - 1}:{r * w}]), .sum(dot{r}));
 """
-        updates += f"      {part} <= first ? dot{r} : old{r} + dot{r};\n"
+        updates += f"      {part} <= first ? {dot} : {part} + {dot};\n"
     return f"""module {unit.name} (
   input wire clk,
   input wire reset,
@@ -89,12 +100,12 @@ def _accumulators(unit: DotUnit) -> str:
   output reg [{unit.rows * unit.sum_bits - 1}:0] sums
 );
   reg [{step_bits - 1}:0] step;
-  wire first = step == 0;
-  wire last = step == {unit.steps - 1};
+  wire first = step == {step_bits}'d0;
+  wire last = step == {step_bits}'d{unit.steps - 1};
 {wires}
   always @(posedge clk) begin
     done <= !reset && valid && last;
-    if (reset) step <= 0;
+    if (reset) step <= {step_bits}'d0;
     else if (valid) begin
       step <= last ? {step_bits}'d0 : step + {step_bits}'d1;
 {updates}    end

@@ -1,5 +1,9 @@
 """Circuits on Icarus Verilog give what numpy and the interpreter give."""
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +13,7 @@ from fewbit.interpreter import interpret
 from fewbit.ir.parse import parse_module
 from fewbit.numerics.widths import Width
 from fewbit.riscv.instructions import DOT_WIDTHS
+from fewbit.rtl import verilog
 from fewbit.rtl.dot_unit import DotUnit, dot_unit
 from fewbit.rtl.icarus import available, simulate
 
@@ -66,6 +71,18 @@ def test_the_largest_sums_fit(bits: int) -> None:
     least = np.full((1, 64), -1 << bits - 1, np.int8)
     unit = DotUnit(bits, bits, 64, 1, 32 // bits)
     assert simulate(unit, least, least).sums.item() == 64 << 2 * bits - 2
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="Verilator is not installed")
+@pytest.mark.parametrize(
+    "unit", [DotUnit(8, 1, 45, 2, 4), DotUnit(1, 1, 64, 1, 32), DotUnit(4, 2, 5, 1, 4)]
+)
+def test_verilator_finds_nothing_odd(unit: DotUnit, tmp_path: Path) -> None:
+    path = tmp_path / f"{unit.name}.v"
+    path.write_text(verilog.write(unit))
+    command = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", "--top-module", unit.name]
+    done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_is_no_circuit() -> None:
