@@ -30,13 +30,13 @@ SPEED = (
     # Weights are unpacked and laid out for the processor's vectors once, when they are loaded.
     "--iree-opt-const-expr-max-size-increase-threshold=1099511627776",
 )
-CPU_SPEED = (
-    *SPEED,
-    *WIDE,
+DATA_TILING = (
     "--iree-opt-data-tiling",
     "--iree-dispatch-creation-data-tiling",
     "--iree-llvmcpu-enable-ukernels=all",
 )
+"""Matrices in tiles for the processor's vectors; with it, IREE fails on some programs."""
+CPU_SPEED = (*SPEED, *WIDE, *DATA_TILING)
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,17 @@ def find_device(target: str) -> Device:
 def compile_flags(target: str) -> tuple[str, ...]:
     """The flags that a target's name stands for; a name without meaning is an error."""
     return find_device(target).flags(target.partition(":")[2])
+
+
+def kernels_for(target: str) -> Isa:
+    """The processor for which kernels of ours can be made; others are an error."""
+    name, _, detail = target.partition(":")
+    if name == "iree-cpu" and (detail or "host") in (*names(), "host"):
+        return Isa.of(detail or "host")
+    raise UsageError(
+        f"there are no kernels for '{target}'",
+        hint=f"kernels are for iree-cpu, this machine, and for {', '.join(names())}",
+    )
 
 
 def _cpu(detail: str) -> tuple[str, ...]:
