@@ -1,6 +1,6 @@
 """A program's instructions, decoded once: simulators work on indices, not on addresses.
 
-Behind each stretch of code stands one more entry that no program may reach.
+Behind the code stands one more entry, which no program may reach.
 """
 
 from __future__ import annotations
@@ -10,15 +10,20 @@ from functools import cached_property
 
 import numpy as np
 
+from fewbit.errors import UnsupportedError
 from fewbit.riscv.elf import Symbol
 from fewbit.riscv.encoding import IllegalInstructionError, Instruction, decode, disassemble
 from fewbit.riscv.instructions import Kind, specs
 
 NOTHING = "(nothing)"
+MOST = 1 << 26
 
 
 class Code:
-    """Instructions with their addresses, ascending; None where a word is no instruction."""
+    """The instructions from the lowest address of code to the highest.
+
+    None stands where a word is no instruction, or belongs to no code.
+    """
 
     def __init__(
         self, xlen: int, stretches: Sequence[tuple[int, bytes]], symbols: dict[str, Symbol]
@@ -26,23 +31,33 @@ class Code:
         self.xlen = xlen
         self.symbols = symbols
         self.stretches = sorted(stretches)
-        self.words: list[int] = []
-        self.instructions: list[Instruction | None] = []
-        pcs: list[int] = []
-        for address, data in self.stretches:
-            words = np.frombuffer(data[: len(data) // 4 * 4], "<u4").tolist()
-            self.words += [*words, 0]
-            self.instructions += [*(_decode(word, xlen) for word in words), None]
-            pcs += range(address, address + 4 * len(words) + 1, 4)
-        self.pcs = pcs
-        self.addresses = np.array(pcs, np.int64)
-        self.index = {pc: i for i, pc in enumerate(pcs) if self.inside(pc)}
+        self.low = min((start for start, _ in stretches), default=0)
+        high = max((start + len(data) for start, data in stretches), default=0)
+        if high - self.low > MOST:
+            raise UnsupportedError(
+                f"the program's code is spread over {high - self.low} bytes",
+                hint=f"link it so that its code is within {MOST} bytes",
+            )
+        if any(start % 4 for start, _ in stretches):
+            raise UnsupportedError("the program's code does not begin at a multiple of 4")
+        words = np.zeros((high - self.low) // 4 + 1, "<u4")
+        for start, data in self.stretches:
+            at, count = (start - self.low) // 4, len(data) // 4
+            words[at : at + count] = np.frombuffer(data[: 4 * count], "<u4")
+        self.words: list[int] = words.tolist()
+        self.instructions = [_decode(word, xlen) for word in self.words]
+        self.pcs = range(self.low, self.low + 4 * len(words), 4)
+        self.addresses = np.arange(len(words)) * 4 + self.low
 
     def __len__(self) -> int:
-        return len(self.pcs)
+        return len(self.words)
 
     def inside(self, pc: int) -> bool:
         return any(start <= pc < start + len(data) for start, data in self.stretches)
+
+    def index(self, pc: int) -> int | None:
+        """Which instruction is at an address, if one is."""
+        return None if pc % 4 or not self.inside(pc) else (pc - self.low) // 4
 
     def describe(self, index: int) -> str:
         """An instruction as text, for messages."""

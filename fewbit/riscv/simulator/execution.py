@@ -108,11 +108,13 @@ class Counters:
     A run that ends behind instruction i is noted at i + 1.
     """
 
-    def __init__(self, code: Code) -> None:
+    def __init__(
+        self, code: Code, starts: Counts | None = None, jumps: Counts | None = None
+    ) -> None:
         self.code = code
         size = len(code) + 1
-        self.starts = np.zeros(size, np.int64)
-        self.jumps = np.zeros(size, np.int64)
+        self.starts = np.zeros(size, np.int64) if starts is None else starts
+        self.jumps = np.zeros(size, np.int64) if jumps is None else jumps
         self.breaks = np.zeros(size, np.int64)
 
     def tally(self) -> Tally:

@@ -57,6 +57,9 @@ class Interpreter:
             act = self._actions[index] = self._make(index)
         return act()
 
+    def counters(self) -> Counters:
+        return Counters(self.code)
+
     def run(self, index: int, limit: int, counters: Counters, marks: Marks) -> int:
         """Execute until the call returns or the limit is passed; the index where it stopped."""
         starts, jumps, actions = counters.starts, counters.jumps, self._actions
@@ -167,7 +170,7 @@ class Interpreter:
         return lambda: self._target(index, pc + i.imm & mask) if holds(r[rs1], r[rs2]) else None
 
     def _target(self, index: int, pc: int) -> int:
-        found = self.code.index.get(pc)
+        found = self.code.index(pc)
         if found is not None:
             return found
         if pc == RETURN:

@@ -9,6 +9,8 @@ machine.read(0x9000, 64), execution.instructions, execution.histogram.kinds
 
 from __future__ import annotations
 
+import ctypes
+import platform
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,8 +20,9 @@ from fewbit.riscv import elf
 from fewbit.riscv.elf import Executable, Segment, Symbol
 from fewbit.riscv.registers import A0, GP, RA, SP
 from fewbit.riscv.simulator.code import Code
-from fewbit.riscv.simulator.execution import Counters, Execution, Marks
+from fewbit.riscv.simulator.execution import Execution, Marks
 from fewbit.riscv.simulator.interpreter import FINISHED, Interpreter
+from fewbit.riscv.simulator.native.processor import Processor
 from fewbit.riscv.simulator.state import (
     FLOATS,
     LOWEST,
@@ -27,18 +30,21 @@ from fewbit.riscv.simulator.state import (
     RETURN,
     Coprocessor,
     Memory,
+    Registers,
     SimulationError,
     State,
 )
 
 LIMIT = 10_000_000_000
+COMPILED = ("x86_64", "AMD64", "aarch64", "arm64")
+"""Computers for which the native simulator is made."""
 
 
 class Machine:
     """A RISC-V processor (IMFD, MiCo's dot products) with memory from 0 to `memory_bytes`.
 
-    The stack begins at the end of memory. `native=False` takes the simulator in Python, which
-    does the same, slowly.
+    The stack begins at the end of memory. Programs run as machine code where that can be made
+    (`native`), or else in Python, which does the same, slowly.
     """
 
     def __init__(
@@ -47,7 +53,7 @@ class Machine:
         memory_bytes: int,
         coprocessor: Coprocessor | None = None,
         *,
-        native: bool = True,
+        native: bool | None = None,
     ) -> None:
         if xlen not in (32, 64):
             raise UsageError(f"there is no RV{xlen} here", hint="32 or 64")
@@ -57,15 +63,17 @@ class Machine:
                 hint=f"a multiple of 16, from {2 * LOWEST} to {1 << 31}",
             )
         self.xlen = xlen
-        self.native = native
+        self.native = platform.machine() in COMPILED if native is None else native
         self.memory: Memory = np.zeros(memory_bytes, np.uint8)
         self.coprocessor = coprocessor
-        self.state = State(xlen, self.memory, [0] * REGISTERS)
+        self.state = State(xlen, self.memory, self._registers())
         self.symbols: dict[str, Symbol] = {}
         self.end = LOWEST
         """The first address behind the program: memory from here to the stack is free."""
-        self._code = Code(xlen, [], {})
-        self._interpreter = Interpreter(self._code, self.state, coprocessor)
+        self._prepare(Code(xlen, [], {}))
+
+    def _registers(self) -> Registers:
+        return (ctypes.c_uint64 * REGISTERS)() if self.native else [0] * REGISTERS
 
     def load(self, program: bytes | Executable) -> Executable:
         """Put a linked program into memory; it takes the place of the one before."""
@@ -80,9 +88,13 @@ class Machine:
         self.symbols = executable.symbols
         self.end = executable.end
         stretches = [(s.address, s.data) for s in executable.segments if s.executable]
-        self._code = Code(self.xlen, stretches, executable.symbols)
-        self._interpreter = Interpreter(self._code, self.state, self.coprocessor)
+        self._prepare(Code(self.xlen, stretches, executable.symbols))
         return executable
+
+    def _prepare(self, code: Code) -> None:
+        self._code = code
+        self._interpreter = Interpreter(code, self.state, self.coprocessor)
+        self._processor = Processor(self._interpreter) if self.native else self._interpreter
 
     def load_words(
         self, address: int, words: Sequence[int], symbols: Mapping[str, int] | None = None
@@ -128,24 +140,31 @@ class Machine:
         registers[RA], registers[SP] = RETURN, len(self.memory)
         if "__global_pointer$" in self.symbols:
             registers[GP] = self.symbols["__global_pointer$"].address
-        start = self._code.index.get(self.address(function))
+        start = self._code.index(self.address(function))
         if start is None:
             raise SimulationError(f"there is no code at 0x{self.address(function):x}")
         return self._run(start, limit)
 
     def _run(self, start: int, limit: int) -> Execution:
-        counters = Counters(self._code)
+        counters = self._processor.counters()
         marks = Marks(counters)
-        stopped = self._interpreter.run(start, limit, counters, marks)
+        stopped = self._processor.run(start, limit, counters, marks)
         if stopped != FINISHED:
             raise self._interpreter.fail(
                 stopped,
                 f"the program did not end within {limit} instructions",
                 "give a greater `limit`, if it is not stuck in a loop",
             )
+        self._check_code()
         return Execution(
             self.state.registers[A0],
             self.state.registers[FLOATS + A0],
             counters.tally(),
             marks.finish(),
         )
+
+    def _check_code(self) -> None:
+        """Instructions are read once: a program that changes them would not be followed."""
+        for start, data in self._code.stretches:
+            if self.read(start, len(data)) != data:
+                raise SimulationError("the program wrote over its own code")

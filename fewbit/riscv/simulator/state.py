@@ -7,7 +7,6 @@ the lowest page belongs to nobody, so that null pointers are found.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +26,13 @@ class SimulationError(Error):
     """A program that did what it must not, or did not end."""
 
 
+class Registers(Protocol):
+    """A list, or an array that machine code can read as well."""
+
+    def __getitem__(self, index: int, /) -> int: ...
+    def __setitem__(self, index: int, value: int, /) -> None: ...
+
+
 class Coprocessor(Protocol):
     """What custom-3 instructions are handed to."""
 
@@ -38,10 +44,10 @@ class Coprocessor(Protocol):
 class State:
     """Registers, memory, the hidden offset of dot products and the rounding mode."""
 
-    def __init__(self, xlen: int, memory: Memory, registers: MutableSequence[int]) -> None:
+    def __init__(self, xlen: int, memory: Memory, registers: Registers) -> None:
         self.xlen = xlen
         self.memory = memory
-        self.bytes = memoryview(memory)  # type: ignore[arg-type]
+        self.bytes = memoryview(memory)
         self.registers = registers
         self.offset = 0
         self.rounding = 0
