@@ -1,0 +1,1 @@
+"""RISC-V in plain Python: words, assembler, object files, and a simulator that counts."""

@@ -1,0 +1,30 @@
+"""What MiCo's ten dot products compute, on whole numbers.
+
+`dotAxB` takes elements of A bits from rs1 and of B bits from rs2, lowest first, signed; one bit
+means +1 if clear and -1 if set. Where B < A, rs2 has more elements than rs1: a hidden offset says
+which of them, and goes on with every such instruction, around the word.
+"""
+
+from __future__ import annotations
+
+
+def step(a: int, b: int, xlen: int) -> int:
+    """How many bits of rs2 an instruction takes; the offset goes on by so many."""
+    return xlen * b // a
+
+
+def elements(word: int, width: int, count: int) -> list[int]:
+    """The lowest elements of a word."""
+    mask, half = (1 << width) - 1, 1 << width - 1
+    fields = [word >> width * i & mask for i in range(count)]
+    if width == 1:
+        return [1 - 2 * bit for bit in fields]
+    return [(value ^ half) - half for value in fields]
+
+
+def dot(a: int, b: int, first: int, second: int, offset: int, xlen: int) -> tuple[int, int]:
+    """The sum of products, and the offset behind it."""
+    count = xlen // a
+    taken = second >> offset if a != b else second
+    products = zip(elements(first, a, count), elements(taken, b, count), strict=True)
+    return sum(x * y for x, y in products), (offset + step(a, b, xlen)) % xlen

@@ -1,0 +1,1 @@
+"""The fast simulator: instructions as machine code of this computer, made through LLVM."""
