@@ -91,11 +91,6 @@ class Cost:
         """Cycles in which the array computes."""
         return self.cycles - self.stalls
 
-    @property
-    def bound(self) -> str:
-        """What the layer waits for most of the time."""
-        return "memory" if self.stalls > self.compute else "compute"
-
     def __mul__(self, times: int) -> Cost:
         return Cost(
             self.cycles * times,
@@ -128,6 +123,25 @@ def conv2d(
         stride=(stride, stride),
         im2col=True,
     )
+
+
+def residence(
+    layer: Layer, schedule: Schedule, accelerator: Accelerator = MICO
+) -> dict[str, tuple[int, int]]:
+    """By stream: inside how many loops it is loaded, and how many bits at a time."""
+    tile = {loop: np.array([size], np.int64) for loop, size in schedule.tile.items()}
+    found: dict[str, tuple[int, int]] = {}
+    for stream, bits in _tile_bits(layer, tile, accelerator).items():
+        held, depth = int(bits[0]), 0
+        for inside, (loop, times) in reversed(list(enumerate(schedule.counts.items(), 1))):
+            if loop not in MOVED_BY[stream]:
+                continue
+            if held * times > _half(accelerator, stream):
+                depth = inside
+                break
+            held *= times
+        found[stream] = depth, held
+    return found
 
 
 def cost(layer: Layer, accelerator: Accelerator = MICO) -> Cost:
