@@ -100,3 +100,11 @@ def test_plain_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\n".join(out[:3]) in page
     assert "2x2xf32=[6 6][15 15]" in out
     assert out[-1].startswith("4xf32=-0.76159")
+
+
+@pytest.mark.slow
+def test_hardware_costs() -> None:
+    out = run(sys.executable, EXAMPLES / "hardware_costs.py")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [
+        "w8a8", "w6a8", "w4a8", "w4a4", "w2a2",
+    ]  # fmt: skip
