@@ -12,7 +12,8 @@ from typing import Literal
 from fewbit.folders import Record
 from fewbit.targets.bitfusion.accelerator import MICO, Accelerator
 from fewbit.targets.bitfusion.bricks import digit_count
-from fewbit.targets.bitfusion.schedule import Layer, Schedule, plan, residence
+from fewbit.targets.bitfusion.layer import Layer
+from fewbit.targets.bitfusion.schedule import Schedule, plan, residence
 
 Stream = Literal["weight", "act", "out"]
 LoopName = Literal["batch", "columns", "rows", "inputs", "outputs"]
