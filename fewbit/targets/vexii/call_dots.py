@@ -136,10 +136,10 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         return function, room, np.concatenate(panels)
 
     def _sizes(self, stub: Stub) -> str:
-        x, _, y, _ = (memory.sizes for memory in stub.memrefs)
+        x = stub.memrefs[0].sizes
         if self._is_pointwise:
             return f"i64 {stub.product(x[:-1])}"
-        return ", ".join(f"i64 {size}" for size in (*x[:3], *y[1:3]))
+        return ", ".join(f"i64 {size}" for size in x[:3])
 
     def _size(self, axis: int) -> SSAValue:
         """A size of the result that is known only at run time."""
@@ -195,18 +195,18 @@ def _windows(op: kernel.Conv2dOp) -> Windows:
     outputs, _, *size = shape_of(op.weight)
     height, width, channels = shape_of(op.x)[1:]
     out_width = shape_of(op.result)[2]
-    (top, _), (left, _) = op.padding_pairs
+    (top, bottom), (left, right) = op.padding_pairs
     return Windows(
         channels=channels,
         outputs=outputs,
         size=_pair(size),
         stride=_pair(ints(op.stride)),
         start=(top, left),
+        end=(bottom, right),
         dilation=_pair(ints(op.dilation)),
         groups=op.groups.value.data,
         pixels=None if min(height, width) < 0 else height * width,
         out_width=None if out_width < 0 else out_width,
-        is_padded=any(ints(op.padding)),
     )
 
 
