@@ -19,6 +19,7 @@ from fewbit.targets.cpu.interface import Port
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.compilation import VexiiCompilation
+from fewbit.targets.vexii.estimate import estimates
 from fewbit.targets.vexii.layout import WIDTHS
 from fewbit.targets.vexii.processor import processor_of
 from fewbit.targets.vexii.simulate import PROGRAM, VexiiSimulator
@@ -87,7 +88,7 @@ class Vexii(Device):
         return VexiiSimulator(folder)
 
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
-        return ()
+        return estimates(events)
 
     def _compilation(self, program: Program, request: Request) -> VexiiCompilation:
         processor = processor_of(request.target)

@@ -108,7 +108,8 @@ def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]
 
 def counts(windows: Windows, h: Value, w: Value) -> list[Value]:
     """Windows that an image has along its height and width."""
-    sides = zip(windows.size, windows.stride, windows.start, windows.end, windows.dilation)
+    fields = (windows.size, windows.stride, windows.start, windows.end, windows.dilation)
+    sides = zip(*fields, strict=True)
     return [
         (length + (before + after - dilation * (size - 1) - 1)) // stride + 1
         for length, (size, stride, before, after, dilation) in zip((h, w), sides, strict=True)
