@@ -129,3 +129,14 @@ def test_whole_networks(name: str, recipe: str, target: str) -> None:
     program = model(name, recipe)
     inputs = made_up_inputs(program, dynamic=1)
     assert is_equal(fewbit.compile(program, target=target), program, inputs)
+
+
+def test_inspecting_an_artifact(lenet: Artifact, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["inspect", str(lenet.folder)])
+    summary = capsys.readouterr().out
+    assert "for vexii" in summary
+    assert "kernel.000_conv1" in summary
+    run(["inspect", str(lenet.folder), "--asm", "dot_a8w4_1x4*"])
+    assert "dot8x4 " in capsys.readouterr().out
+    with pytest.raises(UsageError, match="no function 'conv9'"):
+        run(["inspect", str(lenet.folder), "--asm", "conv9"])
