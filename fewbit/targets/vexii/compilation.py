@@ -104,8 +104,8 @@ class VexiiCompilation(Compilation):
         assembler.symbol(MARK)
         assembler.mark("a0")
         assembler.ret()
-        for tile in self.calls.code.tiles.values():
-            tile.emit(assembler)
+        for each in self.calls.code.assembled.values():
+            each.emit(assembler)
         return assembler.object("double")
 
     def _marked(self, text: str) -> str:
