@@ -21,7 +21,7 @@ from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, FULL, GARBA
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.loop_conv import ConvLoop, conv_commands
 from fewbit.targets.gemmini.loop_matmul import matmul_commands
-from fewbit.targets.gemmini.memory import Memory
+from fewbit.targets.gemmini.memory import Memory, rows_of
 from fewbit.targets.gemmini.normalization import Ints, Normalization, Step
 
 ROW = 0x3FFFFFF
@@ -170,7 +170,7 @@ class Model:
             values = np.zeros((rows, cols), np.int32)
         else:
             size = 4 if wide else 1
-            raw = np.ascontiguousarray(memory.rows(move.dram, rows, config.stride, cols * size))
+            raw = np.ascontiguousarray(rows_of(memory, move.dram, rows, config.stride, cols * size))
             values = raw.view("<i4" if wide else np.int8)
             if not wide and config.scale != 1:
                 values = _scaled(values, np.float32(config.scale))
@@ -219,7 +219,7 @@ class Model:
                 values = self._leaving(values)
         raw = np.ascontiguousarray(values).view(np.uint8)
         assert isinstance(move.dram, int)
-        memory.rows(move.dram, rows, self.store.stride, raw.shape[1])[...] = raw
+        rows_of(memory, move.dram, rows, self.store.stride, raw.shape[1])[...] = raw
         self.events.bytes_written += raw.size
 
     def _leaving(self, values: Ints) -> Any:
@@ -244,7 +244,7 @@ class Model:
         assert isinstance(move.dram, int)
         for row, values in enumerate(pooled):
             at = move.dram + row * config.pool_out_dim * config.stride
-            memory.rows(at, config.pocols, config.stride, channels)[...] = values
+            rows_of(memory, at, config.pocols, config.stride, channels)[...] = values
         self.events.bytes_written += pooled.size
 
     def _preload(self) -> None:

@@ -80,23 +80,26 @@ class Normalization:
             row.sum, row.count, row.running_max = 0, 0, LEAST
         row.fresh = step in (Step.WRITE, Step.MEAN, Step.INV_STDDEV)
         if step in (Step.SUM, Step.MEAN):
-            row.sum += int(values.sum(dtype=np.int64))
+            row.sum = _wrapped(row.sum + int(values.sum(dtype=np.int64)))
             row.count += values.size
         elif step in (Step.VARIANCE, Step.INV_STDDEV):
-            row.sum += int(np.square(values.astype(np.int64) - row.mean).sum())
+            row.sum = _wrapped(row.sum + int(np.square(values - np.int32(row.mean)).sum()))
             row.count += values.size
         elif step == Step.MAX:
             row.running_max = max(row.running_max, int(values.max()))
         elif step in (Step.SUM_EXP, Step.INV_SUM_EXP):
             row.max = row.running_max
-            row.sum += int(self._exp(values - np.int32(row.max)).sum(dtype=np.int64))
+            powers = self._exp(values - np.int32(row.max))
+            row.sum = _wrapped(row.sum + int(powers.sum(dtype=np.int64)))
         self._conclude(row, step)
 
     def _conclude(self, row: _Row, step: Step) -> None:
         if step == Step.MEAN:
             row.mean = int(row.sum / row.count)
         elif step == Step.INV_STDDEV:
-            row.inv_stddev = np.float32(1) / np.float32(isqrt(row.sum // row.count) or 1)
+            row.inv_stddev = np.float32(1) / np.float32(
+                isqrt(max(0, int(row.sum / row.count))) or 1
+            )
         elif step == Step.INV_SUM_EXP:
             row.running_max = LEAST
             row.inv_sum_exp = np.float32(127) / np.float32(row.sum)
@@ -123,3 +126,8 @@ class Normalization:
         z = (-q * np.int32(self.qln2_inv)) >> 16
         rest = q + z * np.int32(self.qln2) + np.int32(self.qb)
         return (np.square(rest) + np.int32(self.qc)) >> np.minimum(z, 31)
+
+
+def _wrapped(value: int) -> int:
+    """As 32 bits hold it."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

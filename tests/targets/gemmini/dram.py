@@ -9,11 +9,10 @@ import numpy as np
 
 from fewbit.targets.gemmini.commands import Command
 from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.memory import Memory
+from fewbit.targets.gemmini.memory import rows_of
 from fewbit.targets.gemmini.model import Model
 
 Array = np.ndarray[Any, Any]
-BASE = 0x8000_0000
 
 
 def run_stream(
@@ -21,17 +20,17 @@ def run_stream(
 ) -> Model:
     """Run a stream on a fresh model; the result is written to `y`."""
     places: dict[str, int] = {}
-    size = 64
+    size = 0x1000
     for name, array in (*buffers.items(), ("y", y)):
-        places[name] = BASE + size
+        places[name] = size
         size += -(-array.nbytes // 64) * 64 + 64
-    memory = Memory(np.zeros(size, np.uint8), BASE)
+    memory = np.zeros(size, np.uint8)
     for name, array in buffers.items():
         flat = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
-        memory.rows(places[name], 1, 0, flat.size)[0] = flat
+        rows_of(memory, places[name], 1, 0, flat.size)[0] = flat
     model = Model(hardware)
     model.run_all([command.bound(places) for command in stream], memory)
-    raw = memory.rows(places["y"], 1, 0, y.nbytes)[0].copy()
+    raw = rows_of(memory, places["y"], 1, 0, y.nbytes)[0].copy()
     y[...] = raw.view(y.dtype).reshape(y.shape)
     return model
 
