@@ -16,6 +16,9 @@ from fewbit.targets.vexii.runtime_ir import names, runtime_ir
 from fewbit.transforms import pipelines
 from fewbit.transforms.fold_weights import fold_weights
 
+LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
+"""Means in f64, which the host has: then results are the interpreter's, to the bit."""
+
 
 @dataclass
 class GemminiCompilation(VexiiCompilation):
@@ -26,7 +29,7 @@ class GemminiCompilation(VexiiCompilation):
         assert_kernel_sizes(self.entry)
         self.streams = call_streams(self.program, self.isa, self.hardware)
         self.calls = self.streams
-        self._run_ours(pipelines.CPU_LINALG)
+        self._run_ours(LINALG)
         self.program = fold_weights(self.program)
         assert_tensor_sizes(self.entry)
 
