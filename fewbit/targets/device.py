@@ -18,6 +18,7 @@ import numpy as np
 
 from fewbit.artifact import Folder
 from fewbit.dialects.mico import QuantizedLayerOp, shape_of
+from fewbit.errors import UsageError
 from fewbit.numerics.widths import Width
 from fewbit.program import Program
 from fewbit.quant.quantize import layer_name
@@ -214,6 +215,8 @@ class Simulated:
 
     device: Device
     folder: Folder
+    events: Events | None = field(default=None, init=False)
+    """Of the last call."""
     _simulator: Simulator | None = field(default=None, init=False)
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
@@ -226,7 +229,17 @@ class Simulated:
         inputs = check_inputs(arrays, self.folder.manifest.inputs)
         if self._simulator is None:
             self._simulator = self.device.simulator(self.folder)
-        return self._simulator.run(inputs)
+        execution = self._simulator.run(inputs)
+        self.events = execution.events
+        return execution
 
     def estimate(self, events: Events) -> tuple[Estimate, ...]:
         return self.device.estimate(self.folder, events)
+
+    def stats(self) -> str:
+        """What the last call counted, and what it would take, for people to read."""
+        from fewbit.targets.device_report import stats_text
+
+        if self.events is None:
+            raise UsageError("nothing was run yet, so nothing was counted")
+        return stats_text(self.events, self.estimate(self.events))

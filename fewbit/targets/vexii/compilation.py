@@ -29,6 +29,7 @@ from fewbit.targets.vexii.runtime_ir import names, runtime_ir
 from fewbit.transforms import pipelines
 from fewbit.transforms.fold_weights import fold_weights
 
+MARK = "fewbit.mark"
 SIZED = (
     "convert-arith-to-llvm",
     "convert-index-to-llvm",
@@ -61,7 +62,8 @@ class VexiiCompilation(Compilation):
         distinct = {each.name for each in self.outlined if not each.overlaps}
         text = mark_functions(self._translate(self.module), loops, distinct, 32)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes, self.processor)
-        self.llvm_texts = [text, public, *map(_kept_apart, self.calls.texts())]
+        counted = [self._marked(each) for each in (text, *self.calls.texts())]
+        self.llvm_texts = [*counted, public]
         if self.shapes is not None:
             self.llvm_texts.append(self._translate(self.shapes))
 
@@ -93,17 +95,32 @@ class VexiiCompilation(Compilation):
         image = objects.weights_object(
             f"{self.interface.name}_weights", self.weights.tobytes(), self.isa
         )
-        made = [self.code, objects.emit_object(runtime, self.isa), image]
-        if self.calls.code.tiles:
-            made.append(self.tiles())
+        made = [self.code, objects.emit_object(runtime, self.isa), image, self._assembled()]
         return link_executable(made, FUNCTIONS)
 
-    def tiles(self) -> bytes:
-        """An object of the tiles in assembly."""
+    def _assembled(self) -> bytes:
+        """An object of the tiles, and of what tells the simulator where it is."""
         assembler = Assembler(self.processor.xlen)
+        assembler.symbol(MARK)
+        assembler.mark("a0")
+        assembler.ret()
         for tile in self.calls.code.tiles.values():
             tile.emit(assembler)
         return assembler.object("double")
+
+    def _marked(self, text: str) -> str:
+        """The text with functions of layers that are not inlined, and say when they begin."""
+        numbers = {name: i for i, name in enumerate(self.layer_functions)}
+
+        def mark(match: re.Match[str]) -> str:
+            number = numbers.get(match["name"])
+            if number is None:
+                return match[0]
+            marks = match["marks"] if "noinline" in match["marks"] else " noinline "
+            return f"{match['head']}{marks}{{\n  call void @{MARK}(i32 {number})"
+
+        head = r"^(?P<head>define void @(?P<name>[\w.$-]+)\([^)]*\))(?P<marks>[^{\n]*)\{"
+        return re.sub(head, mark, text, flags=re.MULTILINE) + f"\ndeclare void @{MARK}(i32)\n"
 
     def _translate(self, module: Any) -> str:
         """The text of LLVM IR of loops over scalars, which are lowered in place."""
@@ -114,8 +131,3 @@ class VexiiCompilation(Compilation):
         run_upstream(module, ",".join(passes))
         add_in_lanes(module)
         return booleans_as_bytes(for_older_llvm(to_llvm_ir(module)))
-
-
-def _kept_apart(text: str) -> str:
-    """The text with calls of products as functions that are not inlined."""
-    return re.sub(r"^(define void @kernel\.[^{]*)\{", r"\1noinline {", text, flags=re.MULTILINE)

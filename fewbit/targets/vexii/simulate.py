@@ -5,6 +5,7 @@ Memory holds the program, behind it the ports, inputs, outputs and arena, and th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,13 @@ ALIGNMENT = 64
 STACK_BYTES = 1 << 20
 MEMORY_BYTES = 1 << 31
 PROGRAM = "program.elf"
+BYTES = {
+    **dict.fromkeys(("lb", "lbu", "sb"), 1),
+    **dict.fromkeys(("lh", "lhu", "sh"), 2),
+    **dict.fromkeys(("lw", "lwu", "sw", "flw", "fsw"), 4),
+    **dict.fromkeys(("ld", "sd", "fld", "fsd"), 8),
+}
+"""What loads and stores move."""
 
 
 @dataclass
@@ -61,20 +69,27 @@ class VexiiSimulator:
         return machine
 
     def _events(self, counted: Counted) -> Events:
-        layers = self.folder.manifest.options.get("layers", "")
-        names = layers.split(",") if layers else []
-        found = [
-            LayerEvents(names[number], counts_of(histogram))
-            for number, histogram in sorted(counted.by_mark.items())
-            if number < len(names)
-        ]
-        return Events(counts_of(counted.histogram), tuple(found))
+        names = self.folder.manifest.options.get("layers", "").split(",")
+        layers: dict[str, dict[str, int]] = {}
+        for number, histogram in sorted(counted.by_mark.items()):
+            counts = layers.setdefault(layer_of(names[number]), {})
+            for kind, count in counts_of(histogram).items():
+                counts[kind] = counts.get(kind, 0) + count
+        found = tuple(LayerEvents(name, counts) for name, counts in layers.items())
+        return Events(counts_of(counted.histogram), found)
+
+
+def layer_of(function: str) -> str:
+    """The layer that a function is of: `program.entry_003_conv1`, `kernel.000_conv1`."""
+    return re.sub(r"^(kernel\.|program\.entry_)\d+_?", "", function) or "other"
 
 
 def counts_of(histogram: Histogram) -> dict[str, int]:
-    """Instructions by class, and all of them."""
+    """Instructions by class, all of them, and the bytes that they moved."""
     kinds = {str(kind): count for kind, count in sorted(histogram.kinds.items())}
-    return {"instructions": histogram.instructions, **kinds, "taken": histogram.taken}
+    moved = sum(count * BYTES.get(name, 0) for name, count in histogram.mnemonics.items())
+    counts = {"instructions": histogram.instructions, "bytes": moved, **kinds}
+    return counts | {"branches taken": histogram.taken}
 
 
 class _Call:

@@ -98,7 +98,7 @@ class Product:
     ) -> None:
         layout, k = self.layout, self.k
         excess = layout.excess(k)
-        tile = Tile(layout, rows, columns, padded=excess > 0)
+        tile = Tile.of(layout, rows, columns, k)
         self.code.tiles.setdefault(tile.symbol, tile)
         f.write(
             f"call void @{tile.symbol}(ptr {panel}, ptr {weight}, ptr {y}, i64 {layout.steps(k)}, "

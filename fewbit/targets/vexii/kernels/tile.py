@@ -3,7 +3,8 @@
 In each step the words of the narrower operand are loaded once, those of the wider one row by row,
 each right after the last use of the word before it. Sums are added up one or more instructions
 behind the dot products, so that none waits for its result. The first step of a sum is not added to
-anything. What the loops around need is on the stack: all registers hold operands and sums.
+anything. What the loops around need is on the stack: all registers hold operands and sums. Short
+sums, of up to UNROLLED steps, have no loop over steps.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _TEMPORARY = (
     "a0",
 )
 _SAVED = (*(f"s{i}" for i in range(12)), "ra", "tp")
+UNROLLED = 4
 PARAMETERS = "ptr, ptr, ptr, i64, i64, i64, i64"
 """Panel of activations, panels of weights, sums, steps, panels, bytes between rows, excess."""
 
@@ -43,14 +45,24 @@ class Tile:
     layout: Layout
     rows: int
     columns: int
+    steps: int | None = None
+    """How many steps a sum has, if they are few."""
     padded: bool = False
     """Whether padding adds to sums, which is then subtracted."""
+
+    @staticmethod
+    def of(layout: Layout, rows: int, columns: int, k: int) -> Tile:
+        """The tile for sums of this length."""
+        steps = layout.steps(k)
+        few = steps if steps <= UNROLLED else None
+        return Tile(layout, rows, columns, few, padded=layout.excess(k) > 0)
 
     @property
     def symbol(self) -> str:
         layout = self.layout
+        steps = "" if self.steps is None else f"_k{self.steps}"
         padded = "_padded" if self.padded else ""
-        return f"dot_a{layout.act}w{layout.weight}_{self.rows}x{self.columns}{padded}"
+        return f"dot_a{layout.act}w{layout.weight}_{self.rows}x{self.columns}{steps}{padded}"
 
     @property
     def unrolled(self) -> int:
@@ -86,36 +98,45 @@ class _Writer:
         self.saved = [r for r in _SAVED if r not in free]
 
     def write(self) -> None:
-        a, tile, word = self.a, self.tile, self.word
-        panel, main, tail, one, done = (
-            a.fresh(name) for name in ("panel", "steps", "tail", "step", "sums")
-        )
+        a = self.a
         slots = ["act", "weight", "sums", "steps", "panels", "stride", "excess", *self.saved]
-        self.slot = {name: i * word for i, name in enumerate(slots)}
-        frame = -(-len(slots) * word // 16) * 16
-        a.symbol(tile.symbol)
+        self.slot = {name: i * self.word for i, name in enumerate(slots)}
+        frame = -(-len(slots) * self.word // 16) * 16
+        a.symbol(self.tile.symbol)
         a.addi("sp", "sp", -frame)
         for register in self.saved:
             self.keep(register, register)
-        a.addi("a3", "a3", -1)
+        a.addi("a3", "a3", -1 - self.tile.unrolled)
         for number, name in enumerate(slots[:7]):
             self.keep(f"a{number}", name)
         self.back(self.weight_pointer, "weight")
-        a.label(panel)
+        if self.tile.steps is None:
+            self.panels()
+        else:
+            self.short_panels(self.tile.steps)
+        for register in self.saved:
+            self.back(register, register)
+        a.addi("sp", "sp", frame)
+        a.ret()
+
+    def panels(self) -> None:
+        """All panels of weights, with a loop over steps for each."""
+        a, unrolled = self.a, self.tile.unrolled
+        main, tail, one, done = (a.fresh(name) for name in ("steps", "tail", "step", "sums"))
+        panel = a.label(a.fresh("panel"))
         self.back(self.act_pointer, "act")
         self.back(self.left, "steps")
         self.step(0, first=True)
         self.advance(1)
-        a.addi(self.left, self.left, -tile.unrolled)
         a.blt(self.left, "zero", tail)
         a.label(main)
-        for number in range(tile.unrolled):
+        for number in range(unrolled):
             self.step(number)
-        self.advance(tile.unrolled)
-        a.addi(self.left, self.left, -tile.unrolled)
+        self.advance(unrolled)
+        a.addi(self.left, self.left, -unrolled)
         a.bge(self.left, "zero", main)
         a.label(tail)
-        a.addi(self.left, self.left, tile.unrolled)
+        a.addi(self.left, self.left, unrolled)
         a.beqz(self.left, done)
         a.label(one)
         self.step(0)
@@ -124,18 +145,24 @@ class _Writer:
         a.bnez(self.left, one)
         a.label(done)
         self.store()
-        to, count = self.narrow[0], self.act_pointer
-        self.back(to, "sums")
+        count = self.act_pointer
         self.back(count, "panels")
-        a.addi(to, to, 4 * tile.columns)
         a.addi(count, count, -1)
-        self.keep(to, "sums")
         self.keep(count, "panels")
         a.bnez(count, panel)
-        for register in self.saved:
-            self.back(register, register)
-        a.addi("sp", "sp", frame)
-        a.ret()
+
+    def short_panels(self, steps: int) -> None:
+        """The same, with the steps one after another."""
+        a, count = self.a, self.left
+        self.back(self.act_pointer, "act")
+        self.back(count, "panels")
+        panel = a.label(a.fresh("panel"))
+        for number in range(steps):
+            self.step(number, first=number == 0)
+        self.advance(steps, act=False)
+        self.store()
+        a.addi(count, count, -1)
+        a.bnez(count, panel)
 
     def step(self, number: int, *, first: bool = False) -> None:
         """One word of each narrow row times the words of each wide row."""
@@ -177,17 +204,20 @@ class _Writer:
         pointer = self.act_pointer if is_act else self.weight_pointer
         self.a.emit("lw" if self.word == 4 else "ld", register, place * self.word, pointer)
 
-    def advance(self, steps: int) -> None:
-        """Move both pointers on."""
+    def advance(self, steps: int, *, act: bool = True) -> None:
+        """Move the pointers on; that to activations only if it is wanted."""
         wide, narrow = self.wide_rows * self.ratio, self.narrow_rows
-        act, weight = (wide, narrow) if self.tile.layout.act_is_wide else (narrow, wide)
-        self.a.addi(self.act_pointer, self.act_pointer, steps * act * self.word)
-        self.a.addi(self.weight_pointer, self.weight_pointer, steps * weight * self.word)
+        acts, weights = (wide, narrow) if self.tile.layout.act_is_wide else (narrow, wide)
+        if act:
+            self.a.addi(self.act_pointer, self.act_pointer, steps * acts * self.word)
+        self.a.addi(self.weight_pointer, self.weight_pointer, steps * weights * self.word)
 
     def store(self) -> None:
-        """The sums, row by row."""
+        """The sums, row by row; the next panel's are behind them."""
         to, stride, excess = self.narrow[0], self.products[0], self.products[1]
         self.back(to, "sums")
+        self.a.addi(stride, to, 4 * self.tile.columns)
+        self.keep(stride, "sums")
         if self.tile.rows > 1:
             self.back(stride, "stride")
         if self.tile.padded:
