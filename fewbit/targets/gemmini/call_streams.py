@@ -86,7 +86,7 @@ class StreamCalls(KernelCalls):
             f"declare void @stream.{number:03}({', '.join('ptr' for _ in stream.buffers)})"
             for number, stream in enumerate(self.streams)
         ]
-        return ["\n".join([*declared, *self.stubs])]
+        return ["\n".join([self.issuer.table_ir(), *declared, *self.stubs])]
 
 
 def call_streams(program: Program, isa: Isa, hardware: Hardware) -> StreamCalls:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
 from fewbit.targets.gemmini.call_streams import StreamCalls, call_streams
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.issue import OPERANDS
-from fewbit.targets.vexii.compilation import VexiiCompilation
-from fewbit.targets.vexii.interface import FUNCTIONS
-from fewbit.targets.vexii.link import link_executable
-from fewbit.targets.vexii.runtime_ir import names, runtime_ir
+from fewbit.targets.vexii.compilation import MARK, VexiiCompilation
 from fewbit.transforms import pipelines
 from fewbit.transforms.fold_weights import fold_weights
 
@@ -23,30 +19,24 @@ LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
 @dataclass
 class GemminiCompilation(VexiiCompilation):
     hardware: Hardware = field(kw_only=True, default_factory=Hardware)
-    streams: StreamCalls = field(init=False)
+    calls: StreamCalls = field(init=False)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)
-        self.streams = call_streams(self.program, self.isa, self.hardware)
-        self.calls = self.streams
+        self.calls = call_streams(self.program, self.isa, self.hardware)
         self._run_ours(LINALG)
         self.program = fold_weights(self.program)
         assert_tensor_sizes(self.entry)
 
-    def executable(self) -> bytes:
-        text = runtime_ir(self.processor)
-        runtime = objects.link_modules([text], names(text), self.isa)
-        objects.optimize(runtime, self.isa)
-        weights = f"{self.interface.name}_weights"
-        issuer = self.streams.issuer
-        made = [
-            self.code,
-            objects.emit_object(runtime, self.isa),
-            objects.weights_object(weights, self.weights.tobytes(), self.isa),
-        ]
-        if self.streams.streams:
-            made += [
-                issuer.object(),
-                objects.weights_object(OPERANDS, issuer.table(), self.isa),
-            ]
-        return link_executable(made, FUNCTIONS)
+    @property
+    def _public(self) -> set[str]:
+        return {*super()._public, OPERANDS}
+
+    def _assembled(self) -> bytes:
+        """An object of the functions that send streams."""
+        assembler = self.calls.issuer.assembler
+        if MARK not in assembler.symbols:
+            assembler.symbol(MARK)
+            assembler.mark("a0")
+            assembler.ret()
+        return assembler.object("double")

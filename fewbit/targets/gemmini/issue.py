@@ -61,9 +61,7 @@ class Issuer:
         asm.fence()
         asm.ret()
 
-    def table(self) -> bytes:
-        return b"".join(operand.to_bytes(8, "little") for operand in self.operands)
-
-    def object(self) -> bytes:
-        """The code, as an object file that lacks the table."""
-        return self.assembler.object("double")
+    def table_ir(self) -> str:
+        """The table in LLVM IR, a symbol that objects linked with it see."""
+        values = ", ".join(f"i64 {operand}" for operand in self.operands)
+        return f"@{OPERANDS} = hidden constant [{len(self.operands)} x i64] [{values}], align 64"
