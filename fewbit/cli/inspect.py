@@ -1,6 +1,7 @@
 """`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each.
 
 With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
+With `--commands`, it is an artifact for Gemmini, and its command streams are shown.
 """
 
 from __future__ import annotations
@@ -60,8 +61,17 @@ def inspect(
             "--dispatches", help="Of an artifact for IREE: its dispatches, their ops, bytes, MACs."
         ),
     ] = False,
+    commands: Annotated[
+        bool,
+        typer.Option("--commands", help="Of an artifact for Gemmini: its commands, disassembled."),
+    ] = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
+    if commands:
+        from fewbit.cli.commands import show_commands
+
+        show_commands(model, as_json)
+        return
     if dispatches:
         from fewbit.cli.dispatches import show_dispatches
 

@@ -159,7 +159,7 @@ def _shown(name: str, value: Any, place: Place) -> str:
         return str(value) if isinstance(value, Pointer) else f"{value:#x}"
     if place.width == 32 and name in ("local", "bd", "a", "c"):
         return local_text(value)
-    return str(value)
+    return f"{value:.9g}" if place.kind == "f32" else str(value)
 
 
 def local_text(address: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
 from fewbit.targets.gemmini.call_streams import StreamCalls, call_streams
@@ -19,11 +20,12 @@ LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
 @dataclass
 class GemminiCompilation(VexiiCompilation):
     hardware: Hardware = field(kw_only=True, default_factory=Hardware)
-    calls: StreamCalls = field(init=False)  # pyright: ignore[reportIncompatibleVariableOverride]
+    streams: StreamCalls = field(init=False)
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)
-        self.calls = call_streams(self.program, self.isa, self.hardware)
+        self.streams = call_streams(self.program, self.isa, self.hardware)
+        self.calls = cast(Any, self.streams)
         self._run_ours(LINALG)
         self.program = fold_weights(self.program)
         assert_tensor_sizes(self.entry)
@@ -34,7 +36,7 @@ class GemminiCompilation(VexiiCompilation):
 
     def _assembled(self) -> bytes:
         """An object of the functions that send streams."""
-        assembler = self.calls.issuer.assembler
+        assembler = self.streams.issuer.assembler
         if MARK not in assembler.symbols:
             assembler.symbol(MARK)
             assembler.mark("a0")

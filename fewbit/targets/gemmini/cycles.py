@@ -24,7 +24,13 @@ MOVE_CYCLES = 8
 
 def estimate_cycles(streams: Sequence[Stream], hardware: Hardware, events: Events) -> Estimate:
     """Layers on the accelerator, and the host's instructions."""
-    layers = tuple(layer_cost(stream, hardware) for stream in streams)
+    sent = [layer.counts["commands"] for layer in events.layers] or [
+        len(s.commands) for s in streams
+    ]
+    layers = tuple(
+        layer_cost(stream, hardware, count // len(stream.commands))
+        for stream, count in zip(streams, sent, strict=False)
+    )
     host = events.counts.get("host instructions", 0)
     return Estimate(
         machine=f"gemmini {hardware.dim}x{hardware.dim}",
@@ -34,14 +40,18 @@ def estimate_cycles(streams: Sequence[Stream], hardware: Hardware, events: Event
     )
 
 
-def layer_cost(stream: Stream, hardware: Hardware) -> LayerCost:
+def layer_cost(stream: Stream, hardware: Hardware, times: int = 1) -> LayerCost:
+    """Of a stream that is sent so many times."""
     array = load = store = 0.0
     moved = 0
     wide = [False, False, False]
+    store_config = c.ConfigStore()
     for command in expanded(stream.commands, hardware):
         match command:
             case c.ConfigLoad():
                 wide[command.id] = not command.shrunk
+            case c.ConfigStore():
+                store_config = command
             case c.ComputePreloaded() | c.ComputeAccumulated():
                 array += hardware.dim if isinstance(command, c.ComputePreloaded) else 0
                 array += max(command.a_rows, 4)
@@ -53,7 +63,9 @@ def layer_cost(stream: Stream, hardware: Hardware) -> LayerCost:
                 moved += count
             case c.Mvout():
                 size = 4 if command.local & c.FULL else 1
-                count = command.rows * command.cols * size
+                pooled = store_config.porows * store_config.pocols
+                rows = pooled if store_config.pool_stride else command.rows
+                count = rows * command.cols * size
                 store += _transfer(count, hardware)
                 moved += count
             case _:
@@ -62,8 +74,8 @@ def layer_cost(stream: Stream, hardware: Hardware) -> LayerCost:
     peak = cycles * hardware.dim**2
     return LayerCost(
         name=stream.name,
-        cycles=cycles,
-        bytes=moved,
+        cycles=cycles * times,
+        bytes=moved * times,
         utilization=stream.macs / peak if peak and stream.macs else None,
         bound="compute" if array >= max(load, store) else "memory",
     )

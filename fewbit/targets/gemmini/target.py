@@ -86,7 +86,7 @@ class Gemmini(Device):
             options={"xlen": "64", "layers": ",".join(made.layer_functions)},
             files={},
         )
-        files = {PROGRAM: made.executable(), **stream_files(made.calls.streams, made.hardware)}
+        files = {PROGRAM: made.executable(), **stream_files(made.streams.streams, made.hardware)}
         return write_folder(output, manifest, files)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
