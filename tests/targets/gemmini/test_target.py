@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import fewbit
 from fewbit.artifact import Folder, open_folder
+from fewbit.cli.commands import show_commands
 from fewbit.errors import UsageError
 from fewbit.models import zoo
 from fewbit.program import Program
@@ -139,6 +141,17 @@ def test_estimates_say_that_they_are_not_validated(lenet: Compiled) -> None:
     counted = lenet.execution.events.layers
     moved = [each.counts["bytes read"] + each.counts["bytes written"] for each in counted]
     assert [layer.bytes for layer in estimate.layers] == moved
+
+
+def test_commands_are_shown(lenet: Compiled, capsys: pytest.CaptureFixture[str]) -> None:
+    show_commands(str(lenet.folder.path), as_json=False)
+    shown = capsys.readouterr().out
+    assert "conv1: conv2d of x, weight, y; 698 commands, 86,400 MACs, for each sample" in shown
+    assert "loop_ws.bounds pad_i=15, pad_j=8, i=1, j=8, k=16" in shown
+    show_commands(str(lenet.folder.path), as_json=True)
+    streams = json.loads(capsys.readouterr().out)["streams"]
+    assert [stream["layer"] for stream in streams] == ["conv1", "conv2", "fc1", "fc2", "fc3"]
+    assert sum(len(stream["commands"]) for stream in streams) == 1029
 
 
 def test_there_is_one_kind() -> None:
