@@ -2,6 +2,7 @@
 
 With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
 Of another artifact, what was compiled is summed up; `--asm` lists instructions.
+With `--commands`, it is an artifact for Gemmini, and its command streams are shown.
 """
 
 from __future__ import annotations
@@ -65,8 +66,17 @@ def inspect(
         str | None,
         typer.Option("--asm", help="Of an artifact for vexii: functions to disassemble, 'dot_*'."),
     ] = None,
+    commands: Annotated[
+        bool,
+        typer.Option("--commands", help="Of an artifact for Gemmini: its commands, disassembled."),
+    ] = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
+    if commands:
+        from fewbit.cli.commands import show_commands
+
+        show_commands(model, as_json)
+        return
     if dispatches:
         from fewbit.cli.dispatches import show_dispatches
 
