@@ -1,6 +1,8 @@
 """`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each.
 
 With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
+Of another artifact, what was compiled is summed up; `--asm` lists instructions.
+With `--commands`, it is an artifact for Gemmini, and its command streams are shown.
 """
 
 from __future__ import annotations
@@ -48,11 +50,20 @@ def inspect(
     cost: Annotated[
         bool, typer.Option("--cost", help="Predict the time of each layer, at each width.")
     ] = False,
+    cycles: Annotated[
+        bool,
+        typer.Option(
+            "--cycles", help="Estimate cycles of each layer on RISC-V cores and on BitFusion."
+        ),
+    ] = False,
     threads: Annotated[
         int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
     ] = 1,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="With --cost: the size of dynamic dimensions.")
+        int,
+        typer.Option(
+            "--batch", min=1, help="With --cost or --cycles: the size of dynamic dimensions."
+        ),
     ] = 1,
     dispatches: Annotated[
         bool,
@@ -60,12 +71,30 @@ def inspect(
             "--dispatches", help="Of an artifact for IREE: its dispatches, their ops, bytes, MACs."
         ),
     ] = False,
+    asm: Annotated[
+        str | None,
+        typer.Option("--asm", help="Of an artifact for vexii: functions to disassemble, 'dot_*'."),
+    ] = None,
+    commands: Annotated[
+        bool,
+        typer.Option("--commands", help="Of an artifact for Gemmini: its commands, disassembled."),
+    ] = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
+    if commands:
+        from fewbit.cli.commands import show_commands
+
+        show_commands(model, as_json)
+        return
     if dispatches:
         from fewbit.cli.dispatches import show_dispatches
 
         show_dispatches(model, as_json)
+        return
+    from fewbit.cli.artifact import is_artifact, show_artifact
+
+    if asm is not None or is_artifact(model):
+        show_artifact(model, asm)
         return
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
@@ -92,6 +121,13 @@ def inspect(
         found["cost"] = layer_cost.plain_times(times, calibration, threads)
         if not as_json:
             layer_cost.print_times(times, calibration, threads, wide_console())
+    if cycles:
+        from fewbit.cli import layer_cycles
+
+        rows = layer_cycles.estimate(quantized, made_up_inputs(program, dynamic=batch))
+        found["cycles"] = layer_cycles.plain(rows)
+        if not as_json:
+            layer_cycles.show(rows, wide_console())
     if as_json:
         print(json.dumps(found))
 

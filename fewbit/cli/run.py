@@ -69,12 +69,25 @@ def run_program(
     repeat: Annotated[
         int | None, typer.Option("--repeat", min=1, help="Run this often, and show times.")
     ] = None,
+    stats: Annotated[
+        bool,
+        typer.Option(
+            "--stats",
+            help="Of simulated hardware: what was counted, and estimated cycles. Without inputs, "
+            "random ones.",
+        ),
+    ] = False,
 ) -> None:
     """Run an artifact, or interpret a program, on inputs from files."""
     _check_output(output)
     how = {"threads": threads, "variant": variant, "function": function, "device": device}
     runnable = _open(program, {name: value for name, value in how.items() if value is not None})
-    arrays = _arrays(runnable, inputs or [], random)
+    if stats and runnable.stats is None:
+        raise UsageError(
+            "--stats is for artifacts of simulated hardware",
+            hint="compile for such a target: -t vexii",
+        )
+    arrays = _arrays(runnable, inputs or [], random or (stats and not inputs))
     _check_shapes(runnable, arrays)
     results = runnable.run(arrays)
     if output is not None:
@@ -84,6 +97,8 @@ def run_program(
     else:
         for port, array in zip(runnable.outputs, results, strict=True):
             print(_summary(port, array))
+    if stats and runnable.stats is not None:
+        print(f"\n{runnable.stats()}")
     if repeat is not None:
         _time(runnable, arrays, repeat)
 
@@ -118,6 +133,8 @@ class Runnable:
     run: Callable[[Sequence[Array]], Sequence[Array]]
     as_iree: Callable[[Sequence[Array]], str] | None = None
     """How results are printed, where that is IREE's way."""
+    stats: Callable[[], str] | None = None
+    """What was counted in the last run, of simulated hardware."""
 
 
 def _open(path: Path, how: dict[str, Any]) -> Runnable:
@@ -156,7 +173,10 @@ def _artifact(path: Path, how: dict[str, Any]) -> Runnable:
                 f"--{option} is for modules of IREE, and this was compiled for {manifest.target}"
             )
         inputs, outputs = _ports(manifest.inputs), _ports(manifest.outputs)
-        return Runnable(inputs, outputs, lambda arrays: runner(*arrays, **how))
+        stats = getattr(runner, "stats", None)
+        if stats is not None and how:
+            raise UsageError("simulated hardware has no threads to choose")
+        return Runnable(inputs, outputs, lambda arrays: runner(*arrays, **how), stats=stats)
     from fewbit.runtime.buffer_view import format_result
     from fewbit.runtime.iree import find_function
 

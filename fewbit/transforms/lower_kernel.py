@@ -27,6 +27,7 @@ from fewbit.transforms.lowering.layers import Factors, products
 from fewbit.transforms.lowering.loops import (
     Binary,
     apply,
+    converted,
     elementwise,
     generic,
     loops,
@@ -59,6 +60,9 @@ class LowerKernel(ModulePass):
 
     name = "lower-kernel"
 
+    precise: bool = False
+    """Whether means are computed in f64 and rounded once, as the interpreter does."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ops(
             op,
@@ -68,6 +72,7 @@ class LowerKernel(ModulePass):
                 kernel.Pool2dOp: lambda op: pool2d(op, _reduced),
                 kernel.QuantizeRowsOp: _quantize_rows,
             },
+            precise=self.precise,
         )
 
 
@@ -269,19 +274,23 @@ def pool2d(op: kernel.Pool2dOp, reduced: Reduced) -> Sequence[SSAValue]:
 
 
 def _average(op: kernel.Pool2dOp, windows: Sequence[Window], reduced: Reduced) -> SSAValue:
-    total = reduced(op.x, windows, s.add, 0, 0)
+    wide = s.working_type(f32)
+    total = reduced(converted(op.x, wide), windows, s.add, 0, 0)
     includes = op.count_include_pad.value.data != 0
     is_padded = any(w.before or w.after for w in windows)
     if not op.ceil_mode.value.data and (includes or not is_padded):
         elements = windows[0].kernel * windows[1].kernel
-        return apply(total, f32, lambda t: s.div(t, s.constant(elements, f32)))
+        return apply(total, f32, lambda t: s.to_float(s.div(t, s.constant(elements, wide)), f32))
     _, height, width, _ = sizes_of(op.x)
-    ones = filled([1, height, width, 1], f32, 1)
+    ones = filled([1, height, width, 1], wide, 1)
     counted = reduced(ones, windows, s.add, float(includes), 0)
     by_position = collapse_axes(collapse_axes(counted, 2, 3), 0, 1)
     n, h, w, c = loops(4)
     return elementwise(
-        [read(total, n, h, w, c), read(by_position, h, w)], sizes_of(total), f32, s.div
+        [read(total, n, h, w, c), read(by_position, h, w)],
+        sizes_of(total),
+        f32,
+        lambda t, n: s.to_float(s.div(t, n), f32),
     )
 
 

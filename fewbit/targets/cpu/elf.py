@@ -1,6 +1,6 @@
 """What we need to know of an object file or library: its sections and symbols.
 
-64-bit little-endian ELF.
+Little-endian ELF: of 64 bits, and sections also of 32.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ class Symbol:
 
 
 def sections(elf: Bytes) -> list[Section]:
-    (table,) = struct.unpack_from("<Q", elf, 40)
-    entry, count, names = struct.unpack_from("<HHH", elf, 58)
-    headers = [struct.unpack_from("<IIQQQQI", elf, table + i * entry) for i in range(count)]
+    is_wide = elf[4] == 2
+    (table,) = struct.unpack_from("<Q", elf, 40) if is_wide else struct.unpack_from("<I", elf, 32)
+    entry, count, names = struct.unpack_from("<HHH", elf, 58 if is_wide else 46)
+    fields = "<IIQQQQI" if is_wide else "<IIIIIII"
+    headers = [struct.unpack_from(fields, elf, table + i * entry) for i in range(count)]
     strings = headers[names][4]
     return [Section(_text(elf, strings + h[0]), h[1], h[4], h[5], h[6]) for h in headers]
 

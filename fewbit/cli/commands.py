@@ -1,0 +1,43 @@
+"""`fewbit inspect DIR --commands`: what an artifact for Gemmini sends, disassembled."""
+
+from __future__ import annotations
+
+import json
+
+from fewbit.artifact import open_folder
+from fewbit.targets.gemmini.call_streams import Stream
+from fewbit.targets.gemmini.streams_file import read_streams
+
+
+def show_commands(artifact: str, as_json: bool) -> None:
+    streams, _ = read_streams(open_folder(artifact))
+    if as_json:
+        print(json.dumps({"streams": [_plain(stream) for stream in streams]}))
+        return
+    for number, stream in enumerate(streams):
+        if number:
+            print()
+        print(_title(stream))
+        width = len(str(len(stream.commands) - 1))
+        for place, command in enumerate(stream.commands):
+            print(f"  {place:>{width}}  {command}")
+
+
+def _title(stream: Stream) -> str:
+    for_each = ", for each sample" if stream.repeated else ""
+    buffers = ", ".join(stream.buffers)
+    return (
+        f"{stream.name}: {stream.kind} of {buffers}; {len(stream.commands):,} commands, "
+        f"{stream.macs:,} MACs{for_each}"
+    )
+
+
+def _plain(stream: Stream) -> dict[str, object]:
+    return {
+        "layer": stream.name,
+        "kind": stream.kind,
+        "buffers": stream.buffers,
+        "macs": stream.macs,
+        "repeated": stream.repeated,
+        "commands": [str(command) for command in stream.commands],
+    }

@@ -1,0 +1,293 @@
+"""Integer products of a program as calls of functions that send command streams.
+
+Where the next layer's integers are made by one multiplier, the accelerator gives them, requantized
+as numerics.md says. Everywhere else it gives the bare sums, in i32; scales, bias, activation and
+rounding are loops of the host behind it, as `lower-kernel` writes them. Operands of fewer bits
+are bytes with the same integers, so their scales do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    TensorType,
+    UnrealizedConversionCastOp,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.dialects import kernel
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
+from fewbit.dialects.mico.syntax import ints
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.locations import place_of
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.kernels.isa import Isa
+from fewbit.program import Program
+from fewbit.targets.cpu.call_site import CallSite, shape_of
+from fewbit.targets.cpu.stubs import KernelCalls, Stub
+from fewbit.targets.gemmini.commands import Command
+from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.targets.gemmini.issue import Issuer
+from fewbit.targets.gemmini.legal import conv_refusal, pool_refusal
+from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
+from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
+from fewbit.targets.gemmini.streams.max_pool import MaxPool, max_pool
+from fewbit.targets.gemmini.streams.output import I32, Output
+from fewbit.targets.gemmini.tiler import ConvShape
+from fewbit.transforms.lower_kernel import finished
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What the accelerator does for one op."""
+
+    name: str
+    """Of the layer."""
+    kind: str
+    buffers: tuple[str, ...]
+    macs: int
+    commands: Sequence[Command]
+    repeated: bool = False
+    """Whether it is sent for each sample of a batch whose size only a run knows."""
+
+
+@dataclass
+class StreamCalls(KernelCalls):
+    """The calls of a program, and the streams behind them."""
+
+    hardware: Hardware = field(default_factory=Hardware)
+    streams: list[Stream] = field(default_factory=list[Stream])
+    issuer: Issuer = field(default_factory=Issuer)
+
+    def add(self, stream: Stream) -> str:
+        """The function that sends it."""
+        symbol = f"stream.{len(self.streams):03}"
+        self.issuer.add(symbol, stream.commands, stream.buffers)
+        self.streams.append(stream)
+        return symbol
+
+    def texts(self) -> list[str]:
+        if not self.stubs:
+            return []
+        declared = [
+            f"declare void @stream.{number:03}({', '.join('ptr' for _ in stream.buffers)})"
+            for number, stream in enumerate(self.streams)
+        ]
+        return ["\n".join([self.issuer.table_ir(), *declared, *self.stubs])]
+
+
+def call_streams(program: Program, isa: Isa, hardware: Hardware) -> StreamCalls:
+    """Replace, in place, every op that the accelerator computes."""
+    calls = StreamCalls(isa, hardware=hardware)
+    with using(SymbolTable(program.module)):
+        for op in list(program.module.walk()):
+            if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
+                _Product(program, op, calls).run()
+            elif isinstance(op, kernel.Pool2dOp):
+                _Pool(program, op, calls).run()
+    return calls
+
+
+class _Site(CallSite[Any]):
+    calls: StreamCalls
+
+    def is_sized(self) -> bool:
+        """Whether all but the size of the batch is known."""
+        return min(*shape_of(self.op.x)[1:], *shape_of(self.op.result)[1:], 0) >= 0
+
+    @property
+    def is_repeated(self) -> bool:
+        return shape_of(self.op.x)[0] < 0
+
+    @property
+    def x_shape(self) -> tuple[int, ...]:
+        """Of what one stream reads."""
+        first, *rest = shape_of(self.op.x)
+        return (1 if first < 0 else first, *rest)
+
+    @property
+    def layer(self) -> str:
+        return place_of(self.op).layer or self.op.name
+
+    def stream(
+        self, kind: str, buffers: Sequence[str], macs: int, commands: Sequence[Command]
+    ) -> Stream:
+        return Stream(self.layer, kind, tuple(buffers), macs, commands, self.is_repeated)
+
+    def send(self, stream: Stream, buffers: Sequence[SSAValue]) -> None:
+        """Call the function of a stream with these buffers."""
+        symbol = self.calls.add(stream)
+        stub = Stub(self.calls.name(self.layer), [value.type for value in buffers])
+        if not stream.repeated:
+            self._one(stub, symbol, [memory.pointer for memory in stub.memrefs])
+        else:
+            with stub.loop(stub.memrefs[0].sizes[0]) as sample:
+                moved = [
+                    stub.at(m.pointer, m.element, (sample, stub.product(m.sizes[1:])))
+                    if name in ("x", "y")
+                    else m.pointer
+                    for name, m in zip(stream.buffers, stub.memrefs, strict=True)
+                ]
+                self._one(stub, symbol, moved)
+        self.call(stub, buffers)
+
+    def _one(self, stub: Stub, symbol: str, pointers: Sequence[str]) -> None:
+        stub.lines.append(f"call void @{symbol}({', '.join(f'ptr {p}' for p in pointers)})")
+
+    def result(self, element: Attribute) -> SSAValue:
+        """Memory for what the accelerator gives."""
+        sizes = [self.make(tensor.DimOp(self.op.x, self.index(0)))] if self.is_repeated else []
+        return self.allocate(element, shape_of(self.op.result), sizes)
+
+    def bytes(self, value: SSAValue) -> SSAValue:
+        """Few-bit integers as bytes."""
+        return self.cast(value, TensorType(i8, shape_of(value)))
+
+    def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
+        if value.type == type:
+            return value
+        return self.make(UnrealizedConversionCastOp.get([value], [type]))
+
+
+class _Product(_Site):
+    op: kernel.MatmulOp | kernel.Conv2dOp
+
+    def run(self) -> None:
+        op = self.op
+        weight = None if op.is_float else self._constant(op.weight)
+        if weight is None or op.scale_groups is not None or not self.is_sized():
+            return
+        output = self._output()
+        biased = not output.full and op.bias is not None
+        made = self._stream(weight, output, biased)
+        if made is None:
+            return
+        stream, packed = made
+        given = [self.bytes(op.x), self._kept(packed, stream.kind)]
+        if biased:
+            given.append(cast(SSAValue, op.bias))
+        y = self.result(i32 if output.full else i8)
+        self.send(stream, [*map(self.buffer, given), y])
+        sums = self.as_tensor(y)
+        if output.full:
+            self._finish(sums)
+        else:
+            assert op.quantized is not None
+            self.replace(None, self.cast(sums, op.quantized.type))
+
+    def _finish(self, sums: SSAValue) -> None:
+        """What the host does with the sums."""
+        block = Block()
+        with ImplicitBuilder(block):
+            results = finished(self.op, sums)
+        for op in list[Operation](block.ops):
+            op.detach()
+            self.made.append(op)
+        self.replace(*results)
+
+    def _output(self) -> Output:
+        """Requantized where the accelerator's rule is that of the op."""
+        op = self.op
+        if op.multiplier is None or op.result.first_use is not None:
+            return I32
+        multiplier = self._constant(op.multiplier)
+        low, high = op.integer_bounds
+        if multiplier is None or multiplier.ndim or high != 127 or low not in (-128, 0):
+            return I32
+        if op.bias is not None and self._constant(op.bias) is None:
+            return I32
+        return Output(float(multiplier), relu=low == 0)
+
+    def _stream(self, weight: Array, output: Output, bias: bool) -> tuple[Stream, Array] | None:
+        op, hardware = self.op, self.calls.hardware
+        buffers = ("x", "weight", *(["bias"] if bias else []), "y")
+        if isinstance(op, kernel.MatmulOp) or _is_pointwise(op):
+            n, k = weight.shape[:2]
+            product = Matmul(prod(self.x_shape[:-1]), n, k, bias, output)
+            commands = matmul(product, hardware)
+            packed = np.ascontiguousarray(weight.reshape(n, k).T)
+            return self.stream("matmul", buffers, product.macs, commands), packed
+        (top, bottom), (left, right) = op.padding_pairs
+        pads = ((top, bottom), (left, right))
+        groups, strides, dilations = op.groups.value.data, ints(op.stride), ints(op.dilation)
+        refused = conv_refusal(weight.shape, strides, dilations, pads, groups)
+        if refused is not None:
+            return None
+        batch, height, width, _ = self.x_shape
+        outputs, channels, kh, kw = weight.shape
+        shape = ConvShape(
+            batch, height, width, channels, outputs // groups, kh, kw, strides[0],
+            top, left, bottom, right, dilations[0],
+        )  # fmt: skip
+        conv = Conv2d(shape, groups, bias, output)
+        grouped = weight.reshape(groups, -1, *weight.shape[1:]).transpose(0, 3, 4, 2, 1)
+        stream = self.stream("conv2d", buffers, conv.macs, conv2d(conv, hardware))
+        return stream, np.ascontiguousarray(grouped)
+
+    def _constant(self, value: SSAValue) -> Array | None:
+        """The array that a value is, if it is constant."""
+        owner = value.owner
+        if isinstance(owner, GetConstantOp):
+            return constant_value(owner.constant, self.program.store)
+        if isinstance(owner, ReshapeOp):
+            array = self._constant(owner.input)
+            return None if array is None else array.reshape(shape_of(value))
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
+            return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
+        return None
+
+    def _kept(self, packed: Array, kind: str) -> SSAValue:
+        """The weight in the accelerator's layout, as a constant; equal ones are kept once."""
+        read = self.op.weight.owner
+        while isinstance(read, ReshapeOp):
+            read = read.input.owner
+        weight = cast(GetConstantOp, read).symbol.root_reference.data
+        name = f"{weight}.{kind}"
+        type = TensorType(i8, packed.shape)
+        if name not in self.program.store:
+            reference = self.program.store.add(name, packed.astype(np.int8), copy=False)
+            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
+            constant.location = self.op.location
+            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
+        return self.make(GetConstantOp(name, type))
+
+
+def _is_pointwise(op: kernel.Conv2dOp) -> bool:
+    """Whether each pixel is multiplied for itself, all of them in a row."""
+    size = shape_of(op.weight)[2:]
+    plain = size == ints(op.stride) == (1, 1) and not any(ints(op.padding))
+    return plain and op.groups.value.data == 1
+
+
+class _Pool(_Site):
+    """The largest of windows of integers."""
+
+    op: kernel.Pool2dOp
+
+    def run(self) -> None:
+        op = self.op
+        if element_width(op.x.type) is None or op.kind.data != "max" or not self.is_sized():
+            return
+        size, stride = ints(op.kernel_size), ints(op.stride)
+        batch, height, width, channels = self.x_shape
+        if op.ceil_mode.value.data or pool_refusal(size, stride, op.padding_pairs, width):
+            return
+        pool = MaxPool(batch, height, width, channels, size[0], stride[0])
+        stream = self.stream("max_pool", ("x", "y"), 0, max_pool(pool, self.calls.hardware))
+        y = self.result(i8)
+        self.send(stream, [self.buffer(self.bytes(op.x)), y])
+        made = self.cast(self.as_tensor(y), op.result.type)
+        self.replace(made, *[None] * (len(op.results) - 1))

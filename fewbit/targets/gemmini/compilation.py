@@ -1,0 +1,44 @@
+"""A program on its way to an RV64 executable that sends commands: the stages of `vexii`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
+from fewbit.targets.gemmini.call_streams import StreamCalls, call_streams
+from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.targets.gemmini.issue import OPERANDS
+from fewbit.targets.vexii.compilation import MARK, VexiiCompilation
+from fewbit.transforms import pipelines
+from fewbit.transforms.fold_weights import fold_weights
+
+LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
+"""Means in f64, which the host has: then results are the interpreter's, to the bit."""
+
+
+@dataclass
+class GemminiCompilation(VexiiCompilation):
+    hardware: Hardware = field(kw_only=True, default_factory=Hardware)
+    streams: StreamCalls = field(init=False)
+
+    def _linalg(self) -> None:
+        assert_kernel_sizes(self.entry)
+        self.streams = call_streams(self.program, self.isa, self.hardware)
+        self.calls = cast(Any, self.streams)
+        self._run_ours(LINALG)
+        self.program = fold_weights(self.program)
+        assert_tensor_sizes(self.entry)
+
+    @property
+    def _public(self) -> set[str]:
+        return {*super()._public, OPERANDS}
+
+    def _assembled(self) -> bytes:
+        """An object of the functions that send streams."""
+        assembler = self.streams.issuer.assembler
+        if MARK not in assembler.symbols:
+            assembler.symbol(MARK)
+            assembler.mark("a0")
+            assembler.ret()
+        return assembler.object("double")

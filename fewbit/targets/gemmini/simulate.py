@@ -1,0 +1,84 @@
+"""Running an artifact: the host on the instruction-set simulator, the accelerator as its model.
+
+Streams are sent one after another, so the model's events are told apart by counting commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from fewbit.riscv.simulator.machine import Machine
+from fewbit.targets.device import Events, Execution, LayerEvents
+from fewbit.targets.gemmini.call_streams import Stream
+from fewbit.targets.gemmini.memory import Memory
+from fewbit.targets.gemmini.model import Events as ModelEvents
+from fewbit.targets.gemmini.model import Model
+from fewbit.targets.gemmini.streams_file import read_streams
+from fewbit.targets.vexii.simulate import Array, VexiiSimulator, counts_of
+
+
+class Layered(Model):
+    """A model that keeps what happened in each of the streams that it expects."""
+
+    def expect(self, streams: Sequence[Stream], samples: int) -> None:
+        counts = [len(s.commands) * (samples if s.repeated else 1) for s in streams]
+        self._ends = list(accumulate(counts))
+        self.layers: list[ModelEvents] = []
+        self._before = self.events.copy()
+
+    def execute(self, funct: int, rs1: int, rs2: int, memory: Memory) -> int:
+        result = super().execute(funct, rs1, rs2, memory)
+        done = len(self.layers)
+        if done < len(self._ends) and self.events.commands == self._ends[done]:
+            now = self.events.copy()
+            self.layers.append(now - self._before)
+            self._before = now
+        return result
+
+
+@dataclass
+class GemminiSimulator(VexiiSimulator):
+    model: Layered = field(init=False)
+    _samples: int = field(init=False, default=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.streams, self.hardware = read_streams(self.folder)
+
+    def machine(self, data_bytes: int) -> Machine:
+        plain = super().machine(data_bytes)
+        self.model = Layered(self.hardware)
+        self.model.expect(self.streams, self._samples)
+        machine = Machine(64, len(plain.memory), self.model, native=self.native)
+        machine.load(self._elf)
+        return machine
+
+    def run(self, inputs: Sequence[Array]) -> Execution:
+        self._samples = self._batch(inputs)
+        outputs, counted = self.execute(inputs)
+        host = {f"host {name}": n for name, n in counts_of(counted.histogram).items()}
+        layers = tuple(
+            LayerEvents(stream.name, event_counts(events))
+            for stream, events in zip(self.streams, self.model.layers, strict=False)
+        )
+        return Execution(outputs, Events(event_counts(self.model.events) | host, layers))
+
+    def _batch(self, inputs: Sequence[Array]) -> int:
+        """The size that only a run knows."""
+        for tensor, array in zip(self.folder.manifest.inputs, inputs, strict=True):
+            if tensor.shape and tensor.shape[0] is None:
+                return array.shape[0]
+        return 1
+
+
+def event_counts(events: ModelEvents) -> dict[str, int]:
+    return {
+        "commands": events.commands,
+        "executed": sum(events.executed.values()),
+        "computes": events.computes,
+        "bytes read": events.bytes_read,
+        "bytes written": events.bytes_written,
+        "macs": events.macs,
+    }

@@ -1,0 +1,181 @@
+"""Products of matrices: LOOP_WS for each tile, or the commands one by one, in either dataflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Dataflow
+from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.targets.gemmini.loop_matmul import matmul_commands
+from fewbit.targets.gemmini.streams.output import BIAS, I32, WEIGHT, Output, X, Y, only_if
+from fewbit.targets.gemmini.tiler import parts, tile_matmul
+
+Style = Literal["loop", "explicit", "output-stationary"]
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """y = x · weight + bias: m x k by k x n, either of them stored transposed."""
+
+    m: int
+    n: int
+    k: int
+    bias: bool = False
+    """Whether there is one, of n i32."""
+    output: Output = I32
+    x_transposed: bool = False
+    weight_transposed: bool = False
+
+    @property
+    def x_stride(self) -> int:
+        return self.m if self.x_transposed else self.k
+
+    @property
+    def weight_stride(self) -> int:
+        return self.k if self.weight_transposed else self.n
+
+    @property
+    def macs(self) -> int:
+        return self.m * self.n * self.k
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Part of a product: where it begins, and its sizes, in elements."""
+
+    row: int
+    col: int
+    inner: int
+    rows: int
+    cols: int
+    depth: int
+
+
+def matmul(
+    product: Matmul, hardware: Hardware | None = None, style: Style = "loop"
+) -> list[c.Command]:
+    """The commands of a product."""
+    hardware = hardware or Hardware()
+    made: list[c.Command] = list(_configuration(product, style))
+    for tile in _tiles(product, hardware):
+        if style == "output-stationary":
+            made += _output_stationary(product, tile, hardware)
+            continue
+        loop = _loop(product, tile, hardware)
+        if style == "loop":
+            made += loop
+        else:
+            given = {type(each): each for each in loop[:-1]}
+            op = loop[-1]
+            assert isinstance(op, c.LoopWs)
+            made += matmul_commands(op, given, hardware)
+    return made
+
+
+def _configuration(product: Matmul, style: Style) -> Iterator[c.Command]:
+    stationary = style == "output-stationary"
+    yield c.ConfigExecute(
+        dataflow=Dataflow.OUTPUT_STATIONARY if stationary else Dataflow.WEIGHT_STATIONARY,
+        a_transpose=product.x_transposed,
+        b_transpose=product.weight_transposed,
+    )
+    yield product.output.config(product.n)
+    yield c.ConfigLoad(id=0, stride=product.x_stride)
+    yield c.ConfigLoad(id=1, stride=product.weight_stride)
+    yield c.ConfigLoad(id=2, stride=0)
+
+
+def _tiles(product: Matmul, hardware: Hardware) -> Iterator[_Tile]:
+    tile = tile_matmul(product.m, product.n, product.k, hardware)
+    dim = hardware.dim
+    for row, rows in parts(product.m, tile.i * dim):
+        for col, cols in parts(product.n, tile.j * dim):
+            for inner, depth in parts(product.k, tile.k * dim):
+                yield _Tile(row, col, inner, rows, cols, depth)
+
+
+def _places(product: Matmul, tile: _Tile) -> tuple[c.Pointer, c.Pointer, c.Pointer]:
+    """Of the tile's factors and result."""
+    i, j, k = tile.row, tile.col, tile.inner
+    x = (k, i) if product.x_transposed else (i, k)
+    weight = (j, k) if product.weight_transposed else (k, j)
+    return (
+        X + x[0] * product.x_stride + x[1],
+        WEIGHT + weight[0] * product.weight_stride + weight[1],
+        Y + (i * product.n + j) * product.output.size,
+    )
+
+
+def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[c.Command]:
+    """A tile as LOOP_WS, which is told all about it first."""
+    x, weight, y = _places(product, tile)
+    first, last = tile.inner == 0, tile.inner + tile.depth == product.k
+    dim = hardware.dim
+    i, j, k = map(hardware.blocks, (tile.rows, tile.cols, tile.depth))
+    pads = (i * dim - tile.rows, j * dim - tile.cols, k * dim - tile.depth)
+    biased = product.bias and first
+    return [
+        c.LoopBounds(*pads, i, j, k),
+        c.LoopAddressesAB(x, weight),
+        c.LoopAddressesDC(only_if(biased, BIAS + tile.col * 4), only_if(last, y)),
+        c.LoopStridesAB(product.x_stride, product.weight_stride),
+        c.LoopStridesDC(0, product.n),
+        c.LoopWs(
+            accumulate=biased or not first,
+            full_c=product.output.full,
+            activation=product.output.activation,
+            a_transpose=product.x_transposed,
+            b_transpose=product.weight_transposed,
+        ),
+    ]
+
+
+def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iterator[c.Command]:
+    """Sums stay in the array until a block of them is done."""
+    x, weight, y = _places(product, tile)
+    dim, blocks = hardware.dim, hardware.blocks(tile.depth)
+    first, last = tile.inner == 0, tile.inner + tile.depth == product.k
+    rows, cols = list(parts(tile.rows, dim)), list(parts(tile.cols, dim))
+    depths = list(parts(tile.depth, dim))
+    b_start = len(rows) * blocks * dim
+
+    def a_row(i: int, k: int) -> int:
+        return (i // dim * blocks + k // dim) * dim
+
+    def b_row(k: int, j: int) -> int:
+        return b_start + (j // dim * blocks + k // dim) * dim
+
+    def sums(i: int, j: int) -> int:
+        return ACCUMULATOR + (i // dim * len(cols) + j // dim) * dim
+
+    for i, height in rows:
+        for k, depth in depths:
+            if product.x_transposed:
+                yield c.Mvin(x + k * product.x_stride + i, a_row(i, k), height, depth)
+            else:
+                yield c.Mvin(x + i * product.x_stride + k, a_row(i, k), depth, height)
+    for j, width in cols:
+        for k, depth in depths:
+            if product.weight_transposed:
+                yield c.Mvin2(weight + j * product.weight_stride + k, b_row(k, j), depth, width)
+            else:
+                yield c.Mvin2(weight + k * product.weight_stride + j, b_row(k, j), width, depth)
+    biased = product.bias and first
+    for i, height in rows:
+        for j, width in cols:
+            if biased:
+                yield c.Mvin3(BIAS + (tile.col + j) * 4, sums(i, j), width, height)
+            added = ACCUMULATE if biased or not first else 0
+            for k, depth in depths:
+                done = k + depth == tile.depth
+                out = sums(i, j) | added if done else GARBAGE
+                yield c.Preload(GARBAGE, dim, dim, out, width, height)
+                compute = c.ComputePreloaded if k == 0 else c.ComputeAccumulated
+                yield compute(a_row(i, k), depth, height, b_row(k, j), width, depth)
+            if last:
+                full = FULL if product.output.full else 0
+                at = y + (i * product.n + j) * product.output.size
+                yield c.Mvout(at, sums(i, j) | full, width, height)

@@ -1,0 +1,37 @@
+"""A matrix of bytes transposed: the array multiplies it, turned, by the identity."""
+
+from __future__ import annotations
+
+from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.commands import ACCUMULATOR, GARBAGE
+from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.targets.gemmini.streams.output import Output, X, Y
+from fewbit.targets.gemmini.tiler import parts
+
+IDENTITY = c.Pointer("identity")
+"""A matrix of the array's size with ones on its diagonal."""
+
+
+def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[c.Command]:
+    """y = x transposed, of rows x cols."""
+    hardware = hardware or Hardware()
+    dim = hardware.dim
+    held, turned = 0, dim
+    made: list[c.Command] = [
+        c.ConfigExecute(a_transpose=1),
+        Output(1.0).config(rows),
+        c.ConfigLoad(id=0, stride=cols),
+        c.ConfigLoad(id=1, stride=dim),
+        c.Mvin2(IDENTITY, held),
+    ]
+    for row, height in parts(rows, dim):
+        for col, width in parts(cols, dim):
+            first = row == 0 and col == 0
+            compute = c.ComputePreloaded if first else c.ComputeAccumulated
+            made += [
+                c.Mvin(X + row * cols + col, turned, width, height),
+                c.Preload(held if first else GARBAGE, dim, dim, ACCUMULATOR, height, width),
+                compute(turned, height, width),
+                c.Mvout(Y + col * rows + row, ACCUMULATOR, height, width),
+            ]
+    return made

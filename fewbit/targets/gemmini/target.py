@@ -1,0 +1,108 @@
+"""The target `gemmini`: a systolic array with an RV64 host, both simulated.
+
+Integer products, convolutions and max pooling of bytes run on the accelerator; the rest is code of
+the host. Operands of fewer bits than eight are stored as bytes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+from fewbit import __version__
+from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
+from fewbit.dialects.mico import BitConv2dOp, BitLinearOp, QuantizedLayerOp, shape_of
+from fewbit.dialects.mico.syntax import ints
+from fewbit.errors import UsageError
+from fewbit.program import Program
+from fewbit.progress import say
+from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
+from fewbit.targets.device import Device, Estimate, Events
+from fewbit.targets.gemmini.compilation import GemminiCompilation
+from fewbit.targets.gemmini.cycles import estimate_cycles
+from fewbit.targets.gemmini.legal import conv_refusal
+from fewbit.targets.gemmini.simulate import GemminiSimulator
+from fewbit.targets.gemmini.streams_file import read_streams, stream_files
+from fewbit.targets.target import Request
+from fewbit.targets.vexii.processor import Processor
+from fewbit.targets.vexii.simulate import PROGRAM
+
+
+class Gemmini(Device):
+    """A systolic array of int8 multipliers."""
+
+    stages = STAGES
+    ours = OURS
+    upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
+    suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
+    options = frozenset()
+    widths = (8,)
+
+    def check(self, request: Request) -> None:
+        if request.detail:
+            raise UsageError(f"there is no target '{request.target}'", hint="it is just gemmini")
+
+    def refusal(self, op: QuantizedLayerOp) -> str | None:
+        if not isinstance(op, BitLinearOp | BitConv2dOp):
+            return "the accelerator runs linear layers and convolutions of images"
+        if op.granularity[0] == "group":
+            return "its weights have scales of groups"
+        shapes = (shape_of(value.type) for value in (op.input, op.result, op.weight))
+        if any(size < 0 for shape in shapes for size in shape[1:]):
+            return "its sizes are known only at run time"
+        if not isinstance(op, BitConv2dOp):
+            return None
+        strides, dilations = ints(op.stride), ints(op.dilation)
+        groups = op.groups.value.data
+        return conv_refusal(shape_of(op.weight.type), strides, dilations, op.padding_pairs, groups)
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        for notice in self.legalize(program).notices:
+            say(notice)
+        made = self._compilation(program, request)
+        made.run(STAGES[-1])
+        interface = made.interface
+        manifest = Manifest(
+            name=interface.name,
+            target=request.target,
+            compiler=__version__,
+            inputs=tuple(
+                Tensor(name=p.name, shape=p.shape, element=p.element, updates=p.updates)
+                for p in interface.inputs
+            ),
+            outputs=tuple(
+                Tensor(name=p.name, shape=p.shape, element=p.element, updates=p.updates)
+                for p in interface.outputs
+            ),
+            recipe=program.recipe,
+            arena_bytes=made.arena.static,
+            weight_bytes=made.weights.nbytes,
+            weights=tuple(
+                Constant(
+                    name=w.name, offset=w.offset, shape=w.array.shape, dtype=str(w.array.dtype)
+                )
+                for w in made.weights.entries
+            ),
+            options={"xlen": "64", "layers": ",".join(made.layer_functions)},
+            files={},
+        )
+        files = {PROGRAM: made.executable(), **stream_files(made.streams.streams, made.hardware)}
+        return write_folder(output, manifest, files)
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        made = self._compilation(program, request)
+        made.run(stage)
+        return made.text(stage)
+
+    def simulator(self, folder: Folder) -> GemminiSimulator:
+        return GemminiSimulator(folder)
+
+    def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
+        streams, hardware = read_streams(folder)
+        return (estimate_cycles(streams, hardware, events),)
+
+    def _compilation(self, program: Program, request: Request) -> GemminiCompilation:
+        processor = Processor(64)
+        return GemminiCompilation(
+            program, request.name, processor.isa, request.passes, request.watch, processor=processor
+        )

@@ -1,0 +1,1 @@
+"""VexiiRiscv with MiCo's dot products: bare-metal programs, run by an instruction-set simulator."""

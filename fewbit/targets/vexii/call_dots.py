@@ -1,0 +1,223 @@
+"""Products of few-bit integers as calls of functions that use dot instructions.
+
+A call gives the bare sums, in i32; scales, bias, activation and rounding are loops behind it, the
+same that `lower-kernel` writes. So all that is not the sum itself is computed as on every target.
+Products of floats, of weights that a run computes or with scales for groups, and depthwise
+convolutions of images whose size only a run knows, are left to `lower-kernel` altogether.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, i8, i32
+from xdsl.ir import Block, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.dialects import kernel
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
+from fewbit.dialects.mico.syntax import ints
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.locations import place_of
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.kernels.emit import Function
+from fewbit.program import Program
+from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of
+from fewbit.targets.cpu.stubs import KernelCalls, Stub
+from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
+from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
+from fewbit.targets.vexii.kernels.products import Code, matmul
+from fewbit.targets.vexii.layout import WIDTHS, Layout
+from fewbit.targets.vexii.processor import Processor
+from fewbit.transforms.lower_kernel import finished
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class DotCalls(KernelCalls):
+    """The calls of a program, with the code behind them."""
+
+    code: Code = field(default_factory=lambda: Code(Processor(32)))
+
+    def texts(self) -> list[str]:
+        if not self.stubs:
+            return []
+        native = self.code.processor.native
+        return ["\n".join([native("\n".join(self.stubs)), self.code.text()])]
+
+
+def call_dots(program: Program, processor: Processor) -> DotCalls:
+    """Replace, in place, every product that dot instructions compute."""
+    calls = DotCalls(processor.isa, code=Code(processor))
+    with using(SymbolTable(program.module)):
+        for op in list(program.module.walk()):
+            if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
+                _Call(program, op, calls).run()
+    return calls
+
+
+def stored_bits(bits: int) -> int:
+    """The least width with an instruction."""
+    return next(width for width in WIDTHS if width >= bits)
+
+
+class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
+    calls: DotCalls
+
+    def run(self) -> None:
+        op = self.op
+        weight = None if op.is_float else self._constant(op.weight)
+        if weight is None or op.scale_groups is not None:
+            return
+        if self._is_depthwise and min(shape_of(op.x)[1:3]) < 0:
+            return
+        function, room, packed = self._function(weight)
+        layer = place_of(op).layer or op.name
+        x = self._bytes(op.x)
+        panels = self._kept(packed)
+        memory = [self.buffer(x), self.buffer(panels)]
+        sizes = [self._size(axis) for axis in dynamic_axes(op.result)]
+        sums = self.allocate(i32, shape_of(op.result), sizes)
+        scratch = self.allocate(i8, [max(room, 1)])
+        memory += [sums, scratch]
+        stub = Stub(self.calls.name(layer), [value.type for value in memory])
+        pointers = ", ".join(f"ptr {m.pointer}" for m in stub.memrefs)
+        stub.lines.append(f"call void @{function.name}({pointers}, {self._sizes(stub)})")
+        self.call(stub, memory)
+        total = self.as_tensor(sums)
+        block = Block()
+        with ImplicitBuilder(block):
+            results = finished(op, total)
+        for made in list(block.ops):
+            made.detach()
+            self.made.append(made)
+        self.replace(*results)
+
+    @property
+    def _is_depthwise(self) -> bool:
+        op = self.op
+        if not isinstance(op, kernel.Conv2dOp):
+            return False
+        outputs, inputs = shape_of(op.weight)[:2]
+        return inputs == 1 and outputs == op.groups.value.data > 1
+
+    @property
+    def _is_pointwise(self) -> bool:
+        """Whether each pixel is multiplied for itself, all of them in a row."""
+        op = self.op
+        if not isinstance(op, kernel.Conv2dOp):
+            return True
+        size = shape_of(op.weight)[2:]
+        is_plain = size == ints(op.stride) == (1, 1) and not any(ints(op.padding))
+        return is_plain and op.groups.value.data == 1
+
+    def _function(self, weight: Array) -> tuple[Function, int, Array]:
+        """What computes the sums, the bytes of room that it needs, and its weights."""
+        op, code = self.op, self.calls.code
+        act, bits = (_bits(value) for value in (op.x, op.weight))
+        if self._is_pointwise:
+            layout = Layout(act, bits, code.processor.xlen)
+            rows = weight.reshape(weight.shape[:2])
+            lead = shape_of(op.x)[:-1]
+            m = None if any(size < 0 for size in lead) else int(np.prod(lead, dtype=int))
+            function, room = matmul(code, layout, rows.shape[1], rows.shape[0], m)
+            return function, room, layout.panels(rows)
+        assert isinstance(op, kernel.Conv2dOp)
+        windows = _windows(op)
+        if self._is_depthwise:
+            _, height, width, _ = shape_of(op.x)
+            plane = Depthwise(windows, height, width, code.processor.xlen)
+            function, room = depthwise(code, plane)
+            return function, room, plane.pack(weight)
+        if windows.is_padded and act == 1:
+            act = 2  # 1 bit has no zero for what is outside of the image
+        layout = Layout(act, bits, code.processor.xlen)
+        function, room = conv2d(code, layout, windows)
+        rows = weight.transpose(0, 2, 3, 1).reshape(len(weight), -1)
+        panels = [layout.panels(part) for part in np.split(rows, windows.groups)]
+        return function, room, np.concatenate(panels)
+
+    def _sizes(self, stub: Stub) -> str:
+        x = stub.memrefs[0].sizes
+        if self._is_pointwise:
+            return f"i64 {stub.product(x[:-1])}"
+        return ", ".join(f"i64 {size}" for size in x[:3])
+
+    def _size(self, axis: int) -> SSAValue:
+        """A size of the result that is known only at run time."""
+        op = self.op
+        size = self.make(tensor.DimOp(op.x, self.index(axis)))
+        if not isinstance(op, kernel.Conv2dOp) or axis == 0 or self._is_pointwise:
+            return size
+        place = axis - 1
+        reach = ints(op.dilation)[place] * (shape_of(op.weight)[2 + place] - 1) + 1
+        room = self.make(arith.AddiOp(size, self.index(sum(op.padding_pairs[place]) - reach)))
+        steps = self.make(arith.DivSIOp(room, self.index(ints(op.stride)[place])))
+        return self.make(arith.AddiOp(steps, self.index(1)))
+
+    def _bytes(self, value: SSAValue) -> SSAValue:
+        """Few-bit integers as bytes."""
+        if element_width(value.type) is None:
+            return value
+        plain = TensorType(i8, shape_of(value))
+        return self.make(UnrealizedConversionCastOp.get([value], [plain]))
+
+    def _constant(self, value: SSAValue) -> Array | None:
+        """The array that a weight is, if it is constant."""
+        owner = value.owner
+        if isinstance(owner, GetConstantOp):
+            return constant_value(owner.constant, self.program.store)
+        if isinstance(owner, ReshapeOp):
+            array = self._constant(owner.input)
+            return None if array is None else array.reshape(shape_of(value))
+        return None
+
+    def _kept(self, packed: Array) -> SSAValue:
+        """The packed weight as a constant; equal ones are kept once."""
+        read = self.op.weight.owner
+        while isinstance(read, ReshapeOp):
+            read = read.input.owner
+        weight = cast(GetConstantOp, read).symbol.root_reference.data
+        name = f"{weight}.panels_a{_bits(self.op.x)}"
+        type = TensorType(i8, packed.shape)
+        if name not in self.program.store:
+            reference = self.program.store.add(name, packed, copy=False)
+            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
+            constant.location = self.op.location
+            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
+        return self.make(GetConstantOp(name, type))
+
+
+def _bits(value: SSAValue) -> int:
+    width = element_width(value.type)
+    return 8 if width is None else stored_bits(width.bits)
+
+
+def _windows(op: kernel.Conv2dOp) -> Windows:
+    outputs, _, *size = shape_of(op.weight)
+    height, width, channels = shape_of(op.x)[1:]
+    out_width = shape_of(op.result)[2]
+    (top, bottom), (left, right) = op.padding_pairs
+    return Windows(
+        channels=channels,
+        outputs=outputs,
+        size=_pair(size),
+        stride=_pair(ints(op.stride)),
+        start=(top, left),
+        end=(bottom, right),
+        dilation=_pair(ints(op.dilation)),
+        groups=op.groups.value.data,
+        pixels=None if min(height, width) < 0 else height * width,
+        out_width=None if out_width < 0 else out_width,
+    )
+
+
+def _pair(values: Sequence[int]) -> tuple[int, int]:
+    first, second = values
+    return first, second

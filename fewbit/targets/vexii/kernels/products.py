@@ -1,0 +1,172 @@
+"""Whole products: rows of a matrix or windows of an image, packed to panels, and tiles over them.
+
+Everything but the number of rows is known when these functions are made, so LLVM sees constants. A
+window is gathered to a row of bytes first. Where the channels of a pixel fill whole chunks, the
+image is packed once for all windows, and those are gathered from packed pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+from fewbit.kernels.emit import Function, Value
+from fewbit.riscv.assembler import Assembler
+from fewbit.targets.vexii.kernels.pack import (
+    CHUNK_BYTES,
+    load_chunk,
+    pack_rows,
+    store_chunk,
+)
+from fewbit.targets.vexii.kernels.tile import Tile
+from fewbit.targets.vexii.layout import Layout
+from fewbit.targets.vexii.processor import Processor
+
+
+class Assembled(Protocol):
+    """A function in assembly."""
+
+    parameters: ClassVar[str]
+    """Their types, in LLVM's words."""
+
+    @property
+    def symbol(self) -> str: ...
+
+    def emit(self, assembler: Assembler) -> None: ...
+
+
+@dataclass
+class Code:
+    """What the products of a program need: functions in LLVM IR, and tiles in assembly."""
+
+    processor: Processor
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+    assembled: dict[str, Assembled] = field(default_factory=dict[str, "Assembled"])
+
+    def add(self, made: Function) -> Function:
+        """The function, or one of the same name that was there before."""
+        return self.functions.setdefault(made.name, made)
+
+    def text(self) -> str:
+        """LLVM IR of all functions, with the processor's own type for sizes."""
+        assembled = [
+            f"declare void @{name}({each.parameters})" for name, each in self.assembled.items()
+        ]
+        # Loops that copy stay loops: a call of memcpy takes longer than a row does.
+        functions = [
+            f.text().replace(" noinline {", ' noinline "no-builtins" {')
+            for f in self.functions.values()
+        ]
+        return self.processor.native("\n".join([*assembled, *functions]))
+
+
+@dataclass(frozen=True)
+class Product:
+    """Rows of `k` bytes, each an activation, times `n` channels; `stride` channels lie in a row."""
+
+    code: Code
+    layout: Layout
+    k: int
+    n: int
+    stride: int
+
+    @property
+    def panel_bytes(self) -> int:
+        """Of a panel of activations."""
+        return self.layout.rows * self.layout.row_bytes(self.k)
+
+    def rows(self, count: int | None) -> list[int]:
+        """Rows that a panel may have, of `count` rows in all, if that is known."""
+        full = self.layout.rows
+        if count is None:
+            return list(range(1, full + 1))
+        return sorted({full} & {min(count, full)} | ({count % full} - {0}))
+
+    def multiply(
+        self, f: Function, panel: Value, weight: Value, y: Value, rows: Value, choices: list[int]
+    ) -> None:
+        """Tiles over one panel of activations and all panels of weights."""
+        if len(choices) == 1:
+            self._tiles(f, panel, weight, y, choices[0])
+            return
+        for count in choices:
+            with f.when(rows.equals(count)):
+                self._tiles(f, panel, weight, y, count)
+
+    def _tiles(self, f: Function, panel: Value, weight: Value, y: Value, rows: int) -> None:
+        full, rest = divmod(self.n, self.layout.columns)
+        if full:
+            self._tile(f, panel, weight, y, rows, self.layout.columns, full)
+        if rest:
+            each = self.layout.panel_bytes(self.k, self.layout.columns)
+            last = f.at(weight, full * each, "i8")
+            self._tile(f, panel, last, f.at(y, full * self.layout.columns, "i32"), rows, rest, 1)
+
+    def _tile(
+        self,
+        f: Function,
+        panel: Value,
+        weight: Value,
+        y: Value,
+        rows: int,
+        columns: int,
+        count: int,
+    ) -> None:
+        layout, k = self.layout, self.k
+        excess = layout.excess(k)
+        tile = Tile.of(layout, rows, columns, k)
+        self.code.assembled.setdefault(tile.symbol, tile)
+        f.write(
+            f"call void @{tile.symbol}(ptr {panel}, ptr {weight}, ptr {y}, i64 {layout.steps(k)}, "
+            f"i64 {count}, i64 {4 * self.stride}, i64 {excess})"
+        )
+
+    def pack_row(self, f: Function, row: Value, panel: Value, number: Value, rows: Value) -> None:
+        """One row of bytes, to its place in a panel of `rows` rows."""
+        layout, chunk = self.layout, self.layout.act_chunks * CHUNK_BYTES
+        pack = self.code.add(pack_rows(f.isa, layout.act, layout.act_chunks))
+        f.call(pack, row, f.at(panel, number * chunk, "i8"), layout.steps(self.k), rows * chunk)
+
+
+def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[Function, int]:
+    """The product of m rows, and the bytes of room that it needs.
+
+    Its parameters are the rows, panels of weights, sums, room, and how many rows there are.
+    """
+    product = Product(code, layout, k, n, n)
+    is_direct = layout.depth(k) == k and k % CHUNK_BYTES == 0
+    name = f"matmul_a{layout.act}w{layout.weight}_{'m' if m is None else m}x{n}x{k}"
+    f = Function(code.processor.isa, name, "ptr x, ptr weight, ptr y, ptr panel, i64 m")
+    x, weight, y, panel, rows = f.parameters
+    row = f.at(panel, product.panel_bytes, "i8")
+    if not is_direct:
+        fill(f, row, layout.depth(k))
+    with f.loop(0, rows, layout.rows) as over:
+        count = f.smaller(rows - over.index, layout.rows)
+        with f.loop(0, count) as each:
+            given = f.at(x, (over.index + each.index) * k, "i8")
+            if not is_direct:
+                copy(f, given, row, k, aligned=k % CHUNK_BYTES == 0)
+                given = row
+            product.pack_row(f, given, panel, each.index, count)
+        sums = f.at(y, over.index * n, "i32")
+        product.multiply(f, panel, weight, sums, count, product.rows(m))
+    return code.add(f), product.panel_bytes + (0 if is_direct else layout.depth(k))
+
+
+def fill(f: Function, to: Value, count: int) -> None:
+    """Zeros."""
+    with f.loop(0, -(-count // CHUNK_BYTES)) as loop:
+        at = f.set("ptr", f"getelementptr i32, ptr {to}, i64 {loop.index}")
+        f.write(f"store i32 0, ptr {at}, align {CHUNK_BYTES}")
+
+
+def copy(f: Function, given: Value, to: Value, count: int, *, aligned: bool) -> None:
+    """Bytes; fours of them where both places are aligned."""
+    if not aligned:
+        with f.loop(0, count) as loop:
+            f.store(f.load("i8", given, loop.index), to, loop.index)
+        return
+    with f.loop(0, count // CHUNK_BYTES) as loop:
+        place = [f.set("ptr", f"getelementptr i32, ptr {p}, i64 {loop.index}") for p in (given, to)]
+        store_chunk(f, load_chunk(f, place[0], 0), place[1], 0)

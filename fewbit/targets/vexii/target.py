@@ -1,0 +1,116 @@
+"""The target `vexii`: a bare-metal program for VexiiRiscv with MiCo's dot products.
+
+It is run by the instruction-set simulator, and the cycles that the cores *small*, *high* and
+*cacheless* would take are estimated from what it counts.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+
+from fewbit import __version__
+from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
+from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
+from fewbit.program import Program
+from fewbit.progress import say
+from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
+from fewbit.targets.cpu.interface import Port
+from fewbit.targets.device import Device, Estimate, Events
+from fewbit.targets.target import Request
+from fewbit.targets.vexii.compilation import VexiiCompilation
+from fewbit.targets.vexii.estimate import estimates
+from fewbit.targets.vexii.layout import WIDTHS
+from fewbit.targets.vexii.processor import processor_of
+from fewbit.targets.vexii.simulate import PROGRAM, VexiiSimulator
+
+
+class Vexii(Device):
+    """RISC-V with dot products of few bits."""
+
+    stages = STAGES
+    ours = OURS
+    upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
+    suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
+    options = frozenset()
+    widths = WIDTHS
+
+    def check(self, request: Request) -> None:
+        processor_of(request.target)
+
+    def refusal(self, op: QuantizedLayerOp) -> str | None:
+        if op.granularity[0] == "group":
+            return "its weights have scales of groups"
+        return None
+
+    def stored_bits(self, op: QuantizedLayerOp) -> tuple[int, int]:
+        if is_depthwise(op):
+            return 8, 8
+        act, weight = super().stored_bits(op)
+        is_padded = isinstance(op, BitConv2dOp | BitConv1dOp) and any(
+            side for pair in op.padding_pairs for side in pair
+        )
+        # 1 bit has no zero for what is outside of an image.
+        return (2 if is_padded and act == 1 else act), weight
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        legal = self.legalize(program)
+        for notice in legal.notices:
+            say(notice)
+        made = self._compilation(program, request)
+        made.run(STAGES[-1])
+        interface, processor = made.interface, made.processor
+        arena = made.arena.static
+        manifest = Manifest(
+            name=interface.name,
+            target=request.target,
+            compiler=__version__,
+            inputs=tuple(map(_tensor, interface.inputs)),
+            outputs=tuple(map(_tensor, interface.outputs)),
+            recipe=program.recipe,
+            arena_bytes=arena,
+            weight_bytes=made.weights.nbytes,
+            weights=tuple(
+                Constant(
+                    name=w.name, offset=w.offset, shape=w.array.shape, dtype=str(w.array.dtype)
+                )
+                for w in made.weights.entries
+            ),
+            options={"xlen": str(processor.xlen), "layers": ",".join(made.layer_functions)},
+            files={},
+        )
+        return write_folder(output, manifest, {PROGRAM: made.executable()})
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        made = self._compilation(program, request)
+        made.run(stage)
+        return made.text(stage)
+
+    def simulator(self, folder: Folder) -> VexiiSimulator:
+        return VexiiSimulator(folder)
+
+    def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
+        return estimates(events)
+
+    def _compilation(self, program: Program, request: Request) -> VexiiCompilation:
+        processor = processor_of(request.target)
+        return VexiiCompilation(
+            program,
+            request.name,
+            processor.isa,
+            request.passes,
+            request.watch,
+            processor=processor,
+        )
+
+
+def is_depthwise(op: QuantizedLayerOp) -> bool:
+    """Whether each channel is convolved by itself."""
+    if not isinstance(op, BitConv2dOp | BitConv1dOp):
+        return False
+    outputs, inputs = shape_of(op.weight.type)[:2]
+    return inputs == 1 and outputs == op.groups.value.data > 1
+
+
+def _tensor(port: Port) -> Tensor:
+    return Tensor(name=port.name, shape=port.shape, element=port.element, updates=port.updates)
