@@ -8,7 +8,7 @@ are bytes with the same integers, so their scales do not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
@@ -89,11 +89,15 @@ class StreamCalls(KernelCalls):
         return ["\n".join([self.issuer.table_ir(), *declared, *self.stubs])]
 
 
-def call_streams(program: Program, isa: Isa, hardware: Hardware) -> StreamCalls:
-    """Replace, in place, every op that the accelerator computes."""
+def call_streams(
+    program: Program, isa: Isa, hardware: Hardware, on_host: Container[str] = ()
+) -> StreamCalls:
+    """Replace, in place, every op that the accelerator computes; layers on the host by name."""
     calls = StreamCalls(isa, hardware=hardware)
     with using(SymbolTable(program.module)):
         for op in list(program.module.walk()):
+            if place_of(op).layer in on_host:
+                continue
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
                 _Product(program, op, calls).run()
             elif isinstance(op, kernel.Pool2dOp):
