@@ -96,7 +96,7 @@ def call_streams(
     calls = StreamCalls(isa, hardware=hardware)
     with using(SymbolTable(program.module)):
         for op in list(program.module.walk()):
-            if place_of(op).layer in on_host:
+            if (place_of(op).layer or "") in on_host:
                 continue
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
                 _Product(program, op, calls).run()
