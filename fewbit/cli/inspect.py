@@ -1,6 +1,7 @@
 """`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each.
 
 With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
+Of another artifact, what was compiled is summed up; `--asm` lists instructions.
 With `--commands`, it is an artifact for Gemmini, and its command streams are shown.
 """
 
@@ -61,6 +62,10 @@ def inspect(
             "--dispatches", help="Of an artifact for IREE: its dispatches, their ops, bytes, MACs."
         ),
     ] = False,
+    asm: Annotated[
+        str | None,
+        typer.Option("--asm", help="Of an artifact for vexii: functions to disassemble, 'dot_*'."),
+    ] = None,
     commands: Annotated[
         bool,
         typer.Option("--commands", help="Of an artifact for Gemmini: its commands, disassembled."),
@@ -76,6 +81,11 @@ def inspect(
         from fewbit.cli.dispatches import show_dispatches
 
         show_dispatches(model, as_json)
+        return
+    from fewbit.cli.artifact import is_artifact, show_artifact
+
+    if asm is not None or is_artifact(model):
+        show_artifact(model, asm)
         return
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model

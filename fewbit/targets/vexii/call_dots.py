@@ -2,8 +2,8 @@
 
 A call gives the bare sums, in i32; scales, bias, activation and rounding are loops behind it, the
 same that `lower-kernel` writes. So all that is not the sum itself is computed as on every target.
-Products of floats, products of weights that a run computes, and depthwise convolutions, whose sums
-are too short for a word, are left to `lower-kernel` altogether.
+Products of floats, of weights that a run computes or with scales for groups, and depthwise
+convolutions of images whose size only a run knows, are left to `lower-kernel` altogether.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of
 from fewbit.targets.cpu.stubs import KernelCalls, Stub
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
+from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
 from fewbit.targets.vexii.kernels.products import Code, matmul
 from fewbit.targets.vexii.layout import WIDTHS, Layout
 from fewbit.targets.vexii.processor import Processor
@@ -72,7 +73,9 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
     def run(self) -> None:
         op = self.op
         weight = None if op.is_float else self._constant(op.weight)
-        if weight is None or op.scale_groups is not None or self._is_depthwise:
+        if weight is None or op.scale_groups is not None:
+            return
+        if self._is_depthwise and min(shape_of(op.x)[1:3]) < 0:
             return
         function, room, packed = self._function(weight)
         layer = place_of(op).layer or op.name
@@ -127,6 +130,11 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
             return function, room, layout.panels(rows)
         assert isinstance(op, kernel.Conv2dOp)
         windows = _windows(op)
+        if self._is_depthwise:
+            _, height, width, _ = shape_of(op.x)
+            plane = Depthwise(windows, height, width, code.processor.xlen)
+            function, room = depthwise(code, plane)
+            return function, room, plane.pack(weight)
         if windows.is_padded and act == 1:
             act = 2  # 1 bit has no zero for what is outside of the image
         layout = Layout(act, bits, code.processor.xlen)
@@ -136,10 +144,10 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         return function, room, np.concatenate(panels)
 
     def _sizes(self, stub: Stub) -> str:
-        x, _, y, _ = (memory.sizes for memory in stub.memrefs)
+        x = stub.memrefs[0].sizes
         if self._is_pointwise:
             return f"i64 {stub.product(x[:-1])}"
-        return ", ".join(f"i64 {size}" for size in (*x[:3], *y[1:3]))
+        return ", ".join(f"i64 {size}" for size in x[:3])
 
     def _size(self, axis: int) -> SSAValue:
         """A size of the result that is known only at run time."""
@@ -195,18 +203,18 @@ def _windows(op: kernel.Conv2dOp) -> Windows:
     outputs, _, *size = shape_of(op.weight)
     height, width, channels = shape_of(op.x)[1:]
     out_width = shape_of(op.result)[2]
-    (top, _), (left, _) = op.padding_pairs
+    (top, bottom), (left, right) = op.padding_pairs
     return Windows(
         channels=channels,
         outputs=outputs,
         size=_pair(size),
         stride=_pair(ints(op.stride)),
         start=(top, left),
+        end=(bottom, right),
         dilation=_pair(ints(op.dilation)),
         groups=op.groups.value.data,
         pixels=None if min(height, width) < 0 else height * width,
         out_width=None if out_width < 0 else out_width,
-        is_padded=any(ints(op.padding)),
     )
 
 

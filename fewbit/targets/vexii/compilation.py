@@ -29,6 +29,8 @@ from fewbit.targets.vexii.runtime_ir import names, runtime_ir
 from fewbit.transforms import pipelines
 from fewbit.transforms.fold_weights import fold_weights
 
+LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
+"""Means as the interpreter computes them: what is rounded behind them is then the same."""
 MARK = "fewbit.mark"
 SIZED = (
     "convert-arith-to-llvm",
@@ -48,7 +50,7 @@ class VexiiCompilation(Compilation):
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)
         self.calls = call_dots(self.program, self.processor)
-        self._run_ours(pipelines.CPU_LINALG)
+        self._run_ours(LINALG)
         self.program = fold_weights(self.program)
         assert_tensor_sizes(self.entry)
 
@@ -104,8 +106,8 @@ class VexiiCompilation(Compilation):
         assembler.symbol(MARK)
         assembler.mark("a0")
         assembler.ret()
-        for tile in self.calls.code.tiles.values():
-            tile.emit(assembler)
+        for each in self.calls.code.assembled.values():
+            each.emit(assembler)
         return assembler.object("double")
 
     def _marked(self, text: str) -> str:

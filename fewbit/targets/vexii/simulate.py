@@ -26,6 +26,7 @@ ALIGNMENT = 64
 STACK_BYTES = 1 << 20
 MEMORY_BYTES = 1 << 31
 PROGRAM = "program.elf"
+TAKEN = "branches taken"
 BYTES = {
     **dict.fromkeys(("lb", "lbu", "sb"), 1),
     **dict.fromkeys(("lh", "lhu", "sh"), 2),
@@ -89,7 +90,7 @@ def counts_of(histogram: Histogram) -> dict[str, int]:
     kinds = {str(kind): count for kind, count in sorted(histogram.kinds.items())}
     moved = sum(count * BYTES.get(name, 0) for name, count in histogram.mnemonics.items())
     counts = {"instructions": histogram.instructions, "bytes": moved, **kinds}
-    return counts | {"branches taken": histogram.taken}
+    return counts | {TAKEN: histogram.taken}
 
 
 class _Call:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from fewbit import __version__
 from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
-from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp
+from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
 from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
@@ -19,6 +19,7 @@ from fewbit.targets.cpu.interface import Port
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.compilation import VexiiCompilation
+from fewbit.targets.vexii.estimate import estimates
 from fewbit.targets.vexii.layout import WIDTHS
 from fewbit.targets.vexii.processor import processor_of
 from fewbit.targets.vexii.simulate import PROGRAM, VexiiSimulator
@@ -43,6 +44,8 @@ class Vexii(Device):
         return None
 
     def stored_bits(self, op: QuantizedLayerOp) -> tuple[int, int]:
+        if is_depthwise(op):
+            return 8, 8
         act, weight = super().stored_bits(op)
         is_padded = isinstance(op, BitConv2dOp | BitConv1dOp) and any(
             side for pair in op.padding_pairs for side in pair
@@ -87,7 +90,7 @@ class Vexii(Device):
         return VexiiSimulator(folder)
 
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
-        return ()
+        return estimates(events)
 
     def _compilation(self, program: Program, request: Request) -> VexiiCompilation:
         processor = processor_of(request.target)
@@ -99,6 +102,14 @@ class Vexii(Device):
             request.watch,
             processor=processor,
         )
+
+
+def is_depthwise(op: QuantizedLayerOp) -> bool:
+    """Whether each channel is convolved by itself."""
+    if not isinstance(op, BitConv2dOp | BitConv1dOp):
+        return False
+    outputs, inputs = shape_of(op.weight.type)[:2]
+    return inputs == 1 and outputs == op.groups.value.data > 1
 
 
 def _tensor(port: Port) -> Tensor:

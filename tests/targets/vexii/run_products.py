@@ -37,8 +37,8 @@ def machine_with(code: Code, called: Sequence[str], memory_bytes: int = 1 << 21)
     module = objects.link_modules([text], called, isa)
     objects.optimize(module, isa)
     assembler = Assembler(code.processor.xlen)
-    for tile in code.tiles.values():
-        tile.emit(assembler)
+    for each in code.assembled.values():
+        each.emit(assembler)
     runtime = runtime_ir(code.processor)
     linked = [
         objects.emit_object(module, isa),

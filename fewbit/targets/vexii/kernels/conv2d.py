@@ -21,12 +21,17 @@ class Windows:
     stride: tuple[int, int]
     start: tuple[int, int]
     """Rows and columns of padding before the image."""
+    end: tuple[int, int]
+    """Those behind it."""
     dilation: tuple[int, int]
     groups: int
     pixels: int | None
     """Of an image, where that is known."""
     out_width: int | None
-    is_padded: bool
+
+    @property
+    def is_padded(self) -> bool:
+        return any((*self.start, *self.end))
 
     @property
     def depth(self) -> int:
@@ -36,8 +41,8 @@ class Windows:
     @property
     def name(self) -> str:
         numbers = (
-            *(self.channels, self.outputs, *self.size, *self.stride, *self.start, *self.dilation),
-            *(self.groups, self.pixels or 0, self.out_width or 0, int(self.is_padded)),
+            *(self.channels, self.outputs, *self.size, *self.stride, *self.start, *self.end),
+            *(*self.dilation, self.groups, self.pixels or 0, self.out_width or 0),
         )
         return "_".join(map(str, numbers))
 
@@ -52,15 +57,16 @@ def packs_image(layout: Layout, windows: Windows) -> bool:
 def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]:
     """The convolution, and the bytes of room that it needs.
 
-    Its parameters are the images, panels of weights, sums, room, how many images there are, their
-    height and width, and those of the sums.
+    Its parameters are the images, panels of weights, sums, room, how many images there are, and
+    their height and width.
     """
     f = Function(
         code.processor.isa,
         f"conv2d_a{layout.act}w{layout.weight}_{windows.name}",
-        "ptr x, ptr weight, ptr y, ptr panel, i64 n, i64 h, i64 w, i64 oh, i64 ow",
+        "ptr x, ptr weight, ptr y, ptr panel, i64 n, i64 h, i64 w",
     )
-    x, weight, y, panel, n, h, w, oh, ow = f.parameters
+    x, weight, y, panel, n, h, w = f.parameters
+    oh, ow = counts(windows, h, w)
     is_packed = packs_image(layout, windows)
     each = windows.outputs // windows.groups
     product = _Gathered(code, layout, windows.depth, each, windows.outputs, is_packed)
@@ -98,6 +104,16 @@ def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]
                 product.multiply(f, panel, panels, sums, count, choices)
     pixels = (windows.pixels or 0) * seen.channels if is_packed else 0
     return code.add(f), room + pixels
+
+
+def counts(windows: Windows, h: Value, w: Value) -> list[Value]:
+    """Windows that an image has along its height and width."""
+    fields = (windows.size, windows.stride, windows.start, windows.end, windows.dilation)
+    sides = zip(*fields, strict=True)
+    return [
+        (length + (before + after - dilation * (size - 1) - 1)) // stride + 1
+        for length, (size, stride, before, after, dilation) in zip((h, w), sides, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

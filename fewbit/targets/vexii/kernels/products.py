@@ -8,17 +8,31 @@ image is packed once for all windows, and those are gathered from packed pixels.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 
 from fewbit.kernels.emit import Function, Value
+from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.pack import (
     CHUNK_BYTES,
     load_chunk,
     pack_rows,
     store_chunk,
 )
-from fewbit.targets.vexii.kernels.tile import PARAMETERS, Tile
+from fewbit.targets.vexii.kernels.tile import Tile
 from fewbit.targets.vexii.layout import Layout
 from fewbit.targets.vexii.processor import Processor
+
+
+class Assembled(Protocol):
+    """A function in assembly."""
+
+    parameters: ClassVar[str]
+    """Their types, in LLVM's words."""
+
+    @property
+    def symbol(self) -> str: ...
+
+    def emit(self, assembler: Assembler) -> None: ...
 
 
 @dataclass
@@ -27,7 +41,7 @@ class Code:
 
     processor: Processor
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
-    tiles: dict[str, Tile] = field(default_factory=dict[str, Tile])
+    assembled: dict[str, Assembled] = field(default_factory=dict[str, "Assembled"])
 
     def add(self, made: Function) -> Function:
         """The function, or one of the same name that was there before."""
@@ -35,13 +49,15 @@ class Code:
 
     def text(self) -> str:
         """LLVM IR of all functions, with the processor's own type for sizes."""
-        tiles = [f"declare void @{name}({PARAMETERS})" for name in self.tiles]
+        assembled = [
+            f"declare void @{name}({each.parameters})" for name, each in self.assembled.items()
+        ]
         # Loops that copy stay loops: a call of memcpy takes longer than a row does.
         functions = [
             f.text().replace(" noinline {", ' noinline "no-builtins" {')
             for f in self.functions.values()
         ]
-        return self.processor.native("\n".join([*tiles, *functions]))
+        return self.processor.native("\n".join([*assembled, *functions]))
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,7 @@ class Product:
         layout, k = self.layout, self.k
         excess = layout.excess(k)
         tile = Tile.of(layout, rows, columns, k)
-        self.code.tiles.setdefault(tile.symbol, tile)
+        self.code.assembled.setdefault(tile.symbol, tile)
         f.write(
             f"call void @{tile.symbol}(ptr {panel}, ptr {weight}, ptr {y}, i64 {layout.steps(k)}, "
             f"i64 {count}, i64 {4 * self.stride}, i64 {excess})"

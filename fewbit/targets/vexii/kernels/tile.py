@@ -11,36 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fewbit.riscv.assembler import Assembler
+from fewbit.targets.vexii.kernels.registers import SAVED, TEMPORARY
 from fewbit.targets.vexii.layout import Layout
 
-_TEMPORARY = (
-    "t0",
-    "t1",
-    "t2",
-    "t3",
-    "t4",
-    "t5",
-    "t6",
-    "a7",
-    "a6",
-    "a5",
-    "a4",
-    "a3",
-    "a2",
-    "a1",
-    "a0",
-)
-_SAVED = (*(f"s{i}" for i in range(12)), "ra", "tp")
 UNROLLED = 4
-PARAMETERS = "ptr, ptr, ptr, i64, i64, i64, i64"
-"""Panel of activations, panels of weights, sums, steps, panels, bytes between rows, excess."""
 
 
 @dataclass(frozen=True)
 class Tile:
     """Some rows times all panels of so many output channels."""
+
+    parameters: ClassVar[str] = "ptr, ptr, ptr, i64, i64, i64, i64"
+    """Panel of activations, panels of weights, sums, steps, panels, bytes between rows, excess."""
 
     layout: Layout
     rows: int
@@ -81,7 +66,7 @@ class _Writer:
         self.wide_rows, self.narrow_rows = (
             (tile.rows, tile.columns) if layout.act_is_wide else (tile.columns, tile.rows)
         )
-        free = [*_TEMPORARY, *_SAVED]
+        free = [*TEMPORARY, *SAVED]
 
         def take(count: int) -> list[str]:
             taken = free[:count]
@@ -95,7 +80,7 @@ class _Writer:
         self.wide = [take(self.ratio) for _ in range(self.sets)]
         self.act_pointer, self.weight_pointer, self.left = take(3)
         self.products = take(min(4, len(free)))
-        self.saved = [r for r in _SAVED if r not in free]
+        self.saved = [r for r in SAVED if r not in free]
 
     def write(self) -> None:
         a = self.a

@@ -1,0 +1,62 @@
+"""`fewbit inspect DIR`, of an artifact: what was compiled, and with `--asm` its instructions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fewbit.artifact import MANIFEST, Folder, open_folder
+from fewbit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fewbit.artifact import Tensor
+
+
+def is_artifact(model: str) -> bool:
+    manifest = Path(model) / MANIFEST
+    return manifest.is_file() and '"fewbit-artifact"' in manifest.read_text("utf-8", "replace")
+
+
+def show_artifact(model: str, asm: str | None) -> None:
+    """Print a summary of an artifact, or the assembly of some functions."""
+    folder = open_folder(model)
+    is_vexii = folder.manifest.target.partition(":")[0] == "vexii"
+    if asm is not None and not is_vexii:
+        raise UsageError("--asm is for artifacts of the target vexii")
+    if asm is not None:
+        from fewbit.targets.vexii.listing import disassembly
+
+        print(disassembly(folder, asm))
+        return
+    print("\n".join(_summary(folder)))
+    if is_vexii:
+        print("\n".join(_functions(folder)))
+
+
+def _summary(folder: Folder) -> list[str]:
+    manifest = folder.manifest
+    lines = [
+        f"{manifest.name}, for {manifest.target}, {manifest.recipe or 'float'}, "
+        f"by fewbit {manifest.compiler}"
+    ]
+    lines += [f"  input {_tensor(tensor)}" for tensor in manifest.inputs]
+    lines += [f"  output {_tensor(tensor)}" for tensor in manifest.outputs]
+    arena = manifest.arena_bytes
+    memory = "depends on shapes" if arena is None else f"{arena:,} B"
+    lines.append(f"  weights {manifest.weight_bytes:,} B, arena {memory}")
+    for name in manifest.files:
+        lines.append(f"  {name} {(folder.path / name).stat().st_size:,} B")
+    return lines
+
+
+def _tensor(tensor: Tensor) -> str:
+    sizes = "x".join("?" if size is None else str(size) for size in tensor.shape) or "scalar"
+    return f"{tensor.name}: {sizes} {tensor.element}"
+
+
+def _functions(folder: Folder) -> list[str]:
+    from fewbit.targets.device_report import table
+    from fewbit.targets.vexii.listing import functions_of
+
+    rows = [(each.name, f"{len(each.words):,}") for each in functions_of(folder)]
+    return ["", table(("function", "instructions"), rows)]
