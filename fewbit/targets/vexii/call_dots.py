@@ -4,6 +4,7 @@ A call gives the bare sums, in i32; scales, bias, activation and rounding are lo
 same that `lower-kernel` writes. So all that is not the sum itself is computed as on every target.
 Products of floats, of weights that a run computes or with scales for groups, and depthwise
 convolutions of images whose size only a run knows, are left to `lower-kernel` altogether.
+Quantization of rows is a call too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, i8, i32
+from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, f32, i8, i32
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -32,6 +33,7 @@ from fewbit.targets.cpu.stubs import KernelCalls, Stub
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
 from fewbit.targets.vexii.kernels.products import Code, matmul
+from fewbit.targets.vexii.kernels.quantize_rows import quantize_rows
 from fewbit.targets.vexii.layout import WIDTHS, Layout
 from fewbit.targets.vexii.processor import Processor
 from fewbit.transforms.lower_kernel import finished
@@ -59,12 +61,38 @@ def call_dots(program: Program, processor: Processor) -> DotCalls:
         for op in list(program.module.walk()):
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
                 _Call(program, op, calls).run()
+            elif isinstance(op, kernel.QuantizeRowsOp):
+                _QuantizeCall(program, op, calls).run()
     return calls
 
 
 def stored_bits(bits: int) -> int:
     """The least width with an instruction."""
     return next(width for width in WIDTHS if width >= bits)
+
+
+class _QuantizeCall(CallSite[kernel.QuantizeRowsOp]):
+    calls: DotCalls
+
+    def run(self) -> None:
+        op = self.op
+        lead = len(shape_of(op.scale))
+        sizes = {
+            axis: self.make(tensor.DimOp(op.x, self.index(axis))) for axis in dynamic_axes(op.x)
+        }
+        values = self.allocate(i8, shape_of(op.x), list(sizes.values()))
+        of_rows = [size for axis, size in sizes.items() if axis < lead]
+        scales = self.allocate(f32, shape_of(op.scale), of_rows)
+        memory = [self.buffer(op.x), values, scales]
+        stub = self.stub("", [value.type for value in memory])
+        function = quantize_rows(self.calls.code, op.width)
+        pointers = ", ".join(f"ptr {m.pointer}" for m in stub.memrefs)
+        given = stub.memrefs[0].sizes
+        m, k = stub.product(given[:lead]), stub.product(given[lead:])
+        stub.lines.append(f"call void @{function.name}({pointers}, i64 {m}, i64 {k})")
+        self.call(stub, memory)
+        few_bit = UnrealizedConversionCastOp.get([self.as_tensor(values)], [op.result.type])
+        self.replace(self.make(few_bit), self.as_tensor(scales))
 
 
 class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):

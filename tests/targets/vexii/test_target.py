@@ -25,11 +25,9 @@ def model(name: str, recipe: str) -> Program:
 
 
 def is_equal(artifact: Artifact, program: Program, inputs: list[Any]) -> bool:
-    """Whether it gives what the interpreter gives; floats but for the order of sums in means."""
+    """Whether it gives what the interpreter gives, to the bit."""
     expected, given = program.run(*inputs), artifact.run(*inputs)
-    return all(
-        np.allclose(a, b, rtol=1e-6, atol=1e-6) for a, b in zip(expected, given, strict=True)
-    )
+    return all(np.array_equal(a, b) for a, b in zip(expected, given, strict=True))
 
 
 @pytest.fixture(scope="module")
