@@ -45,7 +45,11 @@ format: setup ## Format the code and fix what can be fixed
 
 bench: setup ## Measure kernels and models beside other tools, and print the tables
 	@$(PIP) --editable '.[bench]'
+	@CMAKE_ARGS=-DGGML_NATIVE=ON $(PIP) --no-binary llama-cpp-python --editable '.[llama]' \
+	  || echo "llama.cpp is not measured: building it needs a C++ compiler" >&2
+	@$(BIN)/python benchmarks/sizes.py
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/few_bit_kernels.py --ort
+	@$(BIN)/python benchmarks/linear_layer.py --threads 1,2
 	@$(BIN)/python benchmarks/models.py --threads 1,2
 	@$(BIN)/python benchmarks/llama.py --threads 1,2
 

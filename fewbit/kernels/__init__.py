@@ -10,7 +10,7 @@ from fewbit.kernels.integer.matmul import IntegerMatmul
 from fewbit.kernels.integer.pack_b import IntegerPackB
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
-from fewbit.kernels.largest_magnitudes import LargestMagnitudes
+from fewbit.kernels.largest_magnitudes import ClearPlaces, LargestMagnitudes
 from fewbit.kernels.matmul import Matmul
 from fewbit.kernels.max_pool import MaxPool
 from fewbit.kernels.mean_magnitudes import MagnitudeSums
@@ -21,6 +21,7 @@ from fewbit.kernels.round_rows import RoundRows
 __all__ = [
     "BitConv2d",
     "BitMatmul",
+    "ClearPlaces",
     "Conv2d",
     "Depthwise",
     "IntegerConv2d",

@@ -11,6 +11,7 @@ their sign are ordered as floats are, so magnitudes are compared as integers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,6 +22,8 @@ from fewbit.numerics.formulas import EPS
 
 PLACES = 64
 """Places of a row: as many as there may be threads, and whole vectors of every processor."""
+SLOT = 16
+"""Places of a thread where products find magnitudes: a line of the cache."""
 AT_ONCE = 4
 """Vectors whose largest magnitudes are found side by side, to hide the latency."""
 COLUMNS = 64
@@ -62,6 +65,39 @@ def columns_of(
     first = blocks * thread // threads * columns
     last = blocks * (thread + 1) // threads * columns
     return f.smaller(first, k), f.smaller(last, k)
+
+
+def larger_magnitudes(
+    f: Function, most: Value, values: Sequence[Value], mask: Value | None
+) -> Value:
+    """The larger of what was found and of the magnitudes of vectors, lane by lane."""
+    unsigned = f.broadcast(Value(f, "i32", str(0x7FFFFFFF)))
+    for value in values:
+        size = f.bits(value, most.type) & unsigned
+        size = size if mask is None else f.select(mask, size, f.zero(most.type))
+        most = f.select(size > most, size, most)
+    return most
+
+
+@dataclass(frozen=True)
+class ClearPlaces(Kernel):
+    """What comes before products that find the largest magnitudes of what they store.
+
+    void fewbit_clear_places(ptr found, i64 thread, i64 threads)
+
+    A thread has 16 places, [64, 16] in all: a line of the cache, that no other thread writes.
+    """
+
+    @property
+    def symbol(self) -> str:
+        return "fewbit_clear_places"
+
+    def function(self) -> Function:
+        f = Function(self.isa, self.symbol, "ptr found, i64 thread, i64 threads", public=True)
+        found, thread, threads = f.parameters
+        with f.loop(thread, PLACES, threads) as loop:
+            f.store(f.zero(f"<{SLOT} x i32>"), found, loop.index)
+        return f
 
 
 @cache

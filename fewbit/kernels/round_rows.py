@@ -37,13 +37,16 @@ class RoundRows(Kernel):
 
     bits: float = 8
     """1 to 8; ternary is 1.58."""
+    places: int = PLACES
+    """Parts of a row; products leave more of them than `largest_magnitudes`."""
 
     def __post_init__(self) -> None:
         Width.of(self.bits)
 
     @property
     def symbol(self) -> str:
-        return f"fewbit_round_rows_{width_name(self.bits)}"
+        name = f"fewbit_round_rows_{width_name(self.bits)}"
+        return name if self.places == PLACES else f"{name}_{self.places}"
 
     def function(self) -> Function:
         f = Function(
@@ -61,8 +64,8 @@ class RoundRows(Kernel):
             if width.bits <= 2:
                 f.call(mean_of_sums(self.isa), f.at(parts, row * PLACES, "double"), k, found)
             else:
-                places = f.at(parts, row * PLACES)
-                f.call(largest_magnitude(self.isa), places, PLACES, found)
+                places = f.at(parts, row * self.places)
+                f.call(largest_magnitude(self.isa), places, self.places, found)
             factor, step = factors(f, width, f.load("float", found))
             with f.when(thread.equals(0)):
                 f.store(step, scale, row)

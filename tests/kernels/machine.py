@@ -33,9 +33,10 @@ from fewbit.kernels import (
     RoundRows,
     module_text,
 )
-from fewbit.kernels.integer.output import ACTIVATED, PLAIN, Output, pointers
+from fewbit.kernels.integer.output import ACTIVATED, LARGEST, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
 from fewbit.numerics.approximations.activations import ACTIVATIONS
+from fewbit.targets.cpu.objects import jit_machine
 
 Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
@@ -58,8 +59,8 @@ BIT_SIGNATURES = {
 Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
 BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
 """Widths of activations and weights whose products tests count in bits."""
-SOME_ACTIVATED: tuple[Output, ...] = ("f32_silu", "steps_gelu")
-"""Outputs that more kernels than the product of bytes are tested with."""
+SOME_OUTPUTS: tuple[Output, ...] = ("f32_silu", "steps_gelu", "f32_largest")
+"""Outputs beside the plain ones that all kernels are tested with."""
 QUANTIZED = (1, 1.58, *range(2, 9))
 """Widths that rows are quantized to."""
 _TYPES = {"p": ctypes.c_void_p, "i": ctypes.c_int64, "f": ctypes.c_float}
@@ -79,7 +80,7 @@ def load(text: str, isa: Isa, signatures: dict[str, str]) -> dict[str, Call]:
     """The module's functions of these names, to be called with what their letters say."""
     module = binding.parse_assembly(text)
     module.verify()
-    engine = binding.create_mcjit_compiler(module, target_machine(isa))
+    engine = binding.create_mcjit_compiler(module, jit_machine(isa))
     engine.finalize_object()
     calls: dict[str, Call] = {}
     for symbol, letters in signatures.items():
@@ -173,11 +174,11 @@ def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
 
 
 @cache
-def compiled_activated(isa: Isa) -> dict[str, Call]:
-    """Kernels on integers that end in an activation, compiled once, by their symbols."""
+def compiled_further(isa: Isa) -> dict[str, Call]:
+    """Kernels on integers whose outputs are not plain, compiled once, by their symbols."""
     signatures: dict[str, str] = {}
-    kernels: list[Integer] = [IntegerMatmul(isa, output) for output in ACTIVATED]
-    for output in SOME_ACTIVATED:
+    kernels: list[Integer] = [IntegerMatmul(isa, output) for output in (*ACTIVATED, LARGEST)]
+    for output in SOME_OUTPUTS:
         kernels += [IntegerConv2d(isa, output), IntegerDepthwise(isa, output)]
         kernels += [IntegerMatmul(isa, output, 4), BitMatmul(isa, output)]
     for kernel in kernels:
@@ -231,8 +232,8 @@ def compiled_max_pool(isa: Isa) -> dict[Pooled, Call]:
 
 def integer_call(kernel: Integer) -> Call:
     """A kernel on integers, compiled with all others."""
-    if kernel.output in ACTIVATED:
-        return compiled_activated(kernel.isa)[kernel.symbol]
+    if kernel.output not in PLAIN:
+        return compiled_further(kernel.isa)[kernel.symbol]
     if isinstance(kernel, BitMatmul | BitConv2d):
         return compiled_bits(kernel.isa)[kernel.symbol]
     if not isinstance(kernel, IntegerDepthwise) and kernel.unsigned:

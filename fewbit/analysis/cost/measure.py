@@ -25,7 +25,7 @@ from fewbit.analysis.cost.probes import BytePeak, FloatPeak, Read, Repeated
 from fewbit.errors import UnsupportedError
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
-from fewbit.targets.cpu.objects import parse_ir, target_machine
+from fewbit.targets.cpu.objects import jit_machine, parse_ir
 
 _TYPES: dict[str, Any] = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "float": ctypes.c_float}
 LEAST_SECONDS = 4e-4
@@ -69,7 +69,7 @@ class Bench:
         if not made:
             return
         module = parse_ir(module_text(made, self.isa))
-        engine = binding.create_mcjit_compiler(module, target_machine(self.isa))
+        engine = binding.create_mcjit_compiler(module, jit_machine(self.isa))
         engine.finalize_object()
         self._engines.append(engine)
         for kernel in made:

@@ -32,6 +32,7 @@ from fewbit.kernels.integer.conv2d import PARAMETERS
 from fewbit.kernels.integer.dot import multiply_lanes, weights, widened
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import (
+    LARGEST,
     SCALED,
     Columns,
     Output,
@@ -42,6 +43,7 @@ from fewbit.kernels.integer.output import (
 )
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
+from fewbit.kernels.largest_magnitudes import larger_magnitudes
 from fewbit.kernels.pack import packed_size
 from fewbit.kernels.steps import Rounding
 from fewbit.kernels.sweep import row_of
@@ -262,7 +264,12 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
             source = f.select(absent, f.zeros(), f.at(add, place))
             more = f.select(absent, nothing, f.load_part(source, mask))
             values.append(common.added(common.scaled(f, total, scale), more))
-        for value, place in zip(activated(values, activation_of(output)), places, strict=True):
+        values = activated(values, activation_of(output))
+        if output == LARGEST:
+            found = [common.bounded(f, value) for value in values]
+            most = f.load(f"<{lanes} x i32>", to[1])
+            f.store(larger_magnitudes(f, most, found, mask), to[1])
+        for value, place in zip(values, places, strict=True):
             if rounding is None:
                 f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
                 continue

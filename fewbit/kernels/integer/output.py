@@ -8,6 +8,8 @@
 - `steps`: q is what `f32` is in whole steps, as bytes (`steps.py`); y is the float itself, or null.
 - `f32_gelu`, `steps_silu` and their like: the same, of the activation function of what was summed,
   clamp(f(…), lo, hi).
+- `f32_largest`: what `f32` gives; and, in 16 places of a thread's own, the largest magnitudes of
+  that and of what was there, as integers (`largest_magnitudes.py`).
 
 With scales for groups, sums are scaled already, and floats: bias, add and bounds are left.
 
@@ -24,6 +26,7 @@ from typing import Final, Literal, cast, get_args
 from fewbit.kernels.activation import activated
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.isa import Isa
+from fewbit.kernels.largest_magnitudes import larger_magnitudes
 from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
 from fewbit.kernels.sweep import row_of
 from fewbit.numerics.approximations.activations import Activation
@@ -32,19 +35,20 @@ Plain = Literal["i32", "f32", "i8", "i32_i8", "steps"]
 Activated = Literal[
     "f32_silu", "f32_gelu", "f32_gelu_tanh", "steps_silu", "steps_gelu", "steps_gelu_tanh"
 ]
-Output = Plain | Activated
+Largest = Literal["f32_largest"]
+Output = Plain | Activated | Largest
 PLAIN: tuple[Plain, ...] = get_args(Plain)
 ACTIVATED: tuple[Activated, ...] = get_args(Activated)
 Offset = Literal["rows", "columns", "none"]
 """What sums are wrong by: something of their row, of their column, or nothing."""
-SCALED: Final = ("f32", "steps", *ACTIVATED)
+LARGEST: Largest = "f32_largest"
+SCALED: Final = ("f32", "steps", *ACTIVATED, LARGEST)
 """Outputs with a scale for each row, and with what is added."""
 
 
 def plain(output: Output) -> Plain:
-    """The output but for its activation."""
-    kind = output.partition("_")[0] if output in ACTIVATED else output
-    return cast(Plain, kind)
+    """The output but for its activation, and but for magnitudes."""
+    return cast(Plain, output if output in PLAIN else output.partition("_")[0])
 
 
 def activation_of(output: Output) -> Activation | None:
@@ -53,13 +57,15 @@ def activation_of(output: Output) -> Activation | None:
 
 def pointers(output: Output) -> str:
     """The parameters that say where outputs go; `steps` points to `Steps.numbers()`."""
-    more = {"i32_i8": ", ptr q", "steps": ", ptr q, ptr steps"}
-    return f"ptr y{more.get(plain(output), '')}"
+    more = {"i32_i8": ", ptr q", "steps": ", ptr q, ptr steps", LARGEST: ", ptr largest"}
+    return f"ptr y{more.get(output if output == LARGEST else plain(output), '')}"
 
 
 def moved(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
     """Where outputs go, from a place on."""
     y, *rest = given
+    if output == LARGEST:
+        return [f.at(y, place), *rest]
     if not rest:
         return [f.at(y, place, "i8" if output == "i8" else "float")]
     q, *steps = rest
@@ -172,7 +178,8 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
         scale = None if grouped else w_scale
         at = [first + v * lanes for v in range(vectors)]
         common = [Columns.load(f, output, scale, bias, c, mask, low, high) for c in at]
-        with f.loop(0, rows) as loop:
+        largest = [f.load(f"<{lanes} x i32>", to[1])] if output == LARGEST else []
+        with f.loop(0, rows, carried=largest) as loop:
             row = loop.index
             totals, places = sums_of(row, at), [row * y_step + column for column in at]
             cells = list(zip(common, places, strict=True))
@@ -186,11 +193,15 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
             more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
             totals = [c.added(t, m) for c, t, m in zip(common, totals, more, strict=True)]
             totals = activated(totals, activation)
-            for (c, place), total in zip(cells, totals, strict=True):
+            found = [c.bounded(f, total) for c, total in zip(common, totals, strict=True)]
+            for value, place in zip(found, places, strict=True):
                 if floats:
-                    f.store_part(c.bounded(f, total), f.at(y, place), mask)
+                    f.store_part(value, f.at(y, place), mask)
             if rounding is not None:
                 rounding.store(f, totals, f.at(to[1], places[0], "i8"), mask, positive)
+            loop.carry(*(larger_magnitudes(f, most, found, mask) for most in loop.carried))
+        for most in loop.results:
+            f.store(most, to[1])
 
     def across(adds: bool = False, floats: bool = True) -> None:
         whole = columns // lanes * lanes
@@ -205,7 +216,7 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
                     for positive in (False, True):
                         with f.when(bounded if positive else bounded.equals(0)):
                             down(f.integer(0), vectors, None, adds, floats, positive)
-        elif output == "f32":  # a row after another: outputs may be far apart
+        elif plain(output) == "f32":  # a row after another: outputs may be far apart
             for vectors in range(1, isa.tile_vectors + 1):
                 with f.when(whole.equals(vectors * lanes)):
                     down(f.integer(0), vectors, None, adds, floats)

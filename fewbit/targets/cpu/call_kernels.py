@@ -10,6 +10,7 @@ kernel computes is left to `lower-kernel`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import inf, prod
 from typing import Any, TypeGuard, TypeVar, cast
 
@@ -42,11 +43,12 @@ from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.fields import takes_unsigned
 from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
+from fewbit.kernels.integer.output import LARGEST
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
 from fewbit.program import Program
 from fewbit.targets.cpu.call_max_pool import MaxPoolSite
-from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall
+from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall, finds_largest
 from fewbit.targets.cpu.call_site import shape_of, tensor_of
 from fewbit.targets.cpu.interface import MAX_THREADS
 from fewbit.targets.cpu.stored_results import StoringSite
@@ -147,6 +149,21 @@ class _Product(StoringSite[ProductT]):
         what = "weight_scale" if self.op.multiplier is None else f"multiplier_{int(bits):08x}"
         return self.kept(what, np.full(channels, array, np.float32), f32)
 
+    @cached_property
+    def finds_largest(self) -> bool:
+        """Where a scale of the whole result is looked for, and one call of a kernel makes it."""
+        op = self.op
+        if not self.is_integer or not op.gives_floats or op.step is not None or op.activation:
+            return False
+        if op.scale_groups is not None or not self.is_one_call():
+            return False
+        users = [use.operation for use in op.result.uses]
+        return any(isinstance(u, kernel.QuantizeRowsOp) and finds_largest(u) for u in users)
+
+    def is_one_call(self) -> bool:
+        """Whether it is no call for each of several groups."""
+        return True
+
     @property
     def ends(self) -> tuple[float | None, float | None]:
         return self.op.bounds
@@ -191,7 +208,7 @@ class _Product(StoringSite[ProductT]):
             return "i32_i8" if "y" in self.results else "i8"
         if tensor_of(self.op.result).element_type == i32:
             return "i32"
-        return named("f32", self.op.activation_name)
+        return LARGEST if self.finds_largest else named("f32", self.op.activation_name)
 
     def packed(self, pack: Callable[[Any], Any]) -> SSAValue:
         """The weight in the kernel's layout, as a constant."""
@@ -336,6 +353,10 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         )
         self.estimate(stub, KernelCall(product, image, calls=parts), (*x, *y))
         self.finish(stub)
+
+    def is_one_call(self) -> bool:
+        outputs, inputs, *_ = shape_of(self.op.weight)
+        return self.op.groups.value.data in ((1,) if inputs > 1 else (1, outputs))
 
     def kernel(self, depthwise: bool) -> Any:
         if not self.is_integer:

@@ -2,7 +2,8 @@
 
 Threads share the rows, in one call. Where rows are few and long, such as the samples of a
 convolution, they share columns: one call finds magnitudes, and behind it, when all threads have
-met, another rounds. The bits are the same with any number of threads.
+met, another rounds. The bits are the same with any number of threads. Where a product has
+made the tensor that is one row, it has found its magnitude already.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from xdsl.ir import SSAValue
 from fewbit.dialects import kernel
 from fewbit.dialects.mico.shapes import DYNAMIC, size
 from fewbit.kernels import LargestMagnitudes, MagnitudeSums, QuantizeRows, RoundRows
-from fewbit.kernels.largest_magnitudes import PLACES
+from fewbit.kernels.largest_magnitudes import PLACES, SLOT
 from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of
 from fewbit.targets.cpu.stubs import Memref, Size, Stub
 
@@ -33,7 +34,9 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         of_rows = [size for axis, size in sizes.items() if axis < lead]
         scales = self.allocate(f32, shape_of(op.scale), of_rows)
         x = self.buffer(op.x)
-        if self.are_columns_shared(lead):
+        if (parts := self.calls.largest.get(op.x)) is not None and finds_largest(op):
+            self._round(lead, x, parts, values, scales, PLACES * SLOT)
+        elif are_columns_shared(op):
             element = f64 if op.width.bits <= 2 else i32
             parts = self.allocate(element, [*shape_of(op.scale), PLACES], of_rows)
             self._find(lead, x, parts)
@@ -42,12 +45,6 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
             self._quantize(lead, x, values, scales)
         few_bit = UnrealizedConversionCastOp.get([self.as_tensor(values)], [op.result.type])
         self.replace(self.make(few_bit), self.as_tensor(scales))
-
-    def are_columns_shared(self, lead: int) -> bool:
-        shape = shape_of(self.op.x)
-        rows, length = size(shape[:lead]), size(shape[lead:])
-        is_long = length == DYNAMIC or length >= LONG
-        return is_long and (rows == DYNAMIC or rows < ENOUGH_ROWS)
 
     def size(self, axis: int) -> SSAValue:
         return self.make(tensor.DimOp(self.op.x, self.index(axis)))
@@ -76,9 +73,15 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         self.call(stub, [x, parts])
 
     def _round(
-        self, lead: int, x: SSAValue, parts: SSAValue, values: SSAValue, scales: SSAValue
+        self,
+        lead: int,
+        x: SSAValue,
+        parts: SSAValue,
+        values: SSAValue,
+        scales: SSAValue,
+        places: int = PLACES,
     ) -> None:
-        rounding = self.calls.use(RoundRows(self.isa, self.op.width.precision))
+        rounding = self.calls.use(RoundRows(self.isa, self.op.width.precision, places))
         stub = self.stub("quantize", [x.type, parts.type, values.type, scales.type])
         given, found, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
@@ -88,6 +91,23 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
             f"ptr {scale.pointer}, i64 {m}, i64 {k}",
         )
         self.call(stub, [x, parts, values, scales])
+
+
+def are_columns_shared(op: kernel.QuantizeRowsOp) -> bool:
+    """Whether rows are few and long."""
+    rows, length = _rows(op)
+    is_long = length == DYNAMIC or length >= LONG
+    return is_long and (rows == DYNAMIC or rows < ENOUGH_ROWS)
+
+
+def finds_largest(op: kernel.QuantizeRowsOp) -> bool:
+    """Whether the largest magnitude that it looks for is one, of a whole and long tensor."""
+    return op.width.bits > 2 and are_columns_shared(op) and _rows(op)[0] == 1
+
+
+def _rows(op: kernel.QuantizeRowsOp) -> tuple[int, int]:
+    shape, lead = shape_of(op.x), len(shape_of(op.scale))
+    return size(shape[:lead]), size(shape[lead:])
 
 
 def _matrix(stub: Stub, x: Memref, lead: int) -> tuple[Size, Size]:

@@ -38,6 +38,15 @@ def target_machine(isa: Isa, opt: int = 3) -> Any:
     )
 
 
+def jit_machine(isa: Isa, opt: int = 3) -> Any:
+    """For code that runs where it is made: a JIT may put constants anywhere in memory, and in a
+    process that has mapped gigabytes they lie farther away than "small" code reaches."""
+    target = _llvm().Target.from_triple(isa.triple)
+    return target.create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=opt, reloc="static", codemodel="large"
+    )
+
+
 def parse_ir(text: str) -> Any:
     try:
         module = _llvm().parse_assembly(text)

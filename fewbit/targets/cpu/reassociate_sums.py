@@ -1,15 +1,17 @@
-"""Sums over neighbouring elements, in lanes side by side.
+"""Sums over elements that lie side by side in memory, in lanes.
 
 A sum of floats in order is a chain: each addition waits for the one before. LLVM computes it in
 lanes if it is told that the order is free. It is told so for sums alone, and that there are
 `LANES` of them, so that a sum has the same bits on all processors of a family: how lanes are added
 up in the end, and what is left over, follows from the instructions that they have. A sum is never
-divided among threads, so their number changes nothing.
+divided among threads, so their number changes nothing. Sums of what lies far apart stay in order:
+lanes would gather, and tiles, which take such sums several at a time, must not change their bits.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from fewbit.ir.bindings import mlir_context, walk
@@ -22,8 +24,9 @@ LANES = 16
 _FREE = "#arith.fastmath<reassoc>"
 _IN_LANES = (
     f"#llvm.loop_annotation<vectorize = <disable = false, width = {LANES} : i32, "
-    "scalableEnable = false>, interleave = <count = 1 : i32>>"
+    "scalableEnable = false>, interleave = <count = 1 : i32>, unroll = <disable = true>>"
 )
+"""Unrolled before there are lanes, a short sum would stay one addition after another."""
 
 
 def reassociate_sums(module: Module) -> None:
@@ -33,10 +36,20 @@ def reassociate_sums(module: Module) -> None:
     with mlir_context(), ir.Location.unknown():
         free = ir.Attribute.parse(_FREE)
         for op in list(walk(module)):
-            if op.operation.name != "linalg.generic" or loop_kinds(op)[-1:] != ["reduction"]:
+            if op.operation.name != "linalg.generic" or not _sums_along_rows(op):
                 continue
             for addition in _sums(op.regions[0].blocks[0]):
                 addition.operation.attributes["fastmath"] = free
+
+
+def _sums_along_rows(op: OpView) -> bool:
+    """Whether the innermost loop reduces, and goes from each element read to the one beside it."""
+    kinds = loop_kinds(op)
+    if kinds[-1:] != ["reduction"]:
+        return False
+    innermost = re.compile(rf"\bd{len(kinds) - 1}\b")
+    maps = [map.value.results for map in op.operation.attributes["indexing_maps"]]
+    return not any(innermost.search(str(index)) for results in maps for index in results[:-1])
 
 
 def _sums(body: Block) -> list[OpView]:

@@ -6,11 +6,13 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, i8
+from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
+from fewbit.kernels import ClearPlaces
+from fewbit.kernels.largest_magnitudes import PLACES, SLOT
 from fewbit.kernels.steps import Steps
 from fewbit.numerics.widths import Width
 from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of, tensor_of
@@ -32,6 +34,11 @@ class StoringSite(CallSite[StoringT]):
             op.step.value.data, cast(Width, element_width(op.quantized.type)), *self.ends
         )
 
+    @cached_property
+    def finds_largest(self) -> bool:
+        """Whether it also finds the largest magnitude of its result."""
+        return False
+
     @property
     def ends(self) -> tuple[float | None, float | None]:
         """Bounds of the result."""
@@ -50,18 +57,23 @@ class StoringSite(CallSite[StoringT]):
         """A stub for operands and results, and its pointers by their names."""
         self.operands = operands
         results = [self._plain(result) for result in self.results.values()]
-        stub = self.stub("", [*(v.type for v in operands.values()), *results])
-        self.memrefs: dict[str, Memref] = dict(
-            zip([*operands, *self.results], stub.memrefs, strict=True)
-        )
+        more = [TensorType(i32, [PLACES, SLOT])] if self.finds_largest else []
+        stub = self.stub("", [*(v.type for v in operands.values()), *results, *more])
+        names = [*operands, *self.results, *(["largest"] if more else [])]
+        self.memrefs: dict[str, Memref] = dict(zip(names, stub.memrefs, strict=True))
         pointers = {name: memory.pointer for name, memory in self.memrefs.items()}
         if self.steps is not None:
             pointers["steps"] = stub.floats(self.steps.numbers().tolist())
+        if self.finds_largest:
+            clear = self.calls.use(ClearPlaces(self.isa))
+            stub.call(clear.symbol, f"ptr {pointers['largest']}")
+            pointers["largest"] = stub.at(pointers["largest"], "i32", ("%thread", SLOT))
         return stub, pointers
 
     def outputs(self, pointers: dict[str, str]) -> str:
         """The arguments that say where results go."""
         names = tuple(self.results) if self.steps is None else ("y", "q", "steps")
+        names = (*names, "largest") if self.finds_largest else names
         return ", ".join(f"ptr {pointers.get(name, 'null')}" for name in names)
 
     def finish(self, stub: Stub) -> None:
@@ -71,8 +83,13 @@ class StoringSite(CallSite[StoringT]):
             result: self.allocate(self._plain(result).element_type, shape_of(result), sizes)
             for result in self.results.values()
         }
-        self.call(stub, [*map(self.buffer, self.operands.values()), *made.values()])
-        self.replace(*(self._stored(result, made.get(result)) for result in self.op.results))
+        more = [self.allocate(i32, [PLACES, SLOT])] if self.finds_largest else []
+        self.call(stub, [*map(self.buffer, self.operands.values()), *made.values(), *more])
+        stored = [self._stored(result, made.get(result)) for result in self.op.results]
+        self.replace(*stored)
+        for memory in more:
+            assert stored[0] is not None
+            self.calls.largest[stored[0]] = memory
 
     def size(self, axis: int) -> SSAValue:
         """A size of the result that is known only at run time."""

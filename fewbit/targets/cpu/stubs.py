@@ -15,7 +15,7 @@ from math import prod
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, Float64Type, MemRefType, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
@@ -37,6 +37,8 @@ class KernelCalls:
     names: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
     """What the calls take on one thread, about; sizes that only a run knows count as 1."""
+    largest: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Where calls leave the largest magnitudes of tensors."""
 
     def use(self, wanted: KernelT) -> KernelT:
         """The kernel, which the program then has."""

@@ -10,7 +10,16 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from fewbit.kernels.integer.output import PLAIN, SCALED, Output, Plain, activation_of, plain
+from fewbit.kernels.integer.output import (
+    LARGEST,
+    PLAIN,
+    SCALED,
+    Output,
+    Plain,
+    activation_of,
+    plain,
+)
+from fewbit.kernels.largest_magnitudes import SLOT
 from fewbit.kernels.steps import Steps
 from fewbit.numerics.approximations import evaluate
 from fewbit.numerics.approximations.activations import ACTIVATIONS
@@ -36,9 +45,13 @@ class Outputs:
     def __init__(self, want: Wanted, shape: tuple[int, ...]) -> None:
         self.arrays = [np.full(shape, UNTOUCHED).astype(kind) for kind in TYPES[plain(want.output)]]
         self.floats = plain(want.output) != "steps" or want.floats
+        self.largest = guarded(np.zeros(SLOT, np.int32)) if want.output == LARGEST else None
+        self.most = 0.0
 
     def arguments(self, epilogue: Epilogue, channel: int = 0) -> list[int | None]:
         given = [address(array[..., channel:]) for array in self.arrays]
+        if self.largest is not None:
+            return [*given, address(self.largest)]
         if plain(epilogue.want.output) != "steps":
             return given
         return [given[0] if self.floats else None, given[1], address(epilogue.steps)]
@@ -47,6 +60,9 @@ class Outputs:
         for array, right in zip(self.arrays, expected, strict=True):
             if array is self.arrays[-1] or self.floats:
                 assert np.array_equal(array[..., channels], right)
+        if self.largest is not None:
+            self.most = max(self.most, float(np.abs(expected[0]).max(initial=0)))
+            assert self.largest.view(np.float32).max() == self.most
 
     def check_untouched(self, channels: slice) -> None:
         for array in self.arrays:

@@ -191,7 +191,7 @@ class Jit:
         module = objects.parse_ir(texts[0]) if texts else objects.parse_ir("")
         for text in texts[1:]:
             module.link_in(objects.parse_ir(text))
-        self.engine = binding.create_mcjit_compiler(module, objects.target_machine(Isa.host(), opt))
+        self.engine = binding.create_mcjit_compiler(module, objects.jit_machine(Isa.host(), opt))
         self.engine.finalize_object()
 
     def address(self, name: str) -> int:

@@ -73,8 +73,25 @@ class Activated(nn.Module):
         return (x, *seen)
 
 
-@pytest.mark.parametrize("recipe", ["fp", "w8a8", "w4a8", "w8a8-static"])
-@pytest.mark.parametrize("activation", [nn.SiLU(), nn.GELU(), nn.GELU("tanh")], ids=str)
+ACTIVATIONS = (nn.SiLU(), nn.GELU(), nn.GELU("tanh"))
+RECIPES = ("fp", "w8a8", "w4a8", "w8a8-static")
+QUICK = ((0, "w4a8"), (1, "w8a8-static"), (2, "fp"), (2, "w8a8"))
+"""Each activation and each recipe once; the other pairs are slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("activation", "recipe"),
+    [
+        pytest.param(
+            activation,
+            recipe,
+            marks=() if (i, recipe) in QUICK else pytest.mark.slow,
+            id=f"{activation}-{recipe}",
+        )
+        for i, activation in enumerate(ACTIVATIONS)
+        for recipe in RECIPES
+    ],
+)
 def test_activations_have_the_bits_of_loops(activation: nn.Module, recipe: str) -> None:
     """Sums that something else reads are stored, and the activation is a loop behind them."""
     torch.manual_seed(0)

@@ -1,9 +1,12 @@
+# pyright: basic
 """Quantization of activations as calls: the interpreter's bits, with any number of threads."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 import fewbit
 from fewbit.program import Program
@@ -47,6 +50,29 @@ def test_bits_are_the_interpreters(
             for found, wanted in zip(compiled.run(given, threads=threads), expected, strict=True):
                 assert found.tobytes() == wanted.tobytes()
         assert lower(program, "linalg").count("call @kernel.") == phases
+
+
+@pytest.mark.parametrize("recipe", ["w8a8", "w4a6"])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_products_find_the_largest_magnitude(recipe: str, batch: int) -> None:
+    """Of one sample; a convolution in groups is several calls, and leaves it to another."""
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 20, 3, padding=1), nn.ReLU(),
+        nn.Conv2d(20, 20, 3, padding=1, groups=20), nn.ReLU6(),
+        nn.Conv2d(20, 24, 1),
+        nn.Conv2d(24, 24, 3, padding=1, groups=2),
+        nn.Conv2d(24, 3, 1),
+    ).eval()  # fmt: skip
+    x = torch.randn(batch, 3, 24, 24)
+    program = fewbit.quantize(model, recipe, example_inputs=(x,))
+    compiled = fewbit.compile(program, name="net")
+    for threads in (1, 3):
+        found = compiled.run(x.numpy(), threads=threads)[0]
+        np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+    text = lower(program, "linalg")
+    # The image is short; of what four products give, the grouped one's magnitude is looked for.
+    assert text.count("magnitudes") == 2 * (1 if batch == 1 else 4)
 
 
 def test_means_of_many_bits_are_loops() -> None:

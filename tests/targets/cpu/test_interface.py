@@ -26,7 +26,7 @@ from fewbit.targets.cpu.interface import (
     interface_ir,
     interface_of,
 )
-from fewbit.targets.cpu.objects import parse_ir, target_machine
+from fewbit.targets.cpu.objects import jit_machine, parse_ir
 
 
 def spec(name: str, *shape: int | None, element: str = "f32") -> TensorSpec:
@@ -137,7 +137,7 @@ define i32 @net_shapes(ptr %inputs, ptr %outputs) {
   ret i32 0
 }"""
     engine = binding.create_mcjit_compiler(
-        parse_ir("\n".join([*types, run, stand_ins])), target_machine(Isa.host())
+        parse_ir("\n".join([*types, run, stand_ins])), jit_machine(Isa.host())
     )
     engine.finalize_object()
     call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, ctypes.c_int)(

@@ -38,6 +38,24 @@ def reassociated(kinds: str, to: str, body: str) -> str:
 ROWS, COLUMNS = ('"parallel", "reduction"', "i"), ('"reduction", "parallel"', "j")
 
 
+def test_a_sum_down_a_column_stays_in_order() -> None:
+    """Whichever way the loops are nested: tiles nest them otherwise."""
+    module = parse_mlir("""
+      #x = affine_map<(i, j) -> (j, i)>
+      #y = affine_map<(i, j) -> (i)>
+      func.func @main(%x: memref<64x4xf32>, %y: memref<4xf32>) {
+        linalg.generic {indexing_maps = [#x, #y], iterator_types = ["parallel", "reduction"]}
+          ins(%x : memref<64x4xf32>) outs(%y : memref<4xf32>) {
+          ^bb0(%a: f32, %b: f32):
+            %z = arith.addf %a, %b : f32
+            linalg.yield %z : f32
+        }
+        return
+      }""")
+    reassociate_sums(module)
+    assert "reassoc" not in str(module)
+
+
 def test_sum_of_a_row() -> None:
     text = reassociated(*ROWS, "%s = arith.addf %a, %a : f32\n%z = arith.addf %b, %s : f32")
     (free,) = re.findall(r"arith.addf (.*) fastmath<reassoc>", text)
