@@ -100,3 +100,9 @@ def test_plain_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\n".join(out[:3]) in page
     assert "2x2xf32=[6 6][15 15]" in out
     assert out[-1].startswith("4xf32=-0.76159")
+
+
+def test_dot_products_become_verilog(tmp_path: Path) -> None:
+    out = run(sys.executable, EXAMPLES / "dot_to_verilog.py", tmp_path)
+    assert out.count("lanes") == len(list(tmp_path.glob("dot_*.v"))) == 10
+    assert "WRONG" not in out
