@@ -8,7 +8,7 @@ are bytes with the same integers, so their scales do not change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
@@ -36,7 +36,7 @@ from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, shape_of
 from fewbit.targets.cpu.stubs import KernelCalls, Stub
-from fewbit.targets.gemmini.commands import Command
+from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.issue import Issuer
 from fewbit.targets.gemmini.legal import conv_refusal, pool_refusal
@@ -89,11 +89,15 @@ class StreamCalls(KernelCalls):
         return ["\n".join([self.issuer.table_ir(), *declared, *self.stubs])]
 
 
-def call_streams(program: Program, isa: Isa, hardware: Hardware) -> StreamCalls:
-    """Replace, in place, every op that the accelerator computes."""
+def call_streams(
+    program: Program, isa: Isa, hardware: Hardware, on_host: Container[str] = ()
+) -> StreamCalls:
+    """Replace, in place, every op that the accelerator computes; layers on the host by name."""
     calls = StreamCalls(isa, hardware=hardware)
     with using(SymbolTable(program.module)):
         for op in list(program.module.walk()):
+            if op.parent is None or (place_of(op).layer or "") in on_host:
+                continue
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
                 _Product(program, op, calls).run()
             elif isinstance(op, kernel.Pool2dOp):
@@ -147,10 +151,10 @@ class _Site(CallSite[Any]):
     def _one(self, stub: Stub, symbol: str, pointers: Sequence[str]) -> None:
         stub.lines.append(f"call void @{symbol}({', '.join(f'ptr {p}' for p in pointers)})")
 
-    def result(self, element: Attribute) -> SSAValue:
+    def result(self, element: Attribute, like: SSAValue) -> SSAValue:
         """Memory for what the accelerator gives."""
         sizes = [self.make(tensor.DimOp(self.op.x, self.index(0)))] if self.is_repeated else []
-        return self.allocate(element, shape_of(self.op.result), sizes)
+        return self.allocate(element, shape_of(like), sizes)
 
     def bytes(self, value: SSAValue) -> SSAValue:
         """Few-bit integers as bytes."""
@@ -172,21 +176,26 @@ class _Product(_Site):
             return
         output = self._output()
         biased = not output.full and op.bias is not None
-        made = self._stream(weight, output, biased)
+        pool = None if output.full else self._pool_behind()
+        made = self._stream(weight, output, biased, pool)
         if made is None:
             return
         stream, packed = made
         given = [self.bytes(op.x), self._kept(packed, stream.kind)]
         if biased:
             given.append(cast(SSAValue, op.bias))
-        y = self.result(i32 if output.full else i8)
+        y = self.result(i32 if output.full else i8, op.result if pool is None else pool.result)
         self.send(stream, [*map(self.buffer, given), y])
-        sums = self.as_tensor(y)
+        made = self.as_tensor(y)
         if output.full:
-            self._finish(sums)
-        else:
+            self._finish(made)
+        elif pool is None:
             assert op.quantized is not None
-            self.replace(None, self.cast(sums, op.quantized.type))
+            self.replace(None, self.cast(made, op.quantized.type))
+        else:
+            pool.result.replace_all_uses_with(self.cast(made, pool.result.type))
+            Rewriter.erase_op(pool)
+            self.replace(None, None)
 
     def _finish(self, sums: SSAValue) -> None:
         """What the host does with the sums."""
@@ -211,7 +220,18 @@ class _Product(_Site):
             return I32
         return Output(float(multiplier), relu=low == 0)
 
-    def _stream(self, weight: Array, output: Output, bias: bool) -> tuple[Stream, Array] | None:
+    def _pool_behind(self) -> kernel.Pool2dOp | None:
+        """Max pooling that is all that reads the integers of a convolution."""
+        op = self.op
+        if not isinstance(op, kernel.Conv2dOp) or _is_pointwise(op) or op.quantized is None:
+            return None
+        users = [use.operation for use in op.quantized.uses]
+        pool = users[0] if len(users) == 1 else None
+        return pool if isinstance(pool, kernel.Pool2dOp) and _is_simple(pool) else None
+
+    def _stream(
+        self, weight: Array, output: Output, bias: bool, pool: kernel.Pool2dOp | None
+    ) -> tuple[Stream, Array] | None:
         op, hardware = self.op, self.calls.hardware
         buffers = ("x", "weight", *(["bias"] if bias else []), "y")
         if isinstance(op, kernel.MatmulOp) or _is_pointwise(op):
@@ -231,6 +251,7 @@ class _Product(_Site):
         shape = ConvShape(
             batch, height, width, channels, outputs // groups, kh, kw, strides[0],
             top, left, bottom, right, dilations[0],
+            *((1, 1) if pool is None else (ints(pool.kernel_size)[0], ints(pool.stride)[0])),
         )  # fmt: skip
         conv = Conv2d(shape, groups, bias, output)
         grouped = weight.reshape(groups, -1, *weight.shape[1:]).transpose(0, 3, 4, 2, 1)
@@ -272,6 +293,14 @@ def _is_pointwise(op: kernel.Conv2dOp) -> bool:
     return plain and op.groups.value.data == 1
 
 
+def _is_simple(op: kernel.Pool2dOp) -> bool:
+    """Whether the accelerator pools so."""
+    if element_width(op.x.type) is None or op.kind.data != "max" or op.ceil_mode.value.data:
+        return False
+    width = shape_of(op.x)[2]
+    return not pool_refusal(ints(op.kernel_size), ints(op.stride), op.padding_pairs, width)
+
+
 class _Pool(_Site):
     """The largest of windows of integers."""
 
@@ -279,15 +308,13 @@ class _Pool(_Site):
 
     def run(self) -> None:
         op = self.op
-        if element_width(op.x.type) is None or op.kind.data != "max" or not self.is_sized():
+        if not self.is_sized() or not _is_simple(op):
             return
-        size, stride = ints(op.kernel_size), ints(op.stride)
         batch, height, width, channels = self.x_shape
-        if op.ceil_mode.value.data or pool_refusal(size, stride, op.padding_pairs, width):
-            return
-        pool = MaxPool(batch, height, width, channels, size[0], stride[0])
+        size, stride = ints(op.kernel_size)[0], ints(op.stride)[0]
+        pool = MaxPool(batch, height, width, channels, size, stride)
         stream = self.stream("max_pool", ("x", "y"), 0, max_pool(pool, self.calls.hardware))
-        y = self.result(i8)
+        y = self.result(i8, op.result)
         self.send(stream, [self.buffer(self.bytes(op.x)), y])
         made = self.cast(self.as_tensor(y), op.result.type)
         self.replace(made, *[None] * (len(op.results) - 1))

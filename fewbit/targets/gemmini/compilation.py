@@ -9,22 +9,29 @@ from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_s
 from fewbit.targets.gemmini.call_streams import StreamCalls, call_streams
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.issue import OPERANDS
-from fewbit.targets.vexii.compilation import MARK, VexiiCompilation
-from fewbit.transforms import pipelines
+from fewbit.targets.partition import elsewhere, rejoin
+from fewbit.targets.vexii.compilation import LINALG, MARK, VexiiCompilation
 from fewbit.transforms.fold_weights import fold_weights
 
-LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
-"""Means in f64, which the host has: then results are the interpreter's, to the bit."""
+DEVICE = "gemmini"
+"""The accelerator's name in programs that are split."""
 
 
 @dataclass
 class GemminiCompilation(VexiiCompilation):
     hardware: Hardware = field(kw_only=True, default_factory=Hardware)
     streams: StreamCalls = field(init=False)
+    on_host: set[str] = field(init=False)
+    """Names of the layers that the program has placed elsewhere."""
+
+    def _mico(self) -> None:
+        super()._mico()
+        self.on_host = elsewhere(self.program.module, DEVICE)
+        rejoin(self.program.module)
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)
-        self.streams = call_streams(self.program, self.isa, self.hardware)
+        self.streams = call_streams(self.program, self.isa, self.hardware, self.on_host)
         self.calls = cast(Any, self.streams)
         self._run_ours(LINALG)
         self.program = fold_weights(self.program)

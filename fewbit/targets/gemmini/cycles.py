@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from fewbit.targets.device import Estimate, Events, LayerCost
 from fewbit.targets.gemmini import commands as c
 from fewbit.targets.gemmini.call_streams import Stream
+from fewbit.targets.gemmini.command import ACCUMULATOR, FULL, Command
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.loop_conv import ConvLoop, conv_commands
 from fewbit.targets.gemmini.loop_matmul import matmul_commands
@@ -57,12 +58,12 @@ def layer_cost(stream: Stream, hardware: Hardware, times: int = 1) -> LayerCost:
                 array += max(command.a_rows, 4)
             case c.Mvin() | c.Mvin2() | c.Mvin3():
                 number = {c.Mvin: 0, c.Mvin2: 1, c.Mvin3: 2}[type(command)]
-                size = 4 if command.local & c.ACCUMULATOR and wide[number] else 1
+                size = 4 if command.local & ACCUMULATOR and wide[number] else 1
                 count = command.rows * command.cols * size if command.dram else 0
                 load += _transfer(count, hardware)
                 moved += count
             case c.Mvout():
-                size = 4 if command.local & c.FULL else 1
+                size = 4 if command.local & FULL else 1
                 pooled = store_config.porows * store_config.pocols
                 rows = pooled if store_config.pool_stride else command.rows
                 count = rows * command.cols * size
@@ -85,9 +86,9 @@ def _transfer(bytes: int, hardware: Hardware) -> float:
     return MOVE_CYCLES + bytes / hardware.bus_bytes
 
 
-def expanded(commands: Iterable[c.Command], hardware: Hardware) -> Iterable[c.Command]:
+def expanded(commands: Iterable[Command], hardware: Hardware) -> Iterable[Command]:
     """The commands that loop commands are carried out as, in the place of these."""
-    loop: dict[type[c.Command], c.Command] = {}
+    loop: dict[type[Command], Command] = {}
     store = c.ConfigStore()
     for command in commands:
         loop[type(command)] = command

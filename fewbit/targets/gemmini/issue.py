@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.gemmini.commands import Command
+from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.records import record_of
 
 OPERANDS = "gemmini.operands"

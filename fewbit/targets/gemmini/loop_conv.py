@@ -7,11 +7,11 @@ rows of output pixels are multiplied one after another.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE
+from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Command
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.loop_matmul import Configured, configured
 
@@ -45,7 +45,7 @@ class ConvLoop:
             *(five.weights, five.output, six.bias, six.input),
         )
 
-    def commands(self) -> list[c.Command]:
+    def commands(self) -> list[Command]:
         """What the host sends."""
         return [
             self.image,
@@ -118,7 +118,7 @@ class ConvLoop:
 
 def conv_commands(
     tile: ConvLoop, bias_row: int, sum_row: int, store: c.ConfigStore, *, full: bool = False
-) -> Iterator[c.Command]:
+) -> Iterator[Command]:
     """Bias, image, weights, products, and results with or without pooling.
 
     LOOP_CONV_WS itself has no `full` results: i32, where there is no pooling.
@@ -138,7 +138,7 @@ def conv_commands(
     )
 
 
-def _conv_bias(tile: ConvLoop, start: int) -> Iterator[c.Command]:
+def _conv_bias(tile: ConvLoop, start: int) -> Iterator[Command]:
     dim, orows, ocols = tile.hardware.dim, tile.sizes.orows, tile.sizes.ocols
     yield c.ConfigLoad(id=2, block_stride=tile.out_pixels, stride=0)
     most = min(tile.pool.pochs, tile.hardware.acc_block * dim)
@@ -151,7 +151,7 @@ def _conv_bias(tile: ConvLoop, start: int) -> Iterator[c.Command]:
                 yield c.Mvin3(at, local, **size)
 
 
-def _conv_input(tile: ConvLoop) -> Iterator[c.Command]:
+def _conv_input(tile: ConvLoop) -> Iterator[Command]:
     turned, dim, ichs = bool(tile.op.trans_input_3120), tile.hardware.dim, tile.kernel.kchs
     batches, image, kernel = tile.pool.batches, tile.image, tile.kernel
     most = min(batches if turned else ichs, tile.hardware.block * dim)
@@ -203,7 +203,7 @@ def _runs(tile: ConvLoop, inner: int, before: int, after: int) -> Iterator[tuple
         col += pixels
 
 
-def _conv_weights(tile: ConvLoop) -> Iterator[c.Command]:
+def _conv_weights(tile: ConvLoop) -> Iterator[Command]:
     op, image, kernel, dim = tile.op, tile.image, tile.kernel, tile.hardware.dim
     ochs, kchs, side = tile.pool.pochs, kernel.kchs, tile.pool.kernel_dim
     flipped = bool(op.trans_weight_0132)
@@ -239,7 +239,7 @@ def _conv_weights(tile: ConvLoop) -> Iterator[c.Command]:
                 yield c.Mvin2(tile.weights + at, tile.b_start + local, rows=rows, cols=cols)
 
 
-def _conv_products(tile: ConvLoop, start: int) -> Iterator[c.Command]:
+def _conv_products(tile: ConvLoop, start: int) -> Iterator[Command]:
     op, kernel, sizes, dim = tile.op, tile.kernel, tile.sizes, tile.hardware.dim
     turned, ochs, kchs = bool(op.trans_input_3120), tile.pool.pochs, kernel.kchs
     at_once = op.max_pixels_per_row or 1
@@ -308,7 +308,7 @@ def _image_row(tile: ConvLoop, b: int, kch: int, orow: int, ocol: int, krow: int
     return tile.a_start + plane * tile.in_pixels + irow * tile.down(tile.in_cols[0]) + icol
 
 
-def _conv_results(tile: ConvLoop, start: int, full: bool) -> Iterator[c.Command]:
+def _conv_results(tile: ConvLoop, start: int, full: bool) -> Iterator[Command]:
     dim, image, sizes = tile.hardware.dim, tile.image, tile.sizes
     if full:
         start |= FULL
@@ -330,10 +330,10 @@ def _conv_results(tile: ConvLoop, start: int, full: bool) -> Iterator[c.Command]
                     yield c.Mvout(tile.output + at * (4 if full else 1), local, **size)
 
 
-def _conv_pooled(tile: ConvLoop, start: int, store: c.ConfigStore) -> Iterator[c.Command]:
+def _conv_pooled(tile: ConvLoop, start: int, store: c.ConfigStore) -> Iterator[Command]:
     dim, pool, sizes = tile.hardware.dim, tile.pool, tile.sizes
     plain = c.ConfigStore(activation=tile.op.activation, stride=sizes.out_stride, scale=store.scale)
-    yield c.replace(
+    yield replace(
         plain,
         pool_stride=pool.pool_stride,
         pool_size=pool.pool_size,

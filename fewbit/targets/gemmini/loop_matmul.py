@@ -10,10 +10,11 @@ from typing import Any
 
 from fewbit.errors import InterpretError
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Act
+from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Command
+from fewbit.targets.gemmini.commands import Act
 from fewbit.targets.gemmini.hardware import Hardware
 
-Configured = Mapping[type[c.Command], Any]
+Configured = Mapping[type[Command], Any]
 """The last of each kind of configuration."""
 
 LAYERNORM_STEPS = ((1, 2), (3, 4), (0, 0))
@@ -22,14 +23,14 @@ STATISTICS = 4
 """Rows whose statistics are kept at a time."""
 
 
-def configured(given: Configured, kind: type[c.Command]) -> Any:
+def configured(given: Configured, kind: type[Command]) -> Any:
     found = given.get(kind)
     if found is None:
         raise InterpretError(f"a loop begins before {kind.MNEMONIC} says its part")
     return found
 
 
-def matmul_commands(op: c.LoopWs, given: Configured, hardware: Hardware) -> Iterator[c.Command]:
+def matmul_commands(op: c.LoopWs, given: Configured, hardware: Hardware) -> Iterator[Command]:
     """LOOP_WS: C = A · B + D, or the sum of A and B."""
     loop = _Matmul(op, given, hardware)
     return loop.residual_sum() if op.resadd else loop.product()
@@ -62,7 +63,7 @@ class _Matmul:
     def depth(self, k: int) -> int:
         return self.dim - (self.bounds.pad_k if k == self.bounds.k - 1 else 0)
 
-    def residual_sum(self) -> Iterator[c.Command]:
+    def residual_sum(self) -> Iterator[Command]:
         for i in range(self.bounds.i):
             for j in range(self.bounds.j):
                 row = (i * self.bounds.j + j) * self.dim
@@ -74,7 +75,7 @@ class _Matmul:
                 if self.dc.c:
                     yield self._store(i, j)
 
-    def product(self) -> Iterator[c.Command]:
+    def product(self) -> Iterator[Command]:
         bounds, op = self.bounds, self.op
         if self.dc.d:
             yield from self._biases()
@@ -93,7 +94,7 @@ class _Matmul:
                     elif j == bounds.j - 1:
                         yield from self._normalized(i)
 
-    def _biases(self) -> Iterator[c.Command]:
+    def _biases(self) -> Iterator[Command]:
         size = 1 if self.op.low_d else 4
         for i in range(self.bounds.i):
             for j in range(self.bounds.j):
@@ -111,21 +112,21 @@ class _Matmul:
         place = j * self.bounds.k + k if turned else k * self.bounds.j + j
         return self.b_start + place * self.dim
 
-    def _load_a(self, i: int, k: int) -> c.Command:
+    def _load_a(self, i: int, k: int) -> Command:
         first, second = (k, i) if self.op.a_transpose else (i, k)
         sizes = (self.depth(k), self.rows(i))
         rows, cols = sizes if self.op.a_transpose else sizes[::-1]
         at = _at(self.ab.a, first, second, self.ab_strides.a, self.dim)
         return c.Mvin(at, self._a(i, k), rows=rows, cols=cols)
 
-    def _load_b(self, j: int, k: int) -> c.Command:
+    def _load_b(self, j: int, k: int) -> Command:
         first, second = (j, k) if self.op.b_transpose else (k, j)
         sizes = (self.cols(j), self.depth(k))
         rows, cols = sizes if self.op.b_transpose else sizes[::-1]
         at = _at(self.ab.b, first, second, self.ab_strides.b, self.dim)
         return c.Mvin2(at, self._b(k, j), rows=rows, cols=cols)
 
-    def _multiply(self, i: int, j: int, k: int) -> Iterator[c.Command]:
+    def _multiply(self, i: int, j: int, k: int) -> Iterator[Command]:
         out = self.c_start + (i * self.bounds.j + j) * self.dim
         if not self.op.accumulate and k == 0:
             out &= ~ACCUMULATE
@@ -135,13 +136,13 @@ class _Matmul:
         compute = c.ComputePreloaded if i == 0 else c.ComputeAccumulated
         yield compute(self._a(i, k), depth, rows)
 
-    def _store(self, i: int, j: int) -> c.Command:
+    def _store(self, i: int, j: int) -> Command:
         size = 4 if self.op.full_c else 1
         at = _at(self.dc.c, i, j, self.dc_strides.c, self.dim, size)
         row = self.c_start + (i * self.bounds.j + j) * self.dim
         return c.Mvout(at, row, rows=self.rows(i), cols=self.cols(j))
 
-    def _normalized(self, i: int) -> Iterator[c.Command]:
+    def _normalized(self, i: int) -> Iterator[Command]:
         """Rows that need statistics first: each is moved out three times."""
         size = 4 if self.op.full_c else 1
         last = self.bounds.j - 1

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from fewbit.errors import InterpretError, UnsupportedError
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Act, Dataflow
+from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Command
+from fewbit.targets.gemmini.commands import Act, Dataflow
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.loop_conv import ConvLoop, conv_commands
 from fewbit.targets.gemmini.loop_matmul import matmul_commands
@@ -78,7 +79,7 @@ class Model:
         self.softmax = False
         self.preloaded = c.Preload()
         self.normalization = Normalization()
-        self.loop: dict[type[c.Command], Any] = {}
+        self.loop: dict[type[Command], Any] = {}
         self.conv_rows = (0, 0)
         """Where in the accumulator the next convolution's bias and sums begin."""
         self.counters = [0] * 8
@@ -90,11 +91,11 @@ class Model:
         self.events.commands += 1
         return self.run(command, memory)
 
-    def run_all(self, commands: Iterable[c.Command], memory: Memory) -> None:
+    def run_all(self, commands: Iterable[Command], memory: Memory) -> None:
         for command in commands:
             self.execute(*command.encode(), memory)
 
-    def run(self, command: c.Command, memory: Memory) -> int:
+    def run(self, command: Command, memory: Memory) -> int:
         self.events.executed[command.MNEMONIC] += 1
         match command:
             case c.Mvin():
@@ -126,13 +127,11 @@ class Model:
                 self.loop[type(command)] = command
         return 0
 
-    def _configure(self, command: c.Command) -> None:
+    def _configure(self, command: Command) -> None:
         match command:
             case c.ConfigExecute(only_strides=1):
                 kept = self.execution
-                self.execution = c.replace(
-                    kept, a_stride=command.a_stride, c_stride=command.c_stride
-                )
+                self.execution = replace(kept, a_stride=command.a_stride, c_stride=command.c_stride)
             case c.ConfigExecute():
                 _check_transposes(command)
                 self.execution = command

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fewbit.targets.gemmini.commands import Command, Pointer, decode
+from fewbit.targets.gemmini.command import Command, Pointer
+from fewbit.targets.gemmini.commands import decode
 
 _LAYOUT = struct.Struct("<3B5xQQ")
 RECORD_BYTES = _LAYOUT.size

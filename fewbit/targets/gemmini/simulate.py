@@ -5,7 +5,8 @@ Streams are sent one after another, so the model's events are told apart by coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -59,8 +60,9 @@ class GemminiSimulator(VexiiSimulator):
         self._samples = self._batch(inputs)
         outputs, counted = self.execute(inputs)
         host = {f"host {name}": n for name, n in counts_of(counted.histogram).items()}
+        hosted = {layer.name: layer.counts for layer in self._events(counted).layers}
         layers = tuple(
-            LayerEvents(stream.name, event_counts(events))
+            LayerEvents(stream.name, event_counts(events) | _host_share(hosted, stream.name))
             for stream, events in zip(self.streams, self.model.layers, strict=False)
         )
         return Execution(outputs, Events(event_counts(self.model.events) | host, layers))
@@ -71,6 +73,12 @@ class GemminiSimulator(VexiiSimulator):
             if tensor.shape and tensor.shape[0] is None:
                 return array.shape[0]
         return 1
+
+
+def _host_share(hosted: Mapping[str, Mapping[str, int]], layer: str) -> dict[str, int]:
+    """What the host did for a layer: sending, and what stands around it."""
+    counts = hosted.get(re.sub(r"\W+", "_", layer), {})
+    return {"host instructions": counts.get("instructions", 0)}
 
 
 def event_counts(events: ModelEvents) -> dict[str, int]:

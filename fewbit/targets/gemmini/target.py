@@ -6,6 +6,7 @@ the host. Operands of fewer bits than eight are stored as bytes.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,12 +18,13 @@ from fewbit.errors import UsageError
 from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
-from fewbit.targets.device import Device, Estimate, Events
-from fewbit.targets.gemmini.compilation import GemminiCompilation
+from fewbit.targets.device import Device, Estimate, Events, Legal
+from fewbit.targets.gemmini.compilation import DEVICE, GemminiCompilation
 from fewbit.targets.gemmini.cycles import estimate_cycles
 from fewbit.targets.gemmini.legal import conv_refusal
 from fewbit.targets.gemmini.simulate import GemminiSimulator
 from fewbit.targets.gemmini.streams_file import read_streams, stream_files
+from fewbit.targets.partition import elsewhere, partition
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.processor import Processor
 from fewbit.targets.vexii.simulate import PROGRAM
@@ -41,6 +43,22 @@ class Gemmini(Device):
     def check(self, request: Request) -> None:
         if request.detail:
             raise UsageError(f"there is no target '{request.target}'", hint="it is just gemmini")
+
+    def legalize(self, program: Program) -> Legal:
+        """As the program is split, if it is."""
+        legal, away = super().legalize(program), elsewhere(program.module, DEVICE)
+        because = "the program has it on another device"
+        layers = (
+            replace(layer, stored_act=None, stored_weight=None, host_because=because)
+            if layer.name in away
+            else layer
+            for layer in legal.layers
+        )
+        return Legal(program, tuple(layers))
+
+    def partition(self, program: Program) -> Program:
+        """The program split between the accelerator and its host, with transfers."""
+        return partition(self.legalize(program), DEVICE)
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:
         if not isinstance(op, BitLinearOp | BitConv2dOp):

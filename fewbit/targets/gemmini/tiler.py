@@ -6,6 +6,7 @@ fit, the one that reads the least from DRAM is taken; of those, the largest.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
@@ -148,7 +149,7 @@ class ConvTile:
 
 def tile_conv(shape: ConvShape, hardware: Hardware) -> ConvTile:
     """The tile for a convolution, one sample at a time."""
-    fitting = [tile for tile in _conv_tiles(shape, hardware) if tile.fits(shape, hardware)]
+    fitting = list(_conv_tiles(shape, hardware))
     if not fitting:
         raise UnsupportedError(
             f"no tile of a convolution by {shape.kernel_height} x {shape.kernel_width} fits"
@@ -160,12 +161,16 @@ def _conv_tiles(shape: ConvShape, hardware: Hardware) -> Iterator[ConvTile]:
     for channels in _steps(shape.channels, hardware.dim):
         for outputs in _steps(shape.outputs, hardware.dim):
             for cols in _steps(shape.pooled_width, hardware.dim):
-                rows = shape.pooled_height
-                while rows > 1 and not ConvTile(rows, cols, outputs, channels).fits(
-                    shape, hardware
-                ):
-                    rows -= 1
-                yield ConvTile(rows, cols, outputs, channels)
+                # The most rows that fit; fewer always do, if any.
+                found = bisect_left(
+                    range(1, shape.pooled_height + 1),
+                    True,
+                    key=lambda rows, rest=(cols, outputs, channels): (
+                        not ConvTile(rows, *rest).fits(shape, hardware)
+                    ),
+                )
+                if found:
+                    yield ConvTile(found, cols, outputs, channels)
 
 
 def _steps(size: int, dim: int) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.targets.gemmini.commands import Command
+from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.memory import rows_of
 from fewbit.targets.gemmini.model import Model

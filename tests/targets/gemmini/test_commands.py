@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.command import (
+    ACCUMULATE,
+    ACCUMULATOR,
+    FULL,
+    GARBAGE,
+    Command,
+    Pointer,
+    local_text,
+)
 
 
-def values(kind: type[c.Command]) -> st.SearchStrategy[Any]:
+def values(kind: type[Command]) -> st.SearchStrategy[Any]:
     """A command with any bits in its fields."""
     each: dict[str, st.SearchStrategy[Any]] = {}
     for name, place in kind.places().items():
@@ -28,7 +37,7 @@ def values(kind: type[c.Command]) -> st.SearchStrategy[Any]:
 
 
 @given(st.sampled_from(c.COMMANDS).flatmap(values))
-def test_decoding_undoes_encoding(command: c.Command) -> None:
+def test_decoding_undoes_encoding(command: Command) -> None:
     encoded = command.encode()
     assert all(0 <= word < 1 << 64 for word in encoded)
     assert c.decode(*encoded) == command
@@ -59,7 +68,7 @@ def test_known_encodings() -> None:
     assert c.ConfigStore(stride=10, activation=1, scale=0.5).encode() == (
         0, 1 << 2 | 2, 0x3F000000 << 32 | 10,
     )  # fmt: skip
-    assert c.Preload(5, 3, 2, c.ACCUMULATOR | 7, 4, 1).encode() == (
+    assert c.Preload(5, 3, 2, ACCUMULATOR | 7, 4, 1).encode() == (
         6, 2 << 48 | 3 << 32 | 5, 1 << 48 | 4 << 32 | 1 << 31 | 7,
     )  # fmt: skip
     assert c.LoopBounds(1, 2, 3, 4, 5, 6).encode() == (
@@ -68,17 +77,17 @@ def test_known_encodings() -> None:
 
 
 def test_text_of_a_command() -> None:
-    assert str(c.Mvin(c.Pointer("x", 16), c.ACCUMULATOR | 3, 8, 2)) == (
+    assert str(c.Mvin(Pointer("x", 16), ACCUMULATOR | 3, 8, 2)) == (
         "mvin dram=x+0x10, local=acc[3], cols=8, rows=2"
     )
-    assert c.local_text(c.ACCUMULATOR | c.ACCUMULATE | c.FULL | 4) == "acc+.i32[4]"
-    assert c.local_text(c.GARBAGE) == "none"
-    assert c.local_text(9) == "sp[9]"
+    assert local_text(ACCUMULATOR | ACCUMULATE | FULL | 4) == "acc+.i32[4]"
+    assert local_text(GARBAGE) == "none"
+    assert local_text(9) == "sp[9]"
 
 
 def test_pointers_get_addresses() -> None:
-    command = c.LoopAddressesAB(c.Pointer("x", 8), c.Pointer("w"))
-    assert command.pointers == {1: c.Pointer("x", 8), 2: c.Pointer("w")}
+    command = c.LoopAddressesAB(Pointer("x", 8), Pointer("w"))
+    assert command.pointers == {1: Pointer("x", 8), 2: Pointer("w")}
     assert command.bound({"x": 0x1000, "w": 0x2000}) == c.LoopAddressesAB(0x1008, 0x2000)
     with pytest.raises(UsageError, match="no place yet"):
         command.encode()

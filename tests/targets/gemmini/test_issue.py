@@ -6,7 +6,8 @@ import numpy as np
 
 from fewbit.riscv.simulator.machine import Machine
 from fewbit.targets.cpu import objects
-from fewbit.targets.gemmini.commands import Command, decode
+from fewbit.targets.gemmini.command import Command
+from fewbit.targets.gemmini.commands import decode
 from fewbit.targets.gemmini.issue import Issuer
 from fewbit.targets.gemmini.memory import Memory
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d

@@ -9,6 +9,7 @@ import pytest
 
 from fewbit.numerics import conv2d as exact_conv2d
 from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.command import Command, Pointer
 from tests.targets.gemmini.dram import Array, requantized, run_stream, some
 
 BATCH, SIDE, CHANNELS, OUTPUTS, KERNEL = 3, 7, 5, 9, 3
@@ -16,7 +17,7 @@ OUT = SIDE - KERNEL + 1
 SCALE = 0.004
 
 
-def stream(flags: dict[str, int], **shape: int) -> list[c.Command]:
+def stream(flags: dict[str, int], **shape: int) -> list[Command]:
     g: dict[str, int] = {
         "out": OUT,
         "stride": 1,
@@ -26,7 +27,7 @@ def stream(flags: dict[str, int], **shape: int) -> list[c.Command]:
     } | shape
     turned, flipped = flags.get("trans_input_3120", 0), flags.get("trans_weight_0132", 0)
     stride = g["stride"] >> flags.get("downsample", 0)
-    x, weight, y = (c.Pointer(name) for name in ("x", "weight", "y"))
+    x, weight, y = (Pointer(name) for name in ("x", "weight", "y"))
     return [
         c.ConfigExecute(
             a_stride=stride, a_transpose=turned, b_transpose=flipped,

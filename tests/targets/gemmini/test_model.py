@@ -9,7 +9,8 @@ import pytest
 
 from fewbit.errors import InterpretError, UnsupportedError
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, Act, Dataflow
+from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR
+from fewbit.targets.gemmini.commands import Act, Dataflow
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.model import Model
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul

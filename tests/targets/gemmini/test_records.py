@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.command import Pointer
 from fewbit.targets.gemmini.records import RECORD_BYTES, pack, unpack
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
@@ -25,5 +26,5 @@ def test_unpacking_undoes_packing() -> None:
 
 
 def test_zero_is_no_pointer() -> None:
-    commands = [c.LoopAddressesDC(0, c.Pointer("y")), c.Mvin(0, 16)]
+    commands = [c.LoopAddressesDC(0, Pointer("y")), c.Mvin(0, 16)]
     assert unpack(pack(commands, BUFFERS), BUFFERS) == commands

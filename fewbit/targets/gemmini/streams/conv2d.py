@@ -13,6 +13,7 @@ from typing import Literal
 
 from fewbit.errors import UnsupportedError
 from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.commands import Dataflow
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.loop_conv import ConvLoop, conv_commands
@@ -50,14 +51,14 @@ class Conv2d:
 
 def conv2d(
     conv: Conv2d, hardware: Hardware | None = None, style: Style | None = None
-) -> list[c.Command]:
+) -> list[Command]:
     """The commands of a convolution."""
     hardware, shape = hardware or Hardware(), conv.shape
     if conv.output.full and (style == "loop" or shape.pool > 1):
         raise UnsupportedError("LOOP_CONV_WS and pooling give bytes, not sums")
     style = style or ("explicit" if conv.output.full else "loop")
     store = conv.output.config(conv.outputs)
-    made: list[c.Command] = [
+    made: list[Command] = [
         c.ConfigExecute(dataflow=Dataflow.WEIGHT_STATIONARY, a_stride=shape.stride),
         store,
     ]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Dataflow
+from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Command, Pointer
+from fewbit.targets.gemmini.commands import Dataflow
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.loop_matmul import matmul_commands
 from fewbit.targets.gemmini.streams.output import BIAS, I32, WEIGHT, Output, X, Y, only_if
@@ -56,10 +57,10 @@ class _Tile:
 
 def matmul(
     product: Matmul, hardware: Hardware | None = None, style: Style = "loop"
-) -> list[c.Command]:
+) -> list[Command]:
     """The commands of a product."""
     hardware = hardware or Hardware()
-    made: list[c.Command] = list(_configuration(product, style))
+    made: list[Command] = list(_configuration(product, style))
     for tile in _tiles(product, hardware):
         if style == "output-stationary":
             made += _output_stationary(product, tile, hardware)
@@ -75,7 +76,7 @@ def matmul(
     return made
 
 
-def _configuration(product: Matmul, style: Style) -> Iterator[c.Command]:
+def _configuration(product: Matmul, style: Style) -> Iterator[Command]:
     stationary = style == "output-stationary"
     yield c.ConfigExecute(
         dataflow=Dataflow.OUTPUT_STATIONARY if stationary else Dataflow.WEIGHT_STATIONARY,
@@ -97,7 +98,7 @@ def _tiles(product: Matmul, hardware: Hardware) -> Iterator[_Tile]:
                 yield _Tile(row, col, inner, rows, cols, depth)
 
 
-def _places(product: Matmul, tile: _Tile) -> tuple[c.Pointer, c.Pointer, c.Pointer]:
+def _places(product: Matmul, tile: _Tile) -> tuple[Pointer, Pointer, Pointer]:
     """Of the tile's factors and result."""
     i, j, k = tile.row, tile.col, tile.inner
     x = (k, i) if product.x_transposed else (i, k)
@@ -109,7 +110,7 @@ def _places(product: Matmul, tile: _Tile) -> tuple[c.Pointer, c.Pointer, c.Point
     )
 
 
-def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[c.Command]:
+def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[Command]:
     """A tile as LOOP_WS, which is told all about it first."""
     x, weight, y = _places(product, tile)
     first, last = tile.inner == 0, tile.inner + tile.depth == product.k
@@ -133,7 +134,7 @@ def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[c.Command]:
     ]
 
 
-def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iterator[c.Command]:
+def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iterator[Command]:
     """Sums stay in the array until a block of them is done."""
     x, weight, y = _places(product, tile)
     dim, blocks = hardware.dim, hardware.blocks(tile.depth)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fewbit.errors import UnsupportedError
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATOR
+from fewbit.targets.gemmini.command import ACCUMULATOR, Command
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.output import Output, X, Y
 from fewbit.targets.gemmini.tiler import parts
@@ -35,7 +35,7 @@ class MaxPool:
         return (self.width - self.size) // self.stride + 1
 
 
-def max_pool(pool: MaxPool, hardware: Hardware | None = None) -> list[c.Command]:
+def max_pool(pool: MaxPool, hardware: Hardware | None = None) -> list[Command]:
     """y = the largest of each window of x."""
     hardware = hardware or Hardware()
     if pool.size > 3 or pool.stride > 3:
@@ -46,7 +46,7 @@ def max_pool(pool: MaxPool, hardware: Hardware | None = None) -> list[c.Command]
     rows = (min(within, MOST) - pool.size) // pool.stride + 1
     if rows < 1:
         raise UnsupportedError(f"{pool.size} rows of {pool.width} pixels fit no accumulator")
-    made: list[c.Command] = [c.ConfigLoad(stride=pool.channels, shrunk=1)]
+    made: list[Command] = [c.ConfigLoad(stride=pool.channels, shrunk=1)]
     for sample in range(pool.batch):
         for row, count in parts(pool.out_height, rows):
             made += _tile(pool, sample, row, count, hardware)
@@ -54,11 +54,11 @@ def max_pool(pool: MaxPool, hardware: Hardware | None = None) -> list[c.Command]
     return made
 
 
-def _tile(pool: MaxPool, sample: int, row: int, count: int, hardware: Hardware) -> list[c.Command]:
+def _tile(pool: MaxPool, sample: int, row: int, count: int, hardware: Hardware) -> list[Command]:
     height = (count - 1) * pool.stride + pool.size
     first = (sample * pool.height + row * pool.stride) * pool.width
     out = (sample * pool.out_height + row) * pool.out_width
-    made: list[c.Command] = [
+    made: list[Command] = [
         c.ConfigStore(
             pool_stride=pool.stride,
             pool_size=pool.size,

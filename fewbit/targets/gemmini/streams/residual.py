@@ -7,11 +7,12 @@ a float sum of layers is left to the host.
 from __future__ import annotations
 
 from fewbit.targets.gemmini import commands as c
+from fewbit.targets.gemmini.command import Command, Pointer
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.output import I32, Output, Y
 from fewbit.targets.gemmini.tiler import parts
 
-A, B = c.Pointer("a"), c.Pointer("b")
+A, B = Pointer("a"), Pointer("b")
 
 
 def residual_add(
@@ -22,14 +23,14 @@ def residual_add(
     b_scale: float = 1.0,
     output: Output = I32,
     hardware: Hardware | None = None,
-) -> list[c.Command]:
+) -> list[Command]:
     """y = a + b, of rows x cols."""
     hardware = hardware or Hardware()
     dim = hardware.dim
     most = hardware.half_accumulator // dim
     across = min(hardware.blocks(cols), most)
     down = min(hardware.blocks(rows), most // across)
-    made: list[c.Command] = [
+    made: list[Command] = [
         c.ConfigExecute(),
         output.config(cols),
         c.ConfigLoad(id=0, stride=cols, scale=a_scale, shrunk=1),

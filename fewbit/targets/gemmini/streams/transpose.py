@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.commands import ACCUMULATOR, GARBAGE
+from fewbit.targets.gemmini.command import ACCUMULATOR, GARBAGE, Command, Pointer
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.output import Output, X, Y
 from fewbit.targets.gemmini.tiler import parts
 
-IDENTITY = c.Pointer("identity")
+IDENTITY = Pointer("identity")
 """A matrix of the array's size with ones on its diagonal."""
 
 
-def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[c.Command]:
+def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[Command]:
     """y = x transposed, of rows x cols."""
     hardware = hardware or Hardware()
     dim = hardware.dim
     held, turned = 0, dim
-    made: list[c.Command] = [
+    made: list[Command] = [
         c.ConfigExecute(a_transpose=1),
         Output(1.0).config(rows),
         c.ConfigLoad(id=0, stride=cols),
