@@ -17,7 +17,8 @@ from pathlib import Path
 from statistics import mean
 
 from fewbit.targets.bitfusion.accelerator import EYERISS, Accelerator
-from fewbit.targets.bitfusion.schedule import Cost, Layer, cost
+from fewbit.targets.bitfusion.layer import Layer
+from fewbit.targets.bitfusion.schedule import Cost, cost
 
 BATCH = 16
 

@@ -1,6 +1,6 @@
 """One network at several widths on VexiiRiscv: instructions, dot products, estimated cycles.
 
-    python examples/vexii_widths.py zoo:lenet w8a8 w4a4 w2a2 w1a1
+python examples/vexii_widths.py zoo:lenet w8a8 w4a4 w2a2 w1a1
 """
 
 from __future__ import annotations

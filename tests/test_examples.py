@@ -100,3 +100,27 @@ def test_plain_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\n".join(out[:3]) in page
     assert "2x2xf32=[6 6][15 15]" in out
     assert out[-1].startswith("4xf32=-0.76159")
+
+
+def test_dot_products_become_verilog(tmp_path: Path) -> None:
+    out = run(sys.executable, EXAMPLES / "dot_to_verilog.py", tmp_path)
+    assert out.count("lanes") == len(list(tmp_path.glob("dot_*.v"))) == 10
+    assert "WRONG" not in out
+
+
+@pytest.mark.slow
+def test_hardware_costs() -> None:
+    out = run(sys.executable, EXAMPLES / "hardware_costs.py")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == [
+        "w8a8", "w6a8", "w4a8", "w4a4", "w2a2",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_widths_on_vexii() -> None:
+    head, *rows = run(
+        sys.executable, EXAMPLES / "vexii_widths.py", "zoo:lenet", "w8a8", "w4a4"
+    ).splitlines()
+    assert head.split()[:2] == ["recipe", "instructions"]
+    assert [row.split()[0] for row in rows] == ["w8a8", "w4a4"]
+    assert all(row.endswith("yes") for row in rows)

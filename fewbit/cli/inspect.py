@@ -50,11 +50,20 @@ def inspect(
     cost: Annotated[
         bool, typer.Option("--cost", help="Predict the time of each layer, at each width.")
     ] = False,
+    cycles: Annotated[
+        bool,
+        typer.Option(
+            "--cycles", help="Estimate cycles of each layer on RISC-V cores and on BitFusion."
+        ),
+    ] = False,
     threads: Annotated[
         int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
     ] = 1,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="With --cost: the size of dynamic dimensions.")
+        int,
+        typer.Option(
+            "--batch", min=1, help="With --cost or --cycles: the size of dynamic dimensions."
+        ),
     ] = 1,
     dispatches: Annotated[
         bool,
@@ -112,6 +121,13 @@ def inspect(
         found["cost"] = layer_cost.plain_times(times, calibration, threads)
         if not as_json:
             layer_cost.print_times(times, calibration, threads, wide_console())
+    if cycles:
+        from fewbit.cli import layer_cycles
+
+        rows = layer_cycles.estimate(quantized, made_up_inputs(program, dynamic=batch))
+        found["cycles"] = layer_cycles.plain(rows)
+        if not as_json:
+            layer_cycles.show(rows, wide_console())
     if as_json:
         print(json.dumps(found))
 

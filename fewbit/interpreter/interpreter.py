@@ -119,9 +119,13 @@ class Interpreter:
                 hint="recursion that deep is not interpreted",
             )
         self._depth += 1
-        results = Frame(self).run(callee.body, arguments)
+        results = self.frame().run(callee.body, arguments)
         self._depth -= 1
         return results
+
+    def frame(self) -> Frame:
+        """What a callee runs in; a simulator of hardware has frames that give some ops to it."""
+        return Frame(self)
 
     def plan(self, block: Block) -> list[Step]:
         self._steps += 1

@@ -11,6 +11,7 @@ from fewbit.targets.target import Request, Target
 TARGETS = {
     "cpu": "fewbit.targets.cpu.target:Cpu",
     "vexii": "fewbit.targets.vexii.target:Vexii",
+    "bitfusion": "fewbit.targets.bitfusion.target:BitFusion",
     "gemmini": "fewbit.targets.gemmini.target:Gemmini",
     "iree-cpu": "fewbit.targets.iree.target:Iree",
     "iree-cuda": "fewbit.targets.iree.target:Iree",

@@ -23,6 +23,8 @@ class LayerCycles:
 
     name: str
     shape: Linear | Conv2d
+    act_bits: int
+    weight_bits: int
     estimate: Estimate
 
 
@@ -35,8 +37,9 @@ def program_cycles(core: str, program: Program, inputs: Sequence[Any]) -> list[L
         shape = layer_shape(op, output.shape)
         if shape is None or op.act_width is None or op.weight_width is None:
             continue
-        estimate = cycles(core, shape, op.act_width.bits, op.weight_width.bits)
-        found.append(LayerCycles(layer_name(op) or op.name, shape, estimate))
+        bits = op.act_width.bits, op.weight_width.bits
+        estimate = cycles(core, shape, *bits)
+        found.append(LayerCycles(layer_name(op) or op.name, shape, *bits, estimate))
     return found
 
 

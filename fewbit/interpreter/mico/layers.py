@@ -35,7 +35,7 @@ from fewbit.numerics import (
 Rows = Literal["row", "sample"]
 
 
-def _activation(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | Quantized:
+def activation_of(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | Quantized:
     """The input, quantized unless it stays float."""
     x = given.tensor(op.input, op.act_scale, op.act_zero_point)
     if isinstance(x, Quantized) or op.act_width is None:
@@ -53,11 +53,12 @@ def _activation(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | Qu
     )
 
 
-def _weight(op: QuantizedLayerOp, given: Operands) -> Value | Quantized:
+def weight_of(op: QuantizedLayerOp, given: Operands) -> Value | Quantized:
+    """The weight with its scales."""
     return given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
 
 
-def _sum(acc: Value, bias: Value | None, channel_axis: int) -> Value:
+def sum_with_bias(acc: Value, bias: Value | None, channel_axis: int) -> Value:
     """Accumulators with their i32 bias, which must not overflow either."""
     if bias is None:
         return acc
@@ -75,8 +76,8 @@ def bit_linear(frame: Frame, op: BitLinearOp, operands: Sequence[Value]) -> Sequ
     bias = given.get(op.bias)
     if op.gives_accumulators:
         zeros = given.get(op.act_zero_point), given.get(op.weight_zero_point)
-        return (_sum(linear(given[op.input], given[op.weight], *zeros), bias, -1),)
-    y = bitlinear(_activation(op, given, "row"), _weight(op, given), bias)
+        return (sum_with_bias(linear(given[op.input], given[op.weight], *zeros), bias, -1),)
+    y = bitlinear(activation_of(op, given, "row"), weight_of(op, given), bias)
     return (as_type(y, op.result.type),)
 
 
@@ -112,8 +113,8 @@ def _convolution(
             groups=groups,
             **where,
         )
-        return (_sum(acc, bias, 1),)
-    x, weight = _activation(op, given, "sample"), _weight(op, given)
+        return (sum_with_bias(acc, bias, 1),)
+    x, weight = activation_of(op, given, "sample"), weight_of(op, given)
     y = convolve(x, weight, bias, groups=groups, **where)
     return (as_type(y, op.result.type),)
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 import ctypes
 import platform
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewbit.errors import SymbolError, UsageError
 from fewbit.riscv import elf
@@ -113,10 +115,10 @@ class Machine:
             raise SymbolError(f"the program has no symbol '{symbol}'")
         return found.address
 
-    def write(self, address: int | str, data: bytes | Memory) -> None:
-        """Put bytes into memory."""
-        raw = np.frombuffer(data, np.uint8) if isinstance(data, bytes) else data.view(np.uint8)
-        self._range(self.address(address), raw.size)[:] = raw.reshape(-1)
+    def write(self, address: int | str, data: bytes | NDArray[Any]) -> None:
+        """Put bytes into memory, or an array as its bytes."""
+        raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        self._range(self.address(address), len(raw))[:] = np.frombuffer(raw, np.uint8)
 
     def read(self, address: int | str, size: int) -> bytes:
         """Bytes of memory."""

@@ -77,15 +77,15 @@ class Float:
             return self.nan if self.is_infinite(b) and a != b else a
         if self.is_infinite(b):
             return b
-        return self._sum(self.parts(a), self.parts(b), bool(a & b & self.sign), mode)
+        if a == b in (0, self.sign):
+            return a
+        return self._sum(self.parts(a), self.parts(b), mode)
 
-    def _sum(self, a: tuple[int, int], b: tuple[int, int], minus_zeros: bool, mode: int) -> int:
+    def _sum(self, a: tuple[int, int], b: tuple[int, int], mode: int) -> int:
         e = min(a[1], b[1])
         m = (a[0] << a[1] - e) + (b[0] << b[1] - e)
         if m == 0:
-            both = a[0] == 0 and b[0] == 0
-            negative = minus_zeros if both and (minus_zeros or mode != RDN) else mode == RDN
-            return self.sign if negative else 0
+            return self.sign if mode == RDN else 0
         return self.pack(m < 0, abs(m), e, mode)
 
     def multiply(self, a: int, b: int, mode: int) -> int:
@@ -108,10 +108,9 @@ class Float:
         if self.is_infinite(c):
             return c
         (m, e), (n, f) = self.parts(a), self.parts(b)
-        zeros = sign & c
-        if m * n == 0 and c & ~self.sign == 0 and (sign ^ c) & self.sign:
-            return self.sign if mode == RDN else 0
-        return self._sum((m * n, e + f), self.parts(c), bool(zeros), mode)
+        if m * n == 0 and c == sign:
+            return c
+        return self._sum((m * n, e + f), self.parts(c), mode)
 
     def divide(self, a: int, b: int, mode: int) -> int:
         if self.is_nan(a) or self.is_nan(b):

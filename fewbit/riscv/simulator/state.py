@@ -47,7 +47,7 @@ class State:
     def __init__(self, xlen: int, memory: Memory, registers: Registers) -> None:
         self.xlen = xlen
         self.memory = memory
-        self.bytes = memoryview(memory)
+        self.bytes = memory.data
         self.registers = registers
         self.offset = 0
         self.rounding = 0

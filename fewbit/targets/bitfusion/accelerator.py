@@ -66,3 +66,5 @@ MICO = Accelerator()
 
 EYERISS = Accelerator(bandwidth=192)
 """As the paper compares it with Eyeriss."""
+
+ACCELERATORS = {"mico": MICO, "eyeriss": EYERISS}

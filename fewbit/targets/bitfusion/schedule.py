@@ -18,17 +18,22 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import permutations, product
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewbit.errors import UnsupportedError
 from fewbit.targets.bitfusion.accelerator import MICO, OUT_BITS, Accelerator
+from fewbit.targets.bitfusion.layer import Layer
 
 Ints = NDArray[np.int64]
 
 MOST_MACS = 1 << 50
 """Beyond, counts of bits might not fit 64 bits."""
+
+TRIED_FIRST = 16
+"""Tilings whose best gives a bound for the others."""
 
 LOOPS = ("batch", "columns", "rows", "inputs", "outputs")
 MOVED_BY = {
@@ -37,33 +42,6 @@ MOVED_BY = {
     "out": ("batch", "columns", "rows", "outputs"),
 }
 """The loops whose steps move a stream to another part of its tensor."""
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A convolution; a product is one of 1 x 1. `inputs` and `outputs` are channels."""
-
-    batch: int
-    inputs: int
-    outputs: int
-    act_bits: int
-    weight_bits: int
-    image: tuple[int, int] = (1, 1)
-    """Rows and columns of the output."""
-    kernel: tuple[int, int] = (1, 1)
-    stride: tuple[int, int] = (1, 1)
-    groups: int = 1
-    im2col: bool = False
-    """Whether the host unfolds windows, so that kernel positions and channels are one dimension.
-
-    The authors unfold the first layer of a network only; MiCo, by a mistake, every convolution.
-    """
-
-    @property
-    def macs(self) -> int:
-        """Products of the whole layer."""
-        window = prod(self.kernel) * (self.inputs // self.groups)
-        return self.batch * prod(self.image) * self.outputs * window
 
 
 @dataclass(frozen=True)
@@ -91,11 +69,6 @@ class Cost:
         """Cycles in which the array computes."""
         return self.cycles - self.stalls
 
-    @property
-    def bound(self) -> str:
-        """What the layer waits for most of the time."""
-        return "memory" if self.stalls > self.compute else "compute"
-
     def __mul__(self, times: int) -> Cost:
         return Cost(
             self.cycles * times,
@@ -106,28 +79,23 @@ class Cost:
         )
 
 
-def matmul(n: int, m: int, k: int, act_bits: int, weight_bits: int) -> Layer:
-    """A row of MiCo's matmul tables, whose column M holds input channels and K output channels."""
-    return Layer(n, m, k, act_bits, weight_bits)
-
-
-def conv2d(
-    shape: tuple[int, int, int, int], kernel: int, stride: int, act_bits: int, weight_bits: int
-) -> Layer:
-    """A row of MiCo's convolution tables: H, W, C, K, unfolded, no padding, batches of 16."""
-    height, _, inputs, outputs = shape
-    size = (height - kernel) // stride + 1
-    return Layer(
-        16,
-        inputs,
-        outputs,
-        act_bits,
-        weight_bits,
-        image=(size, size),
-        kernel=(kernel, kernel),
-        stride=(stride, stride),
-        im2col=True,
-    )
+def residence(
+    layer: Layer, schedule: Schedule, accelerator: Accelerator = MICO
+) -> dict[str, tuple[int, int]]:
+    """By stream: inside how many loops it is loaded, and how many bits at a time."""
+    tile = {loop: np.array([size], np.int64) for loop, size in schedule.tile.items()}
+    found: dict[str, tuple[int, int]] = {}
+    for stream, bits in _tile_bits(layer, tile, accelerator).items():
+        held, depth = int(bits[0]), 0
+        for inside, (loop, times) in reversed(list(enumerate(schedule.counts.items(), 1))):
+            if loop not in MOVED_BY[stream]:
+                continue
+            if held * times > _half(accelerator, stream):
+                depth = inside
+                break
+            held *= times
+        found[stream] = depth, held
+    return found
 
 
 def cost(layer: Layer, accelerator: Accelerator = MICO) -> Cost:
@@ -159,9 +127,41 @@ class _Candidates:
     bits: dict[str, Ints]
     """Bits of one tile, by stream."""
 
+    def __getitem__(self, chosen: NDArray[Any]) -> _Candidates:
+        """Some of the tilings."""
+        parts = [
+            {name: values[chosen] for name, values in part.items()}
+            for part in (self.tile, self.count, self.bits)
+        ]
+        return _Candidates(*parts)
+
 
 def _search(layer: Layer, accelerator: Accelerator) -> tuple[Schedule, Cost]:
+    """The best of all tilings, of which most need not be tried: their bounds say enough."""
     candidates = _candidates(layer, accelerator)
+    least = _least_cycles(layer, candidates, accelerator)
+    if len(least) > TRIED_FIRST:
+        first = np.argpartition(least, TRIED_FIRST)[:TRIED_FIRST]
+        _, found = _best(layer, candidates[first], accelerator)
+        candidates = candidates[least <= found.cycles]
+    return _best(layer, candidates, accelerator)
+
+
+def _least_cycles(layer: Layer, candidates: _Candidates, accelerator: Accelerator) -> Ints:
+    """Bounds from below: computing and the first tiles, or each stream moved once."""
+    count, bits, width = candidates.count, candidates.bits, accelerator.bandwidth
+    tiles = _product(list(count.values()))
+    edges = (_sum(bits) + bits["out"]) // width
+    once = {
+        stream: size * _product([count[loop] for loop in MOVED_BY[stream]])
+        for stream, size in bits.items()
+    }
+    moving = (_sum(once) + once["out"]) // width
+    computing = tiles * _compute_cycles(layer, candidates.tile, accelerator)
+    return np.maximum(computing + edges, moving)
+
+
+def _best(layer: Layer, candidates: _Candidates, accelerator: Accelerator) -> tuple[Schedule, Cost]:
     moved, resident = _transfers(candidates, accelerator)
     tiles = _product(list(candidates.count.values()))
     compute = tiles * _compute_cycles(layer, candidates.tile, accelerator)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError, WidthError
 from fewbit.targets.bitfusion.accelerator import EYERISS, MICO, Accelerator
-from fewbit.targets.bitfusion.schedule import LOOPS, MOVED_BY, Layer, conv2d, cost, matmul, plan
+from fewbit.targets.bitfusion.layer import Layer, conv2d, matmul
+from fewbit.targets.bitfusion.schedule import LOOPS, MOVED_BY, cost, plan
 from tests.targets.bitfusion.published import rows
 
 

@@ -162,7 +162,7 @@ def _elements(h: Handler, word: str, width: int, count: int) -> str:
     pieces = h.val(f"bitcast {h.word} {word} to <{parts} x i32>")
     spread = ", ".join(f"i32 {i // each}" for i in range(count))
     copies = h.val(
-        f"shufflevector <{parts} x i32> {pieces}, <{parts} x i32> poison, <{count} x i32> <{spread}>"
+        f"shufflevector <{parts} x i32> {pieces}, <{parts} x i32> poison, {kind} <{spread}>"
     )
     ups = ", ".join(f"i32 {32 - width * (i % each + 1)}" for i in range(count))
     top = h.val(f"shl {kind} {copies}, <{ups}>")

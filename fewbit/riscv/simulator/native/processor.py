@@ -83,6 +83,9 @@ class Processor:
             starts[index] += 1
             left -= 1
             to = interpreter.step(index)
+            if state.rounding != self._rounding:
+                self._rounding = state.rounding
+                self._fill()
             if to is None:
                 breaks[index + 1] += 1
                 index += 1
@@ -93,9 +96,6 @@ class Processor:
             if interpreter.mark is not None:
                 interpreter.mark = marks.set(interpreter.mark)
             index = to
-            if state.rounding != self._rounding:
-                self._rounding = state.rounding
-                self._fill()
 
     def _fill(self) -> None:
         """Make the records; those of instructions that round depend on the mode."""

@@ -1,0 +1,150 @@
+"""From a program to blocks: one for each layer that the accelerator can run.
+
+| stage | the program is |
+|---|---|
+| `mico` | as it was given; what is no layer, or not for the accelerator, stays with the host |
+| `blocks` | [the JSON form](../../../docs/bitfusion.md) of the layers |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp, shape_of
+from fewbit.dialects.mico.layers import ConvolutionOp
+from fewbit.dialects.mico.syntax import ints
+from fewbit.errors import Error, Place
+from fewbit.ir.text import print_module
+from fewbit.ir.verify import verify
+from fewbit.program import Program
+from fewbit.quant.quantize import layer_name
+from fewbit.targets.bitfusion.accelerator import Accelerator
+from fewbit.targets.bitfusion.blocks import Block, Blocks, Shape, make_block
+from fewbit.targets.own_passes import run_own_passes
+from fewbit.targets.target import Request
+
+STAGES = ("mico", "blocks")
+
+
+@dataclass
+class Lowering:
+    """A program on its way, and the blocks at the end of it."""
+
+    program: Program
+    request: Request
+    accelerator: Accelerator
+
+    def run(self) -> Blocks:
+        """Both stages."""
+        self.mico()
+        run_own_passes(self.program.module, ("inline",))
+        blocks = Blocks(
+            accelerator=accelerator_name(self.request),
+            blocks=tuple(self._block(op, number) for number, op in enumerate(self._layers())),
+        )
+        if self.request.watch is not None:
+            self.request.watch("blocks", blocks.model_dump_json(indent=2))
+        return blocks
+
+    def mico(self) -> str:
+        """The program with inserted passes run, as text."""
+        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
+        module = self.program.module
+        for each in self.request.passes.get("mico", ()):
+            if callable(each):
+                each(module)
+            else:
+                run_own_passes(module, (each,))
+            verify(module, "mico")
+        text = print_module(module)
+        if self.request.watch is not None:
+            self.request.watch("mico", text)
+        return text
+
+    def _layers(self) -> Iterator[QuantizedLayerOp]:
+        return device_layers(self.program)
+
+    def _block(self, op: QuantizedLayerOp, number: int) -> Block:
+        act, weight = op.act_width, op.weight_width
+        assert act is not None
+        assert weight is not None
+        name = layer_name(op) or op.name
+        shape, groups = layer_shape(op)
+        first = number == 0 and isinstance(op, ConvolutionOp)
+        unfolded = first or max(shape.dilation) > 1
+        bits = act.bits, weight.bits
+        try:
+            return make_block(name, shape, groups, bits, unfolded, self.accelerator)
+        except Error as error:
+            error.place = error.place or Place(layer=name)
+            raise
+
+
+def accelerator_name(request: Request) -> str:
+    """What stands behind the colon: `bitfusion:eyeriss`; without one, `mico`."""
+    return request.detail or "mico"
+
+
+def device_layers(program: Program) -> Iterator[QuantizedLayerOp]:
+    """The layers that the accelerator runs, in their order."""
+    for op in program.module.walk():
+        if isinstance(op, QuantizedLayerOp) and host_reason(op) is None:
+            yield op
+
+
+def host_reason(op: QuantizedLayerOp) -> str | None:
+    """Why a layer is left to the host, if it is."""
+    if op.act_width is None:
+        return "its activations are floats"
+    if op.weight_width is None:
+        return "its weights are floats"
+    if op.act_zero_point is not None or op.weight_zero_point is not None:
+        return "it has a zero point"
+    if op.granularity[0] == "group":
+        return "its weights have scales of groups"
+    spatial = 0 if isinstance(op, BitLinearOp) else 2
+    if spatial and any(size < 0 for size in shape_of(op.input.type)[spatial:]):
+        return "the size of its image is known only when it runs"
+    return None
+
+
+def layer_shape(op: QuantizedLayerOp) -> tuple[Shape, int]:
+    """The geometry of a layer, of one group, and how many groups there are.
+
+    A batch that only a run knows counts as 1; the host schedules a block anew for others.
+    """
+    output = tuple(max(size, 1) for size in shape_of(op.result.type))
+    weight = shape_of(op.weight.type)
+    if isinstance(op, BitLinearOp):
+        shape = Shape(
+            batch=prod(output[:-1]),
+            inputs=weight[1],
+            outputs=weight[0],
+            image=(1, 1),
+            kernel=(1, 1),
+            stride=(1, 1),
+            padding=((0, 0), (0, 0)),
+            dilation=(1, 1),
+        )
+        return shape, 1
+    assert isinstance(op, ConvolutionOp)
+    groups = op.groups.value.data
+    padding = op.padding_pairs if op.RANK == 2 else ((0, 0), *op.padding_pairs)
+    shape = Shape(
+        batch=output[0],
+        inputs=weight[1],
+        outputs=weight[0] // groups,
+        image=_pair(output[2:]),
+        kernel=_pair(weight[2:]),
+        stride=_pair(ints(op.stride)),
+        padding=(padding[0], padding[1]),
+        dilation=_pair(ints(op.dilation)),
+    )
+    return shape, groups
+
+
+def _pair(sizes: tuple[int, ...]) -> tuple[int, int]:
+    """Of an image that may be one line."""
+    return (1, sizes[0]) if len(sizes) == 1 else (sizes[0], sizes[1])

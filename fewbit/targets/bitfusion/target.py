@@ -1,0 +1,131 @@
+"""The target `bitfusion`: layers as tiled loops for the accelerator, the rest on its host.
+
+The accelerator is simulated: it computes with bricks of 2 bits, and its cycles and energy are those
+of the original simulator.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+from fewbit import __version__
+from fewbit.artifact import Folder, Manifest, Tensor, write_folder
+from fewbit.dialects.mico import QuantizedLayerOp
+from fewbit.errors import UnsupportedError, UsageError
+from fewbit.program import MANIFEST, TEXT, WEIGHTS, Program
+from fewbit.progress import say
+from fewbit.signature import TensorSpec
+from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
+from fewbit.targets.bitfusion.blocks import Block, Blocks
+from fewbit.targets.bitfusion.lowering import (
+    STAGES,
+    Lowering,
+    accelerator_name,
+    host_reason,
+)
+from fewbit.targets.bitfusion.schedule import cost
+from fewbit.targets.bitfusion.simulate import BATCH, BLOCKS, BitFusionSimulator
+from fewbit.targets.device import Device, Estimate, Events, LayerCost
+from fewbit.targets.target import Request
+
+ERROR = "as the original simulator says, which is analytic; what the host does is not in it"
+
+
+class BitFusion(Device):
+    """An array of multipliers that are composed of bricks."""
+
+    stages = STAGES
+    ours = STAGES[:1]
+    suffixes = MappingProxyType({"blocks": ".json"})
+    options = frozenset()
+    widths = tuple(range(1, 9))
+
+    def check(self, request: Request) -> None:
+        if accelerator_name(request) not in ACCELERATORS:
+            raise UsageError(
+                f"there is no accelerator '{request.target}'",
+                hint=f"there are {', '.join(f'bitfusion:{name}' for name in ACCELERATORS)}",
+            )
+
+    def refusal(self, op: QuantizedLayerOp) -> str | None:
+        return host_reason(op)
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        lowering = _lowering(program, request)
+        blocks = lowering.run()
+        for notice in self.legalize(lowering.program).notices:
+            say(notice)
+        signature = lowering.program.signature
+        with TemporaryDirectory(prefix="fewbit-bitfusion-") as temporary:
+            saved = Path(temporary) / "program"
+            lowering.program.save(saved)
+            manifest = Manifest(
+                name=request.name,
+                target=request.target,
+                compiler=__version__,
+                inputs=tuple(map(_tensor, signature.inputs)),
+                outputs=tuple(map(_tensor, signature.outputs)),
+                recipe=program.recipe,
+                weight_bytes=(saved / WEIGHTS).stat().st_size,
+                options={"layers": ",".join(block.layer for block in blocks.blocks)},
+                files={},
+            )
+            files: dict[str, bytes | Path] = {
+                name: saved / name for name in (TEXT, WEIGHTS, MANIFEST)
+            }
+            files[BLOCKS] = blocks.model_dump_json(indent=2).encode()
+            return write_folder(output, manifest, files)
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        lowering = _lowering(program, request)
+        if stage == "mico":
+            return lowering.mico()
+        return lowering.run().model_dump_json(indent=2)
+
+    def simulator(self, folder: Folder) -> BitFusionSimulator:
+        return BitFusionSimulator(folder)
+
+    def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
+        read = Blocks.model_validate_json(folder.file(BLOCKS).read_bytes())
+        accelerator = ACCELERATORS[read.accelerator]
+        blocks = {block.layer: block for block in read.blocks}
+        ran = [
+            blocks[layer.name].for_batch(layer.counts[BATCH], accelerator)
+            for layer in events.layers
+        ]
+        costs = [cost(block.cost_layer, accelerator) for block in ran]
+        estimate = Estimate(
+            machine=f"bitfusion:{read.accelerator}",
+            cycles=sum(each.cycles for each in costs),
+            error=ERROR,
+            energy=sum(each.energy for each in costs) * 1e3,
+            layers=tuple(_layer_cost(block, accelerator) for block in ran),
+        )
+        return (estimate,)
+
+
+def _lowering(program: Program, request: Request) -> Lowering:
+    return Lowering(program, request, ACCELERATORS[accelerator_name(request)])
+
+
+def _layer_cost(block: Block, accelerator: Accelerator) -> LayerCost:
+    layer = block.cost_layer
+    found = cost(layer, accelerator)
+    moved = found.reads["dram"] + found.writes["dram"]
+    peak = accelerator.rows * accelerator.columns
+    peak *= accelerator.parallel(layer.act_bits, layer.weight_bits)
+    return LayerCost(
+        block.layer,
+        found.cycles,
+        bytes=moved // 8,
+        utilization=layer.macs / (found.cycles * peak),
+        bound="memory" if moved / accelerator.bandwidth > found.compute else "compute",
+    )
+
+
+def _tensor(spec: TensorSpec) -> Tensor:
+    if spec.shape is None:
+        raise UnsupportedError(f"the rank of '{spec.name}' is known only at run time")
+    return Tensor(name=spec.name, shape=spec.shape, element=spec.element, updates=spec.updates)
