@@ -34,7 +34,7 @@ def main() -> None:
             f"{style}: {events.commands} commands sent, {sum(events.executed.values())} carried "
             f"out, {events.utilization(model.hardware):.0%} of the array used"
         )
-    print(stream[0], stream[5], sep="\n")
+    print(*matmul(product), sep="\n")
 
 
 if __name__ == "__main__":

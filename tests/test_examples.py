@@ -114,3 +114,13 @@ def test_hardware_costs() -> None:
     assert [line.split()[0] for line in out.splitlines()[1:]] == [
         "w8a8", "w6a8", "w4a8", "w4a4", "w2a2",
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_widths_on_vexii() -> None:
+    head, *rows = run(
+        sys.executable, EXAMPLES / "vexii_widths.py", "zoo:lenet", "w8a8", "w4a4"
+    ).splitlines()
+    assert head.split()[:2] == ["recipe", "instructions"]
+    assert [row.split()[0] for row in rows] == ["w8a8", "w4a4"]
+    assert all(row.endswith("yes") for row in rows)

@@ -103,6 +103,8 @@ def _placed_on(op: Operation) -> str | None:
 
 def rejoin(module: ModuleOp) -> None:
     """Undo a partition, in place: one memory serves both sides."""
+    if not any(isinstance(op, SubgraphOp) and op.device is not None for op in module.walk()):
+        return
     for op in list(module.walk()):
         if isinstance(op, TransferOp):
             op.result.replace_all_uses_with(op.source)

@@ -10,14 +10,11 @@ from fewbit.targets.gemmini.call_streams import StreamCalls, call_streams
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.issue import OPERANDS
 from fewbit.targets.partition import elsewhere, rejoin
-from fewbit.targets.vexii.compilation import MARK, VexiiCompilation
-from fewbit.transforms import pipelines
+from fewbit.targets.vexii.compilation import LINALG, MARK, VexiiCompilation
 from fewbit.transforms.fold_weights import fold_weights
 
 DEVICE = "gemmini"
 """The accelerator's name in programs that are split."""
-LINALG = ("lower-kernel{precise=true}", *pipelines.CPU_LINALG[1:])
-"""Means in f64, which the host has: then results are the interpreter's, to the bit."""
 
 
 @dataclass

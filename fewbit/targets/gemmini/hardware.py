@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fewbit.errors import UsageError
+
+DIMS = (4, 8, 16, 32)
+"""Sizes of arrays that streams are tested for."""
+
 
 @dataclass(frozen=True)
 class Hardware:
@@ -19,6 +24,18 @@ class Hardware:
     """The same for i32."""
     bus_bytes: int = 16
     """A cycle's transfer, for the estimate only."""
+
+    @staticmethod
+    def of(detail: str) -> Hardware:
+        """The hardware that stands behind the colon of a target: `gemmini:8x8`, or nothing."""
+        if not detail:
+            return Hardware()
+        if detail not in (sizes := {f"{dim}x{dim}": dim for dim in DIMS}):
+            raise UsageError(
+                f"there is no target 'gemmini:{detail}'",
+                hint=f"arrays are {', '.join(sizes)}; gemmini alone is gemmini:16x16",
+            )
+        return Hardware(dim=sizes[detail])
 
     def blocks(self, size: int) -> int:
         """Tiles along a dimension."""

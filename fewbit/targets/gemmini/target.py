@@ -14,13 +14,13 @@ from fewbit import __version__
 from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
 from fewbit.dialects.mico import BitConv2dOp, BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.syntax import ints
-from fewbit.errors import UsageError
 from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
 from fewbit.targets.device import Device, Estimate, Events, Legal
 from fewbit.targets.gemmini.compilation import DEVICE, GemminiCompilation
 from fewbit.targets.gemmini.cycles import estimate_cycles
+from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.legal import conv_refusal
 from fewbit.targets.gemmini.simulate import GemminiSimulator
 from fewbit.targets.gemmini.streams_file import read_streams, stream_files
@@ -41,8 +41,7 @@ class Gemmini(Device):
     widths = (8,)
 
     def check(self, request: Request) -> None:
-        if request.detail:
-            raise UsageError(f"there is no target '{request.target}'", hint="it is just gemmini")
+        Hardware.of(request.detail)
 
     def legalize(self, program: Program) -> Legal:
         """As the program is split, if it is."""
@@ -122,5 +121,11 @@ class Gemmini(Device):
     def _compilation(self, program: Program, request: Request) -> GemminiCompilation:
         processor = Processor(64)
         return GemminiCompilation(
-            program, request.name, processor.isa, request.passes, request.watch, processor=processor
+            program,
+            request.name,
+            processor.isa,
+            request.passes,
+            request.watch,
+            processor=processor,
+            hardware=Hardware.of(request.detail),
         )

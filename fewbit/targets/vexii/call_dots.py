@@ -4,7 +4,7 @@ A call gives the bare sums, in i32; scales, bias, activation and rounding are lo
 same that `lower-kernel` writes. So all that is not the sum itself is computed as on every target.
 Products of floats, of weights that a run computes or with scales for groups, and depthwise
 convolutions of images whose size only a run knows, are left to `lower-kernel` altogether.
-Quantization of rows by their largest magnitude is a call too.
+Quantization of rows is a call too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def call_dots(program: Program, processor: Processor) -> DotCalls:
         for op in list(program.module.walk()):
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
                 _Call(program, op, calls).run()
-            elif isinstance(op, kernel.QuantizeRowsOp) and op.width.bits > 2:
+            elif isinstance(op, kernel.QuantizeRowsOp):
                 _QuantizeCall(program, op, calls).run()
     return calls
 

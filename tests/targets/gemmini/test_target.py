@@ -155,6 +155,15 @@ def test_commands_are_shown(lenet: Compiled, capsys: pytest.CaptureFixture[str])
     assert sum(len(stream["commands"]) for stream in streams) == 1029
 
 
-def test_there_is_one_kind() -> None:
+def test_arrays_have_some_sizes() -> None:
     with pytest.raises(UsageError, match="no target 'gemmini:large'"):
-        fewbit.compile(quantized("lenet", "w8a8"), target="gemmini:large")
+        fewbit.compile("zoo:lenet", target="gemmini:large")
+
+
+@pytest.mark.slow
+def test_a_smaller_array(tmp_path: Path) -> None:
+    program, x = quantized("lenet", "w8a8"), example("lenet")
+    fewbit.compile(program, target="gemmini:8x8", output=tmp_path / "net")
+    execution = Gemmini().run(open_folder(tmp_path / "net"), [x])
+    assert np.array_equal(execution.outputs[0], program.run(x)[0])
+    assert execution.events.counts["computes"] > 542

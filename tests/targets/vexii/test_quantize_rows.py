@@ -10,7 +10,7 @@ from fewbit.targets.vexii.kernels.quantize_rows import quantize_rows
 from fewbit.targets.vexii.processor import Processor
 from tests.targets.vexii.run_products import machine_with
 
-WIDTHS = range(3, 9)
+WIDTHS = (1, 1.58, *range(2, 9))
 
 
 @pytest.mark.parametrize("xlen", [32, 64])
@@ -28,6 +28,12 @@ def test_as_numerics_has_it(xlen: int) -> None:
             rng.standard_normal((2, 37)) * 1e30,
         ]
     ).astype(np.float32)
+    # Means of 1, so that there are elements at and around the bounds -1.5, -0.5 and 0.5.
+    near = np.array([-1.5, -0.5, 0.5, 1.5, -0.0, 0.0], np.float32)
+    near = np.concatenate([np.nextafter(near, np.float32(9)), near, np.nextafter(near, -near * 9)])
+    rest = np.full(37 - near.size, (37 - np.abs(near).sum()) / (37 - near.size))
+    x = np.concatenate([x, [np.concatenate([near, rest]) * s for s in (1, 0.3, 1e-4, 7.1)]])
+    x = x.astype(np.float32)
     at = -(-machine.end // 64) * 64
     values_at, scales_at = at + 4096, at + 8192
     for bits, name in made.items():

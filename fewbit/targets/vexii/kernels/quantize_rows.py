@@ -1,9 +1,13 @@
-"""Dynamic quantization of rows by their largest magnitude, in assembly: 3 to 8 bits.
+"""Dynamic quantization of rows, in assembly, four elements at a time.
 
-Four elements at a time. Conversion to integers rounds to nearest, ties to even, as it should, and
-no clamp is needed: no element times the row's factor is further from 0 than the largest integer.
-What LLVM makes of the same loops rounds with ten instructions, because it keeps floats beyond the
-range of integers apart.
+Of 3 to 8 bits, by the largest magnitude. Conversion to integers rounds to nearest, ties to even, as
+it should, and no clamp is needed: no element times the row's factor is further from 0 than the
+largest integer. What LLVM makes of the same loop rounds with ten instructions, because it keeps
+floats beyond the range of integers apart.
+
+Of fewer bits, by the mean magnitude s, with round(x / s) in the formula. A quotient only grows with
+x, so there are bounds of x at which its rounded value changes: they are found once for a row, with
+divisions, and elements are compared with them.
 """
 
 from __future__ import annotations
@@ -12,11 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fewbit.kernels.emit import Function
+from fewbit.kernels.emit import Function, Value
 from fewbit.numerics.formulas import EPS
 from fewbit.numerics.widths import Width
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.vexii.kernels.products import Code
+from fewbit.targets.vexii.kernels.products import Assembled, Code
 
 AT_ONCE = 4
 
@@ -80,6 +84,91 @@ class RoundRow:
         a.ret()
 
 
+@dataclass(frozen=True)
+class MagnitudeSum:
+    """The sum of a row's magnitudes, in f64."""
+
+    parameters: ClassVar[str] = "ptr, i64, ptr"
+    """The row, how long it is, and where the result goes."""
+    symbol: str = "magnitude_sum"
+
+    def emit(self, assembler: Assembler) -> None:
+        a = assembler
+        a.symbol(self.symbol)
+        for number in range(AT_ONCE):
+            a.fcvt_d_w(f"fa{number}", "zero")
+
+        def some(count: int) -> None:
+            for number in range(count):
+                a.flw(f"ft{number}", 4 * number, "a0")
+            for number in range(count):
+                a.fsgnjx_s(f"ft{number}", f"ft{number}", f"ft{number}")
+            for number in range(count):
+                a.fcvt_d_s(f"ft{number}", f"ft{number}")
+            for number in range(count):
+                a.fadd_d(f"fa{number}", f"fa{number}", f"ft{number}", rounding="rne")
+            a.addi("a0", "a0", 4 * count)
+
+        _over(a, "a1", some)
+        for number in range(1, AT_ONCE):
+            a.fadd_d("fa0", "fa0", f"fa{number}", rounding="rne")
+        a.fsd("fa0", 0, "a2")
+        a.ret()
+
+
+@dataclass(frozen=True)
+class CompareRow:
+    """A row as bytes: how many of the lower bounds it is above, less those it is below.
+
+    One bit is 1 from 0 on, and -1 below. Ternary is above h or below -h; two bits are also -2 from
+    -t down.
+    """
+
+    width: Width
+
+    parameters: ClassVar[str] = "ptr, i64, ptr, ptr"
+    """The row, how long it is, where the bytes go, and where h and t are."""
+
+    @property
+    def symbol(self) -> str:
+        return "compare_row_ternary" if self.width.is_ternary else f"compare_row{self.width.bits}"
+
+    def emit(self, assembler: Assembler) -> None:
+        a = assembler
+        a.symbol(self.symbol)
+        a.flw("fa0", 0, "a3")
+        a.flw("fa2", 4, "a3")
+        a.fsgnjn_s("fa1", "fa0", "fa0")
+        a.fsgnjn_s("fa2", "fa2", "fa2")
+        a.fmv_w_x("fa3", "zero")
+
+        def some(count: int) -> None:
+            for number in range(count):
+                a.flw(f"ft{number}", 4 * number, "a0")
+            for number in range(count):
+                self._compare(a, f"t{number}", f"ft{number}")
+            for number in range(count):
+                a.sb(f"t{number}", number, "a2")
+            a.addi("a0", "a0", 4 * count)
+            a.addi("a2", "a2", count)
+
+        _over(a, "a1", some)
+        a.ret()
+
+    def _compare(self, a: Assembler, to: str, x: str) -> None:
+        if self.width.is_binary:
+            a.fle_s(to, "fa3", x)
+            a.slli(to, to, 1)
+            a.addi(to, to, -1)
+            return
+        a.flt_s(to, "fa0", x)
+        a.flt_s("t4", x, "fa1")
+        a.sub(to, to, "t4")
+        if not self.width.is_ternary:
+            a.fle_s("t5", x, "fa2")
+            a.sub(to, to, "t5")
+
+
 def _over(a: Assembler, left: str, some: Callable[[int], None]) -> None:
     """Do `some` for all elements, of which a register has the number."""
     main, tail, one, done = (a.fresh(name) for name in ("main", "tail", "one", "done"))
@@ -101,24 +190,76 @@ def _over(a: Assembler, left: str, some: Callable[[int], None]) -> None:
 
 def quantize_rows(code: Code, width: Width) -> Function:
     """Integers and scales of m rows of k floats; the formulas are those of numerics.md."""
-    largest, rounding = LargestMagnitude(), RoundRow()
-    for each in (largest, rounding):
-        code.assembled.setdefault(each.symbol, each)
-    name = f"quantize_rows{width.bits}"
-    f = Function(code.processor.isa, name, "ptr x, ptr values, ptr scales, i64 m, i64 k")
+    return code.add(_by_largest(code, width) if width.bits > 2 else _by_mean(code, width))
+
+
+def _function(code: Code, width: Width) -> Function:
+    name = "ternary" if width.is_ternary else str(width.bits)
+    parameters = "ptr x, ptr values, ptr scales, i64 m, i64 k"
+    return Function(code.processor.isa, f"quantize_rows{name}", parameters)
+
+
+def _by_largest(code: Code, width: Width) -> Function:
+    largest, rounding = _assembled(code, LargestMagnitude(), RoundRow())
+    f = _function(code, width)
     x, values, scales, m, k = f.parameters
     factor_at = f.array("float", 1)
-    least, one = f.number(float(EPS)), f.number(1.0)
     with f.loop(0, m) as loop:
         row = f.at(x, loop.index * k, "float")
-        f.write(f"call void @{largest.symbol}(ptr {row}, i64 {k}, ptr {factor_at})")
-        found = f.load("float", factor_at)
-        is_more = f.set("i1", f"fcmp ogt float {found}, {least}")
-        bounded = f.select(is_more, found, least)
+        f.write(f"call void @{largest}(ptr {row}, i64 {k}, ptr {factor_at})")
+        bounded = _bounded(f, f.load("float", factor_at))
         factor = f.set("float", f"fdiv float {f.number(width.qmax)}, {bounded}")
         f.store(factor, factor_at)
-        scale = f.set("float", f"fdiv float {one}, {factor}")
+        scale = f.set("float", f"fdiv float {f.number(1.0)}, {factor}")
         f.store(scale, scales, loop.index)
         to = f.at(values, loop.index * k, "i8")
-        f.write(f"call void @{rounding.symbol}(ptr {row}, i64 {k}, ptr {to}, ptr {factor_at})")
-    return code.add(f)
+        f.write(f"call void @{rounding}(ptr {row}, i64 {k}, ptr {to}, ptr {factor_at})")
+    return f
+
+
+def _by_mean(code: Code, width: Width) -> Function:
+    total_of, compare = _assembled(code, MagnitudeSum(), CompareRow(width))
+    f = _function(code, width)
+    x, values, scales, m, k = f.parameters
+    total_at, bounds_at = f.array("double", 1), f.array("float", 2)
+    count = f.set("double", f"uitofp i64 {k} to double")
+    with f.loop(0, m) as loop:
+        row = f.at(x, loop.index * k, "float")
+        f.write(f"call void @{total_of}(ptr {row}, i64 {k}, ptr {total_at})")
+        mean = f.set("double", f"fdiv double {f.load('double', total_at)}, {count}")
+        scale = _bounded(f, f.set("float", f"fptrunc double {mean} to float"))
+        f.store(scale, scales, loop.index)
+        # x / s rounds to more than 0.5 exactly where x is more than s / 2.
+        f.store(f.set("float", f"fmul float {scale}, {f.number(0.5)}"), bounds_at)
+        if width.precision == 2:
+            f.store(_least_of(f, scale, 1.5), bounds_at, 1)
+        else:
+            f.store(scale, bounds_at, 1)
+        to = f.at(values, loop.index * k, "i8")
+        f.write(f"call void @{compare}(ptr {row}, i64 {k}, ptr {to}, ptr {bounds_at})")
+    return f
+
+
+def _least_of(f: Function, scale: Value, quotient: float) -> Value:
+    """The least float that is `quotient` times the scale or more, by a rounded division."""
+    near = f.set("float", f"fmul float {scale}, {f.number(quotient)}")
+    bits = f.set("i32", f"bitcast float {near} to i32")
+    found = f.set("i32", f"add i32 {bits}, 1")
+    for step in (0, -1, -2):
+        tried = f.set("i32", f"add i32 {bits}, {step}")
+        value = f.set("float", f"bitcast i32 {tried} to float")
+        divided = f.set("float", f"fdiv float {value}, {scale}")
+        enough = f.set("i1", f"fcmp oge float {divided}, {f.number(quotient)}")
+        found = f.select(enough, tried, found)
+    return f.set("float", f"bitcast i32 {found} to float")
+
+
+def _bounded(f: Function, magnitude: Value) -> Value:
+    least = f.number(float(EPS))
+    is_more = f.set("i1", f"fcmp ogt float {magnitude}, {least}")
+    return f.select(is_more, magnitude, least)
+
+
+def _assembled(code: Code, *wanted: Assembled) -> list[str]:
+    """Names of functions in assembly, which the program then has."""
+    return [code.assembled.setdefault(each.symbol, each).symbol for each in wanted]

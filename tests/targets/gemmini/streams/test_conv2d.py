@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
 from fewbit.numerics import conv2d as exact_conv2d
+from fewbit.targets.gemmini.hardware import DIMS, Hardware
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.output import I32, Output
 from fewbit.targets.gemmini.tiler import ConvShape
@@ -36,7 +37,7 @@ def weights(conv: Conv2d, w: Array) -> Array:
     return np.ascontiguousarray(grouped.transpose(0, 3, 4, 2, 1))
 
 
-def check(conv: Conv2d, style: str, seed: int) -> None:
+def check(conv: Conv2d, style: str, seed: int, hardware: Hardware | None = None) -> None:
     rng, s = np.random.default_rng(seed), conv.shape
     x = some(rng, s.batch, s.height, s.width, conv.channels)
     w = some(rng, conv.outputs, s.channels, s.kernel_height, s.kernel_width)
@@ -48,8 +49,8 @@ def check(conv: Conv2d, style: str, seed: int) -> None:
     if s.pool > 1:
         wanted = pooled(wanted, s.pool, s.pool_stride)
     y = np.zeros(wanted.shape, np.int32 if conv.output.full else np.int8)
-    stream = conv2d(conv, style="loop" if style == "loop" else "explicit")
-    model = run_stream(stream, y, x=x, weight=weights(conv, w), bias=bias)
+    stream = conv2d(conv, hardware, "loop" if style == "loop" else "explicit")
+    model = run_stream(stream, y, hardware, x=x, weight=weights(conv, w), bias=bias)
     assert np.array_equal(y, wanted)
     if s.pool == 1:
         assert model.events.macs == conv.macs
@@ -77,9 +78,9 @@ def convolutions(draw: st.DrawFn) -> tuple[Conv2d, str]:
 
 
 @settings(max_examples=50, deadline=None)
-@given(convolutions(), st.integers(0, 99))
-def test_convolutions_are_exact(given: tuple[Conv2d, str], seed: int) -> None:
-    check(*given, seed)
+@given(convolutions(), st.integers(0, 99), st.sampled_from(DIMS))
+def test_convolutions_are_exact(given: tuple[Conv2d, str], seed: int, dim: int) -> None:
+    check(*given, seed, Hardware(dim))
 
 
 @pytest.mark.parametrize("style", ["loop", "full"])

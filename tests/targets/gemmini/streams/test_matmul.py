@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fewbit.targets.gemmini.hardware import DIMS, Hardware
 from fewbit.targets.gemmini.streams.matmul import Matmul, Style, matmul
 from fewbit.targets.gemmini.streams.output import I32, Output
 from tests.targets.gemmini.dram import requantized, run_stream, some
@@ -18,9 +19,18 @@ sizes = st.integers(1, 70)
 @settings(max_examples=40, deadline=None)
 @given(m=sizes, n=sizes, k=sizes, bias=st.booleans(), full=st.booleans(), relu=st.booleans(),
        style=st.sampled_from(STYLES), turned=st.sampled_from(["", "x", "weight", "both"]),
-       seed=st.integers(0, 99))  # fmt: skip
+       dim=st.sampled_from(DIMS), seed=st.integers(0, 99))  # fmt: skip
 def test_products_are_exact(
-    m: int, n: int, k: int, bias: bool, full: bool, relu: bool, style: Style, turned: str, seed: int
+    m: int,
+    n: int,
+    k: int,
+    bias: bool,
+    full: bool,
+    relu: bool,
+    style: Style,
+    turned: str,
+    dim: int,
+    seed: int,
 ) -> None:
     both_allowed = style == "output-stationary"
     x_turned = turned == "x" or (turned == "both" and both_allowed)
@@ -33,7 +43,7 @@ def test_products_are_exact(
     sums = x.astype(np.int32) @ w.astype(np.int32) + bias * b
     y = np.zeros((m, n), np.int32 if full else np.int8)
     model = run_stream(
-        matmul(product, style=style), y,
+        matmul(product, Hardware(dim), style), y, Hardware(dim),
         x=x.T if x_turned else x, weight=w.T if w_turned else w, bias=b,
     )  # fmt: skip
     assert np.array_equal(y, sums if full else requantized(sums, 0.003, relu))

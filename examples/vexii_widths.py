@@ -1,0 +1,36 @@
+"""One network at several widths on VexiiRiscv: instructions, dot products, estimated cycles.
+
+python examples/vexii_widths.py zoo:lenet w8a8 w4a4 w2a2 w1a1
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import fewbit
+from fewbit.analysis.layers import made_up_inputs
+from fewbit.targets.device_report import table
+from fewbit.transforms.fold_batch_norm import fold_batch_norm
+
+
+def main(name: str, recipes: list[str]) -> None:
+    floats = fold_batch_norm(fewbit.import_model(name))
+    rows: list[list[str]] = []
+    for recipe in recipes:
+        program = fewbit.quantize(floats, recipe)
+        inputs = made_up_inputs(program, dynamic=1)
+        artifact = fewbit.compile(program, target="vexii")
+        same = np.array_equal(artifact(*inputs), program.run(*inputs)[0])
+        events = artifact.runner.events
+        cycles = [f"{e.cycles:,.0f}" for e in artifact.runner.estimate(events)]
+        counts = [f"{events.counts[kind]:,}" for kind in ("instructions", "dot")]
+        size = f"{artifact.manifest.weight_bytes:,}"
+        rows.append([recipe, *counts, *cycles, size, "yes" if same else "no"])
+    head = ["recipe", "instructions", "dots", "small", "high", "cacheless", "weights B", "exact"]
+    print(table(head, rows))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "zoo:lenet", sys.argv[2:] or ["w8a8", "w4a4"])
