@@ -20,7 +20,6 @@ from fewbit.targets.cpu.compilation import ENTRY, Compilation
 from fewbit.targets.cpu.guard_divisions import guard_divisions
 from fewbit.targets.cpu.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
 from fewbit.targets.cpu.reassociate_sums import add_in_lanes
-from fewbit.targets.cpu.tile_loops import tile_loops
 from fewbit.targets.vexii.call_dots import DotCalls, call_dots
 from fewbit.targets.vexii.interface import FUNCTIONS, interface_ir
 from fewbit.targets.vexii.link import link_executable
@@ -55,7 +54,7 @@ class VexiiCompilation(Compilation):
         assert_tensor_sizes(self.entry)
 
     def _loops(self) -> None:
-        self.outlined = tile_loops(self.module, self.outlined)
+        # No tiles: they are for vectors, whose lowering has sizes of 64 bits.
         self._run_upstream(pipelines.CPU_LOOPS)
         self._run_upstream(("canonicalize", "cse"))
 

@@ -138,3 +138,14 @@ def test_inspecting_an_artifact(lenet: Artifact, capsys: pytest.CaptureFixture[s
     assert "dot8x4 " in capsys.readouterr().out
     with pytest.raises(UsageError, match="no function 'conv9'"):
         run(["inspect", str(lenet.folder), "--asm", "conv9"])
+
+
+def test_scales_of_groups_are_left_to_loops(capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(64, 5), torch.randn(3, 64)
+    scheme = {"default": {"weight": 4, "act": 8, "granularity": "group", "group": 32}}
+    program = fewbit.quantize(layer, scheme, example_inputs=(x,))
+    artifact = fewbit.compile(program, target="vexii")
+    assert "scales of groups" in capsys.readouterr().err
+    assert is_equal(artifact, program, [x.numpy()])
+    assert "dot" not in artifact.runner.events.counts
