@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fewbit.errors import MissingToolError
+from fewbit.errors import Error, MissingToolError, PassError
 from fewbit.progress import say
+from fewbit.targets.iree.devices import DATA_TILING
 from fewbit.targets.iree.diagnostics import error_of, read_messages
 from fewbit.targets.iree.source import Source
 from fewbit.targets.tools import tool_path
@@ -45,8 +46,23 @@ def iree_compile(
         command += [f"--compile-from={compile_from}"] if compile_from else []
         if not compile_to:
             command += [f"--dump-compilation-phases-to={phases}", *LOCATIONS]
-        run(command, source)
+        _run_in_some_way(command, source)
         return Made(result.read_bytes(), _texts(phases))
+
+
+def _run_in_some_way(command: Sequence[str], source: Source | None) -> None:
+    """With data tiling, and where that fails without it; the first error is the one to show."""
+    try:
+        run(command, source)
+    except PassError as error:
+        plain = [word for word in command if word not in DATA_TILING]
+        if len(plain) == len(command):
+            raise
+        try:
+            run(plain, source)
+        except Error:
+            raise error from None
+        say(f"compiled without data tiling, with which IREE fails: {error.what}")
 
 
 def compile_text(
