@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from math import isfinite
@@ -38,6 +38,8 @@ class Plan:
     threads: tuple[int, ...] = (1,)
     seconds: float = 2.0
     layers: bool = True
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Of the target, as `fewbit.compile` takes them."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Report:
     layers: list[LayerTime] = field(default_factory=list[LayerTime])
     layer_threads: int | None = None
     roofline: Roofline | None = None
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Of the target."""
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
@@ -117,7 +121,7 @@ def measure(
         case = Case(
             folder=folder, model=subject.name if subject.module else None, quantized=quantized
         )
-        artifact = compile(program, plan.target, folder / COMPILED, name=name)
+        artifact = compile(program, plan.target, folder / COMPILED, name=name, **plan.options)
         artifact.runner  # noqa: B018  # what this machine does not run is found out now
         case.save(subject.module, subject.inputs, samples or subject.random_samples())
         prepared, absent = prepare(case, plan.peers)
@@ -146,6 +150,7 @@ def measure(
         layers=layers,
         layer_threads=plan.threads[0] if layers else None,
         roofline=roofline,
+        options=dict(plan.options),
     )
 
 

@@ -67,6 +67,9 @@ def bench(
     layers: Annotated[
         bool, typer.Option("--layers/--no-layers", help="Show where the time goes.")
     ] = True,
+    kernels: Annotated[
+        bool, typer.Option("--kernels", help="Of iree-cpu: layers by fewbit's own kernels.")
+    ] = False,
     input_shape: InputShape = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
@@ -91,7 +94,8 @@ def bench(
     from fewbit.bench.peers import NONE, parse_peers, refuse_missing
     from fewbit.targets.compile import check_target
 
-    check_target(target)
+    given = {"kernels": True} if kernels else {}
+    check_target(target, **given)
     counts = _counts(threads)
     for count in counts:
         check_threads(count)
@@ -114,7 +118,7 @@ def bench(
     program = options.quantize(subject.program, recipe, subject.random_samples(OUR_SAMPLES))
     if program.recipe is not None:
         refuse_missing(peers, True)
-    plan = Plan(program.recipe, target, tuple(peers), counts, seconds, layers)
+    plan = Plan(program.recipe, target, tuple(peers), counts, seconds, layers, given)
     report = measure(subject, program, plan, options.inputs(subject.program) if calibrate else None)
     _write(report, as_json)
     if as_json != "-":
@@ -150,7 +154,8 @@ def print_report(report: Report) -> None:
 
     console = Console()
     console = Console(width=None if console.is_terminal else WIDTH)
-    what = f"{report.model}, {report.recipe or 'float32'}, {report.target}"
+    target = " ".join([report.target, *(f"--{name}" for name in report.options)])
+    what = f"{report.model}, {report.recipe or 'float32'}, {target}"
     console.print(f"{what}, {', '.join(report.inputs)}", highlight=False)
     for times in report.times:
         console.print(_times_table(times))

@@ -132,6 +132,10 @@ def compile_model(
         list[str] | None,
         typer.Option("--iree-flag", help="iree-*: one more flag for iree-compile. Repeatable."),
     ] = None,
+    kernels: Annotated[
+        bool,
+        typer.Option("--kernels", help="iree-cpu: layers are computed by fewbit's own kernels."),
+    ] = False,
     input_shape: InputShape = None,
     constant: Constants = None,
     calibrate: CalibrateData = None,
@@ -150,6 +154,7 @@ def compile_model(
         "compile_to": compile_to,
         "compile_from": compile_from,
         "iree_flags": tuple(iree_flag) if iree_flag else None,
+        "kernels": kernels,
     }
     found = check_target(target, **given)
     _check_stop(stop_after, found, cpu_variants)

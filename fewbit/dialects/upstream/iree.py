@@ -1,13 +1,24 @@
-"""The few ops and attributes of IREE that programs for it hold: globals, filled from an archive.
+"""The few ops and attributes of IREE that programs for it hold: globals, filled from an archive,
+and dispatches of executables.
 
 They are printed in generic form, which IREE reads, and never parsed.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr, SymbolNameConstraint, SymbolRefAttr, UnitAttr
-from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, TypeAttribute
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
@@ -16,6 +27,8 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
+    var_result_def,
 )
 from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolOpInterface
@@ -74,5 +87,36 @@ class GlobalLoadOp(IRDLOperation):
         )
 
 
+@irdl_op_definition
+class DispatchOp(IRDLOperation):
+    """Runs a function of an executable, on tensors and on numbers behind them."""
+
+    name = "flow.dispatch"
+    entry_points = prop_def(ArrayAttr[SymbolRefAttr])
+    workload = var_operand_def(IndexType())
+    arguments = var_operand_def()
+    argument_sizes = var_operand_def(IndexType())
+    result_sizes = var_operand_def(IndexType())
+    made = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        executable: str,
+        function: str,
+        tensors: Sequence[SSAValue],
+        numbers: Sequence[SSAValue],
+        argument_sizes: Sequence[SSAValue],
+        result_sizes: Sequence[SSAValue],
+        result_types: Sequence[Attribute],
+    ) -> None:
+        super().__init__(
+            operands=[[], [*tensors, *numbers], argument_sizes, result_sizes],
+            properties={"entry_points": ArrayAttr([SymbolRefAttr(executable, [function])])},
+            result_types=[result_types],
+        )
+
+
 Util = Dialect("util", [GlobalOp, GlobalLoadOp])
-Flow = Dialect("flow", [], [NamedParameterAttr])
+Flow = Dialect("flow", [DispatchOp], [NamedParameterAttr])

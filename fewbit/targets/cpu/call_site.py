@@ -87,6 +87,8 @@ class CallSite(Generic[OpT]):
         whole = [self.index(0), self.index(1)]
         self.make(func.CallOp(stub.name, [*memory, *whole], []))
         self.calls.stubs.append(stub.text())
+        if stub.most_threads is not None:
+            self.calls.most_threads[stub.name] = stub.most_threads
 
     def as_tensor(self, memory: SSAValue) -> SSAValue:
         """What a call has written, for others to read.

@@ -35,6 +35,8 @@ class KernelCalls:
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
     stubs: list[str] = field(default_factory=list[str])
     names: list[str] = field(default_factory=list[str])
+    most_threads: dict[str, int] = field(default_factory=dict[str, int])
+    """By the names of calls that more threads would not make faster."""
     seconds: float = 0.0
     """What the calls take on one thread, about; sizes that only a run knows count as 1."""
     largest: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])

@@ -42,6 +42,7 @@ def iree_compile(
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
         result, phases = Path(folder) / "made", Path(folder) / "phases"
         command = [_tool("iree-compile"), *flags, str(path), "-o", str(result)]
+        command += [f"--iree-hal-executable-object-search-path={path.parent}"]
         command += [f"--compile-to={compile_to}"] if compile_to else []
         command += [f"--compile-from={compile_from}"] if compile_from else []
         if not compile_to:
@@ -72,6 +73,8 @@ def compile_text(
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
         path = Path(folder) / f"{name}.mlir"
         path.write_text(source.text, encoding="utf-8")
+        for file, data in source.files.items():
+            (path.parent / file).write_bytes(data)
         return iree_compile(path, flags, source=source, compile_to=compile_to)
 
 

@@ -59,6 +59,17 @@ def compile_flags(target: str) -> tuple[str, ...]:
     return find_device(target).flags(target.partition(":")[2])
 
 
+def kernels_for(target: str) -> Isa:
+    """The processor for which kernels of ours can be made; others are an error."""
+    name, _, detail = target.partition(":")
+    if name == "iree-cpu" and (detail or "host") in (*names(), "host"):
+        return Isa.of(detail or "host")
+    raise UsageError(
+        f"there are no kernels for '{target}'",
+        hint=f"kernels are for iree-cpu, this machine, and for {', '.join(names())}",
+    )
+
+
 def _cpu(detail: str) -> tuple[str, ...]:
     local = (
         "--iree-hal-target-device=local",

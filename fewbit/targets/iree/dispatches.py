@@ -20,7 +20,8 @@ DISPATCHES = "dispatches.json"
 """The file of an artifact that has the list."""
 
 _EXECUTABLE = re.compile(r"flow\.executable private @([\w$.]+)")
-_CALL = re.compile(r"flow\.dispatch @([\w$.]+)::@")
+_CALL = re.compile(r"flow\.dispatch @([\w$.]+)::@([\w$.]+)(.*)")
+_KERNEL = re.compile(r'@([\w$.]+)\(.*\{hal\.import\.static, kernel = "(\w+)", macs = (\d+)')
 _OP = re.compile(r"(?:= |^ *)((?:linalg|tensor|iree_linalg_ext)\.\w+(?:\.\w+)?)", re.MULTILINE)
 _NO_WORK = ("linalg.yield", "linalg.index", "linalg.fill", "tensor.empty", "tensor.dim")
 _TENSOR = re.compile(r"tensor<((?:\d+x|\?x)*)([a-z]+)(\d+)")
@@ -63,7 +64,8 @@ def dispatches_of(folder: Folder) -> list[Dispatch]:
 
 def read_dispatches(flow: str) -> Iterator[Dispatch]:
     """All dispatches in the text of a program after `flow`, with its locations."""
-    calls = _CALL.findall(flow)
+    yield from _of_kernels(flow)
+    calls = [found[1] for found in _CALL.finditer(flow)]
     parts = _EXECUTABLE.split(flow)
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
         text = text.partition("\n  }")[0]
@@ -77,6 +79,24 @@ def read_dispatches(flow: str) -> Iterator[Dispatch]:
             macs=sum(map(_macs, re.split(r"(?=%\w+(?::\d+)? = linalg\.)", plain))),
             calls=calls.count(name),
             at_load="_initializer_" in name,
+        )
+
+
+def _of_kernels(flow: str) -> Iterator[Dispatch]:
+    """Those of an executable that `dispatch_kernels` has made, each of which is called once."""
+    called = {found[2].removesuffix(".dispatch"): found[3] for found in _CALL.finditer(flow)}
+    for name, symbol, macs in _KERNEL.findall(flow):
+        call = called[name]
+        layer = _LAYER.search(call)
+        moved = _TENSOR.findall(without_locations(call))
+        yield Dispatch(
+            name=name,
+            layer=layer[1] if layer else None,
+            ops=(symbol,),
+            bytes=sum(-(-prod(_sizes(sizes)) * int(bits) // 8) for sizes, _, bits in moved),
+            macs=int(macs),
+            calls=1,
+            at_load=False,
         )
 
 

@@ -6,6 +6,7 @@ into a table of the places that the program's own ops come from: `loc("conv1"("f
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, NameLoc, StringAttr
@@ -23,17 +24,23 @@ class Source:
     text: str
     places: list[Place] = field(default_factory=list[Place])
     """By the number of the line that IREE takes them for."""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """That the text refers to, by their names."""
 
     def place(self, line: int) -> Place:
         return self.places[line] if 0 <= line < len(self.places) else Place()
 
 
-def to_source(module: ModuleOp) -> Source:
-    """The text of a module, whose locations are replaced in place."""
+def to_source(
+    module: ModuleOp, executable: str = "", files: Mapping[str, bytes] | None = None
+) -> Source:
+    """The text of a module, whose locations are replaced in place, with an executable in front."""
     numbers: dict[Place, int] = {}
     for op in module.walk():
         place = place_of(op)
         number = numbers.setdefault(place, len(numbers))
         inner = FileLineColLoc(StringAttr(FILE), IntAttr(number), IntAttr(1))
         op.location = inner if place.layer is None else NameLoc(StringAttr(place.layer), inner)
-    return Source(print_module(module, generic=True, locations=True), list(numbers))
+    text = print_module(module, generic=True, locations=True)
+    head, brackets, body = text.partition("({\n")
+    return Source(f"{head}{brackets}{executable}{body}", list(numbers), files or {})

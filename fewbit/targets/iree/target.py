@@ -6,7 +6,7 @@ What was stopped after one of IREE's phases is an artifact too, from which compi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,10 +14,12 @@ from typing import Any
 from fewbit import __version__
 from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
 from fewbit.errors import UsageError
+from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
-from fewbit.targets.iree.devices import compile_flags
+from fewbit.targets.iree.devices import compile_flags, kernels_for
+from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
 from fewbit.targets.iree.lowering import ENTRY, OURS, Lowering
 from fewbit.targets.iree.parameters import Parameters
@@ -32,10 +34,11 @@ class Iree(Target):
 
     stages = (*OURS, *PHASES)
     ours = OURS
-    options = frozenset({"compile_to", "compile_from", "iree_flags"})
+    options = frozenset({"compile_to", "compile_from", "iree_flags", "kernels"})
 
     def check(self, request: Request) -> None:
         compile_flags(request.target)
+        _isa(request)
         for option in ("compile_to", "compile_from"):
             phase = request.options.get(option)
             if phase is not None and phase not in PHASES:
@@ -51,11 +54,13 @@ class Iree(Target):
         _show(made, phase, request)
         named = _function(program.signature)
         function = named if phase else _with_names(functions_of(made.data)[0], named)
-        return _write(output, request, made, [function], parameters, program.recipe)
+        return _write(
+            output, request, made, [function], parameters, program.recipe, files=source.files
+        )
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         if stage in OURS:
-            lowering = Lowering(program, request.passes, request.watch)
+            lowering = Lowering(program, request.passes, request.watch, _isa(request))
             lowering.run(stage)
             return lowering.text()
         source, _ = self._lowered(program, request)
@@ -80,7 +85,7 @@ class Iree(Target):
         return _write(output, request, made, functions, None, None, raw=True)
 
     def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
-        lowering = Lowering(program, request.passes, request.watch)
+        lowering = Lowering(program, request.passes, request.watch, _isa(request))
         lowering.run()
         return lowering.finish()
 
@@ -103,10 +108,14 @@ class Iree(Target):
             functions = [_with_names(found[0], functions[0])] if functions else found
         archive = f"{manifest.name}.irpa"
         parameters = begun.file(archive) if archive in manifest.files else None
+        objects = {file: begun.file(file) for file in manifest.files if file == OBJECT}
         kept = manifest.model_copy(update={"name": request.name})
         raw = "source" in manifest.options
         return _write(
-            output, request, made, functions, parameters, manifest.recipe, like=kept, raw=raw
+            *(output, request, made, functions, parameters, manifest.recipe),
+            files=objects,
+            like=kept,
+            raw=raw,
         )
 
 
@@ -123,6 +132,11 @@ def _flags(request: Request) -> tuple[str, ...]:
     return (*compile_flags(request.target), *request.options.get("iree_flags", ()))
 
 
+def _isa(request: Request) -> Isa | None:
+    """The processor that kernels of ours are made for, if they are wanted."""
+    return kernels_for(request.target) if request.options.get("kernels") else None
+
+
 def _write(
     output: Path,
     request: Request,
@@ -131,25 +145,27 @@ def _write(
     parameters: Parameters | Path | None,
     recipe: str | None,
     *,
+    files: Mapping[str, bytes | Path] | None = None,
     like: Manifest | None = None,
     raw: bool = False,
 ) -> Folder:
     phase = request.options.get("compile_to")
     first = functions[0] if functions else None
     options = {"source": "mlir"} if raw else {}
-    files: dict[str, bytes | Path] = {f"{request.name}.{'mlir' if phase else 'vmfb'}": made.data}
+    written: dict[str, bytes | Path] = {f"{request.name}.{'mlir' if phase else 'vmfb'}": made.data}
     if phase:
         options["phase"] = phase
+        written |= files or {}
     elif "flow" in made.phases:
-        files[DISPATCHES] = write_dispatches(made.phases["flow"])
+        written[DISPATCHES] = write_dispatches(made.phases["flow"])
     with TemporaryDirectory(prefix="fewbit-irpa-") as temporary:
         weights, entries = (like.weight_bytes, like.weights) if like else (0, ())
         if isinstance(parameters, Parameters):
             weights, entries = parameters.nbytes, parameters.entries()
             parameters.write(Path(temporary) / "archive")
-            files[f"{request.name}.irpa"] = Path(temporary) / "archive"
+            written[f"{request.name}.irpa"] = Path(temporary) / "archive"
         elif parameters is not None:
-            files[f"{request.name}.irpa"] = parameters
+            written[f"{request.name}.irpa"] = parameters
         manifest = Manifest(
             name=request.name,
             target=request.target,
@@ -163,7 +179,7 @@ def _write(
             options=options,
             files={},
         )
-        return write_folder(output, manifest, files)
+        return write_folder(output, manifest, written)
 
 
 def _function(signature: Signature) -> Function:
