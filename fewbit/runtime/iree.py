@@ -157,6 +157,11 @@ class PreparedCall:
         ports = self.function.outputs
         return tuple(_to_host(m, p) for m, p in zip(self._made, ports, strict=True))
 
+    @property
+    def own_outputs(self) -> tuple[Array, ...]:
+        """All of them: modules of IREE have no state."""
+        return self.outputs
+
     def __call__(self) -> tuple[Array, ...]:
         self.run()
         return self.outputs

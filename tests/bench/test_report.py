@@ -34,6 +34,16 @@ def test_a_program_is_measured() -> None:
     assert plain["achieved"] == report.layers[0].achieved > 0
 
 
+def test_a_module_of_iree_is_measured() -> None:
+    program = fewbit.Program(fewbit.parse(TEXT))
+    subject = Subject("net.mlir", program, None, [np.ones((2, 4), np.float32)])
+    report = measure(
+        subject, program, Plan(target="iree-cpu", seconds=0.05, options={"kernels": True})
+    )
+    assert (report.target, report.options, report.layers) == ("iree-cpu", {"kernels": True}, [])
+    assert report.times[0].tools[0].least > 0
+
+
 def test_the_page_names_every_key() -> None:
     named = set(re.findall(r"`(\w+)`", PAGE.read_text().partition("## JSON")[2]))
     assert {f.name for kind in (Report, ToolTime) for f in fields(kind)} <= named
