@@ -1,86 +1,115 @@
-"""Models of the zoo compiled for IREE, beside fewbit's own code, PyTorch and onnxruntime.
+"""Models of the zoo compiled for IREE, beside fewbit's own code, onnxruntime and PyTorch.
 
-    python benchmarks/iree_models.py [--recipe R] [--seconds S] [NAME ...]
+    python benchmarks/iree_models.py prepare FOLDER [--recipe w8a8] [NAME ...]
+    python benchmarks/iree_models.py run FOLDER [--seconds S] [NAME ...]
 
-A row is the least processor time of a run at batch 1 on one thread, and behind it how many times as
-fast as onnxruntime in float32 that is, both from one contest. Where a model is slower than half of
-onnxruntime, the table says which dispatches have most of the work.
+`prepare` compiles; it takes minutes, and may be disturbed. `run` prints the table: the least
+processor time of a run at batch 1 on one thread, all from one contest, and in brackets how many
+times as fast as onnxruntime in float32 that is. Where IREE has less than half of onnxruntime's
+speed, a line below the table says where its time may go: the dispatches with most of the work.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
-from tempfile import TemporaryDirectory
+from collections.abc import Callable
+from pathlib import Path
 
-import fewbit
 from fewbit.artifact import open_folder
-from fewbit.bench.report import Plan, Times, ToolTime, measure
-from fewbit.bench.subject import OUR_SAMPLES, Subject, find_subject
+from fewbit.bench.case import Case
+from fewbit.bench.peers import find_tool
+from fewbit.bench.subject import OUR_SAMPLES, find_subject
+from fewbit.bench.timing import time_together
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.models.registry import zoo
-from fewbit.program import Program
+from fewbit.runtime import load
+from fewbit.targets.compile import compile
 from fewbit.targets.iree.dispatches import dispatches_of
 
 PEERS = ("onnxruntime", "torch")
+WAYS = {"cpu": ("cpu", False), "iree": ("iree-cpu", False), "kernels": ("iree-cpu", True)}
+"""What we compile: a target, and whether kernels of ours are in IREE's module."""
+TITLES = {"cpu": "cpu", "iree": "iree-cpu", "kernels": "iree-cpu --kernels"}
 SLOW = 0.5
 """Of onnxruntime's speed; below it, the table gives a reason."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("task", choices=["prepare", "run"])
+    parser.add_argument("folder", type=Path)
     parser.add_argument("models", nargs="*")
-    parser.add_argument("--recipe", "-r")
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--recipe", "-r", default="w8a8")
+    parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
-    print(f"| {options.recipe or 'float32'} | iree-cpu | cpu | onnxruntime | torch |")
-    print("|---|---|---|---|---|")
-    for name in options.models or zoo():
-        print(_row(name, options), flush=True)
+    names: list[str] = options.models or list(zoo())
+    if options.task == "prepare":
+        for name in names:
+            _prepare(name, options.folder / name, options.recipe)
+        return
+    found = [name for name in names if (options.folder / name / "ready").exists()]
+    _print_table(options.folder, found, options.seconds)
 
 
-def _row(name: str, options: argparse.Namespace) -> str:
+def _prepare(name: str, folder: Path, recipe: str) -> None:
+    if (folder / "ready").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
     subject = find_subject(f"zoo:{name}")
-    program = CalibrationOptions().quantize(
-        subject.program, options.recipe, subject.random_samples(OUR_SAMPLES)
-    )
-    theirs = _times(subject, program, "iree-cpu", options.seconds)
-    ours = _times(subject, program, "cpu", options.seconds)
-    cells = [_cell(times, "fewbit") for times in (theirs, ours)]
-    cells += [_cell(theirs, peer) for peer in PEERS]
-    reason = ""
-    if (_ratio(theirs, "fewbit") or 1.0) < SLOW:
-        reason = f" ({_heaviest(program)})"
-    return f"| {name} | {cells[0]}{reason} | {' | '.join(cells[1:])} |"
+    samples = subject.random_samples(OUR_SAMPLES)
+    case = Case(folder=folder, model=subject.name, quantized=False)
+    case.save(subject.module, subject.inputs, samples)
+    for kind in ("float32", recipe):
+        given = None if kind == "float32" else kind
+        program = CalibrationOptions().quantize(subject.program, given, samples)
+        for way, (target, kernels) in WAYS.items():
+            compile(program, target, folder / f"{kind}-{way}", name="net", kernels=kernels)
+    for peer in map(find_tool, PEERS):
+        for variant in peer.variants(False):
+            peer.build(case, variant, case.place(variant))
+    (folder / "ready").write_text(recipe)
+    print(f"{name}: prepared", flush=True)
 
 
-def _times(subject: Subject, program: Program, target: str, seconds: float) -> Times:
-    plan = Plan(program.recipe, target, PEERS, (1,), seconds, layers=False)
-    return measure(subject, program, plan).times[0]
+def _print_table(folder: Path, names: list[str], seconds: float) -> None:
+    reasons: list[str] = []
+    for number, name in enumerate(names):
+        recipe = (folder / name / "ready").read_text()
+        ways = {f"{kind}-{way}": way for kind in ("float32", recipe) for way in WAYS}
+        if number == 0:
+            titles = [f"{TITLES[way]}, {kind.partition('-')[0]}" for kind, way in ways.items()]
+            print(f"| | {' | '.join([*PEERS, *titles])} |\n|{'---|' * (len(ways) + 3)}")
+        times = _times(folder / name, list(ways), seconds)
+        base = times[PEERS[0]]
+        cells = [f"{_show(time)} ({base / time:.2f})" for time in times.values()]
+        print(f"| {name} | {' | '.join([_show(base), *cells[1:]])} |", flush=True)
+        reasons += [
+            f"- {name}, {kind}: {_heaviest(folder / name / kind)}"
+            for kind, way in ways.items()
+            if way != "cpu" and base / times[kind] < SLOW
+        ]
+    print("\n" + "\n".join(reasons))
 
 
-def _tool(times: Times, name: str) -> ToolTime | None:
-    return next((row for row in times.tools if row.tool == name), None)
+def _times(folder: Path, kinds: list[str], seconds: float) -> dict[str, float]:
+    case = Case.load(folder).model_copy(update={"folder": folder})
+    calls: dict[str, Callable[[], object]] = {}
+    for name in PEERS:
+        peer = find_tool(name)
+        (variant,) = peer.variants(False)
+        calls[name] = peer.open(case, variant, case.place(variant), 1).run
+    for kind in kinds:
+        calls[kind] = load(folder / kind).runner.prepare(*case.inputs, threads=1).run
+    return {name: time.least for name, time in time_together(calls, seconds=seconds).items()}
 
 
-def _ratio(times: Times, name: str) -> float | None:
-    """How many times as fast as onnxruntime."""
-    tool, peer = _tool(times, name), _tool(times, PEERS[0])
-    return None if tool is None or peer is None else peer.least / tool.least
+def _show(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
 
 
-def _cell(times: Times, name: str) -> str:
-    tool, ratio = _tool(times, name), _ratio(times, name)
-    if tool is None:
-        return "-"
-    return f"{tool.least * 1e6:,.0f} us" + ("" if ratio is None else f", {ratio:.2f}")
-
-
-def _heaviest(program: Program) -> str:
-    with TemporaryDirectory() as folder:
-        fewbit.compile(program, "iree-cpu", f"{folder}/net", name="net")
-        found = dispatches_of(open_folder(f"{folder}/net"))
-    runs = [each for each in found if not each.at_load]
+def _heaviest(folder: Path) -> str:
+    runs = [each for each in dispatches_of(open_folder(folder)) if not each.at_load]
     heavy = sorted(runs, key=lambda each: -each.macs)[:2]
     named = ", ".join(f"{each.layer} {each.macs:,} MACs" for each in heavy)
     return f"{len(runs)} dispatches; {named}"

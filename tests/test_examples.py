@@ -80,7 +80,7 @@ def test_own_pass() -> None:
 
 @pytest.mark.parametrize(
     "frameworks",
-    [["torch", "jax"], pytest.param(["torch", "jax", "keras"], marks=pytest.mark.slow)],
+    [["torch", "jax"], pytest.param(["torch", "jax", "keras", "onnx"], marks=pytest.mark.slow)],
     ids=len,
 )
 def test_one_network_in_several_frameworks(frameworks: list[str]) -> None:
