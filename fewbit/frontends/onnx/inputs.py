@@ -76,10 +76,7 @@ def _input(info: ValueInfoProto, given: Mapping[str, Sequence[int]]) -> Input:
         raise UnsupportedError(f"the input '{info.name}' is no tensor")
     type = info.type.tensor_type
     if type.HasField("shape"):
-        dims = [
-            d.dim_value if d.HasField("dim_value") else d.dim_param or f"{info.name}_{i}"
-            for i, d in enumerate(type.shape.dim)
-        ]
+        dims = [_size(info.name, axis, dim) for axis, dim in enumerate(type.shape.dim)]
     elif info.name in given:
         dims = list(given[info.name])
     else:
@@ -89,6 +86,13 @@ def _input(info: ValueInfoProto, given: Mapping[str, Sequence[int]]) -> Input:
         )
     boundary_dtype(type.elem_type)
     return Input(info.name, type.elem_type, tuple(dims))
+
+
+def _size(input: str, axis: int, dim: Any) -> int | str:
+    """A number or a name; some exporters write -1 or ? where they know neither."""
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return dim.dim_value
+    return dim.dim_param.strip("?") or f"{input}_{axis}"
 
 
 def _resolved(input: Input, given: Mapping[str, Sequence[int]]) -> Input:

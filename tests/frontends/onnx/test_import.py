@@ -101,6 +101,13 @@ def test_dynamic_sizes_by_name() -> None:
     assert import_onnx(made, {"x": (5, 3), "z": "5x4"}).signature == fixed.signature
 
 
+def test_sizes_that_some_exporters_write() -> None:
+    made = model([node("Relu", ["x"], ["y"])], {"x": [-1, "?", "?"]}, ["y"])
+    x = floats(2, 3, 4)
+    close(import_onnx(made, [x.shape]).run(x)[0], np.maximum(x, 0))
+    assert [spec.shape for spec in import_onnx(made).signature.inputs] == [(None, None, None)]
+
+
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [

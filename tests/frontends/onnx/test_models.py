@@ -84,6 +84,37 @@ def test_silero_vad(file: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
 
 
+OTHERS = {
+    "magika/models/standard_v3_3/model.onnx": (1, 2048),
+    "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx": (1, 3, 48, 192),
+    "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx": (1, 3, 64, 64),
+    "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx": (1, 3, 48, 64),
+    "basic_pitch/saved_models/icassp_2022/nmp.onnx": (1, 43844, 1),
+}
+"""Files in wheels, and the shape of the input."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", OTHERS)
+def test_models_from_wheels(file: str) -> None:
+    """Wheels that are there without what they depend on will do."""
+    runtime = pytest.importorskip("onnxruntime")
+    package, _, inside = file.partition("/")
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        pytest.skip(f"{package} is not installed")
+    path = Path(spec.origin).parent / inside
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (port,) = session.get_inputs()
+    rng = np.random.default_rng(0)
+    x = 0.3 * rng.standard_normal(OTHERS[file]).astype(np.float32)
+    if "int32" in port.type:
+        x = rng.integers(0, 256, OTHERS[file], np.int32)
+    results = import_onnx(path, [x.shape]).run(x)
+    for ours, theirs in zip(results, session.run(None, {port.name: x}), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+
+
 def test_onnxruntime_agrees_on_its_own_quantization(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     from onnxruntime import InferenceSession  # pyright: ignore
