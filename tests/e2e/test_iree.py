@@ -2,7 +2,7 @@
 """Every zoo model compiled for IREE on this machine's processor, against the interpreter.
 
 As for the `cpu` target: floats agree within rounding, quantized networks as far as float ops
-between layers round alike.
+between layers round alike. With and without kernels of ours in the module.
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ from fewbit.models import zoo
 from fewbit.quant.quantize import quantize
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
-QUICK = ("mlp", "lenet")
+QUICK = (("mlp", None, False), ("lenet", "w8a8", False))
 ROUNDING = 2e-5
 
 
-def names() -> list:
-    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in zoo()]
+def cases() -> list:
+    every = [
+        (name, recipe, kernels)
+        for name in zoo()
+        for recipe in (None, "w8a8", "w4a8")
+        for kernels in (False, True)
+    ]
+    return [pytest.param(*c, marks=() if c in QUICK else pytest.mark.slow) for c in every]
 
 
 def relative(found: np.ndarray, expected: np.ndarray) -> float:
@@ -29,13 +35,12 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("recipe", [None, "w8a8", "w4a8"])
-@pytest.mark.parametrize("name", names())
-def test_zoo(name: str, recipe: str | None) -> None:
+@pytest.mark.parametrize(("name", "recipe", "kernels"), cases())
+def test_zoo(name: str, recipe: str | None, kernels: bool) -> None:
     floats = fold_batch_norm(fewbit.import_model(f"zoo:{name}"))
     program = floats if recipe is None else quantize(floats, recipe)
     inputs = made_up_inputs(program)
-    art = fewbit.compile(program, "iree-cpu", name="net")
+    art = fewbit.compile(program, "iree-cpu", name="net", kernels=kernels)
     (found, *_), (expected, *_) = art.run(*inputs), program.run(*inputs)
     bound = ROUNDING
     if recipe is not None:

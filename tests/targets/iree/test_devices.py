@@ -39,7 +39,7 @@ def test_cuda(arch: str, module: Path) -> None:
     assert f".target {arch}".encode() in compiled(module, f"iree-cuda:{arch}")
 
 
-@pytest.mark.parametrize("arch", ["gfx1100", "gfx942"])
+@pytest.mark.parametrize("arch", ["gfx1100", pytest.param("gfx942", marks=pytest.mark.slow)])
 def test_rocm(arch: str, module: Path) -> None:
     assert arch.encode() in compiled(module, f"iree-rocm:{arch}")
 
@@ -48,7 +48,9 @@ def test_metal_is_compiled_to_source(module: Path) -> None:
     assert b"metal_stdlib" in compiled(module, "iree-metal")
 
 
-@pytest.mark.parametrize("target", ["iree-vulkan", "iree-vulkan:rdna3"])
+@pytest.mark.parametrize(
+    "target", ["iree-vulkan", pytest.param("iree-vulkan:rdna3", marks=pytest.mark.slow)]
+)
 def test_vulkan(target: str, module: Path) -> None:
     assert b"GLSL.std.450" in compiled(module, target)
 
@@ -56,11 +58,11 @@ def test_vulkan(target: str, module: Path) -> None:
 @pytest.mark.parametrize(
     ("detail", "machine"),
     [
-        ("x86-64-v3", 62),
+        pytest.param("x86-64-v3", 62, marks=pytest.mark.slow),
         ("aarch64", 183),
-        ("riscv64", 243),
+        pytest.param("riscv64", 243, marks=pytest.mark.slow),
         ("riscv64-unknown-linux-gnu", 243),
-        ("aarch64-linux-gnu", 183),
+        pytest.param("aarch64-linux-gnu", 183, marks=pytest.mark.slow),
     ],
 )
 def test_other_processors(detail: str, machine: int, module: Path) -> None:

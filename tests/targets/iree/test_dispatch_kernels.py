@@ -93,11 +93,12 @@ def test_stop_and_go_on(lenet: Program, folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_long_rows_are_quantized_by_two_dispatches() -> None:
+@pytest.mark.parametrize("batch", [1, 2])
+def test_long_rows_are_quantized_by_two_dispatches(batch: int) -> None:
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 5, 3)).eval()
-    x = torch.randn(2, 3, 64, 64)
-    recipe = {"version": 1, "layers": {"0": "w8a8", "1": "w2a2"}}
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Conv2d(4, 5, 3), nn.Conv2d(5, 6, 3)).eval()
+    x = torch.randn(batch, 3, 64, 64)
+    recipe = {"version": 1, "layers": {"0": "w8a8", "1": "w2a2", "2": "w4a8"}}
     program = fewbit.quantize(fewbit.import_model(model, (x,)), recipe)
     art = fewbit.compile(program, "iree-cpu", name="net", kernels=True)
     used = {op for each in dispatches_of(open_folder(art.folder)) for op in each.ops}

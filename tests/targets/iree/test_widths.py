@@ -14,13 +14,18 @@ from fewbit.program import Program
 from tests.targets.iree.drivers import needs_vulkan
 from tests.targets.iree.networks import WIDTHS, convolutions, linear
 
-PROGRAMS = [linear, lambda: linear(25, 31), convolutions]
-NAMES = ["linear", "linear-25", "convolutions"]
-TARGETS = ["iree-cpu", pytest.param("iree-vulkan", marks=needs_vulkan)]
+SLOW = pytest.mark.slow
+CASES = [
+    pytest.param(linear, "iree-cpu", id="linear"),
+    pytest.param(lambda: linear(25, 31), "iree-cpu", id="linear-25", marks=SLOW),
+    pytest.param(convolutions, "iree-cpu", id="convolutions"),
+    pytest.param(linear, "iree-vulkan", id="linear-vulkan", marks=[needs_vulkan, SLOW]),
+    pytest.param(lambda: linear(25, 31), "iree-vulkan", id="linear-25-vulkan", marks=needs_vulkan),
+    pytest.param(convolutions, "iree-vulkan", id="convolutions-vulkan", marks=[needs_vulkan, SLOW]),
+]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("make", PROGRAMS, ids=NAMES)
+@pytest.mark.parametrize(("make", "target"), CASES)
 def test_every_width(make: Callable[[], Program], target: str) -> None:
     program = make()
     inputs = made_up_inputs(program)
