@@ -4,7 +4,7 @@
     python benchmarks/iree_cuda.py run FOLDER [--device cuda]
 
 `compile` writes for each case an artifact, its inputs and what the interpreter gives for them;
-`run` needs IREE's runtime and numpy, no compiler. It prints how far the numbers are apart and the
+`run` needs IREE's runtime, xdsl, pydantic and numpy, no compiler. It prints how far the numbers are apart and the
 time of a call, and ends with status 1 if one case is wrong.
 """
 
