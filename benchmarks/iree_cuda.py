@@ -4,8 +4,8 @@
     python benchmarks/iree_cuda.py run FOLDER [--device cuda]
 
 `compile` writes for each case an artifact, its inputs and what the interpreter gives for them;
-`run` needs IREE's runtime, xdsl, pydantic and numpy, no compiler. It prints how far the numbers are apart and the
-time of a call, and ends with status 1 if one case is wrong.
+`run` needs IREE's runtime, xdsl, pydantic and numpy, no compiler. It prints how far the numbers
+are apart and the time of a call, and ends with status 1 if one case is wrong.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def output(program: fewbit.Program, framework: str, image: np.ndarray) -> np.nda
 
 
 def installed() -> list[str]:
-    needs = {"torch": ["torch"], "jax": ["jax"], "keras": ["keras", "jax"], "onnx": ["onnx", "torch"]}
+    needs = {"torch": ["torch"], "jax": ["jax"], "keras": ["keras", "jax"], "onnx": ["onnx"]}
     return [name for name in FRAMEWORKS if all(find_spec(each) for each in needs[name])]
 
 

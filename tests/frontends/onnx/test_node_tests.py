@@ -36,6 +36,7 @@ FEW = [
     "convtranspose_pads",
     "cumsum_1d_reverse_exclusive",
     "dequantizelinear_axis",
+    "det_2d",
     "dft",
     "div_example",
     "einsum_transpose",

@@ -94,6 +94,9 @@ def _scaled(x: Tensor, factor: float) -> Tensor:
 @op("Det")
 def determinant(call: Call, x: Tensor) -> Tensor:
     """By elimination, with the largest pivot of each column."""
+    if x.dim() == 2:
+        # A single pivot is a scalar, of which torch-mlir's gather makes no valid op.
+        return determinant(call, x.unsqueeze(0)).squeeze(0)
     size = int(x.shape[-1])
     sign = torch.ones_like(x[..., 0, 0])
     result = torch.ones_like(sign)
