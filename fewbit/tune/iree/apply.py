@@ -1,0 +1,82 @@
+"""What was found, put into a program: its dispatches get the tiles that the database has for them.
+
+Two modules are made, with IREE's tiles and with ours. That the instructions of a dispatch differ is
+looked up in its object code; that results do not is for the caller to see, who can run both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fewbit.errors import Error
+from fewbit.hardware import Hardware
+from fewbit.hardware.host import host
+from fewbit.progress import say
+from fewbit.targets.iree.source import Source
+from fewbit.tune.database import Database, versions_of
+from fewbit.tune.iree.build import Build, build
+from fewbit.tune.iree.configured import Configured
+from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
+from fewbit.tune.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Applied:
+    default: Build
+    tuned: Build
+    schedules: dict[str, Schedule]
+    """By dispatch; those without effect are not in it."""
+
+
+def is_known(database: Database, hardware: Hardware | None = None) -> bool:
+    """Whether a database has anything for this machine."""
+    return database.holds(TARGET, (hardware or host()).identity, versions_of(*PACKAGES))
+
+
+def find_schedules(
+    dispatches: Sequence[Configured], database: Database, hardware: Hardware | None = None
+) -> dict[str, Schedule]:
+    """Those that the database has, by the name of the dispatch."""
+    found: dict[str, Schedule] = {}
+    for dispatch in dispatches:
+        if not worth_reading(dispatch) or dispatch.reason is not None:
+            continue
+        result = database.get(key_of(dispatch, hardware or host()))
+        if result is not None and result.schedule is not None:
+            found[dispatch.name] = result.schedule
+    return found
+
+
+def worth_reading(dispatch: Configured) -> bool:
+    """Whether it may be a product: a look at the text, which is faster than parsing it."""
+    return "_initializer_" not in dispatch.name and "arith.mul" in dispatch.text
+
+
+def apply(
+    source: Source,
+    flags: Sequence[str],
+    name: str,
+    database: Database,
+    *,
+    hardware: Hardware | None = None,
+    schedules: dict[str, Schedule] | None = None,
+) -> Applied | None:
+    """The program compiled with what is known; None where nothing is, or nothing had an effect."""
+    default = build(source, flags, name)
+    if schedules is None:
+        schedules = find_schedules(default.dispatches, database, hardware)
+    if not schedules:
+        return None
+    by_name = {dispatch.name: dispatch for dispatch in default.dispatches}
+    texts = {name: by_name[name].with_schedule(s) for name, s in schedules.items()}
+    try:
+        tuned = build(source, flags, name, texts)
+    except Error as e:
+        say(f"the program is compiled without tuned tiles: {e.what}")
+        return None
+    dropped = [n for n in schedules if tuned.code_of(n) == default.code_of(n)]
+    if dropped:
+        say(f"tuned tiles had no effect on {', '.join(dropped)}: IREE makes the same code")
+    kept = {n: s for n, s in schedules.items() if n not in dropped}
+    return Applied(default, tuned, kept) if kept else None
