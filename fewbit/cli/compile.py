@@ -132,6 +132,14 @@ def compile_model(
         list[str] | None,
         typer.Option("--iree-flag", help="iree-*: one more flag for iree-compile. Repeatable."),
     ] = None,
+    tuning_db: Annotated[
+        str | None,
+        typer.Option(
+            "--tuning-db",
+            metavar="FILE",
+            help="What 'fewbit tune' found, if not in the usual place; 'none' does not use it.",
+        ),
+    ] = None,
     input_shape: InputShape = None,
     constant: Constants = None,
     calibrate: CalibrateData = None,
@@ -150,6 +158,7 @@ def compile_model(
         "compile_to": compile_to,
         "compile_from": compile_from,
         "iree_flags": tuple(iree_flag) if iree_flag else None,
+        "tuning_db": tuning_db,
     }
     found = check_target(target, **given)
     _check_stop(stop_after, found, cpu_variants)

@@ -55,7 +55,8 @@ def compile(
     where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the target's
     family, by name, or "auto" or "all": the library has code for each of them. Of `iree-*`:
     `compile_to` stops after a phase of IREE's, `compile_from` says at which one a file is, and
-    `iree_flags` are added to those of its compiler.
+    `iree_flags` are added to those of its compiler. `tuning_db` is the file with what `fewbit tune`
+    found, if not the usual one, or "none".
     """
     from fewbit.transforms.integer_only import integer_only as without_floats
 

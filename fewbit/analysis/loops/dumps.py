@@ -11,10 +11,10 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fewbit.errors import MissingToolError, ParseError, Place
+from fewbit.errors import ParseError, Place
 from fewbit.ir.context import make_context
 from fewbit.ir.parse import parse_module
-from fewbit.targets.tools import tool_path
+from fewbit.targets.iree.tools import iree_tool
 
 PRINTED = (
     "--mlir-print-op-generic",
@@ -32,13 +32,9 @@ def read_dump(path: Path) -> ModuleOp:
 
 def generic_text(text: str, name: str = "-") -> str:
     """MLIR that IREE reads, with named ops generalized, in generic form and without weights."""
-    tool = tool_path("iree-opt")
-    if tool is None:
-        hint = "pip install iree-base-compiler==3.13.0"
-        raise MissingToolError("iree-opt is not installed", hint=hint)
     pipeline = f"--pass-pipeline={pipeline_for(text)}"
     done = subprocess.run(
-        [tool, "-", pipeline, *PRINTED], input=text, capture_output=True, text=True
+        [iree_tool("iree-opt"), "-", pipeline, *PRINTED], input=text, capture_output=True, text=True
     )
     if done.returncode:
         what = next((line for line in done.stderr.splitlines() if "error" in line), "no message")

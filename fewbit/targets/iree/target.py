@@ -6,15 +6,16 @@ What was stopped after one of IREE's phases is an artifact too, from which compi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
 from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
 from fewbit.errors import UsageError
 from fewbit.program import Program
+from fewbit.progress import say
 from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
 from fewbit.targets.iree.devices import compile_flags
@@ -24,7 +25,10 @@ from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
 from fewbit.targets.iree.reflection import functions_of
 from fewbit.targets.iree.source import Source
-from fewbit.targets.target import Request, Target
+from fewbit.targets.target import NO_TUNING, Request, Target
+
+if TYPE_CHECKING:
+    from fewbit.tune.database import Database
 
 
 class Iree(Target):
@@ -32,7 +36,7 @@ class Iree(Target):
 
     stages = (*OURS, *PHASES)
     ours = OURS
-    options = frozenset({"compile_to", "compile_from", "iree_flags"})
+    options = frozenset({"compile_to", "compile_from", "iree_flags", "tuning_db"})
 
     def check(self, request: Request) -> None:
         compile_flags(request.target)
@@ -47,11 +51,16 @@ class Iree(Target):
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         source, parameters = self._lowered(program, request)
         phase = request.options.get("compile_to")
+
+        def write(made: Made, output: Path) -> Folder:
+            return self.write(program, parameters, made, request, output)
+
+        database = None if phase else _tuning(request)
+        if database is not None:
+            return self._tuned(program, source, request, database, output, write)
         made = compile_text(source, _flags(request), request.name, phase)
         _show(made, phase, request)
-        named = _function(program.signature)
-        function = named if phase else _with_names(functions_of(made.data)[0], named)
-        return _write(output, request, made, [function], parameters, program.recipe)
+        return write(made, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         if stage in OURS:
@@ -79,10 +88,54 @@ class Iree(Target):
         functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
 
+    def write(
+        self,
+        program: Program,
+        parameters: Parameters,
+        made: Made,
+        request: Request,
+        output: Path,
+    ) -> Folder:
+        """The artifact of a program of which IREE made something."""
+        named = _function(program.signature)
+        phase = request.options.get("compile_to")
+        function = named if phase else _with_names(functions_of(made.data)[0], named)
+        return _write(output, request, made, [function], parameters, program.recipe)
+
     def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
         lowering = Lowering(program, request.passes, request.watch)
         lowering.run()
         return lowering.finish()
+
+    def _tuned(
+        self,
+        program: Program,
+        source: Source,
+        request: Request,
+        database: Database,
+        output: Path,
+        write: Callable[[Made, Path], Folder],
+    ) -> Folder:
+        """With tiles that a search found, if the results are those of IREE's own tiles."""
+        from fewbit.analysis.layers import made_up_inputs
+        from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply
+        from fewbit.tune.iree.apply import largest_difference
+
+        found = apply(source, _flags(request), request.name, database)
+        _show((found.tuned or found.default).made, None, request)
+        if found.tuned is None:
+            return write(found.default.made, output)
+        inputs = made_up_inputs(program)
+        with TemporaryDirectory(prefix="fewbit-untuned-") as temporary:
+            plain = write(found.default.made, Path(temporary) / request.name)
+            expected = self.load(plain)(*inputs)
+            tuned = write(found.tuned.made, output)
+            gap = largest_difference(expected, self.load(tuned)(*inputs))
+        if gap <= (QUANTIZED_TOLERANCE if program.recipe else TOLERANCE):
+            say(f"{len(found.schedules)} dispatches have tuned tiles")
+            return tuned
+        say(f"the program is compiled without tuned tiles: its results would differ by {gap:.2g}")
+        return write(found.default.made, output)
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
         """From where an artifact was stopped, to the end or to a later phase."""
@@ -117,6 +170,20 @@ def _show(made: Made, phase: str | None, request: Request) -> None:
     texts = {phase: made.data.decode()} if phase else made.phases
     for name, text in texts.items():
         request.watch(name, without_locations(text))
+
+
+def _tuning(request: Request) -> Database | None:
+    """What searches found on this machine, where the program is compiled for it."""
+    given = request.options.get("tuning_db")
+    if given == NO_TUNING or request.target not in ("iree-cpu", "iree-cpu:host"):
+        return None
+    from fewbit.tune.database import Database
+    from fewbit.tune.iree.apply import is_known
+
+    database = Database(Path(given) if given else None)
+    if given and not database.path.is_file():
+        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
+    return database if database.path.is_file() and is_known(database) else None
 
 
 def _flags(request: Request) -> tuple[str, ...]:

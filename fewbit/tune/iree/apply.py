@@ -6,8 +6,11 @@ looked up in its object code; that results do not is for the caller to see, who 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from fewbit.errors import Error
 from fewbit.hardware import Hardware
@@ -21,11 +24,18 @@ from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
 from fewbit.tune.schedule import Schedule
 
 
+Array = np.ndarray[Any, Any]
+TOLERANCE, QUANTIZED_TOLERANCE = 1e-4, 5e-2
+"""Of the largest result: sums of floats are taken in another order, and rounding them to integers
+may then go the other way."""
+
+
 @dataclass(frozen=True)
 class Applied:
     default: Build
-    tuned: Build
-    schedules: dict[str, Schedule]
+    tuned: Build | None
+    """None where nothing is known of the program's dispatches, or nothing had an effect."""
+    schedules: Mapping[str, Schedule]
     """By dispatch; those without effect are not in it."""
 
 
@@ -58,25 +68,44 @@ def apply(
     flags: Sequence[str],
     name: str,
     database: Database,
-    *,
     hardware: Hardware | None = None,
-    schedules: dict[str, Schedule] | None = None,
-) -> Applied | None:
-    """The program compiled with what is known; None where nothing is, or nothing had an effect."""
+) -> Applied:
+    """The program compiled without and with what is known."""
     default = build(source, flags, name)
-    if schedules is None:
-        schedules = find_schedules(default.dispatches, database, hardware)
+    return substitute(default, source, flags, name, find_schedules(default.dispatches, database, hardware))
+
+
+def substitute(
+    default: Build,
+    source: Source,
+    flags: Sequence[str],
+    name: str,
+    schedules: Mapping[str, Schedule],
+) -> Applied:
+    """The program with these schedules; where IREE cannot compile it so, without any."""
+    untuned = Applied(default, None, {})
     if not schedules:
-        return None
+        return untuned
     by_name = {dispatch.name: dispatch for dispatch in default.dispatches}
     texts = {name: by_name[name].with_schedule(s) for name, s in schedules.items()}
     try:
         tuned = build(source, flags, name, texts)
     except Error as e:
         say(f"the program is compiled without tuned tiles: {e.what}")
-        return None
+        return untuned
     dropped = [n for n in schedules if tuned.code_of(n) == default.code_of(n)]
     if dropped:
         say(f"tuned tiles had no effect on {', '.join(dropped)}: IREE makes the same code")
     kept = {n: s for n, s in schedules.items() if n not in dropped}
-    return Applied(default, tuned, kept) if kept else None
+    return Applied(default, tuned, kept) if kept else untuned
+
+
+def largest_difference(expected: Sequence[Array], given: Sequence[Array]) -> float:
+    """Between two runs, as a part of the largest number of each output."""
+    found = 0.0
+    for a, b in zip(expected, given, strict=True):
+        wide, other = a.astype(np.float64), b.astype(np.float64)
+        size = float(np.max(np.abs(wide), initial=0.0)) or 1.0
+        gap = float(np.max(np.abs(wide - other), initial=0.0)) / size
+        found = max(found, float("inf") if np.isnan(gap) and not np.isnan(wide).any() else gap)
+    return found

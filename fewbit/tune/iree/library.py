@@ -19,9 +19,9 @@ from time import thread_time
 import numpy as np
 from numpy.typing import NDArray
 
-from fewbit.errors import MissingToolError, PassError, Place
+from fewbit.errors import PassError, Place
 from fewbit.targets.cpu.elf import sections
-from fewbit.targets.tools import tool_path
+from fewbit.targets.iree.tools import iree_tool
 
 COUNTS = "--mlir-print-ir-after=iree-hal-translate-target-executable-variants"
 """Shows how many workgroups a configuration makes: the host computes it, and no library tells."""
@@ -52,14 +52,10 @@ class Binary:
 
 def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -> Binary:
     """A configured dispatch as a library."""
-    tool = tool_path("iree-compile")
-    if tool is None:
-        hint = "pip install iree-base-compiler==3.13.0"
-        raise MissingToolError("iree-compile is not installed", hint=hint)
     source, made = folder / f"{name}.mlir", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
     begun = ("--compile-mode=hal-executable", "--compile-from=executable-configurations")
-    command = [tool, *begun, *flags, COUNTS, "--mlir-elide-elementsattrs-if-larger=4"]
+    command = [iree_tool("iree-compile"), *begun, *flags, COUNTS, "--mlir-elide-elementsattrs-if-larger=4"]
     try:
         done = subprocess.run(
             [*command, str(source), "-o", str(made)],
