@@ -1,6 +1,7 @@
 """`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each.
 
 With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
+With `--loops`, it is of loop nests: of a model, of a file that IREE dumped, or of a folder of them.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def inspect(
         int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
     ] = 1,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="With --cost: the size of dynamic dimensions.")
+        int, typer.Option("--batch", min=1, help="With --cost and --loops: the size of dynamic dimensions.")
     ] = 1,
     dispatches: Annotated[
         bool,
@@ -60,8 +61,17 @@ def inspect(
             "--dispatches", help="Of an artifact for IREE: its dispatches, their ops, bytes, MACs."
         ),
     ] = False,
+    loops: Annotated[
+        bool,
+        typer.Option("--loops", help="The loop nests of a model, or of files that IREE dumped."),
+    ] = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
+    if loops:
+        from fewbit.cli.loops import show_loops
+
+        show_loops(model, recipe, parse_shapes(input_shape), batch, as_json)
+        return
     if dispatches:
         from fewbit.cli.dispatches import show_dispatches
 

@@ -6,6 +6,7 @@ constants are left out, so what comes out is for analysis and never compiled.
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,6 +24,8 @@ PRINTED = (
     "--mlir-elide-elementsattrs-if-larger=32",
     "--allow-unregistered-dialect",
 )
+_PARAMETER = re.compile(r"#flow\.parameter\.named<[^>]*> : tensor<[^>]*>")
+"""A typed attribute, which xDSL does not read where its dialect is not known."""
 
 
 def read_dump(path: Path) -> ModuleOp:
@@ -30,16 +33,17 @@ def read_dump(path: Path) -> ModuleOp:
     return parse_generic(generic_text(path.read_text(encoding="utf-8"), str(path)), str(path))
 
 
-def generic_text(text: str, name: str = "-") -> str:
+def generic_text(text: str, name: str = "-", *, locations: bool = False) -> str:
     """MLIR that IREE reads, with named ops generalized, in generic form and without weights."""
+    shown = ("--mlir-print-debuginfo",) if locations else ()
     pipeline = f"--pass-pipeline={pipeline_for(text)}"
     done = subprocess.run(
-        [iree_tool("iree-opt"), "-", pipeline, *PRINTED], input=text, capture_output=True, text=True
+        [iree_tool("iree-opt"), "-", pipeline, *PRINTED, *shown], input=text, capture_output=True, text=True
     )
     if done.returncode:
         what = next((line for line in done.stderr.splitlines() if "error" in line), "no message")
         raise ParseError(f"IREE cannot read it: {what}", place=Place(file=name))
-    return done.stdout
+    return _PARAMETER.sub("unit", done.stdout)
 
 
 def pipeline_for(text: str) -> str:
