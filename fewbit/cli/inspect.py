@@ -53,7 +53,10 @@ def inspect(
         int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
     ] = 1,
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="With --cost and --loops: the size of dynamic dimensions.")
+        int,
+        typer.Option(
+            "--batch", min=1, help="With --cost and --loops: the size of dynamic dimensions."
+        ),
     ] = 1,
     dispatches: Annotated[
         bool,

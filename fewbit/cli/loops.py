@@ -37,7 +37,9 @@ def show_loops(
                 nest.layer or source.name,
                 nest.shape_class,
                 _loops(nest),
-                " ".join(f"{a.element if _same(a) else f'{a.element}/{a.bits}'}" for a in nest.accesses),
+                " ".join(
+                    f"{a.element if _same(a) else f'{a.element}/{a.bits}'}" for a in nest.accesses
+                ),
                 short(nest.macs) if nest.macs else "",
                 short(nest.operations),
                 short(nest.bytes),
@@ -68,9 +70,7 @@ def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
     return str(chosen), bytes_at_levels(small, [chosen.vector, chosen.distribution])
 
 
-def _sources(
-    model: str, recipe: str | None, shapes: Shapes | None, dynamic: int
-) -> list[Source]:
+def _sources(model: str, recipe: str | None, shapes: Shapes | None, dynamic: int) -> list[Source]:
     from fewbit.analysis.loops.programs import Source, list_path, list_program
 
     path = Path(model)
@@ -119,7 +119,9 @@ def _plain(source: Source) -> dict[str, object]:
                 "op": nest.name,
                 "kind": nest.shape_class,
                 "layer": nest.layer,
-                "loops": [{"extent": e.extent, "kind": e.kind, "dynamic": e.dynamic} for e in nest.loops],
+                "loops": [
+                    {"extent": e.extent, "kind": e.kind, "dynamic": e.dynamic} for e in nest.loops
+                ],
                 "operands": [
                     {"role": a.role, "element": a.element, "bits": a.bits, "shape": a.shape}
                     for a in nest.accesses

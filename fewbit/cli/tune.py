@@ -1,4 +1,4 @@
-"""`fewbit tune MODEL -t TARGET`: search for tiles; `fewbit tune --calibrate`: measure the machine."""
+"""`fewbit tune MODEL -t TARGET` searches for tiles; `--calibrate` measures this machine."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -99,7 +99,7 @@ def to_toml(hardware: Hardware) -> str:
     lines: list[str] = []
     for name, value in hardware.model_dump(exclude={"memories"}, exclude_none=True).items():
         if isinstance(value, dict):
-            entries: dict[str, float] = value
+            entries = cast("dict[str, float]", value)
             inner = ", ".join(f'"{k}" = {v}' for k, v in entries.items())
             lines += [f"{name} = {{ {inner} }}"] if entries else []
         else:

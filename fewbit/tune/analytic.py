@@ -36,6 +36,10 @@ BROADCAST = 2
 """Loads that one number for all lanes takes: measured, also where a multiplication does it."""
 SCALARS = 15.0
 """Factor where the vectors of a tile are no power of two: LLVM takes some of them apart."""
+END_CYCLES = 8.0
+"""To add up the lanes of a sum."""
+DOTS_WIDE = 64
+"""Results of a tile from which they are taken for vectors."""
 OVERLAP = 100
 """Steps of one tile during which the next begins, out of order: short sums do not wait."""
 GATHERED = 16.0
@@ -72,6 +76,8 @@ class Analytic:
 
     def _cycles(self, nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
         hardware, vector = self.hardware, schedule.vector
+        if roles.dots and vector[roles.columns] < DOTS_WIDE:
+            return self._dots(nest, roles, schedule)
         lanes = max(1, hardware.vector_bits // accumulator_bits(nest))
         steps = prod(nest.extents[i] for i in roles.sums)
         unrolled = prod(vector[i] for i in roles.sums)
@@ -81,11 +87,19 @@ class Analytic:
             step = self._step(rows, vectors, nest, roles, vector)
             turns = steps / max(1, unrolled)
             sums = rows * vectors
-            total += count * (
-                TILE_CYCLES + SUM_CYCLES * sums + steps * step + turns * LOOP_CYCLES
-            )
-        groups = prod(-(-e // t) for e, t in zip(nest.extents, schedule.distribution, strict=True) if t)
+            total += count * (TILE_CYCLES + SUM_CYCLES * sums + steps * step + turns * LOOP_CYCLES)
+        groups = _groups(nest, schedule)
         return total + groups * GROUP_CYCLES
+
+    def _dots(self, nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
+        """A matrix times a vector: each result is summed in lanes, and the lanes at its end."""
+        lanes = max(1, self.hardware.vector_bits // accumulator_bits(nest))
+        together = min(schedule.vector[roles.columns], self.hardware.registers)
+        wait = self.hardware.latency / together
+        step = max(1 / self.hardware.multipliers, 1.5 / self.hardware.loads, wait)
+        vectors = nest.macs / min(lanes, schedule.vector[roles.inner or 0])
+        ends = nest.extents[roles.columns] * END_CYCLES
+        return vectors * step + ends + _groups(nest, schedule) * GROUP_CYCLES
 
     def _step(
         self, rows: int, vectors: int, nest: LoopNest, roles: Roles, tile: Sequence[int]
@@ -115,7 +129,9 @@ class Analytic:
         panel = _combined(sums, schedule.vector)
         part = _combined(sums, schedule.distribution)
         total = 0.0
-        for near, far in zip(self.hardware.memories, [*self.hardware.memories[1:], None]):
+        for near, far in zip(
+            self.hardware.memories, [*self.hardware.memories[1:], None], strict=False
+        ):
             if far is None:
                 break
             moved = self._into(nest, near.bytes, schedule, panel, part)
@@ -145,9 +161,12 @@ class Analytic:
         return self.hardware.memories[-1].bytes_per_second
 
 
-def _loaded(
-    rows: int, vectors: int, nest: LoopNest, roles: Roles, tile: Sequence[int]
-) -> float:
+def _groups(nest: LoopNest, schedule: Schedule) -> int:
+    sizes = zip(nest.extents, schedule.distribution, strict=True)
+    return prod(-(-extent // tile) for extent, tile in sizes if tile)
+
+
+def _loaded(rows: int, vectors: int, nest: LoopNest, roles: Roles, tile: Sequence[int]) -> float:
     """Vectors that a step loads."""
     if not all(roles.columns in access.loops for access in nest.inputs):
         return BROADCAST * rows + vectors

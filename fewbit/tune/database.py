@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from fewbit.analysis.cost.store import cache_folder
 from fewbit.errors import Error, Place
@@ -142,20 +143,20 @@ class Database:
             key = Key(target, signature, hardware, versions)
             yield Result(key, None if text is None else _schedule(text), *rest)
 
-    def _read(self, query: str, values: tuple[str, ...]) -> list[tuple[object, ...]] | list:  # type: ignore[type-arg]
+    def _read(self, query: str, values: tuple[str, ...]) -> list[Any]:
         if not self.path.is_file():
             return []
         with self._open() as file:
             return file.execute(query, values).fetchall()
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> Generator[sqlite3.Connection]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._open() as file, file:
             yield file
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Generator[sqlite3.Connection]:
         try:
             with closing(sqlite3.connect(self.path, timeout=WAIT)) as file:
                 file.executescript(TABLES)

@@ -1,7 +1,8 @@
 """The search for one op as a piece of work that any process can do, and what comes back of it.
 
 A job holds all that it needs as plain data, so that it can be sent to another machine. Whoever sent
-it writes what comes back into the database: a job that is lost is sent again, and none counts twice.
+it writes what comes back into the database: a job that is lost is sent again, and none counts
+twice.
 """
 
 from __future__ import annotations
@@ -79,9 +80,7 @@ def run_job(job: Job, keeper: Keeper | None = None) -> Outcome:
 def _search(job: Job, folder: Path, keeper: Keeper) -> Result:
     dispatch = Configured(job.text, job.name)
     measured = Measured(dispatch, folder, job.flags)
-    root = dispatch.root
-    assert root is not None and root.nest is not None, "only dispatches that can be tuned are sent"
-    nest, _ = root.nest.without_units()
+    nest, _ = dispatch.nest.without_units()
     reason = measured.can(nest)
     if reason is not None:
         return Result(job.key, None, 1.0, 0.0, 0.0, 0, job.model, reason)

@@ -13,7 +13,8 @@ from fewbit.tune.schedule import Schedule
 class CostModel(Protocol):
     """Predicts, or measures, the seconds of a schedule."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def can(self, nest: LoopNest) -> str | None:
         """None where the model knows such nests, else the reason why it does not."""

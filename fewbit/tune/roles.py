@@ -25,6 +25,11 @@ class Roles:
     transposed: bool
     """Whether the matrix of weights lies in rows along the sum, not along the columns."""
 
+    @property
+    def dots(self) -> bool:
+        """Whether it is a matrix times a vector, both in rows along the sum."""
+        return self.transposed and not self.rows and self.inner is not None
+
 
 def roles_of(nest: LoopNest) -> Roles | None:
     """The roles of a nest that multiplies and adds; None for any other."""

@@ -22,6 +22,7 @@ FIRST, AROUND = 10, 6
 BATCH = 8
 """Of which so many at once, by turns."""
 
+
 class Keeper(Protocol):
     """Where trials and results go: a database, or a list that becomes part of one."""
 

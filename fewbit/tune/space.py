@@ -16,6 +16,7 @@ from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
 
 MOST_ROWS = 16
+MOST_DOTS = 32
 MOST_UNROLLED = 16
 VECTORS = (1, 2, 4, 8)
 """Side by side; other numbers of them become scalars in LLVM, thirty times slower."""
@@ -38,6 +39,8 @@ def register_tiles(nest: LoopNest, roles: Roles, hardware: Hardware) -> Iterator
     width = accumulator_bits(nest)
     lanes = max(1, hardware.vector_bits // width)
     columns = extents[roles.columns]
+    if roles.dots:
+        yield from _dots(nest, roles, lanes)
     widths = [lanes * n for n in VECTORS if lanes * n < columns + lanes]
     widths = widths if columns >= lanes else [columns]
     even = [w for w in widths if columns % w == 0]
@@ -51,6 +54,16 @@ def register_tiles(nest: LoopNest, roles: Roles, hardware: Hardware) -> Iterator
             tile[roles.inner] = steps
         sums = prod(rows.values()) * -(-wide // lanes)
         if sums <= hardware.registers - 2 and sums * lanes * width // 8 <= LARGEST_VECTOR:
+            yield tuple(tile)
+
+
+def _dots(nest: LoopNest, roles: Roles, lanes: int) -> Iterator[Tile]:
+    """Results one by one, each a sum of vectors."""
+    depth, count = nest.extents[roles.inner or 0], nest.extents[roles.columns]
+    for wide in (w for w in (lanes // 2, lanes, 2 * lanes) if depth % w == 0):
+        for rows in (n for n in range(1, MOST_DOTS + 1) if count % n == 0):
+            tile = [1] * len(nest.extents)
+            tile[roles.columns], tile[roles.inner or 0] = rows, wide
             yield tuple(tile)
 
 
@@ -84,10 +97,8 @@ def _steps(nest: LoopNest, roles: Roles) -> list[int]:
     return [n for n in range(1, min(extent, MOST_UNROLLED) + 1) if extent % n == 0]
 
 
-def workgroup_tiles(
-    nest: LoopNest, roles: Roles, vector: Tile, cores: int
-) -> Iterator[Tile]:
-    """What a workgroup has; at least so many workgroups that each core has one, where that can be."""
+def workgroup_tiles(nest: LoopNest, roles: Roles, vector: Tile, cores: int) -> Iterator[Tile]:
+    """What a workgroup has; where that can be, there is a workgroup for each core."""
     choices: list[list[int]] = []
     for loop, extent in enumerate(nest.extents):
         if loop in roles.sums:
@@ -96,7 +107,7 @@ def workgroup_tiles(
         unit = vector[loop]
         sizes = {min(extent, unit * n) for n in (1, 2, 4, 8)} | {extent}
         choices.append(sorted(s for s in sizes if extent % s == 0 or s == unit))
-    tiles = [tile for tile in product(*choices)]
+    tiles = list(product(*choices))
     shared = [tile for tile in tiles if _count(nest, tile) >= cores]
     yield from shared or tiles
 

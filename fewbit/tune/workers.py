@@ -51,7 +51,7 @@ def _count(workers: str) -> int:
 
 
 def _on_processes(work: Work[T, R], jobs: Sequence[T], count: int) -> Iterator[tuple[T, R]]:
-    """A pool breaks as a whole when one of its processes dies; the jobs that are left start anew."""
+    """A pool breaks as a whole when one of its processes dies; what is left starts anew."""
     left = dict(enumerate(jobs))
     deaths = 0
     while left:
@@ -74,9 +74,10 @@ def _on_processes(work: Work[T, R], jobs: Sequence[T], count: int) -> Iterator[t
 
 def _on_ray(work: Work[T, R], jobs: Sequence[T], address: str) -> Iterator[tuple[T, R]]:
     try:
-        import ray
+        import ray as found
     except ImportError as e:
         raise MissingToolError("Ray is not installed", hint="pip install 'fewbit[cluster]'") from e
+    ray: Any = found
     ours = not ray.is_initialized()
     if ours:
         where = None if address == LOCAL else address

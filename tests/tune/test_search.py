@@ -52,16 +52,18 @@ def test_the_fastest_is_kept(tmp_path: Path) -> None:
     assert chosen is not None
     assert chosen == min(timed, key=lambda s: timed[s].ratio or 0)
     stored = database.get(KEY)
-    assert stored is not None and stored.schedule == chosen and stored.trials == len(
-        database.trials(KEY)
-    )
+    assert stored is not None
+    assert stored.schedule == chosen
+    assert stored.trials == len(database.trials(KEY))
 
 
 def test_the_default_stays_where_it_is_not_beaten(tmp_path: Path) -> None:
     database = Database(tmp_path / "t.db")
     assert run(database, Device(Analytic(HOST), scale=5.0)) is None
     stored = database.get(KEY)
-    assert stored is not None and stored.ratio == 1.0 and "not beaten" in stored.reason
+    assert stored is not None
+    assert stored.ratio == 1.0
+    assert "not beaten" in stored.reason
 
 
 def test_it_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -38,7 +38,10 @@ def generic_text(text: str, name: str = "-", *, locations: bool = False) -> str:
     shown = ("--mlir-print-debuginfo",) if locations else ()
     pipeline = f"--pass-pipeline={pipeline_for(text)}"
     done = subprocess.run(
-        [iree_tool("iree-opt"), "-", pipeline, *PRINTED, *shown], input=text, capture_output=True, text=True
+        [iree_tool("iree-opt"), "-", pipeline, *PRINTED, *shown],
+        input=text,
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         what = next((line for line in done.stderr.splitlines() if "error" in line), "no message")

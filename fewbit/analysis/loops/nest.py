@@ -169,7 +169,9 @@ class LoopNest:
                 for size, index in zip(access.shape, access.indices, strict=True)
                 if size != 1
             ]
-            return replace(access, shape=tuple(s for s, _ in kept), indices=tuple(i for _, i in kept))
+            return replace(
+                access, shape=tuple(s for s, _ in kept), indices=tuple(i for _, i in kept)
+            )
 
         loops = tuple(replace(self.loops[i], dynamic=False) for i in left)
         return replace(self, loops=loops, accesses=tuple(map(cut, self.accesses))), left

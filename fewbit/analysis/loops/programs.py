@@ -20,7 +20,6 @@ from fewbit.analysis.loops.nest import Access, LoopNest
 from fewbit.analysis.loops.read import (
     Listing,
     Unmodelled,
-
     bits_of,
     loop_ops,
     name_of,
@@ -134,5 +133,3 @@ def _is_integers(value: SSAValue) -> bool:
 def _bits(value: SSAValue) -> int:
     type: Any = value.type
     return prod(type.get_shape()) * bits_of(str(type.element_type))
-
-

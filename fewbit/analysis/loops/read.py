@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     AffineMapAttr,
@@ -21,8 +21,14 @@ from xdsl.dialects.builtin import (
     UnregisteredOp,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr
-from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
 
 from fewbit.analysis.loops.nest import Access, Index, Kind, Loop, LoopNest, Role
 from fewbit.ir.locations import place_of
@@ -87,12 +93,12 @@ def read_nest(op: Operation, dynamic: int = UNKNOWN_EXTENT) -> LoopNest | Unmode
             return _copy(op, name, layer, dynamic)
         maps, kinds = _maps_of(op), _kinds_of(op)
         nest = _nest(op, name, layer, maps, kinds, dynamic)
-    except Unreadable as e:
+    except UnreadableError as e:
         return Unmodelled(name, layer, str(e))
     return nest
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """Why an op is no nest."""
 
 
@@ -106,7 +112,7 @@ def _nest(
 ) -> LoopNest:
     types = [_tensor_of(value.type) for value in op.operands]
     if len(maps) != len(types):
-        raise Unreadable(f"{len(types)} operands have {len(maps)} maps")
+        raise UnreadableError(f"{len(types)} operands have {len(maps)} maps")
     extents: list[int | None] = [None] * len(kinds)
     unknown: set[int] = set()
     for map, (shape, _, _) in zip(maps, types, strict=True):
@@ -123,7 +129,7 @@ def _nest(
     )
     body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
     if body is None:
-        raise Unreadable("it has no body")
+        raise UnreadableError("it has no body")
     outputs = len(op.results) or _written(op)
     accesses = tuple(
         _access("output" if i >= len(types) - outputs else "input", map, type, loops)
@@ -157,11 +163,11 @@ def _written(op: Operation) -> int:
 def _maps_of(op: Operation) -> list[AffineMap]:
     found = attribute_of(op, "indexing_maps")
     if not isinstance(found, ArrayAttr):
-        raise Unreadable("its definition has no loops: it is one step of its own")
+        raise UnreadableError("its definition has no loops: it is one step of its own")
     maps: list[AffineMap] = []
-    for map in found.data:
+    for map in cast("list[Attribute]", found.data):
         if not isinstance(map, AffineMapAttr):
-            raise Unreadable("its indices are no affine maps")
+            raise UnreadableError("its indices are no affine maps")
         maps.append(map.data)
     return maps
 
@@ -169,11 +175,11 @@ def _maps_of(op: Operation) -> list[AffineMap]:
 def _kinds_of(op: Operation) -> list[Kind]:
     found = attribute_of(op, "iterator_types")
     if not isinstance(found, ArrayAttr):
-        raise Unreadable("its definition does not say which loops are sums")
-    texts = [str(kind) for kind in found.data]
+        raise UnreadableError("its definition does not say which loops are sums")
+    texts = [str(kind) for kind in cast("list[Attribute]", found.data)]
     for text in texts:
         if "parallel" not in text and "reduction" not in text:
-            raise Unreadable(f"a loop is neither parallel nor a reduction: {text}")
+            raise UnreadableError(f"a loop is neither parallel nor a reduction: {text}")
     return ["parallel" if "parallel" in text else "reduction" for text in texts]
 
 
@@ -184,7 +190,7 @@ def _tensor_of(type: Attribute) -> tuple[tuple[int | None, ...], str, int]:
     if isinstance(type, TensorType | MemRefType):
         sizes: Any = type.get_shape()  # pyright: ignore[reportUnknownMemberType]
         shape = tuple(None if s < 0 else int(s) for s in sizes)
-        element = type.element_type  # pyright: ignore[reportUnknownMemberType]
+        element = cast("Any", type).element_type
     elif found := _TENSOR.search(str(type)):
         shape = tuple(None if s == "?" else int(s) for s in found[1].split("x") if s)
         return shape, found[2].strip(), bits_of(found[2].strip())
@@ -200,7 +206,7 @@ def bits_of(element: str) -> int:
         return 8
     width = int(number[1]) if number else 0
     if not width:
-        raise Unreadable(f"elements of type {element} have no width")
+        raise UnreadableError(f"elements of type {element} have no width")
     return 2 * width if element.startswith("complex") else width
 
 

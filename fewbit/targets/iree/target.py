@@ -118,8 +118,7 @@ class Iree(Target):
     ) -> Folder:
         """With tiles that a search found, if the results are those of IREE's own tiles."""
         from fewbit.analysis.layers import made_up_inputs
-        from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply
-        from fewbit.tune.iree.apply import largest_difference
+        from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
 
         found = apply(source, _flags(request), request.name, database)
         _show((found.tuned or found.default).made, None, request)

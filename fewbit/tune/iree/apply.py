@@ -23,7 +23,6 @@ from fewbit.tune.iree.configured import Configured
 from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
 from fewbit.tune.schedule import Schedule
 
-
 Array = np.ndarray[Any, Any]
 TOLERANCE, QUANTIZED_TOLERANCE = 1e-4, 5e-2
 """Of the largest result: sums of floats are taken in another order, and rounding them to integers
@@ -72,7 +71,9 @@ def apply(
 ) -> Applied:
     """The program compiled without and with what is known."""
     default = build(source, flags, name)
-    return substitute(default, source, flags, name, find_schedules(default.dispatches, database, hardware))
+    return substitute(
+        default, source, flags, name, find_schedules(default.dispatches, database, hardware)
+    )
 
 
 def substitute(

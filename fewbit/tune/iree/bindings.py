@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith
@@ -89,13 +89,10 @@ def read_arguments(module: ModuleOp) -> Arguments:
         if name == SUBSPAN:
             spans.append((op, _offset(op.operands[0]) if op.operands else 0))
     offsets: dict[str, int] = {}
-    end = max(
-        (at + _span(op, 0).bytes for op, at in spans if isinstance(at, int)), default=0
-    )
-    for op, at in spans:
-        if isinstance(at, str) and at not in offsets:
-            offsets[at] = end = -(-end // ALIGNMENT) * ALIGNMENT
-            end += max(_span(other, 0).bytes for other, there in spans if there == at)
+    end = max((at + _span(op, 0).bytes for op, at in spans if isinstance(at, int)), default=0)
+    for at in dict.fromkeys(at for _, at in spans if isinstance(at, str)):
+        offsets[at] = end = -(-end // ALIGNMENT) * ALIGNMENT
+        end += max(_span(other, 0).bytes for other, there in spans if there == at)
     sizes = set(loads) - {int(part) for at in offsets for part in at.split("+")}
     if sizes:
         raise UnsupportedError("its sizes depend on a run")
@@ -113,7 +110,7 @@ def _span(op: Operation, offset: int) -> Span:
     sizes: Any = type.get_shape()  # pyright: ignore[reportUnknownMemberType]
     if any(size < 0 for size in sizes):
         raise UnsupportedError("its sizes depend on a run")
-    element = str(type.element_type)  # pyright: ignore[reportUnknownMemberType]
+    element = str(cast("Any", type).element_type)
     return Span(_number(op, "binding"), offset, tuple(map(int, sizes)), element)
 
 

@@ -11,9 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 
 from fewbit.analysis.loops import LoopNest
 from fewbit.analysis.loops.dumps import generic_text, parse_generic
@@ -97,23 +99,32 @@ class Configured:
             return f"it has no products ({self.root.nest.shape_class})"
         return None
 
+    @property
+    def leader(self) -> Tiled:
+        assert self.root is not None, "only dispatches that can be tuned"
+        return self.root
+
+    @property
+    def nest(self) -> LoopNest:
+        """The loops of the op that leads."""
+        found = self.leader.nest
+        assert found is not None, "only dispatches that can be tuned"
+        return found
+
     @cached_property
     def signature(self) -> str:
         """The op that leads, and what is fused with it."""
-        root = self.root
-        assert root is not None and root.nest is not None, "only dispatches that can be tuned"
         nests = list_nests(self.module).nests
         others = [n for n in nests if n.multiplies == 0 and n.shape_class != "fill"]
         fused = sorted({f"{n.shape_class}{{{_body(n)}}}" for n in others})
-        return " + ".join([root.nest.signature, *fused])
+        return " + ".join([self.nest.signature, *fused])
 
     @property
     def default(self) -> Schedule:
         """What IREE chose, for the nest without loops of one step."""
-        root = self.root
-        assert root is not None and root.nest is not None, "only dispatches that can be tuned"
-        _, left = root.nest.without_units()
-        config, loops = root.config, len(root.nest.loops)
+        root = self.leader
+        _, left = self.nest.without_units()
+        config, loops = root.config, len(self.nest.loops)
         vector = _merged(config, "vector_common_parallel", "vector_reduction", loops)
         cache = _merged(config, "cache_parallel", "cache_reduction", loops)
         distribution = config["distribution"]
@@ -125,8 +136,7 @@ class Configured:
 
     def with_schedule(self, schedule: Schedule) -> str:
         """The text with other tiles, those of fused ops after the leading one's."""
-        root = self.root
-        assert root is not None and root.nest is not None, "only dispatches that can be tuned"
+        root = self.leader
         levels = self._levels(root, schedule)
         loops_of = _followers(root, self.tiled)
         configs: list[Config] = []
@@ -138,12 +148,11 @@ class Configured:
         return self._replaced(configs)
 
     def _levels(self, root: Tiled, schedule: Schedule) -> dict[str, tuple[int, ...]]:
-        assert root.nest is not None
-        _, left = root.nest.without_units()
-        kinds = [loop.kind for loop in root.nest.loops]
+        _, left = self.nest.without_units()
+        kinds = [loop.kind for loop in self.nest.loops]
         count = len(kinds)
         # A dynamic dimension that stands for one step is still taken in steps of one.
-        dynamic = [i for i, loop in enumerate(root.nest.loops) if loop.dynamic]
+        dynamic = [i for i, loop in enumerate(self.nest.loops) if loop.dynamic]
         vector = spread(schedule.vector, left, count, 1)
         distribution = spread(schedule.distribution, left, count, 0)
         for loop in dynamic:
@@ -223,7 +232,7 @@ def _indexed(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
     if not isinstance(nest, LoopNest) or maps is None:
         return []
     found: list[tuple[SSAValue, list[int | None]]] = []
-    data = [map.data for map in maps.data]  # pyright: ignore
+    data: list[AffineMap] = [map.data for map in cast("Any", maps).data]
     values = [*op.operands, *op.results]
     for value, map in zip(values, [*data, *data[len(data) - len(op.results) :]], strict=False):
         found.append((value, [getattr(expr, "position", None) for expr in map.results]))
@@ -241,5 +250,3 @@ def _following(tiled: Tiled, loops: Mapping[int, int], levels: Config) -> Config
                 changed[loop] = levels[level][leading]
         config[level] = tuple(changed)
     return config
-
-

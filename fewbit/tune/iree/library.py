@@ -5,6 +5,9 @@ directly leaves out IREE's runtime, so that a microsecond can be timed, and give
 dispatch writes, which another configuration of it must write too.
 """
 
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import ctypes
@@ -31,7 +34,9 @@ SCRATCH = 1 << 20
 LIMIT = 60
 """Seconds that one dispatch may take to compile."""
 
-_EXPORT = re.compile(r"hal\.executable\.export .*?\n(?P<count>.*?)hal\.return (?P<names>[^:]*):", re.S)
+_EXPORT = re.compile(
+    r"hal\.executable\.export .*?\n(?P<count>.*?)hal\.return (?P<names>[^:]*):", re.S
+)
 _CONSTANT = re.compile(r"(%[\w#]+) = arith\.constant (\d+) : index")
 Bytes = NDArray[np.uint8]
 
@@ -55,7 +60,13 @@ def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -
     source, made = folder / f"{name}.mlir", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
     begun = ("--compile-mode=hal-executable", "--compile-from=executable-configurations")
-    command = [iree_tool("iree-compile"), *begun, *flags, COUNTS, "--mlir-elide-elementsattrs-if-larger=4"]
+    command = [
+        iree_tool("iree-compile"),
+        *begun,
+        *flags,
+        COUNTS,
+        "--mlir-elide-elementsattrs-if-larger=4",
+    ]
     try:
         done = subprocess.run(
             [*command, str(source), "-o", str(made)],
@@ -197,7 +208,9 @@ class Library:
             self._environment.processor[i] = word
         query = self._loaded.iree_hal_executable_library_query
         query.restype, query.argtypes = ctypes.c_void_p, [ctypes.c_uint32, ctypes.c_void_p]
-        version = ctypes.cast(query(_VERSION, ctypes.byref(self._environment)) or 0, ctypes.c_void_p)
+        version = ctypes.cast(
+            query(_VERSION, ctypes.byref(self._environment)) or 0, ctypes.c_void_p
+        )
         if not version.value:
             raise _failed("its library has another version than this one knows")
         header = _Header.from_address(version.value)

@@ -77,13 +77,11 @@ class Measured:
         self.times = time_by_turns(self._timed(), [library.seconds for library in libraries])
         ratios = iter(range(len(libraries)))
         return [
-            each
-            if isinstance(each, Trial)
-            else Trial(schedule, self.times.ratio(next(ratios)))
+            each if isinstance(each, Trial) else Trial(schedule, self.times.ratio(next(ratios)))
             for each, schedule in zip(found, schedules, strict=True)
         ]
 
-    def _timed(self):  # noqa: ANN202
+    def _timed(self):
         first, again = self._pair
         return first.seconds, again.seconds
 
@@ -102,7 +100,9 @@ class Measured:
 
     def _compiled(self, text: str) -> Binary:
         self._count += 1
-        return compile_dispatch(text, self.flags, self.folder, f"{self.dispatch.name}_{self._count}")
+        return compile_dispatch(
+            text, self.flags, self.folder, f"{self.dispatch.name}_{self._count}"
+        )
 
     def _load(self, binary: Binary) -> Library:
         self._count += 1

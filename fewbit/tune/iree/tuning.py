@@ -1,4 +1,4 @@
-"""A program's dispatches, searched for tiles one after the other, the ones that take longest first."""
+"""A program's dispatches, searched for tiles one by one, those that take longest first."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def tune_dispatches(
     names = {job.key.signature: row for job, (_, row) in zip(jobs, order, strict=True)}
     serial = workers == "1"
 
-    def work_on(job: Job):  # noqa: ANN202
+    def work_on(job: Job):
         left = max(0.0, end - monotonic())
         return run_job(replace(job, seconds=min(job.seconds, left)), database)
 
@@ -96,13 +96,11 @@ def _look_at(dispatch: Configured, calls: int) -> Row:
     """How long a dispatch takes, or why its tiles are left to IREE."""
     if dispatch.reason is not None:
         return Row(dispatch.name, calls, None, None, dispatch.reason)
-    root = dispatch.root
-    assert root is not None and root.nest is not None
     with TemporaryDirectory(prefix="fewbit-look-") as folder:
         measured = Measured(dispatch, Path(folder))
-        reason = measured.can(root.nest)
+        reason = measured.can(dispatch.nest)
         seconds = None if reason else measured.default_seconds()
-    return Row(dispatch.name, calls, seconds, None, reason, root.nest.macs)
+    return Row(dispatch.name, calls, seconds, None, reason, dispatch.nest.macs)
 
 
 def _jobs(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fewbit.analysis.loops import Access, Index, Loop, LoopNest
 from tests.analysis.loops.nests import BODY, convolution, product
 
-from fewbit.analysis.loops import Access, Index, Loop, LoopNest
 
 def test_counts_of_a_product() -> None:
     nest = product(4, 5, 6, bits=4)

@@ -85,7 +85,8 @@ def test_bytes_are_multiplied_to_words(listing: Listing) -> None:
 
 def test_dynamic_sizes_stand_for_what_is_said(listing: Listing) -> None:
     total, divided = listing.nests[2:4]
-    assert total.loops[0].dynamic and total.extents == (6, 4)
+    assert total.loops[0].dynamic
+    assert total.extents == (6, 4)
     assert total.operations == 2 * 24
     # What is overwritten is not read.
     assert len(divided.inputs) == 2

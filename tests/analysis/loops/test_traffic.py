@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fewbit.analysis.loops import LoopNest, bytes_moved
 from fewbit.analysis.loops.traffic import bytes_at_levels, fits
-
 from tests.analysis.loops.nests import product
 
 

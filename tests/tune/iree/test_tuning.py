@@ -39,7 +39,8 @@ def dispatch(built: Build) -> Configured:
 
 def test_what_iree_chose_is_read(dispatch: Configured) -> None:
     root = dispatch.root
-    assert root is not None and root.nest is not None
+    assert root is not None
+    assert root.nest is not None
     assert root.nest.shape_class == "convolution"
     assert root.nest.macs == 8 * 8 * 32 * 3 * 3 * 8
     assert dispatch.default.vector[0] == 1
@@ -62,9 +63,12 @@ def test_trials_are_checked(dispatch: Configured, tmp_path: Path) -> None:
     assert measured.can(dispatch.root.nest) is None  # pyright: ignore
     huge = Schedule((8, 8, 32, 0, 0, 0), (8, 8, 32, 3, 3, 8))
     good, same, failed = measured.try_all([WIDE, dispatch.default, huge])
-    assert good.ratio is not None and good.ratio > 0
-    assert same.ratio is None and "same instructions" in same.reason
-    assert failed.ratio is None and failed.reason
+    assert good.ratio is not None
+    assert good.ratio > 0
+    assert same.ratio is None
+    assert "same instructions" in same.reason
+    assert failed.ratio is None
+    assert failed.reason
 
 
 def test_numbers_that_differ() -> None:
@@ -103,7 +107,8 @@ def test_a_search(built: Build, dispatch: Configured, tmp_path: Path) -> None:
     rows = tune_dispatches(built, database, seconds=0.0)
     tuned = [row for row in rows if row.reason is None]
     assert [row.name for row in tuned] == [dispatch.name]
-    assert tuned[0].seconds and tuned[0].result is not None
+    assert tuned[0].seconds
+    assert tuned[0].result is not None
     assert tuned[0].result.reason == "no time was left"
     left = [row for row in rows if row.reason is not None]
     assert all(row.reason for row in left)
@@ -114,7 +119,8 @@ def test_a_search_with_time(built: Build, dispatch: Configured, tmp_path: Path) 
     database = Database(tmp_path / "tuning.db")
     rows = tune_dispatches(built, database, seconds=120.0, workers="2")
     (row,) = [row for row in rows if row.reason is None]
-    assert row.result is not None and row.result.trials > 5
+    assert row.result is not None
+    assert row.result.trials > 5
     assert database.get(key_of(dispatch, host())) == row.result
     again = tune_dispatches(built, database, seconds=120.0)
     assert [r.result.trials for r in again if r.result] == [row.result.trials]
