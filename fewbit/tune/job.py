@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+from fewbit.analysis.loops import LoopNest
 from fewbit.hardware import Hardware
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.database import Key, Result, Trial
@@ -22,7 +23,10 @@ from fewbit.tune.model import CostModel
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import AROUND, FIRST, Keeper, Tried, search
 from fewbit.tune.space import schedules
+from fewbit.tune.zigzag import Zigzag, refusal
 
+MORE = 4
+"""Times as many trials where the device alone decides."""
 MODELS = ("analytic", "zigzag", "measured", "random")
 
 
@@ -91,31 +95,26 @@ def _search(job: Job, folder: Path, keeper: Keeper) -> Result:
         assert times is not None
         return Tried(trials, times.default, times.noise, times.bar)
 
-    candidates = schedules(nest, job.hardware)
-    first = job.first
-    if job.model == "zigzag":
-        from fewbit.tune.zigzag import zigzag_schedules
-
-        candidates = [*zigzag_schedules(nest, job.hardware), *candidates]
+    model = model_of(job.model, job.hardware, nest)
+    own = model.own(nest) if isinstance(model, Zigzag) else []
     return search(
         job.key,
         nest,
-        candidates,
-        model_of(job.model, job.hardware),
+        [*own, *schedules(nest, job.hardware)],
+        model,
         attempt,
         keeper,
         deadline=monotonic() + job.seconds,
-        first=first if job.model != "measured" else 4 * first,
+        first=job.first if job.model != "measured" else MORE * job.first,
         around=job.around,
     )
 
 
-def model_of(name: str, hardware: Hardware) -> CostModel | None:
-    """By its name; None is chance."""
+def model_of(name: str, hardware: Hardware, nest: LoopNest) -> CostModel | None:
+    """By its name; None is chance. What ZigZag cannot express our own model takes, and says so."""
     if name == "random":
         return None
-    if name == "zigzag":
-        from fewbit.tune.zigzag import Zigzag
-
-        return Zigzag(hardware)
-    return Analytic(hardware)
+    if name != "zigzag":
+        return Analytic(hardware)
+    reason = refusal(nest)
+    return Zigzag(hardware) if reason is None else Analytic(hardware, f"analytic: {reason}")

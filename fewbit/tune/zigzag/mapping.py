@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +25,7 @@ from fewbit.tune.zigzag.workload import NAMES, layer_of, refusal
 
 FACTORS = 5
 """How finely ZigZag splits loops: its time doubles or triples with each."""
+CONSIDERED = 200
 ARRAYS = 2
 """Register tiles that are tried as arrays."""
 
@@ -38,17 +38,21 @@ class Zigzag:
     chosen: dict[str, list[Schedule]] = field(default_factory=dict[str, list[Schedule]])
     name: str = "zigzag"
 
-    @cached_property
+    @property
     def _fallback(self) -> Analytic:
         return Analytic(self.hardware)
 
     def can(self, nest: LoopNest) -> str | None:
         return refusal(nest)
 
-    def seconds(self, nest: LoopNest, schedule: Schedule) -> float:
+    def own(self, nest: LoopNest) -> list[Schedule]:
+        """What ZigZag chose for a nest."""
         if nest.signature not in self.chosen:
             self.chosen[nest.signature] = zigzag_schedules(nest, self.hardware)
-        own = self.chosen[nest.signature]
+        return self.chosen[nest.signature]
+
+    def seconds(self, nest: LoopNest, schedule: Schedule) -> float:
+        own = self.own(nest)
         if schedule in own:
             return (own.index(schedule) - len(own)) * 1e-9
         return self._fallback.seconds(nest, schedule)
@@ -60,10 +64,11 @@ def zigzag_schedules(nest: LoopNest, hardware: Hardware) -> list[Schedule]:
     if refusal(nest) is not None or roles is None:
         return []
     found: list[Schedule] = []
-    tiles: dict[Tile, None] = {}
-    for schedule in best(Analytic(hardware), nest, schedules(nest, hardware), 64):
-        tiles.setdefault(schedule.vector)
-    for vector in list(tiles)[:ARRAYS]:
+    arrays: dict[Tile, Tile] = {}
+    for schedule in best(Analytic(hardware), nest, schedules(nest, hardware), CONSIDERED):
+        tile = schedule.vector
+        arrays.setdefault(tuple(t for i, t in enumerate(tile) if i not in roles.sums), tile)
+    for vector in list(arrays.values())[:ARRAYS]:
         try:
             levels = run(nest, roles, vector, hardware)
         except MissingToolError:
