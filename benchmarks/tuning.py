@@ -1,4 +1,4 @@
-"""Tiles that the search finds for IREE, beside IREE's own: all products and convolutions of the zoo.
+"""Tiles that the search finds for IREE, beside IREE's own: products and convolutions of the zoo.
 
     python benchmarks/tuning.py search MODEL...      search, and keep results in --db
     python benchmarks/tuning.py ablation MODEL...    what each part of the search is good for

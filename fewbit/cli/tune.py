@@ -86,7 +86,7 @@ def tune(
         from fewbit.tune.program import tune_program
 
         seconds = parse_time(time)
-        program = _program(model, recipe, input_shape)
+        program = _program(model, recipe, input_shape, target)
         report = tune_program(
             program,
             target,
@@ -115,14 +115,14 @@ def parse_time(text: str) -> float:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _program(model: str, recipe: str | None, input_shape: list[str] | None) -> Program:
-    """With a batch of one where it is free: tiles found so hold for any."""
+def _program(model: str, recipe: str | None, input_shape: list[str] | None, target: str) -> Program:
+    """For IREE with a batch of one where it is free: tiles found so hold for any."""
     from fewbit.frontends import import_model
     from fewbit.progress import progress
 
     shapes = parse_shapes(input_shape)
     with progress(f"Importing {model}"):
-        if model.startswith("zoo:"):
+        if model.startswith("zoo:") and (shapes or target != "cpu"):
             from fewbit.models.registry import create, find_entry
 
             name = model.removeprefix("zoo:")

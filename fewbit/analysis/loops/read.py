@@ -165,7 +165,7 @@ def _maps_of(op: Operation) -> list[AffineMap]:
     if not isinstance(found, ArrayAttr):
         raise UnreadableError("its definition has no loops: it is one step of its own")
     maps: list[AffineMap] = []
-    for map in cast("list[Attribute]", found.data):
+    for map in cast("Any", found).data:
         if not isinstance(map, AffineMapAttr):
             raise UnreadableError("its indices are no affine maps")
         maps.append(map.data)
@@ -176,7 +176,7 @@ def _kinds_of(op: Operation) -> list[Kind]:
     found = attribute_of(op, "iterator_types")
     if not isinstance(found, ArrayAttr):
         raise UnreadableError("its definition does not say which loops are sums")
-    texts = [str(kind) for kind in cast("list[Attribute]", found.data)]
+    texts = [str(kind) for kind in cast("Any", found).data]
     for text in texts:
         if "parallel" not in text and "reduction" not in text:
             raise UnreadableError(f"a loop is neither parallel nor a reduction: {text}")

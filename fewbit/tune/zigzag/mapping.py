@@ -84,9 +84,12 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
     """For each cache, the part of the nest that it holds, the nearest first."""
     try:
         import yaml  # pyright: ignore[reportMissingModuleSource]
-        from zigzag.api import get_hardware_performance_zigzag
+        from zigzag.api import get_hardware_performance_zigzag as found
     except ImportError as e:
-        raise MissingToolError("ZigZag is not installed", hint="pip install 'fewbit[zigzag]'") from e
+        raise MissingToolError(
+            "ZigZag is not installed", hint="pip install 'fewbit[zigzag]'"
+        ) from e
+    evaluate: Any = found
     rows = roles.rows[-1] if roles.rows else None
     spatial = {"D1": [f"{NAMES[roles.columns]}, {vector[roles.columns]}"]}
     if rows is not None:
@@ -109,7 +112,7 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
             Path(paths[name]).write_text(yaml.safe_dump(content, sort_keys=False))
         logging.disable(logging.CRITICAL)
         try:
-            _, _, evaluated = get_hardware_performance_zigzag(
+            _, _, evaluated = evaluate(
                 paths["workload"],
                 paths["machine"],
                 paths["mapping"],
@@ -158,7 +161,7 @@ def _schedules(
     found = [Schedule(part, vector) for part in parts if _divides(part, vector)]
     if len(parts) > 1 and prod(levels_of(parts[0])) < prod(levels_of(parts[1])):
         near = tuple(
-            size if i not in roles.windows else 0 for i, size in enumerate(list(levels)[0])
+            size if i not in roles.windows else 0 for i, size in enumerate(next(iter(levels)))
         )
         found.append(Schedule(parts[1], vector, near))
     return found

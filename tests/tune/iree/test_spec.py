@@ -56,7 +56,9 @@ def test_iree_obeys_a_spec(tmp_path: Path) -> None:
 
 def test_what_cannot_be_said() -> None:
     assert Product.of("4px5px6r i:f32[d0,d2] i:f32[d2,d1] o:f32[d0,d1] {arith.addf,arith.mulf}")
-    assert Product.of("4px5px6r i:i8[d0,d2] i:i8[d2,d1] o:i32[d0,d1] {arith.addi,arith.muli}") is None
+    assert (
+        Product.of("4px5px6r i:i8[d0,d2] i:i8[d2,d1] o:i32[d0,d1] {arith.addi,arith.muli}") is None
+    )
     assert Product.of("4px3r i:f32[d0+d1] i:f32[d1] o:f32[d0] {arith.addf,arith.mulf}") is None
 
 
