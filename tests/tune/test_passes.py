@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 import fewbit
@@ -29,7 +29,7 @@ class Mark(ModulePass):
         return tuple(Mark(number) for number in range(layers))
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        op.attributes["fewbit.mark"] = IntAttr(self.number)
+        op.attributes["fewbit.mark"] = IntegerAttr(self.number, i64)
 
 
 @dataclass(frozen=True)
