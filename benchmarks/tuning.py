@@ -40,7 +40,7 @@ from fewbit.tune.space import schedules
 OURS = ("data-tiling", "ukernels", "opt-level")
 """Flags that fewbit adds for speed; IREE's default has none of them."""
 FIRST, AROUND = 5, 3
-ABLATED = 8
+ABLATED = 5
 """Trials of each kind."""
 MODEL = Analytic(host())
 
