@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fewbit.tune.program import Report
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+TARGETS = ("iree-cpu", "cpu")
 MODELS = ("analytic", "zigzag", "measured", "random")
 
 
@@ -76,6 +77,8 @@ def tune(
             "say what to tune",
             hint="a model, 'fewbit tune zoo:lenet'; or --calibrate, which measures this machine",
         )
+    check_target(target)
+    seconds = parse_time(time)
     if cost_model not in MODELS:
         hint = f"models are {', '.join(MODELS)}"
         raise UsageError(f"there is no cost model '{cost_model}'", hint=hint)
@@ -85,7 +88,6 @@ def tune(
     if model is not None:
         from fewbit.tune.program import tune_program
 
-        seconds = parse_time(time)
         program = _program(model, recipe, input_shape, target)
         report = tune_program(
             program,
@@ -105,6 +107,14 @@ def tune(
         with replacing_file(export) as file:
             file.write(text.encode())
         print(f"{export}: {count} ops; {left} cannot be said in a tuning spec")
+
+
+def check_target(target: str) -> None:
+    if target not in TARGETS:
+        raise UsageError(
+            f"tiles for {target} cannot be searched for",
+            hint=f"targets that can be measured here are {', '.join(TARGETS)}",
+        )
 
 
 def parse_time(text: str) -> float:
