@@ -19,7 +19,7 @@ from fewbit.progress import say
 from fewbit.targets.iree.source import Source
 from fewbit.tune.database import Database, versions_of
 from fewbit.tune.iree.build import Build, build
-from fewbit.tune.iree.configured import Configured
+from fewbit.tune.iree.configured import FUSED, Configured
 from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
 from fewbit.tune.schedule import Schedule
 
@@ -46,15 +46,39 @@ def is_known(database: Database, hardware: Hardware | None = None) -> bool:
 def find_schedules(
     dispatches: Sequence[Configured], database: Database, hardware: Hardware | None = None
 ) -> dict[str, Schedule]:
-    """Those that the database has, by the name of the dispatch."""
+    """Those that the database has, by the name of the dispatch.
+
+    An op with a dynamic batch may be fused with other ops than with a batch of one: where the
+    dispatch itself is not known, the op that leads it may be.
+    """
+    hardware = hardware or host()
+    leading = _leading(database, hardware)
     found: dict[str, Schedule] = {}
     for dispatch in dispatches:
         if not worth_reading(dispatch) or dispatch.reason is not None:
             continue
-        result = database.get(key_of(dispatch, hardware or host()))
-        if result is not None and result.schedule is not None:
-            found[dispatch.name] = result.schedule
+        result = database.get(key_of(dispatch, hardware))
+        schedule = result.schedule if result else leading.get(dispatch.nest.signature)
+        if schedule is not None:
+            found[dispatch.name] = schedule
     return found
+
+
+def _leading(database: Database, hardware: Hardware) -> dict[str, Schedule]:
+    """The schedule of each op that leads dispatches, from the one that gained most."""
+    versions = versions_of(*PACKAGES)
+    found: dict[str, tuple[float, Schedule]] = {}
+    for result in database.results(TARGET):
+        if (result.key.hardware, result.key.versions) != (hardware.identity, versions):
+            continue
+        if result.schedule is not None:
+            op = result.key.signature.partition(FUSED)[0]
+            found[op] = min(
+                found.get(op, (1.0, result.schedule)),
+                (result.ratio, result.schedule),
+                key=lambda pair: pair[0],
+            )
+    return {op: schedule for op, (_, schedule) in found.items()}
 
 
 def worth_reading(dispatch: Configured) -> bool:

@@ -25,6 +25,8 @@ from fewbit.tune.schedule import Schedule, spread
 PREFIX = "configured_"
 PIPELINES = ("DoubleTilingExpert", "ConvTileAndDecomposeExpert")
 """Ways of IREE's to compile a dispatch whose tiles may be chosen."""
+FUSED = " + "
+"""Between the signature of the op that leads and what is fused with it."""
 LEVELS = (
     "distribution",
     "cache_parallel",
@@ -117,7 +119,7 @@ class Configured:
         nests = list_nests(self.module).nests
         others = [n for n in nests if n.multiplies == 0 and n.shape_class != "fill"]
         fused = sorted({f"{n.shape_class}{{{_body(n)}}}" for n in others})
-        return " + ".join([self.nest.signature, *fused])
+        return FUSED.join([self.nest.signature, *fused])
 
     @property
     def default(self) -> Schedule:

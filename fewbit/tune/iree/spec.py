@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from fewbit.tune.database import Database, Result
+from fewbit.tune.iree.configured import FUSED
 from fewbit.tune.schedule import Schedule
 
 _LOOPS = re.compile(r"(\d+)([pr])")
@@ -30,7 +31,7 @@ class Product:
     @classmethod
     def of(cls, signature: str) -> Product | None:
         """None for anything else."""
-        op = signature.partition(" + ")[0]
+        op = signature.partition(FUSED)[0]
         loops, _, rest = op.partition(" ")
         operands = _OPERAND.findall(rest)
         if len(operands) != 3 or rest.count(":") != 3 or not _BODY.search(rest):

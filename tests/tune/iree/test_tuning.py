@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from fewbit.hardware.host import host
 from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.source import Source
 from fewbit.tune.database import Database, Result
-from fewbit.tune.iree.apply import apply, is_known, largest_difference
+from fewbit.tune.iree.apply import apply, find_schedules, is_known, largest_difference
 from fewbit.tune.iree.bindings import Span
 from fewbit.tune.iree.build import Build, build
 from fewbit.tune.iree.configured import Configured
@@ -100,6 +101,10 @@ def test_a_batch_of_one_gets_its_tiles(dispatch: Configured, tmp_path: Path) -> 
     assert found.schedules == {dispatch.name: WIDE}
     assert found.tuned.code_of(dispatch.name) != found.default.code_of(dispatch.name)
     assert found.tuned.made.data != found.default.made.data
+    # Fused with something else, it is still known by the op that leads.
+    alone = Database(tmp_path / "alone.db")
+    alone.put(Result(replace(key, signature=dispatch.nest.signature), WIDE, 0.5, 0.0, 1e-6, 1, ""))
+    assert find_schedules(found.default.dispatches, alone) == {dispatch.name: WIDE}
 
 
 def test_a_search(built: Build, dispatch: Configured, tmp_path: Path) -> None:
