@@ -2,6 +2,7 @@
 
     python benchmarks/tuning.py search MODEL...      search, and keep results in --db
     python benchmarks/tuning.py ablation MODEL...    what each part of the search is good for
+    python benchmarks/tuning.py rank MODEL...        the model's order beside the measured one
     python benchmarks/tuning.py table                what the database has, as tables
 
 The baseline is IREE with its own flags, for this processor, on one thread. Each op is a dispatch as
@@ -40,6 +41,8 @@ from fewbit.tune.space import schedules
 OURS = ("data-tiling", "ukernels", "opt-level")
 """Flags that fewbit adds for speed; IREE's default has none of them."""
 FIRST, AROUND = 5, 3
+RANKED = 16
+"""Schedules of an op, drawn at random."""
 ABLATED = 5
 """Trials of each kind."""
 MODEL = Analytic(host())
@@ -75,6 +78,29 @@ def search(models: Sequence[str], database: Database) -> None:
             print(
                 f"{model} {dispatch.name} {gain:.2f}x {result.schedule} {result.reason}", flush=True
             )
+
+
+def rank(models: Sequence[str], count: int) -> None:
+    """For some ops: schedules drawn from all, ranked by the model and by their times."""
+    found: list[float] = []
+    for model in models:
+        for dispatch in dispatches(model)[:count]:
+            nest, _ = dispatch.nest.without_units()
+            pool = list(schedules(nest, host()))
+            with TemporaryDirectory() as folder:
+                measured = Measured(dispatch, Path(folder))
+                if len(pool) < RANKED or measured.can(nest) is not None:
+                    continue
+                chosen = np.random.default_rng(0).choice(len(pool), RANKED, replace=False)
+                trials = measured.try_all([pool[i] for i in chosen])
+            timed = [(t.schedule, t.ratio) for t in trials if t.ratio is not None]
+            if len(timed) < RANKED // 2:
+                continue
+            seconds = [MODEL.seconds(nest, s) for s, _ in timed]
+            found.append(spearman(seconds, [r for _, r in timed]))
+            print(f"{model} {dispatch.name} {found[-1]:.2f} of {len(timed)}", flush=True)
+    ranks = sorted(found)
+    print(f"median {ranks[len(ranks) // 2]:.2f}, least {ranks[0]:.2f}, {len(ranks)} ops")
 
 
 def ablation(models: Sequence[str], database: Database, path: Path, count: int) -> None:
@@ -205,7 +231,7 @@ def _depthwise(signature: str) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("search", "ablation", "table"))
+    parser.add_argument("what", choices=("search", "ablation", "rank", "table"))
     parser.add_argument("models", nargs="*", default=["lenet"])
     parser.add_argument("--db", type=Path, default=Path("build/tuning.db"))
     parser.add_argument("--count", type=int, default=6, help="ops of a model that are ablated")
@@ -215,7 +241,10 @@ def main() -> None:
         search(given.models, database)
     elif given.what == "ablation":
         ablation(given.models, database, path, given.count)
-    table(database, path)
+    elif given.what == "rank":
+        rank(given.models, given.count)
+    if given.what != "rank":
+        table(database, path)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,12 @@ class GpuTile:
         roles = _roles(nest)
         levels = {
             "reduction": _spread(nest, {roles.inner: self.depth}),
-            "thread": _spread(nest, {roles.rows[-1]: self.thread[0], roles.columns: self.thread[1]}),
-            "workgroup": _spread(nest, {roles.rows[-1]: self.group[0], roles.columns: self.group[1]}),
+            "thread": _spread(
+                nest, {roles.rows[-1]: self.thread[0], roles.columns: self.thread[1]}
+            ),
+            "workgroup": _spread(
+                nest, {roles.rows[-1]: self.group[0], roles.columns: self.group[1]}
+            ),
         }
         sizes = ", ".join(f"{name} = {tile}" for name, tile in levels.items())
         return (
