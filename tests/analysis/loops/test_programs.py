@@ -40,7 +40,7 @@ def test_widths_of_a_quantized_program() -> None:
     program = quantize(imported("mlp"), "w4a8")
     listing = list_program(program)
     products = [nest for nest in listing.nests if nest.multiplies]
-    assert len(products) == 3
+    assert len(products) == 4
     for nest in products:
         assert [access.bits for access in nest.accesses] == [8, 4, 32]
         assert nest.layer
