@@ -136,6 +136,14 @@ def compile_model(
         bool,
         typer.Option("--kernels", help="iree-cpu: layers are computed by fewbit's own kernels."),
     ] = False,
+    tuning_db: Annotated[
+        str | None,
+        typer.Option(
+            "--tuning-db",
+            metavar="FILE",
+            help="What 'fewbit tune' found, if not in the usual place; 'none' does not use it.",
+        ),
+    ] = None,
     input_shape: InputShape = None,
     constant: Constants = None,
     calibrate: CalibrateData = None,
@@ -155,6 +163,7 @@ def compile_model(
         "compile_from": compile_from,
         "iree_flags": tuple(iree_flag) if iree_flag else None,
         "kernels": kernels,
+        "tuning_db": tuning_db,
     }
     found = check_target(target, **given)
     _check_stop(stop_after, found, cpu_variants)

@@ -36,8 +36,19 @@ class Examination:
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    hardware: Annotated[
+        bool,
+        typer.Option("--hardware", help="Measure this processor, and keep its description."),
+    ] = False,
 ) -> int:
     """Show versions, this machine, and which targets work on it."""
+    if hardware:
+        from fewbit.hardware.host import measure_host, write_host
+
+        found = measure_host()
+        path = write_host(found)
+        print(found.model_dump_json() if as_json else f"{path.read_text()}\n# kept in {path}")
+        return 0
     from fewbit.progress import progress
 
     with progress("Examining this machine"):

@@ -3,6 +3,7 @@
 With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
 Of another artifact, what was compiled is summed up; `--asm` lists instructions.
 With `--commands`, it is an artifact for Gemmini, and its command streams are shown.
+With `--loops`, it is of loop nests: of a model, of a file that IREE dumped, or of a folder of them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ def inspect(
     batch: Annotated[
         int,
         typer.Option(
-            "--batch", min=1, help="With --cost or --cycles: the size of dynamic dimensions."
+            "--batch",
+            min=1,
+            help="With --cost, --cycles or --loops: the size of dynamic dimensions.",
         ),
     ] = 1,
     dispatches: Annotated[
@@ -79,12 +82,21 @@ def inspect(
         bool,
         typer.Option("--commands", help="Of an artifact for Gemmini: its commands, disassembled."),
     ] = False,
+    loops: Annotated[
+        bool,
+        typer.Option("--loops", help="The loop nests of a model, or of files that IREE dumped."),
+    ] = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
     if commands:
         from fewbit.cli.commands import show_commands
 
         show_commands(model, as_json)
+        return
+    if loops:
+        from fewbit.cli.loops import show_loops
+
+        show_loops(model, recipe, parse_shapes(input_shape), batch, as_json)
         return
     if dispatches:
         from fewbit.cli.dispatches import show_dispatches

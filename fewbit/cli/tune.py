@@ -1,19 +1,56 @@
-"""`fewbit tune`: measure this machine for the cost model, and show what is known of it."""
+"""`fewbit tune MODEL -t TARGET` searches for tiles; `--calibrate` measures this machine."""
 
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fewbit.cli.options import InputShape, OptionalRecipe, parse_shapes
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.analysis.cost import Calibration
+    from fewbit.program import Program
+    from fewbit.tune.iree.tuning import Row
+    from fewbit.tune.program import Report
+
+UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+TARGETS = ("iree-cpu", "cpu")
+MODELS = ("analytic", "zigzag", "measured", "random")
 
 
 def tune(
+    model: Annotated[
+        str | None,
+        typer.Argument(help="The model whose ops are searched: zoo:NAME, file.py:factory, ..."),
+    ] = None,
+    target: Annotated[
+        str, typer.Option("--target", "-t", help="iree-cpu or cpu: what is searched for.")
+    ] = "iree-cpu",
+    recipe: OptionalRecipe = None,
+    time: Annotated[
+        str, typer.Option("--time", help="How long the search may take: 90s, 5m, 1h.")
+    ] = "5m",
+    cost_model: Annotated[
+        str,
+        typer.Option("--model", help="What ranks tiles: analytic, zigzag, measured, or random."),
+    ] = "analytic",
+    workers: Annotated[
+        str,
+        typer.Option("--workers", help="Processes that search, ray://HOST:PORT, or ray://local."),
+    ] = "1",
+    tuning_db: Annotated[
+        Path | None,
+        typer.Option("--tuning-db", help="The database, if not the usual one."),
+    ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", help="Write what the database has as a tuning spec of IREE's."),
+    ] = None,
     calibrate: Annotated[
         bool,
         typer.Option(
@@ -27,14 +64,165 @@ def tune(
         bool, typer.Option("--show", help="Show the calibration that is kept.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    input_shape: InputShape = None,
 ) -> None:
-    """Measure what kernels take on this machine, so that times can be predicted."""
-    if not calibrate and not show:
-        raise UsageError(
-            "say what to tune", hint="--calibrate measures this machine, --show shows the result"
-        )
+    """Search for the tiles of a model's ops, or measure what kernels take on this machine."""
     if quick and not calibrate:
         raise UsageError("--quick is for --calibrate", hint="fewbit tune --calibrate --quick")
+    if calibrate or show:
+        _calibration(calibrate, quick, as_json)
+        return
+    if model is None and export is None:
+        raise UsageError(
+            "say what to tune",
+            hint="a model, 'fewbit tune zoo:lenet'; or --calibrate, which measures this machine",
+        )
+    check_target(target)
+    seconds = parse_time(time)
+    if cost_model not in MODELS:
+        hint = f"models are {', '.join(MODELS)}"
+        raise UsageError(f"there is no cost model '{cost_model}'", hint=hint)
+    from fewbit.tune.database import Database
+
+    database = Database(tuning_db)
+    if model is not None:
+        from fewbit.tune.program import tune_program
+
+        program = _program(model, recipe, input_shape, target)
+        report = tune_program(
+            program,
+            target,
+            seconds=seconds,
+            model=cost_model,
+            workers=workers,
+            database=database,
+            watch=(lambda row: None) if as_json else _tell,
+        )
+        print(json.dumps(plain_report(report))) if as_json else print_report(report, model)
+    if export is not None:
+        from fewbit.files import replacing_file
+        from fewbit.tune.iree.spec import tuning_spec
+
+        text, count, left = tuning_spec(database)
+        with replacing_file(export) as file:
+            file.write(text.encode())
+        print(f"{export}: {count} ops; {left} cannot be said in a tuning spec")
+
+
+def check_target(target: str) -> None:
+    if target not in TARGETS:
+        raise UsageError(
+            f"tiles for {target} cannot be searched for",
+            hint=f"targets that can be measured here are {', '.join(TARGETS)}",
+        )
+
+
+def parse_time(text: str) -> float:
+    """Seconds of `90s`, `5m` or `1h`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if found is None:
+        raise UsageError(f"'{text}' is no time", hint="write 90s, 5m or 1h")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _program(model: str, recipe: str | None, input_shape: list[str] | None, target: str) -> Program:
+    """For IREE with a batch of one where it is free: tiles found so hold for any."""
+    from fewbit.frontends import import_model
+    from fewbit.progress import progress
+
+    shapes = parse_shapes(input_shape)
+    with progress(f"Importing {model}"):
+        if model.startswith("zoo:") and (shapes or target != "cpu"):
+            from fewbit.models.registry import create, find_entry
+
+            name = model.removeprefix("zoo:")
+            inputs = () if shapes else find_entry(name).example_inputs(1)
+            program = import_model(create(name), inputs, input_shapes=shapes)
+        else:
+            program = import_model(model, input_shapes=shapes)
+        if recipe is None:
+            return program
+        from fewbit.quant.quantize import quantize
+        from fewbit.transforms.fold_batch_norm import fold_batch_norm
+
+        return quantize(fold_batch_norm(program), recipe)
+
+
+def _tell(row: Row) -> None:
+    from fewbit.progress import say
+
+    found = row.result
+    if found is not None:
+        gain = f"{1 / found.ratio:.2f}x, {found.schedule}" if found.schedule else found.reason
+        say(f"{row.name}: {gain} ({found.trials} trials)")
+
+
+def plain_report(report: Report) -> dict[str, object]:
+    return {
+        "target": report.target,
+        "before_seconds": report.before,
+        "after_seconds": report.after,
+        "kept": report.kept,
+        "note": report.note,
+        "ops": [
+            {
+                "name": row.name,
+                "calls": row.calls,
+                "macs": row.macs,
+                "seconds": row.seconds,
+                "ratio": None if row.result is None else row.result.ratio,
+                "noise": None if row.result is None else row.result.noise,
+                "trials": None if row.result is None else row.result.trials,
+                "tiles": None
+                if row.result is None or row.result.schedule is None
+                else row.result.schedule.as_json(),
+                "reason": row.reason or (row.result.reason if row.result else ""),
+            }
+            for row in report.rows
+        ],
+    }
+
+
+def print_report(report: Report, title: str) -> None:
+    """A table of ops before and after, and the model."""
+    from rich.table import Table
+
+    from fewbit.cli.inspect import wide_console
+
+    table = Table(title=f"{title}, {report.target}, one thread", title_justify="left")
+    table.add_column("op", overflow="fold")
+    for name in ("calls", "before", "after", "gain", "noise"):
+        table.add_column(name, justify="right")
+    table.add_column("tiles, or why not", overflow="fold")
+    left = [row for row in report.rows if row.reason is not None]
+    for row in report.rows:
+        if row.reason is not None or row.result is None:
+            continue
+        found, before = row.result, row.seconds or row.result.seconds
+        table.add_row(
+            row.name,
+            str(row.calls),
+            _time(before),
+            _time(before * found.ratio),
+            f"{1 / found.ratio:.2f}x",
+            f"{found.noise:.1%}",
+            str(found.schedule) if found.schedule else found.reason,
+        )
+    for row in left:
+        table.add_row(row.name, str(row.calls), "", "", "", "", row.reason or "")
+    table.add_section()
+    gain = report.before / report.after if report.after else 1.0
+    table.add_row(
+        "the model", "", _time(report.before), _time(report.after), f"{gain:.2f}x", "", report.note
+    )
+    wide_console().print(table)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
+
+
+def _calibration(calibrate: bool, quick: bool, as_json: bool) -> None:
     from fewbit.analysis.cost.store import load_calibration, save_calibration, to_json
 
     if calibrate:

@@ -36,6 +36,12 @@ class Isa:
     """Whether multiply and add round once. Without it, they are two operations."""
     dot: Dot = "plain"
     """How integers are multiplied: four bytes to a sum at once, two, or one."""
+    chosen_vectors: int = 0
+    """Vectors in a row of the widest tile, where a search found them; 0 is as usual."""
+    chosen_depth: int = 0
+    """Steps of a sum that are taken at once; 0 is as usual."""
+    counts_bits: bool = True
+    """Whether products of the fewest bits are counted."""
 
     @staticmethod
     def of(name: str) -> Isa:
@@ -94,6 +100,8 @@ class Isa:
     @property
     def bit_products(self) -> int:
         """Bits of x times bits of w, at most, whose products are faster counted than multiplied."""
+        if not self.counts_bits:
+            return 0
         if self.dot == "vnni":
             return 2 if "+avx512vpopcntdq" in self.features else 0
         return {"sdot": 1, "madd": 3, "plain": 2}[self.dot]
@@ -101,7 +109,7 @@ class Isa:
     @property
     def tile_vectors(self) -> int:
         """Vectors in a row of the widest tile."""
-        return 4 if self.registers >= 32 else 2
+        return self.chosen_vectors or (4 if self.registers >= 32 else 2)
 
     def tile_rows(self, vectors: int) -> int:
         """Rows of the highest tile of this width."""
@@ -115,7 +123,7 @@ class Isa:
     @property
     def block_depth(self) -> int:
         """Steps of a sum taken at once: so much of a panel and of the rows stays near."""
-        return 384
+        return self.chosen_depth or 384
 
 
 def names() -> tuple[str, ...]:

@@ -56,7 +56,8 @@ def compile(
     family, by name, or "auto" or "all": the library has code for each of them. Of `iree-*`:
     `compile_to` stops after a phase of IREE's, `compile_from` says at which one a file is, and
     `iree_flags` are added to those of its compiler. With `kernels`, of `iree-cpu`, layers are
-    computed by kernels of ours, which become part of the module.
+    computed by kernels of ours, which become part of the module. `tuning_db` is the file with what
+    `fewbit tune` found, if not the usual one, or "none".
     """
     from fewbit.transforms.integer_only import integer_only as without_floats
 

@@ -23,6 +23,9 @@ Inserted = Mapping[str, Sequence[Pass]]
 Watcher = Callable[[str, str], None]
 """Told the name of a stage and the text of the program after it."""
 
+NO_TUNING = "none"
+"""In the place of a tuning database: what searches found is not used."""
+
 
 @dataclass(frozen=True)
 class Request:

@@ -11,6 +11,7 @@ from fewbit.analysis.cost import calibrate
 from fewbit.analysis.cost.calibrate import Effort
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
+from fewbit.cli.tune import parse_time
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +54,43 @@ def test_inspect_with_cost(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert "2 threads, not calibrated" in out
     assert "as fast" in out
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90.0), ("5m", 300.0), ("1h", 3600.0)])
+def test_times(text: str, seconds: float) -> None:
+    assert parse_time(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--time", "soon"], "is no time"),
+        (["--model", "guess"], "no cost model 'guess'"),
+        (["-t", "iree-vulkan"], "iree-vulkan cannot be searched for"),
+    ],
+)
+def test_mistakes(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(run, ["-q", "tune", "zoo:mlp", *options]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_database_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.db")
+    for target in ("cpu", "iree-cpu"):
+        command = ["-q", "compile", "zoo:mlp", "-t", target, "-o", str(tmp_path / "o")]
+        assert guarded(run, [*command, "--tuning-db", missing]) == 2
+        assert "no tuning database" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_tune_and_compile(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert guarded(run, ["-q", "tune", "zoo:lenet", "--time", "60s", "--json"]) in (0, None)
+    report = json.loads(capsys.readouterr().out)
+    assert {op["name"] for op in report["ops"]}
+    assert all(op["reason"] or op["tiles"] for op in report["ops"])
+    assert report["after_seconds"] <= 1.03 * report["before_seconds"]
+    output = str(tmp_path / "lenet")
+    assert guarded(run, ["-q", "compile", "zoo:lenet", "-t", "iree-cpu", "-o", output]) in (0, None)
+    spec = tmp_path / "spec.mlir"
+    assert guarded(run, ["-q", "tune", "--export", str(spec)]) in (0, None)
+    assert "module @tuning" in spec.read_text()

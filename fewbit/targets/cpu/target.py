@@ -25,7 +25,7 @@ from fewbit.targets.cpu.interface import STATE_BYTES, Interface, Port
 from fewbit.targets.cpu.link import link_shared
 from fewbit.targets.cpu.variants import compile_variants, variants_of
 from fewbit.targets.cpu.weights import Placed
-from fewbit.targets.target import Inserted, Request, Target, Watcher
+from fewbit.targets.target import NO_TUNING, Inserted, Request, Target, Watcher
 from fewbit.tensor_file import write
 
 
@@ -36,7 +36,7 @@ class Cpu(Target):
     ours = OURS
     upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
     suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
-    options = frozenset({"blas", "profile", "cpu_variants"})
+    options = frozenset({"blas", "profile", "cpu_variants", "tuning_db"})
     parts = names()
 
     def check(self, request: Request) -> None:
@@ -55,6 +55,7 @@ class Cpu(Target):
             blas=find_blas(request.options.get("blas")),
             profile=request.options.get("profile", False),
             variants=_variants(request),
+            isa=_tuned(program, request),
         )
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
@@ -79,6 +80,23 @@ def _variants(request: Request) -> Sequence[Isa]:
     return () if given is None else variants_of(given, isa_of(request.target))
 
 
+def _tuned(program: Program, request: Request) -> Isa | None:
+    """This machine with the tiles that a search found for the program, if there was one."""
+    given = request.options.get("tuning_db")
+    if given == NO_TUNING or request.target != "cpu" or "cpu_variants" in request.options:
+        return None
+    from fewbit.tune.database import Database, default_path
+
+    path = Path(given) if given else default_path()
+    if given and not path.is_file():
+        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
+    if not path.is_file():
+        return None
+    from fewbit.tune.cpu import tuned_isa
+
+    return tuned_isa(program, Database(path))
+
+
 def isa_of(target: str) -> Isa:
     """The processor that `cpu`, `cpu:aarch64` or `cpu:x86-64-v3` means."""
     kind, _, processor = target.partition(":")
@@ -101,12 +119,14 @@ def compile_cpu(
     blas: Cblas | None = None,
     profile: bool = False,
     variants: Sequence[Isa] = (),
+    isa: Isa | None = None,
 ) -> Folder:
     """Compile to `lib<name>.so`, `lib<name>.a` and `<name>.h` in a folder.
 
-    With `variants`, the library has code for each of these processors.
+    With `variants`, the library has code for each of these processors. `isa` is the target's own
+    with tiles that a search found.
     """
-    isa = isa_of(target)
+    isa = isa or isa_of(target)
     compilation = Compilation(program, name, isa, inserted or {}, watch, blas, profile)
     interface = compilation.interface
     name = interface.name

@@ -6,16 +6,17 @@ What was stopped after one of IREE's phases is an artifact too, from which compi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
 from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
 from fewbit.errors import UsageError
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
+from fewbit.progress import say
 from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
 from fewbit.targets.iree.devices import compile_flags, kernels_for
@@ -26,7 +27,10 @@ from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
 from fewbit.targets.iree.reflection import functions_of
 from fewbit.targets.iree.source import Source
-from fewbit.targets.target import Request, Target
+from fewbit.targets.target import NO_TUNING, Request, Target
+
+if TYPE_CHECKING:
+    from fewbit.tune.database import Database
 
 
 class Iree(Target):
@@ -34,7 +38,7 @@ class Iree(Target):
 
     stages = (*OURS, *PHASES)
     ours = OURS
-    options = frozenset({"compile_to", "compile_from", "iree_flags", "kernels"})
+    options = frozenset({"compile_to", "compile_from", "iree_flags", "kernels", "tuning_db"})
 
     def check(self, request: Request) -> None:
         compile_flags(request.target)
@@ -50,13 +54,16 @@ class Iree(Target):
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         source, parameters = self._lowered(program, request)
         phase = request.options.get("compile_to")
+
+        def write(made: Made, output: Path) -> Folder:
+            return self.write(program, parameters, made, request, output, source.files)
+
+        database = None if phase else _tuning(request)
+        if database is not None:
+            return self._tuned(program, source, request, database, output, write)
         made = compile_text(source, _flags(request), request.name, phase)
         _show(made, phase, request)
-        named = _function(program.signature)
-        function = named if phase else _with_names(functions_of(made.data)[0], named)
-        return _write(
-            output, request, made, [function], parameters, program.recipe, files=source.files
-        )
+        return write(made, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         if stage in OURS:
@@ -84,10 +91,54 @@ class Iree(Target):
         functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
 
+    def write(
+        self,
+        program: Program,
+        parameters: Parameters,
+        made: Made,
+        request: Request,
+        output: Path,
+        files: Mapping[str, bytes] | None = None,
+    ) -> Folder:
+        """The artifact of a program of which IREE made something."""
+        named = _function(program.signature)
+        phase = request.options.get("compile_to")
+        function = named if phase else _with_names(functions_of(made.data)[0], named)
+        return _write(output, request, made, [function], parameters, program.recipe, files=files)
+
     def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
         lowering = Lowering(program, request.passes, request.watch, _isa(request))
         lowering.run()
         return lowering.finish()
+
+    def _tuned(
+        self,
+        program: Program,
+        source: Source,
+        request: Request,
+        database: Database,
+        output: Path,
+        write: Callable[[Made, Path], Folder],
+    ) -> Folder:
+        """With tiles that a search found, if the results are those of IREE's own tiles."""
+        from fewbit.analysis.layers import made_up_inputs
+        from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
+
+        found = apply(source, _flags(request), request.name, database)
+        _show((found.tuned or found.default).made, None, request)
+        if found.tuned is None:
+            return write(found.default.made, output)
+        inputs = made_up_inputs(program)
+        with TemporaryDirectory(prefix="fewbit-untuned-") as temporary:
+            plain = write(found.default.made, Path(temporary) / request.name)
+            expected = self.load(plain)(*inputs)
+            tuned = write(found.tuned.made, Path(temporary) / f"{request.name}-tuned")
+            gap = largest_difference(expected, self.load(tuned)(*inputs))
+        if gap <= (QUANTIZED_TOLERANCE if program.recipe else TOLERANCE):
+            say(f"{len(found.schedules)} dispatches have tuned tiles")
+            return write(found.tuned.made, output)
+        say(f"the program is compiled without tuned tiles: its results would differ by {gap:.2g}")
+        return write(found.default.made, output)
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
         """From where an artifact was stopped, to the end or to a later phase."""
@@ -126,6 +177,20 @@ def _show(made: Made, phase: str | None, request: Request) -> None:
     texts = {phase: made.data.decode()} if phase else made.phases
     for name, text in texts.items():
         request.watch(name, without_locations(text))
+
+
+def _tuning(request: Request) -> Database | None:
+    """What searches found on this machine, where the program is compiled for it."""
+    given = request.options.get("tuning_db")
+    if given == NO_TUNING or request.target not in ("iree-cpu", "iree-cpu:host"):
+        return None
+    from fewbit.tune.database import Database
+    from fewbit.tune.iree.apply import is_known
+
+    database = Database(Path(given) if given else None)
+    if given and not database.path.is_file():
+        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
+    return database if database.path.is_file() and is_known(database) else None
 
 
 def _flags(request: Request) -> tuple[str, ...]:

@@ -1,0 +1,161 @@
+"""The search for our own `cpu` target: how its kernels cut products, and which of them counts bits.
+
+Weights lie in memory as kernels read them, and one design serves all layers, so a choice holds for
+a whole program: vectors in a row of a tile, steps of a sum at once, and whether products of the
+fewest bits are counted. Each is compiled, must give the same bits, and is timed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic, thread_time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbit.analysis.layers import made_up_inputs
+from fewbit.analysis.loops import LoopNest
+from fewbit.errors import Error
+from fewbit.hardware.host import host
+from fewbit.kernels.isa import Isa
+from fewbit.program import Program
+from fewbit.tune.database import Database, Key, Trial, versions_of
+from fewbit.tune.iree.tuning import Row
+from fewbit.tune.schedule import Schedule
+from fewbit.tune.search import Tried, search
+from fewbit.tune.timing import Timed, time_by_turns
+
+if TYPE_CHECKING:
+    from fewbit.tune.program import Report
+
+TARGET = "cpu"
+PACKAGES = ("fewbit", "llvmlite", "torch-mlir")
+VECTORS, DEPTHS, COUNTED = (0, 1, 2, 3, 4), (0, 128, 192, 768), (1, 0)
+"""0 is as usual; bits are counted where that pays, or never."""
+TRIALS = 8
+
+
+def key_of(program: Program) -> Key:
+    """A program is known by its text, in which weights are names and shapes."""
+    digest = sha256(program.text().encode()).hexdigest()[:24]
+    return Key(TARGET, f"program {digest}", host().identity, versions_of(*PACKAGES))
+
+
+def tuned_isa(program: Program, database: Database) -> Isa | None:
+    """This machine, with what was found for the program; None where nothing was."""
+    found = database.get(key_of(program))
+    return None if found is None or found.schedule is None else isa_with(found.schedule)
+
+
+def isa_with(schedule: Schedule) -> Isa:
+    vectors, counted = schedule.vector
+    return replace(
+        Isa.host(),
+        chosen_vectors=vectors,
+        chosen_depth=schedule.distribution[0],
+        counts_bits=bool(counted),
+    )
+
+
+def choices() -> Iterator[Schedule]:
+    """All but the usual one."""
+    for vectors, depth, counted in product(VECTORS, DEPTHS, COUNTED):
+        if (vectors, depth, counted) != (0, 0, 1):
+            yield Schedule((depth,), (vectors, counted))
+
+
+class Changes:
+    """Ranks by how much differs from the usual: first one thing at a time."""
+
+    name = "measured"
+
+    def can(self, nest: LoopNest) -> str | None:
+        return None
+
+    def seconds(self, nest: LoopNest, schedule: Schedule) -> float:
+        vectors, counted = schedule.vector
+        return float((vectors != 0) + (schedule.distribution[0] != 0) + (counted != 1))
+
+
+def tune_cpu(
+    program: Program,
+    database: Database,
+    *,
+    seconds: float = 300.0,
+    trials: int = TRIALS,
+    watch: Callable[[Row], None] = lambda row: None,
+) -> Report:
+    """Search, and keep what is faster; a later compile of the same program uses it."""
+    from fewbit.tune.program import Report
+
+    inputs = made_up_inputs(program, dynamic=1)
+    nothing = LoopNest("program", (), (), ())
+    with TemporaryDirectory(prefix="fewbit-tune-cpu-") as temporary:
+        programs = Programs(program, inputs, Path(temporary))
+        found = search(
+            key_of(program),
+            nothing,
+            choices(),
+            Changes(),
+            programs.attempt,
+            database,
+            deadline=monotonic() + seconds,
+            first=trials,
+            around=trials // 2,
+        )
+    row = Row("the program", 1, found.seconds, found, None)
+    watch(row)
+    after = found.seconds * found.ratio
+    note = "" if found.schedule else found.reason
+    return Report(TARGET, (row,), found.seconds, after, found.schedule is not None, note)
+
+
+class Programs:
+    """A program compiled in several ways, timed by turns."""
+
+    def __init__(self, program: Program, inputs: Sequence[Any], folder: Path) -> None:
+        self._program, self._inputs, self._folder = program, inputs, folder
+        self._count = 0
+        self._default = self._load(Isa.host()), self._load(Isa.host())
+        self._expected = self._default[0](*inputs)
+
+    def attempt(self, wanted: Sequence[Schedule]) -> Tried:
+        ready: list[tuple[Schedule, Any]] = []
+        failed: list[Trial] = []
+        for schedule in wanted:
+            try:
+                loaded = self._load(isa_with(schedule))
+            except Error as e:
+                failed.append(Trial(schedule, None, e.what))
+                continue
+            pairs = zip(self._expected, loaded(*self._inputs), strict=True)
+            if all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
+                ready.append((schedule, loaded))
+            else:
+                failed.append(Trial(schedule, None, "its results have other bits"))
+        first, again = (self._timed(each) for each in self._default)
+        times = time_by_turns((first, again), [self._timed(each) for _, each in ready])
+        timed = [Trial(s, times.ratio(i)) for i, (s, _) in enumerate(ready)]
+        return Tried([*timed, *failed], times.default, times.noise, times.bar)
+
+    def _load(self, isa: Isa) -> Any:
+        from fewbit.runtime.native import load_native
+        from fewbit.targets.cpu.target import compile_cpu
+
+        self._count += 1
+        folder = self._folder / str(self._count)
+        return load_native(compile_cpu(self._program, "model", TARGET, folder, isa=isa))
+
+    def _timed(self, loaded: Any) -> Timed:
+        def run(times: int) -> float:
+            start = thread_time()
+            for _ in range(times):
+                loaded(*self._inputs)
+            return (thread_time() - start) / times
+
+        return run

@@ -1,0 +1,180 @@
+"""What searches found, kept for later compiles: an SQLite file, by op, hardware and versions.
+
+Each trial is a transaction of its own, so a search that is killed goes on where it was, and several
+processes may search at once. Times of different runs do not compare; what is kept of a trial is its
+ratio to the default, timed by turns with it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from fewbit.analysis.cost.store import cache_folder
+from fewbit.errors import Error, Place
+from fewbit.tune.schedule import Schedule
+
+FORMAT = 1
+FILE = "tuning.db"
+TABLES = """
+create table if not exists trials (
+    target text, signature text, hardware text, versions text, schedule text,
+    ratio real, reason text,
+    primary key (target, signature, hardware, versions, schedule)) without rowid;
+create table if not exists results (
+    target text, signature text, hardware text, versions text,
+    schedule text, ratio real, noise real, seconds real, trials integer, model text, reason text,
+    date text, primary key (target, signature, hardware, versions)) without rowid;
+"""
+WAIT = 60.0
+"""Seconds to wait for another process's transaction."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a result holds for."""
+
+    target: str
+    """The kind, `iree-cpu`."""
+    signature: str
+    hardware: str
+    versions: str
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        return self.target, self.signature, self.hardware, self.versions
+
+
+@dataclass(frozen=True)
+class Trial:
+    schedule: Schedule
+    ratio: float | None
+    """Its time by that of the default; None where it failed."""
+    reason: str = ""
+    """Why it failed."""
+
+
+@dataclass(frozen=True)
+class Result:
+    key: Key
+    schedule: Schedule | None
+    """None where the default was not beaten."""
+    ratio: float
+    """The time by that of the default; 1 where that was kept."""
+    noise: float
+    """How much two runs of the default differed, as a part of its time."""
+    seconds: float
+    """Of the default."""
+    trials: int
+    model: str
+    """The cost model that chose what was tried."""
+    reason: str = ""
+
+
+def default_path() -> Path:
+    """The database that compiles use if no other is named."""
+    return cache_folder() / FILE
+
+
+def versions_of(*packages: str) -> str:
+    """What a result depends on besides the op and the hardware."""
+    return " ".join([f"format={FORMAT}", *(f"{name}={_version(name)}" for name in packages)])
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+class Database:
+    """The results in one file, which need not exist yet."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or default_path()
+
+    def add_trial(self, key: Key, trial: Trial) -> None:
+        values = (*key.row, _text(trial.schedule), trial.ratio, trial.reason)
+        with self._writing() as file:
+            file.execute("insert or replace into trials values (?,?,?,?,?,?,?)", values)
+
+    def trials(self, key: Key) -> dict[Schedule, Trial]:
+        query = f"select schedule, ratio, reason from trials where {_WHERE}"
+        rows = self._read(query, key.row)
+        found = (Trial(_schedule(text), ratio, reason) for text, ratio, reason in rows)
+        return {trial.schedule: trial for trial in found}
+
+    def put(self, result: Result) -> None:
+        values = (
+            *result.key.row,
+            None if result.schedule is None else _text(result.schedule),
+            *(result.ratio, result.noise, result.seconds, result.trials),
+            *(result.model, result.reason, datetime.now(UTC).isoformat(timespec="seconds")),
+        )
+        with self._writing() as file:
+            file.execute(f"insert or replace into results values ({','.join('?' * 12)})", values)
+
+    def get(self, key: Key) -> Result | None:
+        found = [*self._results(f"where {_WHERE}", key.row)]
+        return found[0] if found else None
+
+    def results(self, target: str | None = None) -> list[Result]:
+        """All results, or those of a target, in the order of their signatures."""
+        where = "where target=? order by signature" if target else "order by signature"
+        return [*self._results(where, (target,) if target else ())]
+
+    def holds(self, target: str, hardware: str, versions: str) -> bool:
+        """Whether anything is known for these: a quick look before any work."""
+        query = "select 1 from results where target=? and hardware=? and versions=? limit 1"
+        return bool(self._read(query, (target, hardware, versions)))
+
+    def _results(self, where: str, values: tuple[str, ...]) -> Iterator[Result]:
+        columns = "target, signature, hardware, versions, schedule, ratio, noise, seconds, trials"
+        query = f"select {columns}, model, reason from results {where}"
+        for target, signature, hardware, versions, text, *rest in self._read(query, values):
+            key = Key(target, signature, hardware, versions)
+            yield Result(key, None if text is None else _schedule(text), *rest)
+
+    def _read(self, query: str, values: tuple[str, ...]) -> list[Any]:
+        if not self.path.is_file():
+            return []
+        with self._open() as file:
+            return file.execute(query, values).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Generator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._open() as file, file:
+            yield file
+
+    @contextmanager
+    def _open(self) -> Generator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self.path, timeout=WAIT)) as file:
+                file.executescript(TABLES)
+                yield file
+        except sqlite3.DatabaseError as e:
+            raise Error(
+                f"the tuning database cannot be used: {e}",
+                place=Place(file=str(self.path)),
+                hint="give another with --tuning-db, or remove the file",
+            ) from e
+
+
+_WHERE = "target=? and signature=? and hardware=? and versions=?"
+
+
+def _text(schedule: Schedule) -> str:
+    return json.dumps(schedule.as_json())
+
+
+def _schedule(text: str) -> Schedule:
+    return Schedule.from_json(json.loads(text))

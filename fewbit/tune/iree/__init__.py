@@ -1,0 +1,1 @@
+"""Tiles for IREE's code generator, put into its dispatches as configurations."""

@@ -1,0 +1,136 @@
+"""What was found, put into a program: its dispatches get the tiles that the database has for them.
+
+Two modules are made, with IREE's tiles and with ours. That the instructions of a dispatch differ is
+looked up in its object code; that results do not is for the caller to see, who can run both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fewbit.errors import Error
+from fewbit.hardware import Hardware
+from fewbit.hardware.host import host
+from fewbit.progress import say
+from fewbit.targets.iree.source import Source
+from fewbit.tune.database import Database, versions_of
+from fewbit.tune.iree.build import Build, build
+from fewbit.tune.iree.configured import FUSED, Configured
+from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
+from fewbit.tune.schedule import Schedule
+
+Array = np.ndarray[Any, Any]
+TOLERANCE, QUANTIZED_TOLERANCE = 1e-4, 5e-2
+"""Of the largest result: sums of floats are taken in another order, and rounding them to integers
+may then go the other way."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    default: Build
+    tuned: Build | None
+    """None where nothing is known of the program's dispatches, or nothing had an effect."""
+    schedules: Mapping[str, Schedule]
+    """By dispatch; those without effect are not in it."""
+
+
+def is_known(database: Database, hardware: Hardware | None = None) -> bool:
+    """Whether a database has anything for this machine."""
+    return database.holds(TARGET, (hardware or host()).identity, versions_of(*PACKAGES))
+
+
+def find_schedules(
+    dispatches: Sequence[Configured], database: Database, hardware: Hardware | None = None
+) -> dict[str, Schedule]:
+    """Those that the database has, by the name of the dispatch.
+
+    An op with a dynamic batch may be fused with other ops than with a batch of one: where the
+    dispatch itself is not known, the op that leads it may be.
+    """
+    hardware = hardware or host()
+    leading = _leading(database, hardware)
+    found: dict[str, Schedule] = {}
+    for dispatch in dispatches:
+        if not worth_reading(dispatch) or dispatch.reason is not None:
+            continue
+        result = database.get(key_of(dispatch, hardware))
+        schedule = result.schedule if result else leading.get(dispatch.nest.signature)
+        if schedule is not None:
+            found[dispatch.name] = schedule
+    return found
+
+
+def _leading(database: Database, hardware: Hardware) -> dict[str, Schedule]:
+    """The schedule of each op that leads dispatches, from the one that gained most."""
+    versions = versions_of(*PACKAGES)
+    found: dict[str, tuple[float, Schedule]] = {}
+    for result in database.results(TARGET):
+        if (result.key.hardware, result.key.versions) != (hardware.identity, versions):
+            continue
+        if result.schedule is not None:
+            op = result.key.signature.partition(FUSED)[0]
+            found[op] = min(
+                found.get(op, (1.0, result.schedule)),
+                (result.ratio, result.schedule),
+                key=lambda pair: pair[0],
+            )
+    return {op: schedule for op, (_, schedule) in found.items()}
+
+
+def worth_reading(dispatch: Configured) -> bool:
+    """Whether it may be a product: a look at the text, which is faster than parsing it."""
+    return "_initializer_" not in dispatch.name and "arith.mul" in dispatch.text
+
+
+def apply(
+    source: Source,
+    flags: Sequence[str],
+    name: str,
+    database: Database,
+    hardware: Hardware | None = None,
+) -> Applied:
+    """The program compiled without and with what is known."""
+    default = build(source, flags, name)
+    return substitute(
+        default, source, flags, name, find_schedules(default.dispatches, database, hardware)
+    )
+
+
+def substitute(
+    default: Build,
+    source: Source,
+    flags: Sequence[str],
+    name: str,
+    schedules: Mapping[str, Schedule],
+) -> Applied:
+    """The program with these schedules; where IREE cannot compile it so, without any."""
+    untuned = Applied(default, None, {})
+    if not schedules:
+        return untuned
+    by_name = {dispatch.name: dispatch for dispatch in default.dispatches}
+    texts = {name: by_name[name].with_schedule(s) for name, s in schedules.items()}
+    try:
+        tuned = build(source, flags, name, texts)
+    except Error as e:
+        say(f"the program is compiled without tuned tiles: {e.what}")
+        return untuned
+    dropped = [n for n in schedules if tuned.code_of(n) == default.code_of(n)]
+    if dropped:
+        say(f"tuned tiles had no effect on {', '.join(dropped)}: IREE makes the same code")
+    kept = {n: s for n, s in schedules.items() if n not in dropped}
+    return Applied(default, tuned, kept) if kept else untuned
+
+
+def largest_difference(expected: Sequence[Array], given: Sequence[Array]) -> float:
+    """Between two runs, as a part of the largest number of each output."""
+    found = 0.0
+    for a, b in zip(expected, given, strict=True):
+        wide, other = a.astype(np.float64), b.astype(np.float64)
+        size = float(np.max(np.abs(wide), initial=0.0)) or 1.0
+        gap = float(np.max(np.abs(wide - other), initial=0.0)) / size
+        found = max(found, float("inf") if np.isnan(gap) and not np.isnan(wide).any() else gap)
+    return found

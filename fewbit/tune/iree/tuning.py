@@ -1,0 +1,127 @@
+"""A program's dispatches, searched for tiles one by one, those that take longest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from fewbit.hardware import Hardware
+from fewbit.hardware.host import host
+from fewbit.targets.iree.dispatches import read_dispatches
+from fewbit.tune.database import Database, Key, Result, versions_of
+from fewbit.tune.iree.build import Build
+from fewbit.tune.iree.configured import Configured
+from fewbit.tune.iree.measured import Measured
+from fewbit.tune.job import Job, run_job
+from fewbit.tune.workers import do_all
+
+TARGET = "iree-cpu"
+PACKAGES = ("iree-base-compiler",)
+SHARE = 4.0
+"""How much more time than its share of the whole an op may take, while there is any."""
+LEAST_SHARE = 20.0
+"""Seconds that any op may take."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A dispatch of a program, before and after."""
+
+    name: str
+    calls: int
+    seconds: float | None
+    """Of one call, as IREE chose."""
+    result: Result | None
+    reason: str | None
+    """Why its tiles are left to IREE."""
+    macs: int = 0
+
+
+def key_of(dispatch: Configured, hardware: Hardware) -> Key:
+    return Key(TARGET, dispatch.signature, hardware.identity, versions_of(*PACKAGES))
+
+
+def tune_dispatches(
+    build: Build,
+    database: Database,
+    *,
+    seconds: float,
+    model: str = "analytic",
+    workers: str = "1",
+    hardware: Hardware | None = None,
+    watch: Callable[[Row], None] = lambda row: None,
+) -> list[Row]:
+    """All dispatches that a program calls; `watch` is told of each as it is done."""
+    hardware = hardware or host()
+    end = monotonic() + seconds
+    calls = _calls(build)
+    rows: list[Row] = []
+    work: dict[str, tuple[Configured, Row]] = {}
+    for dispatch in build.dispatches:
+        count = calls.get(dispatch.name, 0)
+        if not count:
+            continue
+        row = _look_at(dispatch, count)
+        if row.reason is not None:
+            rows.append(row)
+            continue
+        same = work.get(dispatch.signature)
+        more = same[1].calls if same else 0
+        work[dispatch.signature] = (dispatch, replace(row, calls=row.calls + more))
+    order = sorted(work.values(), key=lambda w: -w[1].calls * (w[1].seconds or 0.0))
+    jobs = _jobs(order, database, hardware, model, end)
+    names = {job.key.signature: row for job, (_, row) in zip(jobs, order, strict=True)}
+    serial = workers == "1"
+
+    def work_on(job: Job):
+        left = max(0.0, end - monotonic())
+        return run_job(replace(job, seconds=min(job.seconds, left)), database)
+
+    outcomes = do_all(work_on if serial else run_job, jobs, workers)
+    for job, outcome in outcomes:
+        for trial in outcome.trials:
+            database.add_trial(job.key, trial)
+        if not serial and outcome.result.trials:
+            database.put(outcome.result)
+        row = replace(names[job.key.signature], result=outcome.result)
+        watch(row)
+        rows.append(row)
+    return rows
+
+
+def _look_at(dispatch: Configured, calls: int) -> Row:
+    """How long a dispatch takes, or why its tiles are left to IREE."""
+    if dispatch.reason is not None:
+        return Row(dispatch.name, calls, None, None, dispatch.reason)
+    with TemporaryDirectory(prefix="fewbit-look-") as folder:
+        measured = Measured(dispatch, Path(folder))
+        reason = measured.can(dispatch.nest)
+        seconds = None if reason else measured.default_seconds()
+    return Row(dispatch.name, calls, seconds, None, reason, dispatch.nest.macs)
+
+
+def _jobs(
+    order: list[tuple[Configured, Row]],
+    database: Database,
+    hardware: Hardware,
+    model: str,
+    end: float,
+) -> list[Job]:
+    left = max(0.0, end - monotonic())
+    each = max(LEAST_SHARE, SHARE * left / max(1, len(order)))
+    jobs: list[Job] = []
+    for dispatch, _ in order:
+        key = key_of(dispatch, hardware)
+        known = tuple(database.trials(key).values())
+        jobs.append(
+            Job(key, dispatch.name, dispatch.text, hardware, model, known=known, seconds=each)
+        )
+    return jobs
+
+
+def _calls(build: Build) -> dict[str, int]:
+    flow = build.made.phases.get("flow", "")
+    return {d.name: d.calls for d in read_dispatches(flow) if not d.at_load}

@@ -1,0 +1,93 @@
+"""Passes as choices: a pass says what it can do to a program, and the fastest of that is kept.
+
+xDSL asks a pass for its `schedule_space`: all instances of it that change a module. A pass of one's
+own that has options joins the search by overriding it, and nothing here knows any by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import thread_time
+from typing import Any
+
+import numpy as np
+from xdsl.passes import ModulePass
+
+from fewbit.analysis.layers import made_up_inputs
+from fewbit.errors import Error
+from fewbit.ir.context import make_context
+from fewbit.program import Program
+from fewbit.tune.timing import Timed, time_by_turns
+
+TOLERANCE = 1e-4
+"""Of the largest result: a pass may take sums in another order."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    name: str
+    """As it is written in a pipeline, with its options."""
+    ratio: float | None
+    """The program's time by that without the pass; None where it cannot be had so."""
+    reason: str = ""
+
+
+def pass_choices(program: Program, passes: Sequence[type[ModulePass]]) -> list[ModulePass]:
+    """All that the passes can do to a program."""
+    context = make_context()
+    found: list[ModulePass] = []
+    for each in passes:
+        found += each.schedule_space(context, program.module)
+    return found
+
+
+def tune_passes(
+    program: Program, passes: Sequence[type[ModulePass]], stage: str = "mico", target: str = "cpu"
+) -> list[Choice]:
+    """The choices after a stage, the fastest first; those that change results are no choices."""
+    from fewbit.targets.compile import compile
+
+    inputs = made_up_inputs(program, dynamic=1)
+    plain = [compile(program, target), compile(program, target)]
+    expected = plain[0].run(*inputs)
+    ready: list[tuple[str, Any]] = []
+    found: list[Choice] = []
+    for each in pass_choices(program, passes):
+        name = str(each.spec())
+        try:
+            made = compile(program, target, passes={stage: [_applied(each)]})
+            given = made.run(*inputs)
+        except Error as e:
+            found.append(Choice(name, None, e.what))
+            continue
+        if all(_close(a, b) for a, b in zip(expected, given, strict=True)):
+            ready.append((name, made))
+        else:
+            found.append(Choice(name, None, "its results differ"))
+    first, again = (_timed(each, inputs) for each in plain)
+    times = time_by_turns((first, again), [_timed(each, inputs) for _, each in ready])
+    timed = [Choice(name, times.ratio(i)) for i, (name, _) in enumerate(ready)]
+    return [*sorted(timed, key=lambda choice: choice.ratio or 0.0), *found]
+
+
+def _applied(each: ModulePass) -> Callable[[Any], None]:
+    def run(module: Any) -> None:
+        each.apply(make_context(), module)
+
+    return run
+
+
+def _close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    size = float(np.max(np.abs(a), initial=0.0))
+    return bool(np.allclose(a, b, rtol=0.0, atol=TOLERANCE * size, equal_nan=True))
+
+
+def _timed(made: Any, inputs: Sequence[Any]) -> Timed:
+    def run(times: int) -> float:
+        start = thread_time()
+        for _ in range(times):
+            made.run(*inputs)
+        return (thread_time() - start) / times
+
+    return run

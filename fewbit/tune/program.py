@@ -1,0 +1,148 @@
+"""`fewbit tune MODEL`: all ops of a program, for a target, and the program before and after.
+
+What was found counts only if the whole program is faster with it; what a dispatch gains alone it
+may lose among others. Otherwise the default is kept for all its ops, and the database told so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import thread_time
+from typing import TYPE_CHECKING, Any
+
+from fewbit.errors import UsageError
+from fewbit.program import Program
+from fewbit.progress import progress
+from fewbit.tune.database import Database
+from fewbit.tune.iree.tuning import Row
+from fewbit.tune.timing import Times, time_by_turns
+
+if TYPE_CHECKING:
+    from fewbit.targets.iree.compiler import Made
+    from fewbit.targets.iree.parameters import Parameters
+
+TARGETS = ("iree-cpu", "cpu")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a search found."""
+
+    target: str
+    rows: tuple[Row, ...]
+    before: float
+    """Seconds of a call of the whole program, one thread."""
+    after: float
+    kept: bool
+    """Whether the program is compiled with what was found from now on."""
+    note: str = ""
+
+
+def tune_program(
+    program: Program,
+    target: str = "iree-cpu",
+    *,
+    seconds: float = 300.0,
+    model: str = "analytic",
+    workers: str = "1",
+    database: Database | None = None,
+    watch: Callable[[Row], None] = lambda row: None,
+) -> Report:
+    """Search for the tiles of a program's ops, and keep what is faster."""
+    database = database or Database()
+    if target == "cpu":
+        from fewbit.tune.cpu import tune_cpu
+
+        return tune_cpu(program, database, seconds=seconds, watch=watch)
+    if target not in ("iree-cpu", "iree-cpu:host"):
+        raise UsageError(
+            f"tiles for {target} cannot be searched for",
+            hint=f"targets that can be measured here are {', '.join(TARGETS)}",
+        )
+    return _tune_iree(program, database, seconds, model, workers, watch)
+
+
+def _tune_iree(
+    program: Program,
+    database: Database,
+    seconds: float,
+    model: str,
+    workers: str,
+    watch: Callable[[Row], None],
+) -> Report:
+    from fewbit.targets.iree.devices import compile_flags
+    from fewbit.targets.iree.lowering import Lowering
+    from fewbit.tune.iree.apply import find_schedules, substitute
+    from fewbit.tune.iree.build import build
+    from fewbit.tune.iree.tuning import tune_dispatches
+
+    lowering = Lowering(program, {})
+    lowering.run()
+    source, parameters = lowering.finish()
+    flags = compile_flags("iree-cpu")
+    with progress("Compiling as it is"):
+        default = build(source, flags, "model")
+    rows = tune_dispatches(
+        default, database, seconds=seconds, model=model, workers=workers, watch=watch
+    )
+    with progress("Compiling with what was found"):
+        schedules = find_schedules(default.dispatches, database)
+        found = substitute(default, source, flags, "model", schedules)
+    if found.tuned is None:
+        before = _time_modules(program, parameters, [default.made])[0].default
+        return Report("iree-cpu", tuple(rows), before, before, False, "nothing beats IREE's tiles")
+    times, gap = _time_modules(program, parameters, [default.made, found.tuned.made])
+    return _judged(rows, database, times, gap)
+
+
+def _judged(rows: list[Row], database: Database, times: Times, gap: float) -> Report:
+    from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE
+
+    ratio = times.ratio(0)
+    slower = ratio > 1 + times.noise
+    if not slower and gap <= QUANTIZED_TOLERANCE:
+        return Report("iree-cpu", tuple(rows), times.default, times.default * ratio, True)
+    why = "slower" if slower else f"different by {gap:.2g}"
+    for row in rows:
+        if row.result is not None and row.result.schedule is not None:
+            reason = f"the whole program was {why} with it"
+            database.put(replace(row.result, schedule=None, ratio=1.0, reason=reason))
+    note = f"the program would be {why}: IREE's tiles are kept"
+    return Report("iree-cpu", tuple(rows), times.default, times.default, False, note)
+
+
+def _time_modules(
+    program: Program, parameters: Parameters, modules: Sequence[Made]
+) -> tuple[Times, float]:
+    """The first module twice and the others, by turns, and how far their results differ."""
+    from fewbit.analysis.layers import made_up_inputs
+    from fewbit.runtime.iree import load_iree
+    from fewbit.targets.iree.target import Iree
+    from fewbit.targets.target import Request
+    from fewbit.tune.iree.apply import largest_difference
+
+    request = Request("iree-cpu")
+    inputs = made_up_inputs(program, dynamic=1)
+    with TemporaryDirectory(prefix="fewbit-tuned-") as folder:
+        loaded = [
+            load_iree(Iree().write(program, parameters, made, request, Path(folder) / str(i)))
+            for i, made in enumerate([modules[0], *modules])
+        ]
+    calls = [module.prepare(*inputs) for module in loaded]
+    outputs = [call() for call in calls]
+    gap = max((largest_difference(outputs[0], o) for o in outputs[1:]), default=0.0)
+
+    def timed(call: Any) -> Callable[[int], float]:
+        def run(times: int) -> float:
+            start = thread_time()
+            for _ in range(times):
+                call.run()
+            return (thread_time() - start) / times
+
+        return run
+
+    first, again, *others = map(timed, calls)
+    return time_by_turns((first, again), others), gap

@@ -1,0 +1,51 @@
+"""A choice of tiles for a loop nest, from the outermost to those that become vectors.
+
+Loops of one step have no tiles: schedules are for nests without them, so that one holds for an op
+whichever of its unit dimensions a compiler keeps. 0 leaves a loop whole at that level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Tile = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    distribution: Tile
+    """What one workgroup has, of parallel loops."""
+    vector: Tile
+    """What is in registers: of parallel loops results, of reductions what is unrolled."""
+    cache: Tile = ()
+    """Tiles between the two; empty where there are none."""
+
+    def as_json(self) -> dict[str, list[int]]:
+        found = {"distribution": list(self.distribution), "vector": list(self.vector)}
+        return found | ({"cache": list(self.cache)} if self.cache else {})
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Schedule:
+        levels = {name: _tile(stored[name]) for name in ("distribution", "vector")}
+        return cls(**levels, cache=_tile(stored.get("cache", ())))
+
+    def __str__(self) -> str:
+        levels = [self.distribution, *([self.cache] if self.cache else []), self.vector]
+        return " / ".join("x".join(map(str, level)) for level in levels)
+
+
+def _tile(stored: Any) -> Tile:
+    tile = tuple(stored)
+    if not all(isinstance(size, int) and size >= 0 for size in tile):
+        raise ValueError(f"{stored!r} is no tile")
+    return tile
+
+
+def spread(tile: Sequence[int], left: Sequence[int], loops: int, unit: int) -> list[int]:
+    """A tile for all loops of a nest, given that of the loops that are left in it."""
+    found = [unit] * loops
+    for loop, size in zip(left, tile, strict=True):
+        found[loop] = size
+    return found

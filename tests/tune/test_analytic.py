@@ -1,0 +1,57 @@
+"""The analytic model: what must be faster is, and no op takes a second to be ranked."""
+
+from __future__ import annotations
+
+from time import process_time
+
+import pytest
+
+from fewbit.hardware import find_hardware
+from fewbit.tune.analytic import Analytic
+from fewbit.tune.model import best
+from fewbit.tune.schedule import Schedule
+from fewbit.tune.space import schedules
+from tests.analysis.loops.nests import convolution, product
+
+CPU = find_hardware("h200").model_copy(
+    update={"kind": "cpu", "vector_bits": 512, "registers": 32, "multipliers": 2.0, "loads": 2.0}
+)
+MODEL = Analytic(CPU)
+
+
+def seconds(vector: tuple[int, int, int], size: int = 256) -> float:
+    return MODEL.seconds(product(size, size, size), Schedule((64, 64, 0), vector))
+
+
+def test_larger_register_tiles_until_they_do_not_fit() -> None:
+    assert seconds((4, 64, 1)) < seconds((4, 16, 1)) < seconds((1, 16, 1))
+    assert seconds((4, 64, 1)) < seconds((16, 64, 1))
+
+
+def test_edges_cost_what_they_are() -> None:
+    nest = product(17, 64, 64)
+    whole, ragged = (MODEL.seconds(nest, Schedule((17, 64, 0), (m, 64, 1))) for m in (17, 4))
+    even = MODEL.seconds(product(16, 64, 64), Schedule((16, 64, 0), (4, 64, 1)))
+    assert even < ragged < 1.5 * even
+    assert whole > ragged  # 68 sums do not fit
+
+
+def test_vectors_that_llvm_takes_apart() -> None:
+    assert seconds((4, 48, 1), 192) > 2 * seconds((4, 32, 1), 192)
+
+
+def test_ops_without_products_stream() -> None:
+    nest = convolution(64, 16, 1, 1)
+    still = nest.__class__("relu", nest.loops[:2], (), ("arith.maximumf",))
+    with pytest.raises(ValueError, match="empty"):
+        MODEL.streaming(still)
+    relu = nest.__class__("relu", nest.loops, nest.accesses, ("arith.maximumf",))
+    assert MODEL.seconds(relu, Schedule((), ())) > 0
+
+
+def test_ranking_takes_less_than_a_second() -> None:
+    nest = product(512, 512, 512)
+    start = process_time()
+    found = best(MODEL, nest, schedules(nest, CPU), 5)
+    assert process_time() - start < 1.0
+    assert len(found) == 5
