@@ -10,9 +10,10 @@ from fewbit.targets.target import Request, Target
 
 TARGETS = {
     "cpu": "fewbit.targets.cpu.target:Cpu",
+    "cuda": "fewbit.targets.cuda.target:Cuda",
     "vexii": "fewbit.targets.vexii.target:Vexii",
-    "bitfusion": "fewbit.targets.bitfusion.target:BitFusion",
     "gemmini": "fewbit.targets.gemmini.target:Gemmini",
+    "bitfusion": "fewbit.targets.bitfusion.target:BitFusion",
     "iree-cpu": "fewbit.targets.iree.target:Iree",
     "iree-cuda": "fewbit.targets.iree.target:Iree",
     "iree-vulkan": "fewbit.targets.iree.target:Iree",

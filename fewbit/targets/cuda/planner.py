@@ -1,0 +1,261 @@
+"""A program as a plan: loops and layers one after another, each with its place in memory.
+
+Memory has four kinds of buffers: inputs, outputs, weights, and an arena. A launch's arguments are
+places in them. The plan holds the machine code and is plain data; the driver executes it.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbit.errors import UnsupportedError
+from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.nvrtc import compile_source
+from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
+from fewbit.targets.cpu.outline_loops import layer_hint
+from fewbit.targets.cpu.weights import Placed, WeightImage
+from fewbit.targets.cuda.call_layers import Layer
+from fewbit.targets.cuda.emit import BLOCK, PRELUDE, Nest, emit, store_nest
+from fewbit.targets.cuda.evaluate import Evaluation
+from fewbit.targets.cuda.layers import Call, choose
+from fewbit.targets.cuda.memory import BYTES, Memory, dense
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Module
+
+Step = Nest | Call
+
+
+@dataclass
+class Planner:
+    """Collects what is left of the entry when it is executed on shapes."""
+
+    module: Module
+    entry: str
+    layers: Mapping[str, Layer]
+    arch: Arch
+    weights: WeightImage
+    """As the program reads them."""
+    steps: list[Step] = field(default_factory=list)
+    arena: int = 0
+
+    def run(self, inputs: list[Memory], outputs: list[Memory]) -> None:
+        weights = dense("weights", "i8", (self.weights.nbytes,))
+        sizes = Evaluation(self.module, self._refuse, self._call, self._global)
+        given = [*inputs, *outputs, weights]
+        (self.arena,) = sizes.run(f"{self.entry}_arena_bytes", given)
+        arena = dense("arena", "i8", (self.arena,))
+        evaluation = Evaluation(self.module, self._launch, self._call, self._global)
+        evaluation.run(self.entry, [*given, arena])
+        self._store_in_output()
+
+    def _store_in_output(self) -> None:
+        """Let the step that computes an output write it, if it is copied there in the end."""
+        if len(self.steps) < 2:
+            return
+        last, before = self.steps[-1], self.steps[-2]
+        if not isinstance(last, Nest) or last.copies is None or last.copies.buffer != "arena":
+            return
+        source, target = last.copies, last.written[0]
+        written = [before.operands["y"]] if isinstance(before, Call) else before.written
+        if [_place(m) for m in written] != [_place(source)]:
+            return
+        if isinstance(before, Call):
+            changed: Step = replace(before, operands={**before.operands, "y": target})
+        elif any(m is not written[0] and m.meets(source) for m in before.pointers):
+            return
+        else:
+            pointers = [target if _place(m) == _place(source) else m for m in before.pointers]
+            changed = replace(before, pointers=pointers, written=[target])
+        self.steps[-2:] = [changed]
+
+    def _refuse(self, op: Any, evaluation: Evaluation) -> None:
+        raise UnsupportedError("the size of the arena depends on what is computed")
+
+    def _global(self, name: str, op: Any) -> Memory:
+        """A table of numbers that stands in the text."""
+        array = np.array(op.operation.attributes["initial_value"])
+        known = {each.name: each for each in self.weights.entries}
+        if name not in known:
+            self.weights.add(name, array)
+            known[name] = self.weights.entries[-1]
+        type = op.operation.attributes["type"].value
+        byte = known[name].offset
+        return dense("weights", str(type.element_type), tuple(type.shape), byte)
+
+    def _call(self, name: str, memories: list[Memory]) -> None:
+        self.steps.append(choose(self.layers[name], memories, self.arch))
+
+    def _launch(self, op: Any, evaluation: Evaluation) -> None:
+        if op.operation.name == "memref.store":
+            self.steps.append(store_nest(op, evaluation))
+            return
+        if op.operation.name != "linalg.generic":
+            raise UnsupportedError(f"the target cuda has no code for '{op.operation.name}'")
+        outs = [evaluation.env[v] for v in op.outputs]
+        if any(0 in m.sizes for m in outs):
+            return
+        sums = "reduction" in str(op.operation.attributes["iterator_types"])
+        fill = self._filled(outs) if sums else None
+        made = emit(op, evaluation, fill)
+        if fill is not None:
+            self.steps.pop()
+        made.layer = layer_hint(op).strip("_")
+        self.steps.append(made)
+
+    def _filled(self, outs: list[Memory]) -> float | None:
+        """What the step before has filled the result with, and nothing else."""
+        last = self.steps[-1] if self.steps else None
+        if not isinstance(last, Nest) or last.fill is None or len(outs) != 1:
+            return None
+        (filled,), (out,) = last.written, outs
+        same = _place(filled) == _place(out)
+        return last.fill if same and filled.is_dense and out.is_dense else None
+
+
+@dataclass
+class Assembly:
+    """The plan's parts: first what each step is and where its operands lie, then machine code."""
+
+    planner: Planner
+    inputs: list[Memory]
+    outputs: list[Memory]
+    weights: WeightImage = field(default_factory=WeightImage)
+    """As kernels read them; only those that are read."""
+    kernels: dict[str, str] = field(default_factory=dict)
+    """Names of generated kernels, by their texts."""
+    described: list[dict[str, Any]] = field(default_factory=list)
+    """The steps as plain data: for readers, and for what executes them without a GPU."""
+    _placed: dict[Any, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for step in self.planner.steps:
+            self.described.append(
+                self._describe_nest(step) if isinstance(step, Nest) else self._describe_layer(step)
+            )
+
+    def source(self) -> str:
+        """All generated kernels."""
+        return "\n".join([PRELUDE, *(text.replace("@", n, 1) for text, n in self.kernels.items())])
+
+    def buffers(self) -> dict[str, Buffer]:
+        found = {m.buffer: _bytes(m, role) for m, role in _roles(self.inputs, self.outputs)}
+        found["weights"] = Buffer("u8", (self.weights.nbytes,))
+        found["arena"] = Buffer("u8", (self.planner.arena,), "work")
+        return found
+
+    def plan(self, name: str) -> Plan:
+        """Compile everything."""
+        arch, buffers = self.planner.arch, self.buffers()
+        images = {compile_source(self.source(), arch, "--fmad=false").image: 0}
+        launches: list[Launch] = []
+        for number, (step, found) in enumerate(
+            zip(self.planner.steps, self.described, strict=True)
+        ):
+            places = {n: Pointer(*at) for n, at in found["operands"].items()}
+            if isinstance(step, Nest):
+                grid = -(-step.threads // BLOCK), 1, 1
+                launches.append(Launch(0, found["kernel"], grid, BLOCK, tuple(places.values())))
+                continue
+            made = step.plan(arch)
+            for own, buffer in made.buffers.items():
+                if buffer.role == "work":
+                    buffers[f"work{number}_{own}"] = buffer
+                    places[own] = Pointer(f"work{number}_{own}")
+            numbers = [images.setdefault(image, len(images)) for image in made.images]
+            launches += [
+                replace(
+                    launch,
+                    image=numbers[launch.image],
+                    arguments=tuple(_argument(a, places) for a in launch.arguments),
+                )
+                for launch in made.launches
+            ]
+            found["launches"] = len(made.launches)
+        return Plan(name, arch.code, buffers, tuple(launches), tuple(images))
+
+    def _describe_nest(self, nest: Nest) -> dict[str, Any]:
+        if nest.text not in self.kernels:
+            hint = re.sub(r"\W+", "_", nest.layer)
+            self.kernels[nest.text] = f"loops_{len(self.kernels):03}{'_' if hint else ''}{hint}"
+        operands = {f"p{i}": self._at(m) for i, m in enumerate(nest.pointers)}
+        return {
+            "step": "loops",
+            "kernel": self.kernels[nest.text],
+            "threads": nest.threads,
+            "operands": operands,
+        }
+
+    def _describe_layer(self, call: Call) -> dict[str, Any]:
+        problem, finish = call.problem, call.problem.epilogue
+        bounds = () if finish is None else (finish.low, finish.high)
+        operands = {
+            n: self._filters(call, m) if n == "w" else self._at(m) for n, m in call.operands.items()
+        }
+        return {
+            "step": "max_pool" if call.family == "max_pool" else "conv2d",
+            "layer": call.layer,
+            "kernel": call.family,
+            "problem": str(problem),
+            "dtype": problem.dtype,
+            "config": dict(call.config),
+            "bounds": [b if isfinite(b) else None for b in bounds] or [None, None],
+            "operands": operands,
+        }
+
+    def _at(self, memory: Memory) -> list[Any]:
+        """A place in a buffer of the plan."""
+        if memory.buffer != "weights":
+            return [memory.buffer, memory.byte]
+        entry = self._entry(memory)
+        if entry.offset not in self._placed:
+            self._placed[entry.offset] = self.weights.add(entry.name, entry.array)
+        return ["weights", self._placed[entry.offset] + memory.byte - entry.offset]
+
+    def _entry(self, memory: Memory) -> Placed:
+        """The constant that a place among the weights is in."""
+        entries = self.planner.weights.entries
+        return entries[bisect_right([e.offset for e in entries], memory.byte) - 1]
+
+    def _filters(self, call: Call, memory: Memory) -> list[Any]:
+        """A weight as the kernel reads it."""
+        if call.family != "depthwise":
+            return self._at(memory)
+        if memory.buffer != "weights":
+            raise UnsupportedError("a depthwise layer computes its filters while it runs")
+        entry = self._entry(memory)
+        key = entry.offset, "depthwise"
+        if key not in self._placed:
+            array = call.weight(entry.array.reshape(memory.sizes))
+            self._placed[key] = self.weights.add(f"{entry.name}.depthwise", array)
+        return ["weights", self._placed[key]]
+
+
+def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:
+    if isinstance(argument, Scalar):
+        return argument
+    found = places[argument.buffer]
+    if isinstance(argument, Pointer):
+        return found
+    return replace(argument, buffer=found.buffer, offset=found.offset)
+
+
+def _place(memory: Memory) -> tuple[Any, ...]:
+    """What two names of the same elements have in common."""
+    return memory.buffer, memory.byte, memory.element, memory.count, memory.shifts
+
+
+def _roles(inputs: list[Memory], outputs: list[Memory]) -> list[tuple[Memory, Any]]:
+    return [*((m, "in") for m in inputs), *((m, "out") for m in outputs)]
+
+
+def _bytes(memory: Memory, role: Any) -> Buffer:
+    return Buffer("u8", (memory.count * BYTES[memory.element],), role)
