@@ -83,6 +83,7 @@ def test_layers_are_dispatches_of_kernels(folder: Path) -> None:
     assert products["fc3"].bytes == 84 + 1344 + 4 * (1 + 10 + 10 + 10)
 
 
+@pytest.mark.slow
 def test_stop_and_go_on(lenet: Program, folder: Path, tmp_path: Path) -> None:
     begun, later, done = (tmp_path / name for name in ("flow", "stream", "done"))
     fewbit.compile(lenet, "iree-cpu", begun, kernels=True, compile_to="flow")

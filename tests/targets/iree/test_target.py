@@ -98,6 +98,7 @@ def test_a_changed_file_is_noticed(art: Artifact, tmp_path: Path) -> None:
         fewbit.load(copy)(X)
 
 
+@pytest.mark.slow
 def test_stages_have_texts(program: fewbit.Program) -> None:
     seen: dict[str, str] = {}
     fewbit.compile(program, "iree-cpu", name="net", watch=seen.__setitem__)
@@ -161,6 +162,7 @@ def test_options_of_other_targets_are_refused(program: fewbit.Program) -> None:
 
 
 @needs_vulkan
+@pytest.mark.slow
 def test_vulkan(program: fewbit.Program) -> None:
     made = fewbit.compile(program, "iree-vulkan", name="net")
     assert relative(made(X), program.run(X)[0]) < 1e-6
