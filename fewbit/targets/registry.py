@@ -10,6 +10,7 @@ from fewbit.targets.target import Request, Target
 
 TARGETS = {
     "cpu": "fewbit.targets.cpu.target:Cpu",
+    "cuda": "fewbit.targets.cuda.target:Cuda",
     "iree-cpu": "fewbit.targets.iree.target:Iree",
     "iree-cuda": "fewbit.targets.iree.target:Iree",
     "iree-vulkan": "fewbit.targets.iree.target:Iree",

@@ -165,3 +165,11 @@ CPU_LLVM: Final[tuple[str, ...]] = (
     "cse",
 )
 """The llvm dialect, which is translated to LLVM IR."""
+
+CUDA_LOOPS: Final[tuple[str, ...]] = (
+    "func.func(linalg-generalize-named-ops)",
+    "func.func(arith-emulate-unsupported-floats{source-types=bf16,f16 target-type=f32})",
+    "canonicalize",
+    "cse",
+)
+"""For GPUs: one form for all loops on memory; 16-bit floats are computed with in f32."""

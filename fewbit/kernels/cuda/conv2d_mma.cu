@@ -76,7 +76,7 @@ __device__ __forceinline__ void round_operands(u32 (&r)[4]) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    conv2d_mma(const element* __restrict__ x, const element* __restrict__ w, result* y) {
+    conv2d_mma(const element* __restrict__ x, const element* __restrict__ w, result* y EPILOGUE_PARAMETERS) {
   extern __shared__ __align__(128) u8 memory[];
   u32 base = shared_address(memory);
   int t = threadIdx.x, lane = t % 32, warp = t / 32;
@@ -173,15 +173,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       for (int half = 0; half < 2; half++) {
         int m = m0 + wm + i * 16 + half * 8 + lane / 4, f = f0 + wn + j * 8 + lane % 4 * 2;
         if (m >= M || f >= FG) continue;
-        sum first = total[i][j][half * 2], second = total[i][j][half * 2 + 1];
-        result* to = y + y_at(m, g * FG + f);
+        u64 at = y_at(m, g * FG + f);
+        sum first = FINISH(total[i][j][half * 2], g * FG + f, at), second = total[i][j][half * 2 + 1];
+        result* to = y + at;
 #if NHWC
         if (FG % 2 == 0) {
-          *(Pair*)to = narrow2(first, second);
+          *(Pair*)to = narrow2(first, FINISH(second, g * FG + f + 1, at + 1));
           continue;
         }
 #endif
         *to = narrow(first);
-        if (f + 1 < FG) y[y_at(m, g * FG + f + 1)] = narrow(second);
+        at = y_at(m, g * FG + f + 1);
+        if (f + 1 < FG) y[at] = narrow(FINISH(second, g * FG + f + 1, at));
       }
 }

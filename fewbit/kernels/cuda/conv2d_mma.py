@@ -50,7 +50,7 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
         "conv2d_mma",
         blocks,
         threads,
-        (Pointer("x"), Pointer("w"), Pointer("y")),
+        (Pointer("x"), Pointer("w"), *problem.arguments()),
         shared_bytes(config),
     )
     return Plan("conv2d_mma", arch.code, problem.buffers(), (launch,), (image,))

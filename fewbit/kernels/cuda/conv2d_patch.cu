@@ -15,7 +15,7 @@ constexpr int RING = RESIDENT ? STEPS : STAGES_W;
 constexpr int THREADS = CONSUMERS * 128 + (BLOCKS == 1 ? 128 : 32);
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    conv2d_patch(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, result* y) {
+    conv2d_patch(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, result* y EPILOGUE_PARAMETERS) {
   extern __shared__ __align__(1024) u8 memory[];
   __shared__ alignas(8) u64 barriers[2 * (STAGES_X + RING)];
   u32 start = shared_address(memory), patches = (start + 1023) & ~1023u;
@@ -125,15 +125,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
       for (int j = 0; j < BN / 2; j += 2)
         *(Pair*)(mine + (lane / 4 + j / 2 % 2 * 8) * PITCH + (j / 4 * 8 + lane % 4 * 2) * sizeof(result)) =
-            narrow2(total[m][j], total[m][j + 1]);
+            narrow2(FINISH_FIRST(total[m][j], f + j / 4 * 8 + lane % 4 * 2),
+                    FINISH_FIRST(total[m][j + 1], f + j / 4 * 8 + lane % 4 * 2 + 1));
       __syncwarp();
 #pragma unroll 4
       for (int e = lane; e < 16 * PIECES; e += 32) {
         int at = q + (group * MI + m) * 64 + warp * 16 + e / PIECES, channel = f + e % PIECES * PER;
         int n = at / WP / HP, h = at / WP % HP, v = at % WP;
-        if (n < BATCH && h < OH && v < OW && channel < FILTERS)
-          *(uint4*)(y + (u64)((n * OH + h) * OW + v) * FILTERS + channel) =
-              *(uint4*)(mine + e / PIECES * PITCH + e % PIECES * 16);
+        if (n < BATCH && h < OH && v < OW && channel < FILTERS) {
+          u64 to = (u64)((n * OH + h) * OW + v) * FILTERS + channel;
+          *(uint4*)(y + to) = FINISH_REST(*(uint4*)(mine + e / PIECES * PITCH + e % PIECES * 16), to);
+        }
       }
       __syncwarp();
     }

@@ -14,7 +14,7 @@ from fewbit.kernels.cuda.conv2d_wgmma import threads, tile_pixels, weight_map
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
-from fewbit.kernels.cuda.plan import BYTES, Launch, Plan, Pointer, TensorMap
+from fewbit.kernels.cuda.plan import BYTES, Launch, Plan, TensorMap
 from fewbit.kernels.cuda.warpgroup import product
 
 _SLICE = 128
@@ -93,7 +93,7 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
         "conv2d_patch",
         (max(cluster, min(staying, lines)) * filters, 1, 1),
         threads(config),
-        (pixels, weight_map(problem, config["bn"] // cluster), Pointer("y")),
+        (pixels, weight_map(problem, config["bn"] // cluster), *problem.arguments()),
         shared_bytes(problem, config),
         cluster,
     )

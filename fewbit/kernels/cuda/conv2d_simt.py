@@ -56,7 +56,8 @@ def _tiled(problem: Convolution, config: Config, arch: Arch) -> Plan:
         problem.groups,
     )
     threads = config["bm"] * config["bn"] // (config["tm"] * config["tn"])
-    launch = Launch(0, "conv2d_tiled", blocks, threads, _POINTERS)
+    pointers = (Pointer("x"), Pointer("w"), *problem.arguments())
+    launch = Launch(0, "conv2d_tiled", blocks, threads, pointers)
     return Plan("conv2d_tiled", arch.code, problem.buffers(), (launch,), (image,))
 
 

@@ -13,7 +13,7 @@ struct alignas(VY * sizeof(result)) Results {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    conv2d_tiled(const element* __restrict__ x, const element* __restrict__ w, result* y) {
+    conv2d_tiled(const element* __restrict__ x, const element* __restrict__ w, result* y EPILOGUE_PARAMETERS) {
   __shared__ alignas(16) sum a[BK][BM + 4];
   __shared__ alignas(16) sum b[BK][BN + 4];
   int t = threadIdx.x, tx = t % (BN / TN), ty = t / (BN / TN);
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       if (m >= M || f >= FG) continue;
       Results results;
 #pragma unroll
-      for (int e = 0; e < VY; e++) results.at[e] = narrow(total[i][j + e]);
+      for (int e = 0; e < VY; e++) results.at[e] = narrow(FINISH(total[i][j + e], g * FG + f + e, y_at(m, g * FG + f + e)));
       *(Results*)(y + y_at(m, g * FG + f)) = results;
     }
   }

@@ -23,7 +23,7 @@ __device__ __forceinline__ Tile tile_at(int i) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    conv2d_wgmma(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, result* y) {
+    conv2d_wgmma(const __grid_constant__ TensorMap x, const __grid_constant__ TensorMap w, result* y EPILOGUE_PARAMETERS) {
   extern __shared__ __align__(1024) u8 memory[];
   __shared__ alignas(8) u64 barriers[2 * STAGES];
   u32 base = (shared_address(memory) + 1023) & ~1023u;
@@ -117,7 +117,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         second += cluster_load(at + 4, r);
 #endif
       }
-      *(Pair*)(y + (u64)(tile.m + row) * FILTERS + tile.g * FG + tile.f + f) = narrow2(first, second);
+      int filter = tile.g * FG + tile.f + f;
+      u64 to = (u64)(tile.m + row) * FILTERS + filter;
+      *(Pair*)(y + to) = narrow2(FINISH(first, filter, to), FINISH(second, filter + 1, to + 1));
     }
     cluster_sync();
 #else
@@ -129,13 +131,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
       for (int j = 0; j < BN / 2; j += 2)
         *(Pair*)(mine + (lane / 4 + j / 2 % 2 * 8) * PITCH + (j / 4 * 8 + lane % 4 * 2) * sizeof(result)) =
-            narrow2(total[m][j], total[m][j + 1]);
+            narrow2(FINISH_FIRST(total[m][j], tile.g * FG + tile.f + j / 4 * 8 + lane % 4 * 2),
+                    FINISH_FIRST(total[m][j + 1], tile.g * FG + tile.f + j / 4 * 8 + lane % 4 * 2 + 1));
       __syncwarp();
 #pragma unroll 4
       for (int e = lane; e < 16 * PIECES; e += 32) {
         int row = tile.m + (group * MI + m) * 64 + warp * 16 + e / PIECES, f = tile.f + e % PIECES * PER;
-        if (row < M && f < FG)
-          *(uint4*)(y + (u64)row * FILTERS + tile.g * FG + f) = *(uint4*)(mine + e / PIECES * PITCH + e % PIECES * 16);
+        if (row < M && f < FG) {
+          u64 to = (u64)row * FILTERS + tile.g * FG + f;
+          *(uint4*)(y + to) = FINISH_REST(*(uint4*)(mine + e / PIECES * PITCH + e % PIECES * 16), to);
+        }
       }
       __syncwarp();
     }

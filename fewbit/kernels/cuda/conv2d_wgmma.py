@@ -11,7 +11,7 @@ from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
-from fewbit.kernels.cuda.plan import BYTES, Launch, Plan, Pointer, TensorMap
+from fewbit.kernels.cuda.plan import BYTES, Launch, Plan, TensorMap
 from fewbit.kernels.cuda.warpgroup import product
 
 _SLICE = 128
@@ -110,7 +110,7 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
         "conv2d_wgmma",
         (tiles * split if split > 1 else min(tiles, staying), 1, 1),
         threads(config),
-        (pixel_map(problem, bm), weight_map(problem, bn), Pointer("y")),
+        (pixel_map(problem, bm), weight_map(problem, bn), *problem.arguments()),
         shared_bytes(problem, config),
         split,
     )

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields, replace
+from math import inf, isfinite
 
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.cuda.arch import Arch
-from fewbit.kernels.cuda.plan import BYTES, Buffer
+from fewbit.kernels.cuda.plan import BYTES, Buffer, Pointer
 
 DTYPES = ("f32", "tf32", "f16", "bf16", "i8")
 LAYOUTS = ("nhwc", "nchw")
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is done to a sum before it is stored: clamp(sum + bias + add, low, high)."""
+
+    bias: bool = False
+    """A float for each filter."""
+    add: bool = False
+    """A tensor like the result."""
+    low: float = -inf
+    high: float = inf
+
+    def defines(self) -> dict[str, str | int]:
+        bounds = {"LOW": self.low, "HIGH": self.high}
+        return {
+            "HAS_EPILOGUE": 1,
+            "HAS_BIAS": int(self.bias),
+            "HAS_ADD": int(self.add),
+            **{name: f"{bound!r}f" for name, bound in bounds.items() if isfinite(bound)},
+        }
 
 
 @dataclass(frozen=True)
@@ -33,6 +55,8 @@ class Convolution:
     groups: int = 1
     dtype: str = "f16"
     layout: str = "nhwc"
+    epilogue: Epilogue | None = None
+    """Of floats only; the first of the ladder, Triton's and CUTLASS's have none."""
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -95,9 +119,27 @@ class Convolution:
         if self.layout == "nchw":
             x, w, y = ((s[0], s[3], s[1], s[2]) for s in (x, w, y))
         dtype = "f32" if self.dtype == "tf32" else self.dtype
-        return {"x": Buffer(dtype, x), "w": Buffer(dtype, w), "y": Buffer(self.result, y, "out")}
+        more: dict[str, Buffer] = {}
+        if self.epilogue is not None and self.epilogue.bias:
+            more["bias"] = Buffer("f32", (self.filters,))
+        if self.epilogue is not None and self.epilogue.add:
+            more["add"] = Buffer(self.result, y)
+        return {
+            "x": Buffer(dtype, x),
+            "w": Buffer(dtype, w),
+            **more,
+            "y": Buffer(self.result, y, "out"),
+        }
 
-    def defines(self) -> dict[str, int]:
+    def arguments(self) -> tuple[Pointer, ...]:
+        """Of a kernel, behind x and w; what there is not is not read."""
+        y = Pointer("y")
+        if self.epilogue is None:
+            return (y,)
+        bias = Pointer("bias") if self.epilogue.bias else y
+        return y, bias, Pointer("add") if self.epilogue.add else y
+
+    def defines(self) -> dict[str, str | int]:
         """Macros of the sources."""
         sizes = {
             "BATCH": self.batch,
@@ -115,7 +157,8 @@ class Convolution:
         for name in ("stride", "padding", "dilation"):
             short = "PAD" if name == "padding" else name.upper()
             sizes[f"{short}_H"], sizes[f"{short}_W"] = getattr(self, name)
-        return {**element(self.dtype), **sizes}
+        finish = {"HAS_EPILOGUE": 0} if self.epilogue is None else self.epilogue.defines()
+        return {**element(self.dtype), **sizes, **finish}
 
     def check(self, arch: Arch) -> None:
         """Refuse what the generation's tensor cores do not have."""

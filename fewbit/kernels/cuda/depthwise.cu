@@ -17,7 +17,7 @@ struct alignas(VEC * sizeof(result) < 16 ? VEC * sizeof(result) : 16) Results {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    depthwise(const element* __restrict__ x, const sum* __restrict__ w, result* __restrict__ y) {
+    depthwise(const element* __restrict__ x, const sum* __restrict__ w, result* __restrict__ y EPILOGUE_PARAMETERS) {
   u32 i = blockIdx.x * THREADS + threadIdx.x;
   if (i >= (u32)BATCH * TILES_H * TILES_W * PARTS) return;
 #if NHWC
@@ -64,7 +64,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       int h = th * TH + oh, v = tw * TW + ow;
       if (h >= OH || v >= OW) continue;
       Results results;
+      u64 to = y_at((n * OH + h) * OW + v, c);
+#pragma unroll
+      for (int e = 0; e < VEC; e++) total[oh][ow][e] = FINISH(total[oh][ow][e], c + e, to + e);
       narrow_all(results.at, total[oh][ow]);
-      *(Results*)(y + y_at((n * OH + h) * OW + v, c)) = results;
+      *(Results*)(y + to) = results;
     }
 }

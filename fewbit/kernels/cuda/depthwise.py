@@ -57,7 +57,7 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
         "depthwise",
         (ceil_div(work, config["threads"]), 1, 1),
         config["threads"],
-        (Pointer("x"), Pointer("w"), Pointer("y")),
+        (Pointer("x"), Pointer("w"), *problem.arguments()),
     )
     return Plan("depthwise", arch.code, buffers(problem), (launch,), (image,))
 

@@ -150,12 +150,12 @@ class Loaded:
 
     def _value(self, argument: Argument, addresses: Mapping[str, int]) -> Any:
         if isinstance(argument, Pointer):
-            return c_uint64(addresses[argument.buffer])
+            return c_uint64(addresses[argument.buffer] + argument.offset)
         if isinstance(argument, Scalar):
             if argument.dtype == "f32":
                 return ctypes.c_float(argument.value)
             return (c_int if argument.dtype == "i32" else ctypes.c_int64)(int(argument.value))
-        return encode(argument, addresses[argument.buffer])
+        return encode(argument, addresses[argument.buffer] + argument.offset)
 
 
 def encode(tensor: TensorMap, address: int) -> Any:

@@ -45,9 +45,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Pointer:
-    """An argument: the address of a buffer."""
+    """An argument: the address of a buffer, or of a place in it."""
 
     buffer: str
+    offset: int = 0
+    """In bytes."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class TensorMap:
     """Bytes among which 16-byte pieces are permuted, so that columns are read without conflicts."""
     corners: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     steps: tuple[int, ...] = ()
+    offset: int = 0
+    """Bytes of the buffer that lie before."""
 
 
 Argument = Pointer | Scalar | TensorMap

@@ -1,0 +1,1 @@
+"""The target `cuda`: whole programs on an NVIDIA GPU, launched by its driver alone."""

@@ -1,0 +1,423 @@
+"""A loop nest of linalg on memory as one CUDA kernel.
+
+A thread computes an element of the result: parallel loops are its number, split up so that
+neighbours write neighbours; loops that sum are inside. Where there are few results and long sums
+over neighbouring elements, the 32 lanes of a warp share a sum. Sizes and strides are numbers in the
+text; only addresses are arguments, so that layers of the same shape share a kernel. What stands
+outside of the loops and only a run knows, such as a position read from memory, is computed in
+every thread.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import inf, prod
+from pathlib import Path
+from typing import Any
+
+from fewbit.errors import UnsupportedError
+from fewbit.ir.bindings import is_block, walk
+from fewbit.targets.cuda.evaluate import SYMBOLIC, Evaluation
+from fewbit.targets.cuda.memory import Memory
+from fewbit.targets.cuda.scalars import expression, literal, type_of
+
+PRELUDE = (Path(__file__).parent / "loops.cu").read_text(encoding="utf-8")
+BLOCK = 256
+"""Threads of a block."""
+LONG = 64
+"""Terms of a sum that a warp is worth."""
+MANY = 1 << 16
+"""Results that occupy the chip, a thread each."""
+COMBINE = {
+    "arith.addf": ("sum_of", 0.0), "arith.addi": ("sum_of", 0),
+    "arith.maximumf": ("larger", -inf), "arith.minimumf": ("smaller", inf),
+    "arith.maxnumf": ("larger_number", -inf), "arith.minnumf": ("smaller_number", inf),
+}  # fmt: skip
+"""Ops by which lanes can add up their parts, and what changes nothing."""
+
+
+@dataclass
+class Nest:
+    """A generated kernel, and where its arguments lie."""
+
+    text: str
+    """With `@` for its name."""
+    threads: int
+    """Each with an element, or a lane of its warp."""
+    pointers: list[Memory]
+    written: list[Memory]
+    fill: float | None = None
+    """What all elements become, if that is all it does."""
+    copies: Memory | None = None
+    """What it writes as it is, if that is all it does."""
+    layer: str = ""
+
+
+@dataclass
+class _Writer:
+    """Lines of C++, and the values that have names."""
+
+    evaluation: Evaluation
+    lines: list[str] = field(default_factory=list)
+    names: dict[Any, str] = field(default_factory=dict)
+    pointers: dict[tuple[str, int, str], str] = field(default_factory=dict)
+    memories: list[Memory] = field(default_factory=list)
+    depth: int = 1
+    count: int = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    def named(self, value: Any, text: str) -> str:
+        name = f"v{self.count}"
+        self.count += 1
+        self.line(f"const {type_of(value)} {name} = {text};")
+        self.names[value] = name
+        return name
+
+    def pointer(self, memory: Memory) -> str:
+        """The argument that is the memory's address, and how much further on elements begin."""
+        key = memory.buffer, memory.byte, memory.element
+        if key not in self.pointers:
+            self.pointers[key] = f"p{len(self.pointers)}"
+            self.memories.append(memory)
+        shifts = "".join(f" + (i64){stride} * {self.value(v)}" for v, stride in memory.shifts)
+        return f"({self.pointers[key]}{shifts})" if shifts else self.pointers[key]
+
+    def value(self, value: Any) -> str:
+        """A scalar: a name, or a number."""
+        if value in self.names:
+            return self.names[value]
+        known = self.evaluation.env.get(value, SYMBOLIC)
+        if isinstance(known, int):
+            return literal(known, type_of(value))
+        owner = value.owner
+        if is_block(owner):
+            raise UnsupportedError("a loop of the program carries a number from turn to turn")
+        if owner.name == "arith.constant":
+            return expression(owner, [])
+        self.op(owner)
+        return self.names[value]
+
+    def ops(self, block: Any) -> list[str]:
+        """Write what a block computes; what its terminator gives."""
+        for op in block.operations:
+            if op.operation.name.endswith(".yield"):
+                return [self.value(v) for v in op.operation.operands]
+            self.op(op.operation)
+        return []
+
+    def op(self, op: Any) -> None:
+        if op.name == "arith.constant":
+            self.names[op.results[0]] = expression(op, [])
+        elif op.name == "memref.load":
+            memory = self.evaluation.env[op.operands[0]]
+            index = [self.value(v) for v in list(op.operands)[1:]]
+            terms = [f"{i} * {s}" for i, s in zip(index, memory.strides, strict=True)]
+            self.named(op.results[0], f"{self.pointer(memory)}[{' + '.join(terms) or '0'}]")
+        elif op.name == "scf.if":
+            self.branch(op)
+        elif op.name in ("cf.assert", "linalg.index"):
+            pass
+        elif op.name == "memref.dim":
+            memory, axis = (self.evaluation.env[v] for v in op.operands)
+            self.names[op.results[0]] = literal(memory.sizes[axis], "i64")
+        else:
+            self.named(op.results[0], expression(op, [self.value(v) for v in op.operands]))
+
+    def branch(self, op: Any) -> None:
+        results = []
+        for value in op.results:
+            name = f"v{self.count}"
+            self.count += 1
+            self.line(f"{type_of(value)} {name};")
+            results.append(name)
+            self.names[value] = name
+        self.line(f"if ({self.value(op.operands[0])}) {{")
+        for number, region in enumerate(op.regions):
+            if not len(region.blocks):
+                continue
+            if number:
+                self.line("} else {")
+            self.depth += 1
+            given = self.ops(region.blocks[0])
+            for name, text in zip(results, given, strict=True):
+                self.line(f"{name} = {text};")
+            self.depth -= 1
+        self.line("}")
+
+    def finish(self, written: list[Memory], threads: int, lanes: bool) -> str:
+        overlap = any(w is not m and w.meets(m) for w in written for m in self.memories)
+        stored = {(m.buffer, m.byte, m.element) for m in written}
+        restrict = "" if overlap else " __restrict__"
+        parameters = [
+            f"{'' if key in stored else 'const '}{type_of(key[2])}*{restrict} {name}"
+            for key, name in self.pointers.items()
+        ]
+        total = f"{threads}ull * LANES" if lanes else f"{threads}ull"
+        head = [
+            f'extern "C" __global__ void @({", ".join(parameters)}) {{',
+            f"  if (THREAD >= {total}) return;",
+        ]
+        return "\n".join([*head, *self.lines, "}", ""])
+
+
+def store_nest(op: Any, evaluation: Evaluation) -> Nest:
+    """One number that is written to memory."""
+    writer = _Writer(evaluation)
+    value, target, *index = op.operation.operands
+    memory = evaluation.env[target]
+    at = " + ".join(
+        f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True)
+    )
+    writer.line(f"{writer.pointer(memory)}[{at or '0'}] = {writer.value(value)};")
+    return Nest(writer.finish([memory], 1, False), 1, writer.memories, [memory])
+
+
+def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:
+    """The kernel of a `linalg.generic`; `fill` is what its result has been filled with."""
+    return _Generic(op, evaluation, fill).emit()
+
+
+class _Generic:
+    def __init__(self, op: Any, evaluation: Evaluation, fill: float | None) -> None:
+        self.op = op
+        self.env = evaluation.env
+        self.fill = fill
+        self.w = _Writer(evaluation)
+        self.block = op.operation.regions[0].blocks[0]
+        self.operands = [self.env[v] for v in op.operands]
+        self.maps = [m.value for m in op.operation.attributes["indexing_maps"]]
+        text = str(op.operation.attributes["iterator_types"])
+        self.kinds = re.findall(r"iterator_type<(\w+)>", text)
+        self.inputs = len(op.inputs)
+        self.sizes = self._sizes()
+        self.outputs: list[Memory] = self.operands[self.inputs :]
+        self.reduced = [d for d, kind in enumerate(self.kinds) if kind == "reduction"]
+
+    def emit(self) -> Nest:
+        order = self._parallel()
+        results = prod(self.sizes[d] for d in order)
+        lanes = self._lanes(results)
+        w = self.w
+        self._outside()
+        self._split(order, results, lanes)
+        starts = self._starts(lanes)
+        accumulators = []
+        if self.reduced:
+            for memory, start in zip(self.outputs, starts, strict=True):
+                name = f"a{len(accumulators)}"
+                w.line(f"{type_of(memory.element)} {name} = {start};")
+                accumulators.append(name)
+        self._open_sums(lanes)
+        self._arguments(accumulators)
+        given = w.ops(self.block)
+        for name, text in zip(accumulators, given, strict=False):
+            w.line(f"{name} = {text};")
+        self._close_sums(lanes)
+        if lanes is not None:
+            for (combine, _), name, m in zip(lanes, accumulators, self.outputs, strict=True):
+                w.line(
+                    f"for (int other = LANES / 2; other; other /= 2) {name} ="
+                    f" {combine}<{type_of(m.element)}>({name}, from_lane({name}, other));"
+                )
+            w.line("if (lane) return;")
+        for number, memory in enumerate(self.outputs):
+            to = self._place(self.inputs + number)
+            w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
+        threads = results * (1 if lanes is None else 32)
+        text = w.finish(self.outputs, results, lanes is not None)
+        return Nest(text, threads, w.memories, self.outputs, self._fills(), self._copies())
+
+    def _fills(self) -> float | None:
+        from torch_mlir import ir
+
+        ops = list(self.block.operations)
+        if self.inputs or len(ops) != 1 or len(self.outputs) != 1:
+            return None
+        owner = ops[0].operation.operands[0].owner
+        if is_block(owner) or owner.name != "arith.constant":
+            return None
+        attribute = owner.attributes["value"]
+        return attribute.value if isinstance(attribute, (ir.FloatAttr, ir.IntegerAttr)) else None
+
+    def _copies(self) -> Memory | None:
+        ops = list(self.block.operations)
+        if len(ops) != 1 or self.inputs != 1 or len(self.outputs) != 1:
+            return None
+        is_same = ops[0].operation.operands[0] == self.block.arguments[0]
+        (source,), (target,) = self.operands[:1], self.outputs
+        plain = source.is_dense and target.is_dense and not source.shifts and not target.shifts
+        return source if is_same and plain and self.maps[0] == self.maps[1] else None
+
+    def _sizes(self) -> list[int]:
+        from torch_mlir import ir
+
+        sizes: list[int | None] = [None] * len(self.kinds)
+        for map, memory in zip(self.maps, self.operands, strict=True):
+            if not isinstance(memory, Memory):
+                continue
+            for axis, result in enumerate(map.results):
+                if isinstance(result, ir.AffineDimExpr):
+                    sizes[result.position] = memory.sizes[axis]
+        if None in sizes:
+            raise UnsupportedError("a loop has no size that an operand tells")
+        return sizes  # type: ignore[return-value]
+
+    def _parallel(self) -> list[int]:
+        """Parallel loops in the order of the first result, whose last runs over neighbours."""
+        from torch_mlir import ir
+
+        first = [
+            r.position
+            for r in self.maps[self.inputs].results
+            if isinstance(r, ir.AffineDimExpr) and self.kinds[r.position] == "parallel"
+        ]
+        others = [
+            d for d, kind in enumerate(self.kinds) if kind == "parallel" and d not in first
+        ]
+        return [*others, *first]
+
+    def _lanes(self, results: int) -> list[tuple[str, float]] | None:
+        """How lanes add up their parts, if a warp shares each sum."""
+        terms = prod(self.sizes[d] for d in self.reduced)
+        if terms < LONG or results >= MANY:
+            return None
+        innermost = self.reduced[-1]
+        runs = any(self._stride(i, innermost) == 1 for i in range(self.inputs))
+        if not runs and results > 4096:
+            return None
+        *_, end = self.block.operations
+        accumulated = list(self.block.arguments)[self.inputs :]
+        found = []
+        for value, own in zip(end.operation.operands, accumulated, strict=True):
+            owner = value.owner
+            if is_block(owner) or owner.name not in COMBINE:
+                return None
+            uses = [use.owner.operation for use in own.uses]
+            if len(uses) != 1 or uses[0] != owner:
+                return None
+            if str(own.type) not in ("f32", "f64", "i32", "i64"):
+                return None
+            found.append(COMBINE[owner.name])
+        return found
+
+    def _stride(self, number: int, loop: int) -> int | None:
+        """How far apart an operand's elements of neighbouring turns are."""
+        from torch_mlir import ir
+
+        memory = self.operands[number]
+        if not isinstance(memory, Memory):
+            return None
+        total = 0
+        for result, stride in zip(self.maps[number].results, memory.strides, strict=True):
+            if isinstance(result, ir.AffineDimExpr) and result.position == loop:
+                total += stride
+            elif not isinstance(result, ir.AffineDimExpr) and f"d{loop}" in str(result):
+                return None
+        return total
+
+    def _outside(self) -> None:
+        """Scalars from outside, before any loop."""
+        inside = {v for op in walk(self.op) for v in op.operation.results}
+        for op in walk(self.op):
+            for region in op.operation.regions:
+                for block in region.blocks:
+                    inside.update(block.arguments)
+        for op in walk(self.op):
+            if op.operation == self.op.operation:
+                continue
+            for value in op.operation.operands:
+                if value not in inside and not isinstance(self.env.get(value), Memory):
+                    self.w.value(value)
+        for memory in self.operands:
+            if isinstance(memory, Memory):
+                for value, _ in memory.shifts:
+                    self.w.value(value)
+
+    def _split(self, order: list[int], results: int, lanes: Any) -> None:
+        w = self.w
+        kind = "u32" if results < 1 << 31 else "u64"
+        w.line(f"{kind} i = ({kind})(THREAD{' / LANES' if lanes is not None else ''});")
+        if lanes is not None:
+            w.line("const int lane = (int)(THREAD % LANES);")
+        for place, d in reversed(list(enumerate(order))):
+            w.line(f"const int d{d} = (int)(i{f' % {self.sizes[d]}u' if place else ''});")
+            if place:
+                w.line(f"i /= {self.sizes[d]}u;")
+
+    def _starts(self, lanes: Any) -> list[str]:
+        if not self.reduced:
+            return []
+        found = []
+        for number, memory in enumerate(self.outputs):
+            type = type_of(memory.element)
+            start = self._place(self.inputs + number)
+            if self.fill is not None:
+                start = literal(self.fill, type)
+            if lanes is not None:
+                start = f"lane ? {literal(lanes[number][1], type)} : {start}"
+            found.append(start)
+        return found
+
+    def _open_sums(self, lanes: Any) -> None:
+        w = self.w
+        if lanes is not None:
+            terms = prod(self.sizes[d] for d in self.reduced)
+            w.line(f"for (u32 r = lane; r < {terms}u; r += LANES) {{")
+            w.depth += 1
+            w.line("u32 t = r;")
+            for d in reversed(self.reduced):
+                w.line(f"const int d{d} = (int)(t % {self.sizes[d]}u);")
+                w.line(f"t /= {self.sizes[d]}u;")
+            return
+        for d in self.reduced:
+            w.line(f"for (int d{d} = 0; d{d} < {self.sizes[d]}; d{d}++) {{")
+            w.depth += 1
+
+    def _close_sums(self, lanes: Any) -> None:
+        for _ in range(1 if lanes is not None else len(self.reduced)):
+            self.w.depth -= 1
+            self.w.line("}")
+
+    def _arguments(self, accumulators: list[str]) -> None:
+        """Elements that are read, and loops whose numbers are."""
+        w = self.w
+        for number, argument in enumerate(self.block.arguments):
+            if not list(argument.uses):
+                continue
+            if number >= self.inputs and self.reduced:
+                w.names[argument] = accumulators[number - self.inputs]
+            elif isinstance(self.operands[number], Memory):
+                w.named(argument, self._place(number))
+            else:
+                w.names[argument] = w.value(self.op.operands[number])
+        for op in walk(self.op):
+            if op.operation.name == "linalg.index":
+                d = op.operation.attributes["dim"].value
+                w.names[op.operation.results[0]] = f"(i64)d{d}"
+
+    def _place(self, number: int) -> str:
+        memory = self.operands[number]
+        wide = memory.reach >= 1 << 31
+        terms = [
+            _affine(result, stride, wide)
+            for result, stride in zip(self.maps[number].results, memory.strides, strict=True)
+        ]
+        at = " + ".join(t for t in terms if t) or "0"
+        return f"{self.w.pointer(memory)}[{at}]"
+
+
+def _affine(expr: Any, stride: int, wide: bool) -> str:
+    if stride == 0:
+        return ""
+    text = re.sub(r"\bfloordiv\b", "/", str(expr))
+    text = re.sub(r"\bmod\b", "%", text)
+    if "ceildiv" in text:
+        raise UnsupportedError("the target cuda has no code for 'ceildiv' in an index")
+    if text == "0":
+        return ""
+    factor = f" * {stride}" if stride != 1 else ""
+    return f"{'(i64)' if wide else ''}({text}){factor}"

@@ -1,0 +1,75 @@
+// What generated loops use. They are plain C++ but for `i`, the number of a thread, and for sums that
+// the lanes of a warp share: LANES is 1 where there are no warps, and nothing is left to share.
+typedef signed char i8;
+typedef short i16;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+struct half_bits { u16 bits; };
+struct brain_bits { u16 bits; };
+
+#ifdef __CUDACC_RTC__
+#define DEVICE __device__ __forceinline__
+#define LANES 32
+#define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
+DEVICE float widened(half_bits value) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
+  return wide;
+}
+DEVICE half_bits narrowed_half_bits(float value) {
+  half_bits narrow;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(narrow.bits) : "f"(value));
+  return narrow;
+}
+template <class T> DEVICE T from_lane(T value, int other) { return __shfl_xor_sync(0xffffffff, value, other); }
+#else
+#include <cmath>
+#define DEVICE static inline
+#define LANES 1
+#define __global__
+extern thread_local u64 THREAD;
+DEVICE float widened(half_bits value) {
+  _Float16 half;
+  __builtin_memcpy(&half, &value, 2);
+  return (float)half;
+}
+DEVICE half_bits narrowed_half_bits(float value) {
+  _Float16 half = (_Float16)value;
+  half_bits narrow;
+  __builtin_memcpy(&narrow, &half, 2);
+  return narrow;
+}
+template <class T> DEVICE T from_lane(T value, int) { return value; }
+#endif
+
+template <class To, class From> DEVICE To same_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "");
+  union { From from; To to; } both{from};
+  return both.to;
+}
+DEVICE float as_float(u32 bits) { return same_bits<float>(bits); }
+DEVICE double as_double(u64 bits) { return same_bits<double>(bits); }
+DEVICE float widened(brain_bits value) { return as_float((u32)value.bits << 16); }
+DEVICE double widened(float value) { return value; }
+DEVICE brain_bits narrowed_brain_bits(float value) {
+  u32 bits = same_bits<u32>(value);
+  if ((bits & 0x7fffffff) > 0x7f800000) return brain_bits{0x7fff};
+  return brain_bits{(u16)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+
+// NaN wins; of zeros, which one does not matter.
+template <class T> DEVICE T larger(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> DEVICE T smaller(T a, T b) { return a < b || a != a ? a : b; }
+// NaN loses.
+template <class T> DEVICE T larger_number(T a, T b) { return a > b || b != b ? a : b; }
+template <class T> DEVICE T smaller_number(T a, T b) { return a < b || b != b ? a : b; }
+template <class T> DEVICE T larger_integer(T a, T b) { return a > b ? a : b; }
+template <class T> DEVICE T smaller_integer(T a, T b) { return a < b ? a : b; }
+template <class T> DEVICE T absolute(T a) { return a < 0 ? -a : a; }
+template <class T> DEVICE T floor_divide(T a, T b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+template <class T> DEVICE T ceil_divide(T a, T b) { return a / b + (a % b != 0 && (a < 0) == (b < 0)); }
+template <class T> DEVICE T sum_of(T a, T b) { return a + b; }
+
