@@ -17,9 +17,11 @@ from fewbit.errors import UnsupportedError, UsageError
 from fewbit.kernels.cuda.driver import Loaded, device
 from fewbit.kernels.cuda.plan import Plan
 from fewbit.runtime.native import check_inputs, dtype_of
-from fewbit.targets.cuda.target import PLAN
 
 Array = np.ndarray[Any, Any]
+
+PLAN = "plan.json"
+"""The file with the plan, but for machine code."""
 
 _NON_BLOCKING = 1
 _THREAD_LOCAL = 1

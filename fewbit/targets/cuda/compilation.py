@@ -168,6 +168,9 @@ class Compilation:
 
     def _output_shapes(self, entry: func.FuncOp) -> tuple[Shape, ...]:
         """The shapes of outputs for those of inputs, if these agree with each other."""
+        known = [spec.shape for spec in (*self.signature.inputs, *self.signature.outputs)]
+        if not any(size is None for shape in known for size in shape or ()):
+            return tuple(_known(spec) for spec in self.signature.outputs)
         shapes = shape_function(self.program.module, entry)
         open_sizes = [
             size
@@ -218,6 +221,10 @@ def fixed_shapes(
             raise ShapeError(f"the size {'x'.join(map(str, given))} does not fit input {spec}")
         found.append(given)
     return tuple(found)
+
+
+def _known(spec: TensorSpec) -> Shape:
+    return tuple(size for size in spec.shape or () if size is not None)
 
 
 def _nothing_left(*_: Any) -> None:

@@ -7,6 +7,7 @@ tuned here. Otherwise the first of the families that can compute it, in the orde
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -46,9 +47,17 @@ class Call:
         return np.ascontiguousarray(np.moveaxis(wide[..., 0], 0, -1))
 
     def plan(self, arch: Arch) -> Plan:
-        if self.family == "max_pool":
-            return max_pool_plan(self.problem, arch)
-        return LADDER[self.family].build(self.problem, self.config, arch)
+        return _plan(self.problem, self.family, tuple(self.config.items()), arch)
+
+
+@lru_cache(256)
+def _plan(
+    problem: Convolution, family: str, config: tuple[tuple[str, int], ...], arch: Arch
+) -> Plan:
+    """Layers of the same shape have the same code."""
+    if family == "max_pool":
+        return max_pool_plan(problem, arch)
+    return LADDER[family].build(problem, dict(config), arch)
 
 
 def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:

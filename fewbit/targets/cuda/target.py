@@ -11,13 +11,12 @@ from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
 from fewbit.errors import UsageError
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.program import Program
+from fewbit.runtime.cuda import PLAN
 from fewbit.signature import TensorSpec
 from fewbit.targets.cpu.weights import Placed
 from fewbit.targets.cuda.call_layers import Precision
 from fewbit.targets.cuda.compilation import OURS, STAGES, Compilation, Shape
 from fewbit.targets.target import Request, Target
-
-PLAN = "plan.json"
 
 
 class Cuda(Target):
