@@ -29,7 +29,6 @@ from fewbit.ir.symbols import SymbolTable
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
 from fewbit.kernels.cuda.arch import Arch
-from fewbit.kernels.cuda.plan import Plan
 from fewbit.program import Program
 from fewbit.signature import Signature, TensorSpec, signature_of
 from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
@@ -74,7 +73,6 @@ class Compilation:
 
     layers: dict[str, Layer] = field(init=False)
     assembly: Assembly = field(init=False)
-    plan: Plan = field(init=False, repr=False)
     inputs: tuple[Shape, ...] = field(init=False)
     outputs: tuple[Shape, ...] = field(init=False)
     signature: Signature = field(init=False)
@@ -163,8 +161,7 @@ class Compilation:
             inputs = self._memories("in", self.signature.inputs, self.inputs)
             outputs = self._memories("out", self.signature.outputs, self.outputs)
             planner.run(inputs, outputs)
-            self.assembly = Assembly(planner)
-            self.plan = self.assembly.run(inputs, outputs, self.name)
+            self.assembly = Assembly(planner, inputs, outputs)
 
     def _output_shapes(self, entry: func.FuncOp) -> tuple[Shape, ...]:
         """The shapes of outputs for those of inputs, if these agree with each other."""

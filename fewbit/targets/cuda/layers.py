@@ -38,6 +38,7 @@ class Call:
     family: str
     config: Config
     operands: dict[str, Memory]
+    layer: str = ""
 
     def weight(self, weight: Array) -> Array:
         """The filters as the kernel reads them."""
@@ -63,10 +64,11 @@ def _plan(
 def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     problem = problem_of(layer, memories)
     if layer.kind == "max_pool":
-        return Call(problem, "max_pool", {}, dict(zip(("x", "y"), memories, strict=True)))
+        operands = dict(zip(("x", "y"), memories, strict=True))
+        return Call(problem, "max_pool", {}, operands, layer.name)
     names = ["x", "w", *(["bias"] if layer.bias else []), *(["add"] if layer.add else []), "y"]
     family, config = _family(problem, arch)
-    return Call(problem, family, config, dict(zip(names, memories, strict=True)))
+    return Call(problem, family, config, dict(zip(names, memories, strict=True)), layer.name)
 
 
 def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from torch_mlir.ir import Module
 
 Step = Nest | Call
-PACKED = "packed"
-"""Weights at their place in the plan's image, not in the program's."""
 
 
 @dataclass
@@ -125,95 +123,115 @@ class Planner:
 
 @dataclass
 class Assembly:
-    """The plan's parts, put together step by step."""
+    """The plan's parts: first what each step is and where its operands lie, then machine code."""
 
     planner: Planner
+    inputs: list[Memory]
+    outputs: list[Memory]
     weights: WeightImage = field(default_factory=WeightImage)
     """As kernels read them; only those that are read."""
     kernels: dict[str, str] = field(default_factory=dict)
     """Names of generated kernels, by their texts."""
-    images: dict[bytes, int] = field(default_factory=lambda: {b"": 0})
-    """Their numbers; the first is that of all generated kernels, compiled in the end."""
-    launches: list[Launch] = field(default_factory=list)
     described: list[dict[str, Any]] = field(default_factory=list)
-    work: dict[str, Buffer] = field(default_factory=dict)
+    """The steps as plain data: for readers, and for what executes them without a GPU."""
     _placed: dict[Any, int] = field(default_factory=dict)
 
-    def run(self, inputs: list[Memory], outputs: list[Memory], name: str) -> Plan:
-        planner = self.planner
-        plans = [s.plan(planner.arch) if isinstance(s, Call) else None for s in planner.steps]
-        for step, plan in zip(planner.steps, plans, strict=True):
-            if isinstance(step, Nest):
-                self._nest(step)
-            else:
-                assert plan is not None
-                self._layer(step, plan)
-        generated = compile_source(self.source(), planner.arch, "--fmad=false").image
-        images = [generated, *list(self.images)[1:]]
-        buffers = {m.buffer: _bytes(m, role) for m, role in _roles(inputs, outputs)}
-        buffers["weights"] = Buffer("u8", (self.weights.nbytes,))
-        buffers["arena"] = Buffer("u8", (planner.arena,), "work")
-        return Plan(
-            name, planner.arch.code, {**buffers, **self.work}, tuple(self.launches), tuple(images)
-        )
+    def __post_init__(self) -> None:
+        for step in self.planner.steps:
+            self.described.append(
+                self._describe_nest(step)
+                if isinstance(step, Nest)
+                else self._describe_layer(step)
+            )
 
     def source(self) -> str:
         """All generated kernels."""
         return "\n".join([PRELUDE, *(text.replace("@", n, 1) for text, n in self.kernels.items())])
 
-    def _nest(self, nest: Nest) -> None:
+    def buffers(self) -> dict[str, Buffer]:
+        found = {m.buffer: _bytes(m, role) for m, role in _roles(self.inputs, self.outputs)}
+        found["weights"] = Buffer("u8", (self.weights.nbytes,))
+        found["arena"] = Buffer("u8", (self.planner.arena,), "work")
+        return found
+
+    def plan(self, name: str) -> Plan:
+        """Compile everything."""
+        arch, buffers = self.planner.arch, self.buffers()
+        images = {compile_source(self.source(), arch, "--fmad=false").image: 0}
+        launches: list[Launch] = []
+        for number, (step, found) in enumerate(
+            zip(self.planner.steps, self.described, strict=True)
+        ):
+            places = {n: Pointer(*at) for n, at in found["operands"].items()}
+            if isinstance(step, Nest):
+                grid = -(-step.threads // BLOCK), 1, 1
+                launches.append(Launch(0, found["kernel"], grid, BLOCK, tuple(places.values())))
+                continue
+            made = step.plan(arch)
+            for own, buffer in made.buffers.items():
+                if buffer.role == "work":
+                    buffers[f"work{number}_{own}"] = buffer
+                    places[own] = Pointer(f"work{number}_{own}")
+            numbers = [images.setdefault(image, len(images)) for image in made.images]
+            launches += [
+                replace(
+                    launch,
+                    image=numbers[launch.image],
+                    arguments=tuple(_argument(a, places) for a in launch.arguments),
+                )
+                for launch in made.launches
+            ]
+            found["launches"] = len(made.launches)
+        return Plan(name, arch.code, buffers, tuple(launches), tuple(images))
+
+    def _describe_nest(self, nest: Nest) -> dict[str, Any]:
         if nest.text not in self.kernels:
             hint = re.sub(r"\W+", "_", nest.layer)
             self.kernels[nest.text] = f"loops_{len(self.kernels):03}{'_' if hint else ''}{hint}"
-        symbol = self.kernels[nest.text]
-        pointers = tuple(self._pointer(m) for m in nest.pointers)
-        grid = -(-nest.threads // BLOCK), 1, 1
-        self.launches.append(Launch(0, symbol, grid, BLOCK, pointers))
-        self.described.append({"step": "loops", "layer": nest.layer, "kernel": symbol})
+        operands = {f"p{i}": self._at(m) for i, m in enumerate(nest.pointers)}
+        return {
+            "step": "loops",
+            "kernel": self.kernels[nest.text],
+            "threads": nest.threads,
+            "operands": operands,
+        }
 
-    def _layer(self, call: Call, plan: Plan) -> None:
-        number = len(self.described)
-        places = {n: self._weight(call, m) if n == "w" else m for n, m in call.operands.items()}
-        for name, buffer in plan.buffers.items():
-            if buffer.role == "work" and name not in places:
-                own = f"work{number}_{name}"
-                self.work[own] = buffer
-                places[name] = dense(own, "i8", (buffer.bytes,))
-        offset = [self.images.setdefault(image, len(self.images)) for image in plan.images]
-        for launch in plan.launches:
-            arguments = tuple(self._argument(a, places) for a in launch.arguments)
-            self.launches.append(
-                replace(launch, image=offset[launch.image], arguments=arguments)
-            )
-        self.described.append(_description(call, len(plan.launches), self, places))
+    def _describe_layer(self, call: Call) -> dict[str, Any]:
+        problem, finish = call.problem, call.problem.epilogue
+        bounds = () if finish is None else (finish.low, finish.high)
+        operands = {
+            n: self._filters(call, m) if n == "w" else self._at(m)
+            for n, m in call.operands.items()
+        }
+        return {
+            "step": "max_pool" if call.family == "max_pool" else "conv2d",
+            "layer": call.layer,
+            "kernel": call.family,
+            "problem": str(problem),
+            "dtype": problem.dtype,
+            "config": dict(call.config),
+            "bounds": [b if isfinite(b) else None for b in bounds] or [None, None],
+            "operands": operands,
+        }
 
-    def _argument(self, argument: Argument, places: Mapping[str, Memory]) -> Argument:
-        if isinstance(argument, Scalar):
-            return argument
-        found = self._pointer(places[argument.buffer])
-        if isinstance(argument, Pointer):
-            return found
-        return replace(argument, buffer=found.buffer, offset=found.offset)
-
-    def _pointer(self, memory: Memory) -> Pointer:
-        if memory.buffer == PACKED:
-            return Pointer("weights", memory.byte)
+    def _at(self, memory: Memory) -> list[Any]:
+        """A place in a buffer of the plan."""
         if memory.buffer != "weights":
-            return Pointer(memory.buffer, memory.byte)
+            return [memory.buffer, memory.byte]
         entry = self._entry(memory)
         if entry.offset not in self._placed:
             self._placed[entry.offset] = self.weights.add(entry.name, entry.array)
-        return Pointer("weights", self._placed[entry.offset] + memory.byte - entry.offset)
+        return ["weights", self._placed[entry.offset] + memory.byte - entry.offset]
 
     def _entry(self, memory: Memory) -> Placed:
         """The constant that a place among the weights is in."""
         entries = self.planner.weights.entries
         return entries[bisect_right([e.offset for e in entries], memory.byte) - 1]
 
-    def _weight(self, call: Call, memory: Memory) -> Memory:
-        """Filters as the kernel reads them, in a buffer of that name."""
+    def _filters(self, call: Call, memory: Memory) -> list[Any]:
+        """A weight as the kernel reads it."""
         if call.family != "depthwise":
-            return memory
+            return self._at(memory)
         if memory.buffer != "weights":
             raise UnsupportedError("a depthwise layer computes its filters while it runs")
         entry = self._entry(memory)
@@ -221,7 +239,16 @@ class Assembly:
         if key not in self._placed:
             array = call.weight(entry.array.reshape(memory.sizes))
             self._placed[key] = self.weights.add(f"{entry.name}.depthwise", array)
-        return dense(PACKED, "i8", (1,), self._placed[key])
+        return ["weights", self._placed[key]]
+
+
+def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:
+    if isinstance(argument, Scalar):
+        return argument
+    found = places[argument.buffer]
+    if isinstance(argument, Pointer):
+        return found
+    return replace(argument, buffer=found.buffer, offset=found.offset)
 
 
 def _place(memory: Memory) -> tuple[Any, ...]:
@@ -235,25 +262,3 @@ def _roles(inputs: list[Memory], outputs: list[Memory]) -> list[tuple[Memory, An
 
 def _bytes(memory: Memory, role: Any) -> Buffer:
     return Buffer("u8", (memory.count * BYTES[memory.element],), role)
-
-
-def _description(
-    call: Call, launches: int, assembly: Assembly, places: Mapping[str, Memory]
-) -> dict[str, Any]:
-    """For readers, and for what executes a plan without a GPU."""
-    p, e = call.problem, call.problem.epilogue
-    return {
-        "step": "max_pool" if call.family == "max_pool" else "conv2d",
-        "kernel": call.family,
-        "launches": launches,
-        "problem": str(p),
-        "dtype": p.dtype,
-        "config": dict(call.config),
-        "bounds": [None, None]
-        if e is None
-        else [b if isfinite(b) else None for b in (e.low, e.high)],
-        "operands": {
-            name: [found.buffer, found.offset]
-            for name, found in ((n, assembly._pointer(m)) for n, m in places.items())
-        },
-    }

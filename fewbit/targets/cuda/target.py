@@ -77,7 +77,8 @@ def _compilation(program: Program, request: Request) -> Compilation:
 
 def write(made: Compilation, request: Request, output: Path) -> Folder:
     """The artifact: the plan as JSON, an image of machine code for each kernel, and weights."""
-    plain = made.plan.plain()
+    plan = made.assembly.plan(request.name)
+    plain = plan.plain()
     del plain["images"]
     name = request.name
     files: dict[str, bytes | Path] = {
@@ -85,7 +86,7 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
         f"{name}.cu": made.assembly.source().encode(),
         f"{name}.weights": made.assembly.weights.tobytes(),
     }
-    files |= {f"{i}.cubin": image for i, image in enumerate(made.plan.images)}
+    files |= {f"{i}.cubin": image for i, image in enumerate(plan.images)}
     signature = made.signature
     manifest = Manifest(
         name=name,
@@ -94,10 +95,10 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
         inputs=tuple(map(_tensor, signature.inputs, made.inputs)),
         outputs=tuple(map(_tensor, signature.outputs, made.outputs)),
         recipe=made.program.recipe,
-        arena_bytes=made.plan.buffers["arena"].bytes,
+        arena_bytes=plan.buffers["arena"].bytes,
         weight_bytes=made.assembly.weights.nbytes,
         weights=tuple(map(_constant, made.assembly.weights.entries)),
-        options={"arch": made.plan.arch, "precision": made.precision},
+        options={"arch": plan.arch, "precision": made.precision},
         files={},
     )
     return write_folder(output, manifest, files)

@@ -5,20 +5,17 @@ machine's own compiler; layers by torch, from their description in the plan."""
 from __future__ import annotations
 
 import ctypes
-import json
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from fewbit.artifact import Folder
 from fewbit.kernels.cuda.convolution import Convolution
-from fewbit.runtime.cuda import read_plan
-from fewbit.runtime.native import dtype_of
-from fewbit.targets.cuda.emit import BLOCK
+from fewbit.targets.cuda.compilation import Compilation
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 DRIVE = """
@@ -34,37 +31,31 @@ DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16, "i8": np.int
 
 
 class Emulated:
-    """A plan whose buffers are arrays; outputs and the arena start as rubbish."""
+    """A program whose buffers are arrays; outputs and the arena start as rubbish."""
 
-    def __init__(self, folder: Folder, where: Path) -> None:
-        self.manifest = folder.manifest
-        self.plan = read_plan(folder)
-        text = json.loads(folder.file("plan.json").read_text())
-        self.steps: list[dict[str, Any]] = text["steps"]
+    def __init__(self, made: Compilation, where: Path) -> None:
+        self.made, self.steps = made, made.assembly.described
         self.memory = {
             name: np.full(buffer.bytes + 64, 0xA5, np.uint8)
-            for name, buffer in self.plan.buffers.items()
+            for name, buffer in made.assembly.buffers().items()
         }
-        weights = np.fromfile(folder.file(f"{self.manifest.name}.weights"), np.uint8)
+        weights = np.frombuffer(made.assembly.weights.tobytes(), np.uint8)
         self.memory["weights"][: weights.size] = weights
-        self.loops = _compile(folder.file(f"{self.manifest.name}.cu").read_text(), self, where)
+        self.loops = _compile(made.assembly.source(), made.assembly.kernels.values(), where)
 
     def __call__(self, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         for i, array in enumerate(inputs):
             data = np.ascontiguousarray(array).view(np.uint8).ravel()
             self.memory[f"in{i}"][: data.size] = data
-        launches = iter(self.plan.launches)
         for step in self.steps:
-            first = next(launches)
-            for _ in range(step.get("launches", 1) - 1):
-                next(launches)
             if step["step"] == "loops":
-                self._loops(first)
+                self._loops(step)
             else:
                 self._layer(step)
+        specs = self.made.signature.outputs
         return tuple(
-            self._array(f"out{i}", 0, dtype_of(t), t.shape)
-            for i, t in enumerate(self.manifest.outputs)
+            self._array(f"out{i}", 0, spec.dtype, shape).copy()
+            for i, (spec, shape) in enumerate(zip(specs, self.made.outputs, strict=True))
         )
 
     def _array(self, buffer: str, offset: int, dtype: Any, shape: Any) -> np.ndarray:
@@ -72,12 +63,11 @@ class Emulated:
         size = np.dtype(dtype).itemsize * count
         return self.memory[buffer][offset : offset + size].view(dtype).reshape(shape)
 
-    def _loops(self, launch: Any) -> None:
-        addresses = [self.memory[a.buffer].ctypes.data + a.offset for a in launch.arguments]
+    def _loops(self, step: dict[str, Any]) -> None:
+        places = step["operands"].values()
+        addresses = [self.memory[buffer].ctypes.data + offset for buffer, offset in places]
         given = (ctypes.c_void_p * len(addresses))(*addresses)
-        getattr(self.loops, f"run_{launch.symbol}")(
-            given, ctypes.c_ulonglong(launch.grid[0] * BLOCK)
-        )
+        getattr(self.loops, f"run_{step['kernel']}")(given, ctypes.c_ulonglong(step["threads"]))
 
     def _layer(self, step: dict[str, Any]) -> None:
         p = Convolution.parse(step["problem"]).of(step["dtype"], "nhwc")
@@ -108,15 +98,12 @@ class Emulated:
         got["y"][...] = y.clamp(low, high).numpy() if (low, high) != (None, None) else y.numpy()
 
 
-def _compile(source: str, plan: Emulated, where: Path) -> ctypes.CDLL:
-    symbols = dict.fromkeys(s.symbol for s in plan.plan.launches if s.image == 0)
+def _compile(source: str, symbols: Iterable[str], where: Path) -> ctypes.CDLL:
     runs = "\n".join(
         f'extern "C" void run_{s}(void** a, u64 n) {{ all({s}, a, n); }}' for s in symbols
     )
-    head, _, rest = source.partition("#endif")
-    text = f"{head}#endif{rest}\n{DRIVE}\n{runs}"
     path = where / "loops.cpp"
-    path.write_text(text)
+    path.write_text(f"{source}\n{DRIVE}\n{runs}")
     library = where / "loops.so"
     flags = ["-O1", "-shared", "-fPIC", "-ffp-contract=off", "-std=c++17", "-w"]
     subprocess.run([str(COMPILER), *flags, str(path), "-o", str(library)], check=True)

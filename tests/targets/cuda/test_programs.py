@@ -1,0 +1,169 @@
+"""Whole programs for GPUs, executed on the processor: the numbers are the interpreter's."""
+# pyright: basic
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import fewbit
+from fewbit.errors import ShapeError, UnsupportedError, UsageError
+from fewbit.kernels.cuda.arch import HOPPER, TURING
+from fewbit.targets.cuda.compilation import Compilation
+from tests.targets.cuda.emulate import COMPILER, Emulated
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
+RNG = np.random.default_rng(0)
+
+
+def made(
+    model: object, recipe: str | None = None, arch=HOPPER, **options: object
+) -> tuple[Compilation, fewbit.Program]:
+    program = model if isinstance(model, fewbit.Program) else fewbit.import_model(model)
+    if recipe is not None:
+        program = fewbit.quantize(program, recipe)
+    compilation = Compilation(program, "net", arch, **options)
+    compilation.run()
+    return compilation, program
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+@needs_compiler
+@pytest.mark.parametrize("recipe", [None, "w4a8", "w1a8"])
+def test_lenet_in_any_batch(recipe: str | None, tmp_path: Path) -> None:
+    compilation, program = made("zoo:lenet", recipe, sizes=[(3, 1, 28, 28)])
+    x = RNG.standard_normal((3, 1, 28, 28)).astype(np.float32)
+    emulated = Emulated(compilation, tmp_path)
+    (found,), (expected,) = emulated(x), program.run(x)
+    if recipe is None:
+        assert relative(found, expected) < 1e-6
+    else:
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(emulated(x)[0], found)  # what a run leaves behind changes nothing
+
+
+@needs_compiler
+def test_halves_flow_from_layer_to_layer(tmp_path: Path) -> None:
+    sizes = [(2, 3, 32, 32)]
+    compilation, program = made("zoo:resnet8", precision="f16", sizes=sizes)
+    layers = [s for s in compilation.assembly.described if s["step"] == "conv2d"]
+    assert {s["dtype"] for s in layers} == {"f16"}
+    residual = [s for s in layers if "add" in s["operands"]]
+    assert residual and all("bias" in s["operands"] for s in residual)
+    x = RNG.standard_normal(sizes[0]).astype(np.float32)
+    assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 2e-3
+
+
+@needs_compiler
+def test_a_language_model(tmp_path: Path) -> None:
+    compilation, program = made("zoo:llama-tiny", sizes=[(1, 6)])
+    tokens = RNG.integers(0, 512, (1, 6))
+    assert relative(Emulated(compilation, tmp_path)(tokens)[0], program.run(tokens)[0]) < 1e-5
+
+
+class Cache(torch.nn.Module):
+    """Writes to a buffer at a position that only a run knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("kept", torch.zeros(1, 8, 4))
+
+    def forward(self, x: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+        self.kept.index_copy_(1, position, x)
+        return self.kept.sum(dim=1)
+
+
+@needs_compiler
+def test_positions_that_only_a_run_knows(tmp_path: Path) -> None:
+    x, position = torch.randn(1, 1, 4), torch.tensor([3])
+    program = fewbit.import_model(Cache(), example_inputs=(x, position))
+    compilation, _ = made(program)
+    emulated = Emulated(compilation, tmp_path)
+    state = RNG.standard_normal((1, 8, 4)).astype(np.float32)
+    for place in (0, 5, 7):
+        given = [x.numpy(), np.array([place]), state]
+        for found, expected in zip(emulated(*given), program.run(*given), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+ELEMENTWISE = {
+    "gelu": lambda x: torch.nn.functional.gelu(x),
+    "softmax": lambda x: torch.softmax(x, 1),
+    "norm": lambda x: torch.nn.functional.layer_norm(x, (96,)),
+    "sum of all": lambda x: x.sum(),
+    "integers": lambda x: (x * 10).to(torch.int32) // 3 % 5,
+    "bits": lambda x: (x > 0) & (x < 1),
+    "f16": lambda x: (x.half() * 2 + 1).float(),
+    "strided": lambda x: torch.flip(x, (0,))[::2, 1:90:3].t() + 1,
+    "largest": lambda x: x.amax(0),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_loops(name: str, tmp_path: Path) -> None:
+    class Net(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return ELEMENTWISE[name](x)
+
+    x = torch.from_numpy(RNG.standard_normal((70, 96)).astype(np.float32))
+    program = fewbit.import_model(Net(), example_inputs=(x,))
+    compilation, _ = made(program)
+    found = Emulated(compilation, tmp_path)(x.numpy())[0]
+    np.testing.assert_allclose(found, program.run(x.numpy())[0], rtol=2e-5, atol=1e-5)
+
+
+def test_no_step_reads_what_is_being_written() -> None:
+    compilation, _ = made("zoo:resnet8", precision="f16")
+    for step in compilation.assembly.described:
+        if step["step"] != "loops":
+            operands = dict(step["operands"])
+            y = operands.pop("y")
+            assert y not in operands.values()
+
+
+def test_the_same_program_gives_the_same_text() -> None:
+    first, second = (made("zoo:mlp", "w4a8")[0].assembly for _ in range(2))
+    assert first.source() == second.source()
+    assert first.described == second.described
+
+
+def test_sizes_must_fit() -> None:
+    program = fewbit.import_model("zoo:mlp")
+    with pytest.raises(ShapeError, match="does not fit input"):
+        Compilation(program, "net", HOPPER, sizes=[(2, 1, 28, 27)])
+    with pytest.raises(UsageError, match="1 inputs, and 2 sizes"):
+        Compilation(program, "net", HOPPER, sizes=[(2, 1, 28, 28)] * 2)
+
+
+def test_older_chips_have_other_kernels() -> None:
+    steps = {
+        arch.name: made("zoo:mlp", arch=arch, precision="f16")[0].assembly.described
+        for arch in (HOPPER, TURING)
+    }
+    assert {s["kernel"] for s in steps["turing"] if s["step"] == "conv2d"} == {"mma"}
+    assert "wgmma" in {s["kernel"] for s in steps["hopper"]}
+
+
+def test_what_depends_on_contents_is_refused() -> None:
+    text = """
+    func.func @main(%n: tensor<index>) -> tensor<index> {
+      %i = tensor.extract %n[] : tensor<index>
+      %c = arith.constant 3 : index
+      %b = arith.cmpi slt, %i, %c : index
+      %r = scf.if %b -> (tensor<index>) {
+        scf.yield %n : tensor<index>
+      } else {
+        %t = tensor.from_elements %c : tensor<index>
+        scf.yield %t : tensor<index>
+      }
+      func.return %r : tensor<index>
+    }"""
+    with pytest.raises(UnsupportedError, match="contain"):
+        made(fewbit.Program.parse(text))
