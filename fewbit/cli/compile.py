@@ -55,7 +55,7 @@ def compile_model(
             "--target",
             "-t",
             help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ...; iree-cpu[:PROCESSOR], "
-            "iree-cuda[:sm_XX], iree-vulkan, iree-rocm[:gfxNNN], iree-metal.",
+            "iree-cuda[:sm_XX], cuda[:sm_XX], iree-vulkan, iree-rocm[:gfxNNN], iree-metal.",
         ),
     ] = "cpu",
     recipe: OptionalRecipe = None,
@@ -114,6 +114,18 @@ def compile_model(
             help="Code for several processors in one library: names with commas, auto, or all.",
         ),
     ] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option("--precision", help="cuda: how floats are multiplied: f32, tf32 or f16."),
+    ] = None,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sizes",
+            metavar="32x3x224x224",
+            help="cuda: the shape of an input whose sizes the model leaves open. Repeatable.",
+        ),
+    ] = None,
     compile_to: Annotated[
         str | None,
         typer.Option(
@@ -147,6 +159,8 @@ def compile_model(
         "blas": blas,
         "profile": profile,
         "cpu_variants": cpu_variants,
+        "precision": precision,
+        "sizes": tuple(map(_shape, sizes)) if sizes else None,
         "compile_to": compile_to,
         "compile_from": compile_from,
         "iree_flags": tuple(iree_flag) if iree_flag else None,
@@ -179,6 +193,13 @@ def compile_model(
         return
     made = compile(program, target, folder, name=name, passes=passes, watch=dump, **given)
     _summarize(made, perf_counter() - start)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, text.split("x")))
+    except ValueError as e:
+        raise UsageError(f"'{text}' is no shape", hint="write 32x3x224x224") from e
 
 
 def _check_stop(stage: str | None, target: Target, variants: str | None) -> None:

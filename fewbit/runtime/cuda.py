@@ -1,7 +1,7 @@
 """Running a plan of GPU kernels from Python, by the GPU's driver alone.
 
-All memory is taken when the program is loaded. The first call launches kernels one by one; from then
-on they are a graph, which the GPU runs without waiting for the processor between them.
+All memory is taken when the program is loaded. Its launches are captured into a graph at the first
+call, which the GPU then runs without waiting for the processor between them.
 """
 
 from __future__ import annotations
@@ -140,4 +140,3 @@ def _check_arch(code: str, compute: int) -> None:
 
 def load_cuda(folder: Folder) -> CudaProgram:
     return CudaProgram(folder)
-

@@ -53,7 +53,9 @@ def compile(
     Other arguments are options of the target. Of `cpu`: `blas` names a library that multiplies
     matrices in place of our own kernels, such as "openblas". With `profile`, the library counts
     where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the target's
-    family, by name, or "auto" or "all": the library has code for each of them. Of `iree-*`:
+    family, by name, or "auto" or "all": the library has code for each of them. Of `cuda`:
+    `precision` is how floats are multiplied, "f32", "tf32" or "f16", and `sizes` are the shapes of
+    inputs, where the program leaves them open. Of `iree-*`:
     `compile_to` stops after a phase of IREE's, `compile_from` says at which one a file is, and
     `iree_flags` are added to those of its compiler.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, bufferization, func, memref
@@ -208,8 +208,7 @@ class CallLayers:
 
 
 def _buffer(value: SSAValue) -> SSAValue:
-    type = value.type
-    assert isinstance(type, TensorType)
+    type = cast("TensorType[Attribute]", value.type)
     return bufferization.ToBufferOp.create(
         operands=[value],
         result_types=[MemRefType(type.element_type, type.shape)],

@@ -8,8 +8,8 @@
 | `memref` | loops on memory, all of it planned |
 | `cuda` | CUDA C++ of the loops; layers have kernels of their own |
 
-Until memory is planned this is the way of the `cpu` target. Then the entry is executed on the shapes
-of its inputs, and what is left to do is the plan.
+Until memory is planned this is the way of the `cpu` target. Then the entry is executed on the
+shapes of its inputs, and what is left to do is the plan.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
@@ -201,9 +201,7 @@ def element_of(spec: TensorSpec) -> str:
     return "i8" if spec.element.startswith("!mico") else spec.element.lstrip("su")
 
 
-def fixed_shapes(
-    inputs: Sequence[TensorSpec], sizes: Sequence[Shape] | None
-) -> tuple[Shape, ...]:
+def fixed_shapes(inputs: Sequence[TensorSpec], sizes: Sequence[Shape] | None) -> tuple[Shape, ...]:
     """A shape for each input, as the program has it and, where that is open, as it was given."""
     if sizes is not None and len(sizes) != len(inputs):
         raise UsageError(f"the program has {len(inputs)} inputs, and {len(sizes)} sizes were given")

@@ -169,9 +169,7 @@ def store_nest(op: Any, evaluation: Evaluation) -> Nest:
     writer = _Writer(evaluation)
     value, target, *index = op.operation.operands
     memory = evaluation.env[target]
-    at = " + ".join(
-        f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True)
-    )
+    at = " + ".join(f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True))
     writer.line(f"{writer.pointer(memory)}[{at or '0'}] = {writer.value(value)};")
     return Nest(writer.finish([memory], 1, False), 1, writer.memories, [memory])
 
@@ -224,7 +222,7 @@ class _Generic:
                     f" {combine}<{type_of(m.element)}>({name}, from_lane({name}, other));"
                 )
             w.line("if (lane) return;")
-        for number, memory in enumerate(self.outputs):
+        for number in range(len(self.outputs)):
             to = self._place(self.inputs + number)
             w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
         threads = results * (1 if lanes is None else 32)
@@ -275,9 +273,7 @@ class _Generic:
             for r in self.maps[self.inputs].results
             if isinstance(r, ir.AffineDimExpr) and self.kinds[r.position] == "parallel"
         ]
-        others = [
-            d for d, kind in enumerate(self.kinds) if kind == "parallel" and d not in first
-        ]
+        others = [d for d, kind in enumerate(self.kinds) if kind == "parallel" and d not in first]
         return [*others, *first]
 
     def _lanes(self, results: int) -> list[tuple[str, float]] | None:

@@ -1,7 +1,7 @@
 """The entry function, executed on shapes: what is left is the list of its loops and calls.
 
-Sizes of inputs are known when a plan is made, so sizes, offsets in the arena, conditions on them and
-loops over them are numbers here, whatever was dynamic in the program. Numbers that are read from
+Sizes of inputs are known when a plan is made, so sizes, offsets in the arena, conditions on them
+and loops over them are numbers here, whatever was dynamic in the program. Numbers that are read from
 memory stay values of the program; a kernel that needs one computes it itself.
 """
 # pyright: basic, reportAttributeAccessIssue=false
@@ -332,9 +332,8 @@ def _kept(static: list[int], shape: list[int]) -> list[int]:
     kept: list[int] = []
     for axis, size in enumerate(static):
         place = len(kept)
-        if dropping and size == 1 and (place == len(shape) or shape[place] != 1):
-            dropping -= 1
-        elif dropping and size == 1 and len(static) - axis > len(shape) - place:
+        differs = place == len(shape) or shape[place] != 1
+        if dropping and size == 1 and (differs or len(static) - axis > len(shape) - place):
             dropping -= 1
         else:
             kept.append(axis)

@@ -64,7 +64,7 @@ def _plan(
 def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     problem = problem_of(layer, memories)
     if layer.kind == "max_pool":
-        operands = dict(zip(("x", "y"), memories, strict=True))
+        operands = {"x": memories[0], "y": memories[1]}
         return Call(problem, "max_pool", {}, operands, layer.name)
     names = ["x", "w", *(["bias"] if layer.bias else []), *(["add"] if layer.add else []), "y"]
     family, config = _family(problem, arch)
@@ -90,9 +90,9 @@ def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
     if layer.kind == "conv2d" and layer.dtype != "i8":
         finish = Epilogue(layer.bias, layer.add, layer.low, layer.high)
         finish = None if finish == Epilogue() else finish
-    made = Convolution(
-        *sizes, layer.stride, layer.padding, layer.dilation, groups, dtype, epilogue=finish
-    )
+    n, height, width, channels, filters, kh, kw = sizes
+    how = (layer.stride, layer.padding, layer.dilation, groups, dtype)
+    made = Convolution(n, height, width, channels, filters, kh, kw, *how, epilogue=finish)
     assert made.pixels * made.filters == y.count
     return made
 

@@ -139,9 +139,7 @@ class Assembly:
     def __post_init__(self) -> None:
         for step in self.planner.steps:
             self.described.append(
-                self._describe_nest(step)
-                if isinstance(step, Nest)
-                else self._describe_layer(step)
+                self._describe_nest(step) if isinstance(step, Nest) else self._describe_layer(step)
             )
 
     def source(self) -> str:
@@ -200,8 +198,7 @@ class Assembly:
         problem, finish = call.problem, call.problem.epilogue
         bounds = () if finish is None else (finish.low, finish.high)
         operands = {
-            n: self._filters(call, m) if n == "w" else self._at(m)
-            for n, m in call.operands.items()
+            n: self._filters(call, m) if n == "w" else self._at(m) for n, m in call.operands.items()
         }
         return {
             "step": "max_pool" if call.family == "max_pool" else "conv2d",

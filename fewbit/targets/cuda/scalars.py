@@ -33,11 +33,12 @@ CALLS = {
     "math.absi": "absolute",
 }  # fmt: skip
 MATH = {
-    "math.absf": "fabs", "math.sqrt": "sqrt", "math.exp": "exp", "math.exp2": "exp2", "math.log": "log",
-    "math.log2": "log2", "math.log1p": "log1p", "math.expm1": "expm1", "math.tanh": "tanh", "math.erf": "erf",
-    "math.sin": "sin", "math.cos": "cos", "math.tan": "tan", "math.atan": "atan", "math.floor": "floor", "math.ceil": "ceil", "math.trunc": "trunc",
-    "math.roundeven": "rint", "math.round": "round", "math.powf": "pow", "math.fma": "fma",
-    "math.copysign": "copysign", "math.atan2": "atan2", "arith.remf": "fmod",
+    "math.absf": "fabs", "math.sqrt": "sqrt", "math.exp": "exp", "math.exp2": "exp2",
+    "math.log": "log", "math.log2": "log2", "math.log1p": "log1p", "math.expm1": "expm1",
+    "math.tanh": "tanh", "math.erf": "erf", "math.sin": "sin", "math.cos": "cos",
+    "math.tan": "tan", "math.atan": "atan", "math.floor": "floor", "math.ceil": "ceil",
+    "math.trunc": "trunc", "math.roundeven": "rint", "math.round": "round", "math.powf": "pow",
+    "math.fma": "fma", "math.copysign": "copysign", "math.atan2": "atan2", "arith.remf": "fmod",
 }  # fmt: skip
 CASTS = ("arith.sitofp", "arith.fptosi", "arith.trunci", "arith.index_cast")
 COMPARE_INTEGERS = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
@@ -76,7 +77,8 @@ def literal(number: float, type: str) -> str:
         return f"brain_bits{{{struct.unpack('<I', struct.pack('<f', number))[0] >> 16}}}"
     if type == "bool":
         return "true" if number else "false"
-    return f"({type}){int(number)}ll" if int(number) > -(1 << 63) else f"({type})(-{2**63 - 1}ll - 1)"
+    whole = int(number)
+    return f"({type}){whole}ll" if whole > -(1 << 63) else f"({type})({whole + 1}ll - 1)"
 
 
 def constant(op: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from fewbit import __version__
@@ -25,7 +26,7 @@ class Cuda(Target):
     stages = STAGES
     ours = OURS
     upstream = ("memref",)
-    suffixes = {"cuda": ".cu"}
+    suffixes = MappingProxyType({"cuda": ".cu"})
     options = frozenset({"precision", "sizes"})
 
     def check(self, request: Request) -> None:

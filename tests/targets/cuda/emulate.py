@@ -81,7 +81,9 @@ class Emulated:
         if step["kernel"] == "depthwise":
             shapes["w"] = (p.kh, p.kw, p.channels)
             dtypes["w"] = np.int32 if p.dtype == "i8" else np.float32
-        got = {n: self._array(*at, dtypes[n], shapes[n]) for n, at in step["operands"].items()}
+        got = {
+            n: self._array(at[0], at[1], dtypes[n], shapes[n]) for n, at in step["operands"].items()
+        }
         x = torch.from_numpy(got["x"].copy()).double().permute(0, 3, 1, 2)
         if step["step"] == "max_pool":
             y = torch.nn.functional.max_pool2d(x, (p.kh, p.kw), p.stride, p.padding)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ RNG = np.random.default_rng(0)
 
 
 def made(
-    model: object, recipe: str | None = None, arch=HOPPER, **options: object
+    model: object, recipe: str | None = None, arch=HOPPER, **options: Any
 ) -> tuple[Compilation, fewbit.Program]:
     program = model if isinstance(model, fewbit.Program) else fewbit.import_model(model)
     if recipe is not None:
@@ -55,7 +56,8 @@ def test_halves_flow_from_layer_to_layer(tmp_path: Path) -> None:
     layers = [s for s in compilation.assembly.described if s["step"] == "conv2d"]
     assert {s["dtype"] for s in layers} == {"f16"}
     residual = [s for s in layers if "add" in s["operands"]]
-    assert residual and all("bias" in s["operands"] for s in residual)
+    assert residual
+    assert all("bias" in s["operands"] for s in residual)
     x = RNG.standard_normal(sizes[0]).astype(np.float32)
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 2e-3
 
@@ -69,6 +71,8 @@ def test_a_language_model(tmp_path: Path) -> None:
 
 class Cache(torch.nn.Module):
     """Writes to a buffer at a position that only a run knows."""
+
+    kept: torch.Tensor
 
     def __init__(self) -> None:
         super().__init__()
