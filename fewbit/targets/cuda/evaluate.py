@@ -1,8 +1,8 @@
 """The entry function, executed on shapes: what is left is the list of its loops and calls.
 
 Sizes of inputs are known when a plan is made, so sizes, offsets in the arena, conditions on them
-and loops over them are numbers here, whatever was dynamic in the program. Numbers that are read from
-memory stay values of the program; a kernel that needs one computes it itself.
+and loops over them are numbers here, whatever was dynamic in the program. Numbers that are read
+from memory stay values of the program; a kernel that needs one computes it itself.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
