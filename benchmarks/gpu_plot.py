@@ -1,5 +1,5 @@
 # pyright: basic
-"""The roofline of gpu.md: what `gpu.py tune` measured, as a table and as a picture. No GPU is needed.
+"""The roofline of gpu.md: what `gpu.py tune` measured, as a table and a picture. Needs no GPU.
 
     python benchmarks/gpu_plot.py FOLDER --png benchmarks/gpu.png
 
@@ -62,14 +62,16 @@ def points(rows: dict[str, dict], peak: float, copy: float) -> list[dict]:
 
 def markdown(found: list[dict]) -> str:
     lines = [
-        "| problem | by | us | arithmetic alone, us | memory alone, us | of the bound | launch taken out |",
+        "| problem | by | us | arithmetic alone, us | memory alone, us | of the bound"
+        " | launch taken out |",
         "|---|---|---|---|---|---|---|",
     ]
     for p in found:
         bound = max(p["arithmetic"], p["memory"])
         lines.append(
-            f"| {p['problem'].replace('|', ' ')} | {p['by']} | {p['us']:.1f} | {p['arithmetic']:.1f} |"
-            f" {p['memory']:.1f} | {bound / p['us']:.0%} | {bound / max(p['us'] - EMPTY, bound):.0%} |"
+            f"| {p['problem'].replace('|', ' ')} | {p['by']} | {p['us']:.1f}"
+            f" | {p['arithmetic']:.1f} | {p['memory']:.1f} | {bound / p['us']:.0%}"
+            f" | {bound / max(p['us'] - EMPTY, bound):.0%} |"
         )
     return "\n".join(lines)
 
