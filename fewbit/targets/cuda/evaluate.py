@@ -138,6 +138,11 @@ class Evaluation:
         elif name == "arith.cmpf" and all(isinstance(v, float) for v in given):
             predicate = operation.attributes["predicate"].value
             self.env[operation.results[0]] = int(COMPARE_FLOATS[predicate](*given))
+        elif any(isinstance(v, Memory) for v in given):
+            raise UnsupportedError(
+                "which memory is read depends on what the inputs contain",
+                hint="the target cuda plans all launches before it runs",
+            )
         elif name.startswith(("arith.", "math.")):
             self.env[operation.results[0]] = SYMBOLIC
         else:
