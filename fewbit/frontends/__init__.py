@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     Model = nn.Module | ExportedProgram | Program | str | Path | Any
 
-Shapes = Mapping[str, Sequence[int] | str] | Sequence[Sequence[int] | str]
-"""Sizes, or a text with sizes and type: `1x16:i64`."""
+Shapes = Mapping[str, Sequence[int] | str | int] | Sequence[Sequence[int] | str]
+"""Sizes, or a text with sizes and type: `1x16:i64`; of ONNX also an axis by its name."""
 
 
 def import_model(

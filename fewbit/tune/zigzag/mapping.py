@@ -1,5 +1,5 @@
 """ZigZag run on a nest, and the loops that it puts into each memory as tiles of ours."""
-# pyright: reportMissingImports=false
+# pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 

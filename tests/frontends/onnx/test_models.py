@@ -147,6 +147,6 @@ def test_onnxruntime_agrees_on_its_own_quantization(tmp_path: Path) -> None:
         x = np.random.default_rng(5).standard_normal((1, 1, 28, 28)).astype(np.float32)
         session = InferenceSession(str(file), providers=["CPUExecutionProvider"])
         (wanted,) = session.run(None, {name: x})
-        np.testing.assert_allclose(program.run(x)[0], wanted, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(program.run(x)[0], np.asarray(wanted), rtol=1e-4, atol=1e-4)
         with pytest.raises(Error, match="quantized already"):
             fewbit.quantize(program, "w8a8")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fewbit
+from fewbit.dialects.mico import ConstantOp
 from fewbit.errors import UsageError
 from fewbit.frontends.onnx import import_onnx
 from fewbit.interpreter.mico.constants import constant_value
@@ -23,7 +24,7 @@ SCALE = np.array(0.05, np.float32)
 def weight_of(program: Program, layer: str) -> np.ndarray[Any, Any]:
     name = f"{layer}.weight"
     constants = {
-        op.sym_name.data: op for op in program.module.body.block.ops if op.name == "mico.constant"
+        op.sym_name.data: op for op in program.module.body.block.ops if isinstance(op, ConstantOp)
     }
     return constant_value(constants[name], program.store)
 
@@ -131,7 +132,7 @@ def test_packed_words_of_onnxruntime(zeros: bool) -> None:
     if zeros:
         constants["z"] = zero_points[:, ::2] | (zero_points[:, 1::2] << 4)
         names.append("z")
-    attributes = {"N": rows, "K": columns, "bits": 4, "block_size": block}
+    attributes: dict[str, Any] = {"N": rows, "K": columns, "bits": 4, "block_size": block}
     nodes = [node("MatMulNBits", names, ["y"], domain="com.microsoft", **attributes)]
     program = import_onnx(model(nodes, {"x": [2, columns]}, ["y"], constants))
     assert program.recipe == "fp,fc=w4afpg16" + ("-asym" if zeros else "")

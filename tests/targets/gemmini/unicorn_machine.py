@@ -1,5 +1,5 @@
 """QEMU's processor (by the package unicorn) in the place of our simulator, memory shared with it."""
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportPrivateImportUsage=false
 
 from __future__ import annotations
 
