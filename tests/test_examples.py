@@ -47,7 +47,10 @@ def test_mico_program_is_read_by_both_tools(tmp_path: Path) -> None:
     assert "mico.bitconv2d" in shown
 
 
-@pytest.mark.parametrize("kind", ["torch", "linalg", "stablehlo", "tosa"])
+@pytest.mark.parametrize(
+    "kind",
+    ["linalg", *(pytest.param(k, marks=pytest.mark.slow) for k in ("torch", "stablehlo", "tosa"))],
+)
 def test_torch_mlir_output_is_read_by_its_tool(kind: str, tmp_path: Path) -> None:
     out = run(sys.executable, EXAMPLES / "torch_mlir_example.py", tmp_path, kind)
     assert "Backend: torch-mlir" in out
@@ -56,17 +59,20 @@ def test_torch_mlir_output_is_read_by_its_tool(kind: str, tmp_path: Path) -> Non
     assert run(TOOLS / "torch-mlir-opt", path)
 
 
+@pytest.mark.slow
 def test_llama() -> None:
     out = run(sys.executable, EXAMPLES / "quantize_llama.py")
     assert "layers.0.mlp" in out
     assert "dB" in out
 
 
+@pytest.mark.slow
 def test_gptq() -> None:
     out = run(sys.executable, EXAMPLES / "gptq_brevitas.py")
     assert [line.split()[0] for line in out.splitlines()] == ["float", "rounded", "gptq"]
 
 
+@pytest.mark.slow
 def test_compile_lenet(tmp_path: Path) -> None:
     out = run(sys.executable, EXAMPLES / "compile_lenet.py", tmp_path)
     assert [line.split()[0] for line in out.splitlines()] == ["torch", "float", "w8a8", "w4a8"]
