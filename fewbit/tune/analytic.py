@@ -145,14 +145,16 @@ class Analytic:
         whole = nest.bytes
         if whole <= capacity:
             return 0 if whole * 2 <= capacity else whole // 2
-        moved = 0
-        for place, access in enumerate(nest.accesses):
-            options = [access.bytes if _footprint(nest, part) <= capacity else 1 << 62]
-            for tile in (part, panel, list(schedule.vector)):
-                if _footprint(nest, tile) <= capacity or tile == list(schedule.vector):
-                    options.append(bytes_moved(nest, tile)[place])
-            moved += max(access.bytes, min(options[1:]))
-        return moved
+        vector = list(schedule.vector)
+        moved = [
+            bytes_moved(nest, tile)
+            for tile in (part, panel, vector)
+            if tile is vector or _footprint(nest, tile) <= capacity
+        ]
+        return sum(
+            max(access.bytes, min(bytes_[place] for bytes_ in moved))
+            for place, access in enumerate(nest.accesses)
+        )
 
     def _bandwidth(self, footprint: int) -> float:
         for memory in self.hardware.memories:
