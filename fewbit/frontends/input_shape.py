@@ -35,9 +35,14 @@ class InputShape(tuple[int, ...]):
         return shape
 
     @staticmethod
-    def of(value: Sequence[int] | str) -> InputShape:
+    def of(value: Sequence[int] | str | int) -> InputShape:
         if isinstance(value, InputShape):
             return value
+        if isinstance(value, int):
+            raise UsageError(
+                f"{value} is the size of an axis by its name, which ONNX models have",
+                hint="give the whole shape, 1x3x32x32",
+            )
         return InputShape.parse(value) if isinstance(value, str) else InputShape(value)
 
     @staticmethod
