@@ -180,7 +180,7 @@ class Device(Target):
         return Simulated(self, folder)
 
     def _legal(self, op: QuantizedLayerOp) -> LegalLayer:
-        reason = _float_reason(op) or self.refusal(op)
+        reason = float_reason(op) or self.refusal(op)
         act, weight = (None, None) if reason is not None else self.stored_bits(op)
         return LegalLayer(
             name=layer_name(op) or op.name,
@@ -194,7 +194,8 @@ class Device(Target):
         )
 
 
-def _float_reason(op: QuantizedLayerOp) -> str | None:
+def float_reason(op: QuantizedLayerOp) -> str | None:
+    """Why no hardware of integers takes a layer, if so."""
     if op.act_width is None:
         return "its activations are floats"
     if op.weight_width is None:

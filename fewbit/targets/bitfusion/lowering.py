@@ -22,6 +22,7 @@ from fewbit.program import Program
 from fewbit.quant.quantize import layer_name
 from fewbit.targets.bitfusion.accelerator import Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks, Shape, make_block
+from fewbit.targets.device import float_reason
 from fewbit.targets.own_passes import run_own_passes
 from fewbit.targets.target import Request
 
@@ -96,12 +97,8 @@ def device_layers(program: Program) -> Iterator[QuantizedLayerOp]:
 
 def host_reason(op: QuantizedLayerOp) -> str | None:
     """Why a layer is left to the host, if it is."""
-    if op.act_width is None:
-        return "its activations are floats"
-    if op.weight_width is None:
-        return "its weights are floats"
-    if op.act_zero_point is not None or op.weight_zero_point is not None:
-        return "it has a zero point"
+    if (reason := float_reason(op)) is not None:
+        return reason
     if op.granularity[0] == "group":
         return "its weights have scales of groups"
     spatial = 0 if isinstance(op, BitLinearOp) else 2

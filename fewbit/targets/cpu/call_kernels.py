@@ -15,25 +15,22 @@ from math import inf, prod
 from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
-    FloatAttr,
     TensorType,
     f32,
     i8,
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.analysis.cost.calibration import Calibration
 from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
 from fewbit.analysis.cost.threads import useful_threads
 from fewbit.analysis.cost.work import is_counted
 from fewbit.dialects import kernel
-from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
+from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
-from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
 from fewbit.kernels.activation import named
@@ -49,7 +46,7 @@ from fewbit.kernels.pack import packed_size
 from fewbit.program import Program
 from fewbit.targets.cpu.call_max_pool import MaxPoolSite
 from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall, finds_largest
-from fewbit.targets.cpu.call_site import shape_of, tensor_of
+from fewbit.targets.cpu.call_site import constant_name, shape_of, tensor_of
 from fewbit.targets.cpu.interface import MAX_THREADS
 from fewbit.targets.cpu.stored_results import StoringSite
 from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
@@ -94,18 +91,6 @@ class _Product(StoringSite[ProductT]):
         self.weight = self.constant(op.weight)
         self.is_integer = not op.is_float
         self.unsigned = unsigned and takes_unsigned(self.isa, self.widths[1])
-
-    def constant(self, value: SSAValue) -> Array | None:
-        """The array that a value is, if it is constant."""
-        owner = value.owner
-        if isinstance(owner, GetConstantOp):
-            return constant_value(owner.constant, self.program.store)
-        if isinstance(owner, ReshapeOp):
-            array = self.constant(owner.input)
-            return None if array is None else array.reshape(shape_of(value))
-        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
-            return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
-        return None
 
     def is_callable(self) -> bool:
         """Whether a kernel computes it: integers have constant weights and scales."""
@@ -218,21 +203,11 @@ class _Product(StoringSite[ProductT]):
     def kept(self, what: str, array: Array, element: Attribute) -> SSAValue:
         """A constant made of the weight; equal ones are kept once."""
         name = f"{self._weight_name()}.{what}{'.unsigned' if self.unsigned else ''}"
-        store = self.program.store
-        type = TensorType(element, array.shape)
-        if name not in store:
-            reference = store.add(name, array, copy=False)
-            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
-            constant.location = self.op.location
-            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
-        return self.make(GetConstantOp(name, type))
+        return self.keep(name, array, element)
 
     def _weight_name(self) -> str:
-        read = self.op.weight.owner
-        while isinstance(read, ReshapeOp):
-            read = read.input.owner
         kind = type(self).__name__.strip("_").lower()
-        return f"{cast(GetConstantOp, read).symbol.root_reference.data}.{kind}"
+        return f"{constant_name(self.op.weight)}.{kind}"
 
 
 class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):

@@ -7,11 +7,13 @@ that is the tensor which others read. Bufferization then finds nothing left to d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
+import numpy as np
 from xdsl.dialects import arith, bufferization, func, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    FloatAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -22,11 +24,15 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp
+from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.program import Program
 from fewbit.targets.cpu.stubs import KernelCalls, Stub
 
 ALIGNMENT = 64
+
+Array = np.ndarray[Any, Any]
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -38,6 +44,14 @@ def tensor_of(value: SSAValue) -> TensorType[Attribute]:
 def shape_of(value: SSAValue) -> tuple[int, ...]:
     """Sizes; negative where they are known only at run time."""
     return tensor_of(value).get_shape()
+
+
+def constant_name(value: SSAValue) -> str:
+    """What the constant is called that a value is, perhaps in another shape."""
+    read = value.owner
+    while isinstance(read, ReshapeOp):
+        read = read.input.owner
+    return cast(GetConstantOp, read).symbol.root_reference.data
 
 
 class CallSite(Generic[OpT]):
@@ -54,6 +68,28 @@ class CallSite(Generic[OpT]):
         """Add an op; its result, if it has one."""
         self.made.append(op)
         return op.results[0] if op.results else cast(SSAValue, None)
+
+    def constant(self, value: SSAValue) -> Array | None:
+        """The array that a value is, if it is constant."""
+        owner = value.owner
+        if isinstance(owner, GetConstantOp):
+            return constant_value(owner.constant, self.program.store)
+        if isinstance(owner, ReshapeOp):
+            array = self.constant(owner.input)
+            return None if array is None else array.reshape(shape_of(value))
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
+            return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
+        return None
+
+    def keep(self, name: str, array: Array, element: Attribute) -> SSAValue:
+        """A constant of this name; where there is one already, that one."""
+        store, type = self.program.store, TensorType(element, array.shape)
+        if name not in store:
+            reference = store.add(name, array, copy=False)
+            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
+            constant.location = self.op.location
+            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
+        return self.make(GetConstantOp(name, type))
 
     def index(self, value: int) -> SSAValue:
         return self.make(arith.ConstantOp(IntegerAttr(value, IndexType())))

@@ -25,10 +25,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr
 
 from fewbit.analysis.cost.threads import BYTES_A_SECOND, WORTH_SHARING, WORTH_WAKING
-from fewbit.errors import UnsupportedError
-from fewbit.interpreter.signature import choose_function
 from fewbit.ir.bindings import mlir_context, run_upstream, to_llvm_ir, to_mlir
-from fewbit.ir.symbols import SymbolTable
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
 from fewbit.kernels.isa import Isa
@@ -60,11 +57,10 @@ from fewbit.targets.cpu.share_work import share_work
 from fewbit.targets.cpu.stubs import KernelCalls
 from fewbit.targets.cpu.tile_loops import tile_loops
 from fewbit.targets.cpu.weights import WeightImage
+from fewbit.targets.kernel_stage import copy_of, entry_of, to_kernels
 from fewbit.targets.own_passes import run_own_passes
 from fewbit.targets.target import Inserted, Watcher
 from fewbit.transforms import pipelines
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.fold_flatten import fold_flatten
 from fewbit.transforms.fold_weights import fold_weights
 
 ENTRY = "program.entry"
@@ -182,21 +178,13 @@ class Compilation:
 
     @property
     def entry(self) -> func.FuncOp:
-        found = choose_function(SymbolTable(self.program.module), None)
-        if not isinstance(found, func.FuncOp):
-            raise UnsupportedError(
-                "the entry is a subgraph, not a function", hint="run the pass 'inline' first"
-            )
-        return found
+        return entry_of(self.program)
 
     def _mico(self) -> None:
-        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
+        self.program = copy_of(self.program)
 
     def _kernel(self) -> None:
-        self._run_ours(("inline",))
-        self.program = fold_batch_norm(self.program)
-        self._run_ours(pipelines.CPU_KERNELS)
-        self.program = fold_weights(fold_flatten(self.program))
+        self.program = to_kernels(self.program)
 
     def _linalg(self) -> None:
         if self.blas is not None:

@@ -18,6 +18,7 @@ DYNAMIC, DYNAMIC_SYMBOLS = 6, 11
 SONAME = 14
 UNDEFINED = 0
 GLOBAL, WEAK = 1, 2
+FUNCTION = 2
 HIDDEN = 2
 
 
@@ -64,6 +65,19 @@ def dynamic_symbols(elf: Bytes) -> Iterator[str]:
     return (symbol.name for symbol in _symbols(elf, DYNAMIC_SYMBOLS) if symbol.defined)
 
 
+def functions_of(elf: Bytes) -> dict[str, bytes]:
+    """The bytes of each function of an object file."""
+    found: dict[str, bytes] = {}
+    every = sections(elf)
+    for strings, at in _entries(elf, SYMBOL_TABLE):
+        name, info, _, index, value, size = struct.unpack_from("<IBBHQQ", elf, at)
+        if info & 15 != FUNCTION or not size or index >= len(every):
+            continue
+        start = every[index].offset + value
+        found[_text(elf, strings + name)] = bytes(elf[start : start + size])
+    return found
+
+
 def soname_of(elf: Bytes) -> str | None:
     """The name by which others need a shared library, if it has one."""
     every = sections(elf)
@@ -78,15 +92,21 @@ def soname_of(elf: Bytes) -> str | None:
 
 
 def _symbols(elf: Bytes, kind: int) -> Iterator[Symbol]:
+    for strings, at in _entries(elf, kind):
+        name, info, other, index = struct.unpack_from("<IBBH", elf, at)
+        if info >> 4 in (GLOBAL, WEAK) and name:
+            yield Symbol(_text(elf, strings + name), index != UNDEFINED, other & 3 == HIDDEN)
+
+
+def _entries(elf: Bytes, kind: int) -> Iterator[tuple[int, int]]:
+    """Where the names of a table of symbols begin, and each of its entries."""
     every = sections(elf)
     for table in every:
         if table.kind != kind:
             continue
         strings = every[table.link].offset
         for at in range(table.offset, table.offset + table.size, 24):
-            name, info, other, index = struct.unpack_from("<IBBH", elf, at)
-            if info >> 4 in (GLOBAL, WEAK) and name:
-                yield Symbol(_text(elf, strings + name), index != UNDEFINED, other & 3 == HIDDEN)
+            yield strings, at
 
 
 def _text(elf: Bytes, start: int) -> str:

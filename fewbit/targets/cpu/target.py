@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fewbit import __version__
-from fewbit.artifact import STATE_FILE, Constant, Folder, Manifest, Tensor, Variant, write_folder
+from fewbit.artifact import STATE_FILE, Folder, Manifest, Variant, write_folder
 from fewbit.errors import UsageError
 from fewbit.files import PathLike
 from fewbit.kernels.isa import Isa, names
@@ -19,12 +19,12 @@ from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.archive import Member, archive
 from fewbit.targets.cpu.cblas import Cblas, find_blas
 from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES, Compilation
+from fewbit.targets.cpu.described import described_port, described_weight
 from fewbit.targets.cpu.dispatch import dispatch_object, variant_functions
 from fewbit.targets.cpu.header import header_text
-from fewbit.targets.cpu.interface import STATE_BYTES, Interface, Port
+from fewbit.targets.cpu.interface import STATE_BYTES, Interface
 from fewbit.targets.cpu.link import link_shared
 from fewbit.targets.cpu.variants import compile_variants, variants_of
-from fewbit.targets.cpu.weights import Placed
 from fewbit.targets.target import NO_TUNING, Inserted, Request, Target, Watcher
 from fewbit.tensor_file import write
 
@@ -166,12 +166,12 @@ def compile_cpu(
         name=name,
         target=target,
         compiler=__version__,
-        inputs=tuple(map(_tensor, interface.inputs)),
-        outputs=tuple(map(_tensor, interface.outputs)),
+        inputs=tuple(map(described_port, interface.inputs)),
+        outputs=tuple(map(described_port, interface.outputs)),
         recipe=program.recipe,
         arena_bytes=arena,
         weight_bytes=weights.nbytes,
-        weights=tuple(map(_constant, weights.entries)),
+        weights=tuple(map(described_weight, weights.entries)),
         variants=tuple(map(_variant, made)) if variants else (),
         options=options,
         files={},
@@ -214,18 +214,7 @@ def _variant(compilation: Compilation) -> Variant:
         features=isa.features,
         arena_bytes=_arena_bytes(compilation),
         weight_bytes=weights.bytes_read,
-        weights=tuple(map(_constant, weights.entries)),
-    )
-
-
-def _tensor(port: Port) -> Tensor:
-    return Tensor(name=port.name, shape=port.shape, element=port.element, updates=port.updates)
-
-
-def _constant(placed: Placed) -> Constant:
-    array = placed.array
-    return Constant(
-        name=placed.name, offset=placed.offset, shape=array.shape, dtype=str(array.dtype)
+        weights=tuple(map(described_weight, weights.entries)),
     )
 
 

@@ -23,9 +23,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr
 
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
-from fewbit.interpreter.signature import choose_function
 from fewbit.ir.bindings import mlir_context, run_upstream, to_mlir
-from fewbit.ir.symbols import SymbolTable
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
 from fewbit.kernels.cuda.arch import Arch
@@ -46,11 +44,10 @@ from fewbit.targets.cuda.call_layers import CallLayers, Layer, Precision
 from fewbit.targets.cuda.evaluate import Evaluation
 from fewbit.targets.cuda.memory import Memory, dense
 from fewbit.targets.cuda.planner import Assembly, Planner
+from fewbit.targets.kernel_stage import copy_of, entry_of, to_kernels
 from fewbit.targets.own_passes import run_own_passes
 from fewbit.targets.target import Inserted, Watcher
 from fewbit.transforms import pipelines
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.fold_flatten import fold_flatten
 from fewbit.transforms.fold_weights import fold_weights
 
 ENTRY = "program.entry"
@@ -112,21 +109,13 @@ class Compilation:
 
     @property
     def entry(self) -> func.FuncOp:
-        found = choose_function(SymbolTable(self.program.module), None)
-        if not isinstance(found, func.FuncOp):
-            raise UnsupportedError(
-                "the entry is a subgraph, not a function", hint="run the pass 'inline' first"
-            )
-        return found
+        return entry_of(self.program)
 
     def _mico(self) -> None:
-        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
+        self.program = copy_of(self.program)
 
     def _kernel(self) -> None:
-        run_own_passes(self.program.module, ("inline",))
-        self.program = fold_batch_norm(self.program)
-        run_own_passes(self.program.module, pipelines.CPU_KERNELS)
-        self.program = fold_weights(fold_flatten(self.program))
+        self.program = to_kernels(self.program)
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)

@@ -8,13 +8,13 @@ from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from fewbit import __version__
-from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
+from fewbit.artifact import Folder, Manifest, Tensor, write_folder
 from fewbit.errors import UsageError
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.program import Program
 from fewbit.runtime.cuda import PLAN
 from fewbit.signature import TensorSpec
-from fewbit.targets.cpu.weights import Placed
+from fewbit.targets.cpu.described import described_weight
 from fewbit.targets.cuda.call_layers import Precision
 from fewbit.targets.cuda.compilation import OURS, STAGES, Compilation, Shape
 from fewbit.targets.target import Request, Target
@@ -98,7 +98,7 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
         recipe=made.program.recipe,
         arena_bytes=plan.buffers["arena"].bytes,
         weight_bytes=made.assembly.weights.nbytes,
-        weights=tuple(map(_constant, made.assembly.weights.entries)),
+        weights=tuple(map(described_weight, made.assembly.weights.entries)),
         options={"arch": plan.arch, "precision": made.precision},
         files={},
     )
@@ -108,10 +108,3 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
 def _tensor(spec: TensorSpec, shape: Shape) -> Tensor:
     element = "i8" if spec.element.startswith("!mico") else spec.element
     return Tensor(name=spec.name, shape=shape, element=element, updates=spec.updates)
-
-
-def _constant(placed: Placed) -> Constant:
-    array = placed.array
-    return Constant(
-        name=placed.name, offset=placed.offset, shape=array.shape, dtype=str(array.dtype)
-    )

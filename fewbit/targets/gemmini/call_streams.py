@@ -15,26 +15,24 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
-    FloatAttr,
     TensorType,
     UnrealizedConversionCastOp,
     i8,
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from fewbit.dialects import kernel
-from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
+from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
-from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
-from fewbit.targets.cpu.call_site import CallSite, shape_of
+from fewbit.targets.cpu.call_site import CallSite, constant_name, shape_of
 from fewbit.targets.cpu.stubs import KernelCalls, Stub
 from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.hardware import Hardware
@@ -171,7 +169,7 @@ class _Product(_Site):
 
     def run(self) -> None:
         op = self.op
-        weight = None if op.is_float else self._constant(op.weight)
+        weight = None if op.is_float else self.constant(op.weight)
         if weight is None or op.scale_groups is not None or not self.is_sized():
             return
         output = self._output()
@@ -181,7 +179,8 @@ class _Product(_Site):
         if made is None:
             return
         stream, packed = made
-        given = [self.bytes(op.x), self._kept(packed, stream.kind)]
+        name = f"{constant_name(op.weight)}.{stream.kind}"
+        given = [self.bytes(op.x), self.keep(name, packed.astype(np.int8), i8)]
         if biased:
             given.append(cast(SSAValue, op.bias))
         y = self.result(i32 if output.full else i8, op.result if pool is None else pool.result)
@@ -212,11 +211,11 @@ class _Product(_Site):
         op = self.op
         if op.multiplier is None or op.result.first_use is not None:
             return I32
-        multiplier = self._constant(op.multiplier)
+        multiplier = self.constant(op.multiplier)
         low, high = op.integer_bounds
         if multiplier is None or multiplier.ndim or high != 127 or low not in (-128, 0):
             return I32
-        if op.bias is not None and self._constant(op.bias) is None:
+        if op.bias is not None and self.constant(op.bias) is None:
             return I32
         return Output(float(multiplier), relu=low == 0)
 
@@ -257,33 +256,6 @@ class _Product(_Site):
         grouped = weight.reshape(groups, -1, *weight.shape[1:]).transpose(0, 3, 4, 2, 1)
         stream = self.stream("conv2d", buffers, conv.macs, conv2d(conv, hardware))
         return stream, np.ascontiguousarray(grouped)
-
-    def _constant(self, value: SSAValue) -> Array | None:
-        """The array that a value is, if it is constant."""
-        owner = value.owner
-        if isinstance(owner, GetConstantOp):
-            return constant_value(owner.constant, self.program.store)
-        if isinstance(owner, ReshapeOp):
-            array = self._constant(owner.input)
-            return None if array is None else array.reshape(shape_of(value))
-        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
-            return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
-        return None
-
-    def _kept(self, packed: Array, kind: str) -> SSAValue:
-        """The weight in the accelerator's layout, as a constant; equal ones are kept once."""
-        read = self.op.weight.owner
-        while isinstance(read, ReshapeOp):
-            read = read.input.owner
-        weight = cast(GetConstantOp, read).symbol.root_reference.data
-        name = f"{weight}.{kind}"
-        type = TensorType(i8, packed.shape)
-        if name not in self.program.store:
-            reference = self.program.store.add(name, packed.astype(np.int8), copy=False)
-            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
-            constant.location = self.op.location
-            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
-        return self.make(GetConstantOp(name, type))
 
 
 def _is_pointwise(op: kernel.Conv2dOp) -> bool:

@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from fewbit import __version__
-from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
+from fewbit.artifact import Folder
 from fewbit.dialects.mico import BitConv2dOp, BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.syntax import ints
 from fewbit.program import Program
@@ -27,7 +26,7 @@ from fewbit.targets.gemmini.streams_file import read_streams, stream_files
 from fewbit.targets.partition import elsewhere, partition
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.processor import Processor
-from fewbit.targets.vexii.simulate import PROGRAM
+from fewbit.targets.vexii.program_folder import write_program
 
 
 class Gemmini(Device):
@@ -78,33 +77,8 @@ class Gemmini(Device):
             say(notice)
         made = self._compilation(program, request)
         made.run(STAGES[-1])
-        interface = made.interface
-        manifest = Manifest(
-            name=interface.name,
-            target=request.target,
-            compiler=__version__,
-            inputs=tuple(
-                Tensor(name=p.name, shape=p.shape, element=p.element, updates=p.updates)
-                for p in interface.inputs
-            ),
-            outputs=tuple(
-                Tensor(name=p.name, shape=p.shape, element=p.element, updates=p.updates)
-                for p in interface.outputs
-            ),
-            recipe=program.recipe,
-            arena_bytes=made.arena.static,
-            weight_bytes=made.weights.nbytes,
-            weights=tuple(
-                Constant(
-                    name=w.name, offset=w.offset, shape=w.array.shape, dtype=str(w.array.dtype)
-                )
-                for w in made.weights.entries
-            ),
-            options={"xlen": "64", "layers": ",".join(made.layer_functions)},
-            files={},
-        )
-        files = {PROGRAM: made.executable(), **stream_files(made.streams.streams, made.hardware)}
-        return write_folder(output, manifest, files)
+        files = stream_files(made.streams.streams, made.hardware)
+        return write_program(made, program.recipe, request, output, files)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         made = self._compilation(program, request)

@@ -19,9 +19,6 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr
 
-from fewbit.errors import UnsupportedError
-from fewbit.interpreter.signature import choose_function
-from fewbit.ir.symbols import SymbolTable
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
 from fewbit.kernels.isa import Isa
@@ -30,12 +27,10 @@ from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_s
 from fewbit.targets.iree.dispatch_kernels import Kernels, dispatch_kernels
 from fewbit.targets.iree.parameters import Parameters, bind_parameters
 from fewbit.targets.iree.source import Source, to_source
+from fewbit.targets.kernel_stage import copy_of, entry_of, to_kernels
 from fewbit.targets.own_passes import run_own_passes
 from fewbit.targets.target import Inserted, Watcher
 from fewbit.transforms import pipelines
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.fold_flatten import fold_flatten
-from fewbit.transforms.fold_weights import fold_weights
 
 OURS = ("mico", "kernel", "linalg")
 ENTRY = "main"
@@ -74,12 +69,7 @@ class Lowering:
 
     @property
     def entry(self) -> func.FuncOp:
-        found = choose_function(SymbolTable(self.program.module), None)
-        if not isinstance(found, func.FuncOp):
-            raise UnsupportedError(
-                "the entry is a subgraph, not a function", hint="run the pass 'inline' first"
-            )
-        return found
+        return entry_of(self.program)
 
     def _insert(self, stage: str, given: str | Callable[..., None]) -> None:
         if callable(given):
@@ -89,13 +79,10 @@ class Lowering:
         verify(self.program.module, stage)
 
     def _mico(self) -> None:
-        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
+        self.program = copy_of(self.program)
 
     def _kernel(self) -> None:
-        run_own_passes(self.program.module, ("inline",))
-        self.program = fold_batch_norm(self.program)
-        run_own_passes(self.program.module, pipelines.CPU_KERNELS)
-        self.program = fold_weights(fold_flatten(self.program))
+        self.program = to_kernels(self.program)
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)

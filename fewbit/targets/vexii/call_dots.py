@@ -11,24 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, f32, i8, i32
 from xdsl.ir import Block, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects import kernel
-from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp, element_width
+from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
-from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.emit import Function
 from fewbit.program import Program
-from fewbit.targets.cpu.call_site import CallSite, dynamic_axes, shape_of
+from fewbit.targets.cpu.call_site import CallSite, constant_name, dynamic_axes, shape_of
 from fewbit.targets.cpu.stubs import KernelCalls, Stub
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
@@ -100,7 +98,7 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
 
     def run(self) -> None:
         op = self.op
-        weight = None if op.is_float else self._constant(op.weight)
+        weight = None if op.is_float else self.constant(op.weight)
         if weight is None or op.scale_groups is not None:
             return
         if self._is_depthwise and min(shape_of(op.x)[1:3]) < 0:
@@ -108,7 +106,8 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         function, room, packed = self._function(weight)
         layer = place_of(op).layer or op.name
         x = self._bytes(op.x)
-        panels = self._kept(packed)
+        name = f"{constant_name(op.weight)}.panels_a{_bits(op.x)}"
+        panels = self.keep(name, packed, i8)
         memory = [self.buffer(x), self.buffer(panels)]
         sizes = [self._size(axis) for axis in dynamic_axes(op.result)]
         sums = self.allocate(i32, shape_of(op.result), sizes)
@@ -195,31 +194,6 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
             return value
         plain = TensorType(i8, shape_of(value))
         return self.make(UnrealizedConversionCastOp.get([value], [plain]))
-
-    def _constant(self, value: SSAValue) -> Array | None:
-        """The array that a weight is, if it is constant."""
-        owner = value.owner
-        if isinstance(owner, GetConstantOp):
-            return constant_value(owner.constant, self.program.store)
-        if isinstance(owner, ReshapeOp):
-            array = self._constant(owner.input)
-            return None if array is None else array.reshape(shape_of(value))
-        return None
-
-    def _kept(self, packed: Array) -> SSAValue:
-        """The packed weight as a constant; equal ones are kept once."""
-        read = self.op.weight.owner
-        while isinstance(read, ReshapeOp):
-            read = read.input.owner
-        weight = cast(GetConstantOp, read).symbol.root_reference.data
-        name = f"{weight}.panels_a{_bits(self.op.x)}"
-        type = TensorType(i8, packed.shape)
-        if name not in self.program.store:
-            reference = self.program.store.add(name, packed, copy=False)
-            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
-            constant.location = self.op.location
-            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
-        return self.make(GetConstantOp(name, type))
 
 
 def _bits(value: SSAValue) -> int:

@@ -9,20 +9,19 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from fewbit import __version__
-from fewbit.artifact import Constant, Folder, Manifest, Tensor, write_folder
+from fewbit.artifact import Folder
 from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
 from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
-from fewbit.targets.cpu.interface import Port
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.compilation import VexiiCompilation
 from fewbit.targets.vexii.estimate import estimates
 from fewbit.targets.vexii.layout import WIDTHS
 from fewbit.targets.vexii.processor import processor_of
-from fewbit.targets.vexii.simulate import PROGRAM, VexiiSimulator
+from fewbit.targets.vexii.program_folder import write_program
+from fewbit.targets.vexii.simulate import VexiiSimulator
 
 
 class Vexii(Device):
@@ -59,27 +58,7 @@ class Vexii(Device):
             say(notice)
         made = self._compilation(program, request)
         made.run(STAGES[-1])
-        interface, processor = made.interface, made.processor
-        arena = made.arena.static
-        manifest = Manifest(
-            name=interface.name,
-            target=request.target,
-            compiler=__version__,
-            inputs=tuple(map(_tensor, interface.inputs)),
-            outputs=tuple(map(_tensor, interface.outputs)),
-            recipe=program.recipe,
-            arena_bytes=arena,
-            weight_bytes=made.weights.nbytes,
-            weights=tuple(
-                Constant(
-                    name=w.name, offset=w.offset, shape=w.array.shape, dtype=str(w.array.dtype)
-                )
-                for w in made.weights.entries
-            ),
-            options={"xlen": str(processor.xlen), "layers": ",".join(made.layer_functions)},
-            files={},
-        )
-        return write_folder(output, manifest, {PROGRAM: made.executable()})
+        return write_program(made, program.recipe, request, output, {})
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         made = self._compilation(program, request)
@@ -110,7 +89,3 @@ def is_depthwise(op: QuantizedLayerOp) -> bool:
         return False
     outputs, inputs = shape_of(op.weight.type)[:2]
     return inputs == 1 and outputs == op.groups.value.data > 1
-
-
-def _tensor(port: Port) -> Tensor:
-    return Tensor(name=port.name, shape=port.shape, element=port.element, updates=port.updates)

@@ -6,18 +6,15 @@ taken from the object file, where they do not depend on where others lie.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fewbit.targets.cpu.elf import SYMBOL_TABLE, sections
+from fewbit.targets.cpu.elf import functions_of
 from fewbit.targets.iree.compiler import Made, compile_text
 from fewbit.targets.iree.source import Source
 from fewbit.tune.iree.configured import PREFIX, Configured
-
-FUNCTION = 2
 
 
 @dataclass(frozen=True)
@@ -53,21 +50,3 @@ def build(
         for path in (folder / "objects").glob("*.o"):
             code |= functions_of(path.read_bytes())
         return Build(made, tuple(map(Configured.read, files)), code)
-
-
-def functions_of(elf: bytes) -> dict[str, bytes]:
-    """The bytes of each function of an object file."""
-    found: dict[str, bytes] = {}
-    parts = sections(elf)
-    for table in parts:
-        if table.kind != SYMBOL_TABLE:
-            continue
-        names = parts[table.link].offset
-        for at in range(table.offset, table.offset + table.size, 24):
-            name, info, _, part, value, size = struct.unpack_from("<IBBHQQ", elf, at)
-            if info & 15 != FUNCTION or not size or part >= len(parts):
-                continue
-            start = parts[part].offset + value
-            text = elf[names + name : elf.index(b"\0", names + name)].decode()
-            found[text] = elf[start : start + size]
-    return found

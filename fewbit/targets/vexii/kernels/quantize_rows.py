@@ -40,10 +40,7 @@ class LargestMagnitude:
             a.fmv_w_x(f"fa{number}", "zero")
 
         def some(count: int) -> None:
-            for number in range(count):
-                a.flw(f"ft{number}", 4 * number, "a0")
-            for number in range(count):
-                a.fsgnjx_s(f"ft{number}", f"ft{number}", f"ft{number}")
+            _magnitudes(a, count)
             for number in range(count):
                 a.fmax_s(f"fa{number}", f"fa{number}", f"ft{number}")
             a.addi("a0", "a0", 4 * count)
@@ -99,10 +96,7 @@ class MagnitudeSum:
             a.fcvt_d_w(f"fa{number}", "zero")
 
         def some(count: int) -> None:
-            for number in range(count):
-                a.flw(f"ft{number}", 4 * number, "a0")
-            for number in range(count):
-                a.fsgnjx_s(f"ft{number}", f"ft{number}", f"ft{number}")
+            _magnitudes(a, count)
             for number in range(count):
                 a.fcvt_d_s(f"ft{number}", f"ft{number}")
             for number in range(count):
@@ -167,6 +161,14 @@ class CompareRow:
         if not self.width.is_ternary:
             a.fle_s("t5", x, "fa2")
             a.sub(to, to, "t5")
+
+
+def _magnitudes(a: Assembler, count: int) -> None:
+    """The next elements of a row without their signs, in ft0 and on."""
+    for number in range(count):
+        a.flw(f"ft{number}", 4 * number, "a0")
+    for number in range(count):
+        a.fsgnjx_s(f"ft{number}", f"ft{number}", f"ft{number}")
 
 
 def _over(a: Assembler, left: str, some: Callable[[int], None]) -> None:
