@@ -54,9 +54,9 @@ def export(dialect: Dialect, format: Format) -> str:
 
 
 def _find(name: str) -> Dialect:
-    from xdsl.universe import Universe
+    from fewbit.ir.context import multiverse
 
-    dialects = Universe.get_multiverse().all_dialects
+    dialects = multiverse().all_dialects
     if name in dialects:
         return dialects[name]()
     close = get_close_matches(name, dialects, 1)

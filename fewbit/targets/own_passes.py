@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
-from xdsl.universe import Universe
 
 from fewbit.errors import UsageError
-from fewbit.ir.context import make_context
+from fewbit.ir.context import make_context, multiverse
 
 
 def run_own_passes(module: ModuleOp, specs: Sequence[str]) -> None:
-    known = Universe.get_multiverse().all_passes
+    known = multiverse().all_passes
     for spec in specs:
         try:
             passes = PassPipeline.parse_spec(known, spec)
