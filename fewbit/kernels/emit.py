@@ -115,13 +115,17 @@ class Loop:
 class Function:
     """One LLVM function under construction, its parameters as in "ptr x, i64 count".
 
-    `needs` are the functions that it calls.
+    `needs` are the functions that it calls. One that stands `apart` calls none, and may be
+    compiled once for all programs.
     """
 
-    def __init__(self, isa: Isa, name: str, parameters: str, *, public: bool = False) -> None:
+    def __init__(
+        self, isa: Isa, name: str, parameters: str, *, public: bool = False, apart: bool = False
+    ) -> None:
         self.isa = isa
         self.name = name
         self.public = public
+        self.apart = apart
         self.parameters = [
             Value(self, type, f"%{name}")
             for type, name in (parameter.split() for parameter in parameters.split(","))
@@ -136,10 +140,18 @@ class Function:
 
     def text(self) -> str:
         """The definition."""
+        return self.definition(self.name, "" if self.public else "internal")
+
+    def declaration(self) -> str:
+        """The line by which another module may call it."""
+        types = ", ".join(parameter.type for parameter in self.parameters)
+        return f"declare void @{self.name}({types})"
+
+    def definition(self, name: str, linkage: str) -> str:
         parameters = ", ".join(
             f"{v.type}{' nocapture' if v.type == 'ptr' else ''} {v}" for v in self.parameters
         )
-        head = f"define {'' if self.public else 'internal '}void @{self.name}({parameters})"
+        head = f"define {linkage} void @{name}({parameters})"
         body = "\n".join(f"  {line}" if line[-1:] != ":" else line for line in self._lines)
         return f"{head} nounwind noinline {{\nentry:\n{body}\n  ret void\n}}\n"
 

@@ -38,12 +38,32 @@ class Kernel(ABC):
 
     def declaration(self) -> str:
         """The line by which another module may call it."""
-        types = ", ".join(parameter.type for parameter in self.function().parameters)
-        return f"declare void @{self.symbol}({types})"
+        return self.function().declaration()
 
 
-def module_text(kernels: Iterable[Kernel], isa: Isa) -> str:
-    """One module of all kernels. Functions that several of them call are in it once."""
+def module_text(kernels: Iterable[Kernel], isa: Isa, *, tiles: bool = True) -> str:
+    """One module of all kernels. Functions that several of them call are in it once.
+
+    Without `tiles`, functions that stand apart are only declared.
+    """
+    functions = functions_of(kernels, isa)
+    inside = [function for function in functions if tiles or not function.apart]
+    outside = [function for function in functions if function not in inside]
+    intrinsics = {line for function in inside for line in function.intrinsics}
+    return "\n".join(
+        [
+            f'target triple = "{isa.triple}"\n',
+            f"@{ZEROS} = internal constant [{zeros(isa)} x float] zeroinitializer, align 64\n",
+            *(function.text() for function in inside),
+            *(function.declaration() for function in outside),
+            *sorted(intrinsics),
+            "",
+        ]
+    )
+
+
+def functions_of(kernels: Iterable[Kernel], isa: Isa) -> list[Function]:
+    """The kernels' functions and all that they call, each once."""
     functions: dict[str, Function] = {}
     for kernel in kernels:
         if kernel.isa != isa:
@@ -52,16 +72,7 @@ def module_text(kernels: Iterable[Kernel], isa: Isa) -> str:
                 hint="make all kernels of a module for one processor",
             )
         _gather(kernel.function(), functions)
-    intrinsics = {line for function in functions.values() for line in function.intrinsics}
-    return "\n".join(
-        [
-            f'target triple = "{isa.triple}"\n',
-            f"@{ZEROS} = internal constant [{zeros(isa)} x float] zeroinitializer, align 64\n",
-            *(function.text() for function in functions.values()),
-            *sorted(intrinsics),
-            "",
-        ]
-    )
+    return list(functions.values())
 
 
 def zeros(isa: Isa) -> int:

@@ -46,6 +46,7 @@ def tile(isa: Isa, rows: int, vectors: int) -> Function:
         f"fewbit_tile_f32_{rows}x{vectors}",
         "ptr table, i64 table_step, i64 taps, i64 depth, ptr w, ptr ahead, ptr bias, "
         "ptr add, i64 add_step, ptr c, i64 c_step, i64 columns, float lo, float hi",
+        apart=True,
     )
     table, table_step, taps, depth, w, ahead, bias, add, add_step, c, c_step, columns, lo, hi = (
         f.parameters

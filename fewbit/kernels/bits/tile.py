@@ -19,7 +19,7 @@ PARAMETERS = "ptr table, i64 table_step, i64 taps, i64 words, ptr w, ptr ahead, 
 def tile(pair: Pair, rows: int, vectors: int) -> Function:
     """`rows` rows times a panel that is `vectors` vectors wide."""
     isa = pair.isa
-    f = Function(isa, f"fewbit_tile_{pair.name}_{rows}x{vectors}", PARAMETERS)
+    f = Function(isa, f"fewbit_tile_{pair.name}_{rows}x{vectors}", PARAMETERS, apart=True)
     table, table_step, taps, words, w, ahead, terms, sums = f.parameters
     kind, cells = f"<{isa.lanes} x i32>", rows * vectors
     plane_step = words * (WORD // 8)

@@ -56,6 +56,7 @@ def take_apart(isa: Isa, vectors: int, bits: int) -> Function:
         isa,
         f"fewbit_take_apart_{fields.name}_{vectors}",
         "ptr w, i64 taps, i64 runs, i64 steps, ptr room",
+        apart=True,
     )
     w, taps, runs, steps, room = f.parameters
     size = vectors * isa.lanes * isa.step

@@ -49,6 +49,7 @@ def tile(
         isa,
         f"fewbit_tile_{fields.name}{'_groups' if grouped else ''}_{rows}x{vectors}",
         f"{PARAMETERS}, {SCALES}" if grouped else PARAMETERS,
+        apart=True,
     )
     table, table_step, first, tap_step, taps, depth, w, ahead, start, sums, *scales = f.parameters
     width, step, unit = vectors * isa.lanes, isa.step, fields.unit

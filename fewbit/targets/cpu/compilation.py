@@ -56,6 +56,7 @@ from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.share_work import share_work
 from fewbit.targets.cpu.stubs import KernelCalls
 from fewbit.targets.cpu.tile_loops import tile_loops
+from fewbit.targets.cpu.tiles import TileObject, tile_assembly, tile_objects, tile_text
 from fewbit.targets.cpu.weights import WeightImage
 from fewbit.targets.kernel_stage import copy_of, entry_of, to_kernels
 from fewbit.targets.own_passes import run_own_passes
@@ -95,6 +96,8 @@ class Compilation:
     outlined: list[Outlined] = field(init=False)
     calls: KernelCalls = field(init=False)
     blas_calls: BlasCalls | None = field(init=False, default=None)
+    tiles: list[TileObject] = field(init=False, default_factory=list[TileObject])
+    """What the object calls that other programs call too."""
     rows: list[Row] = field(init=False)
     """Of the profile."""
 
@@ -148,9 +151,12 @@ class Compilation:
             return print_module(self.program.module)
         if stage in ("memref", "loops"):
             return str(self.module)
+        tiles = self.calls.tiles()
         if stage == "llvm":
-            return str(objects.link_modules(self.llvm_texts, self.interface.functions, self.isa))
-        return objects.emit_assembly(self.llvm, self.isa)
+            texts = [*self.llvm_texts, tile_text(tiles)]
+            return str(objects.link_modules(texts, self.interface.functions, self.isa))
+        assembly = [tile_assembly(each, tiles, self.isa) for each in self.tiles]
+        return "\n".join([objects.emit_assembly(self.llvm, self.isa), *assembly])
 
     def _insert(self, stage: str, given: str | Callable[[Any], None]) -> None:
         ours = stage in OURS
@@ -243,7 +249,7 @@ class Compilation:
         work = self.calls.seconds + self.interface.least_bytes / BYTES_A_SECOND
         worth = Worth(work / WORTH_SHARING, work / WORTH_WAKING)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes, worth, self.isa)
-        self.llvm_texts = [text, public, *self.calls.texts()]
+        self.llvm_texts = [text, public, *self.calls.texts(tiles=False)]
         if self.profile:
             self.llvm_texts.append(profile_ir(self.interface.name, self.rows, self.isa))
         if self.shapes is not None:
@@ -251,6 +257,9 @@ class Compilation:
 
     def _object(self) -> None:
         self.llvm = objects.link_modules(self.llvm_texts, self.interface.functions, self.isa)
+        self.tiles = tile_objects(self.calls.tiles(), self.isa)
+        for each in self.tiles:
+            objects.hide(self.llvm, each.symbols)
         if self.variant:
             objects.hide(self.llvm, self.symbols)
         objects.optimize(self.llvm, self.isa)

@@ -17,8 +17,9 @@ from typing import TypeVar, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, Float64Type, MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from fewbit.kernels.emit import Function
 from fewbit.kernels.isa import Isa
-from fewbit.kernels.kernel import Kernel, module_text
+from fewbit.kernels.kernel import Kernel, functions_of, module_text
 
 KernelT = TypeVar("KernelT", bound=Kernel)
 Size = int | str
@@ -53,15 +54,19 @@ class KernelCalls:
         self.names.append(f"kernel.{len(self.names):03}_{name}")
         return self.names[-1]
 
-    def texts(self) -> list[str]:
-        """LLVM IR of stubs and kernels."""
+    def texts(self, *, tiles: bool = True) -> list[str]:
+        """LLVM IR of stubs and kernels; without `tiles`, these are only declared."""
         if not self.kernels:
             return []
         kernels = self.kernels.values()
         return [
             "\n".join([*(kernel.declaration() for kernel in kernels), *self.stubs]),
-            module_text(kernels, self.isa),
+            module_text(kernels, self.isa, tiles=tiles),
         ]
+
+    def tiles(self) -> list[Function]:
+        """What kernels call that can be compiled apart from them."""
+        return [each for each in functions_of(self.kernels.values(), self.isa) if each.apart]
 
 
 def literal(value: float) -> str:

@@ -139,6 +139,8 @@ def compile_cpu(
         options = {"processor": isa.cpu, "triple": isa.triple, "features": isa.features}
     arena = _largest([_arena_bytes(each) for each in made])
     members = [Member(_object_name(each), each.code, (*each.symbols.values(),)) for each in made]
+    tiles = {tile.name: tile for each in made for tile in each.tiles}
+    members += [Member(t.name, t.data, (*t.symbols.values(),)) for t in tiles.values()]
     if variants:
         symbols = [each.symbols for each in made]
         public = (*interface.functions, *variant_functions(interface))
