@@ -23,6 +23,8 @@ from fewbit.numerics.widths import Width, WidthLike
 
 _BLOCK = 16
 """Outputs of one product of the tensor cores."""
+_LANES = {False: (4, 2), True: (2, 4)}
+"""Whether a lane's values of two steps lie side by side, or each step's four lanes do (`narrow`)."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,16 @@ class FewBitMatmul:
         return self.words * 32 // self.bits // (16 // self.unit) * self.step
 
     @property
+    def group(self) -> int:
+        """Values of k that share a scale."""
+        return self.k // self.groups
+
+    @property
+    def narrow(self) -> bool:
+        """Whether every step of the tensor cores has a scale of its own."""
+        return self.group == self.step
+
+    @property
     def blocks(self) -> int:
         return ceil_div(self.n, _BLOCK)
 
@@ -77,7 +89,7 @@ class FewBitMatmul:
     def buffers(self) -> dict[str, Buffer]:
         return {
             "x": Buffer(self.dtype, (self.m, self.k)),
-            "q": Buffer("i32", (self.blocks, self.k // self.depth, 32, self.words)),
+            "q": Buffer("i32", (self.blocks, self.k // self.depth * self.words // 4, 32, 4)),
             "scale": Buffer("f32", (self.groups, self.blocks * _BLOCK)),
             "row_scale": Buffer("f32", (self.m if self.dtype == "i8" else 1,)),
             "y": Buffer(self.result, (self.m, self.n), "out"),
@@ -85,7 +97,7 @@ class FewBitMatmul:
 
     def __str__(self) -> str:
         a = 8 if self.dtype == "i8" else 16
-        return f"m{self.m},n{self.n},k{self.k},w{self.width}a{a},g{self.k // self.groups}"
+        return f"m{self.m},n{self.n},k{self.k},w{self.width}a{a},g{self.group}"
 
 
 def repack(
@@ -96,7 +108,7 @@ def repack(
 
 
 def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
-    """Integers [N, K] as words [N / 16, units, lanes, words]."""
+    """Integers [N, K] as words [N / 16, quarters of units, lanes, 4]."""
     if q.shape != (problem.n, problem.k):
         raise ShapeError(f"weights are {q.shape}, not {(problem.n, problem.k)}")
     bits, unit = problem.bits, problem.unit
@@ -107,10 +119,14 @@ def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.ui
     fields = (padded & ((1 << bits) - 1)).astype(np.uint32)
     per, loads = 4 // unit, problem.depth // (2 * problem.step)
     # [block, half of the rows, row, unit, load, lane of 4, half, pair, value]
-    split = fields.reshape(problem.blocks, 2, 8, -1, loads, 4, 2, 2, per)
+    split = fields.reshape(problem.blocks, 2, 8, -1, loads, *_LANES[problem.narrow], 2, per)
+    if problem.narrow:
+        split = split.swapaxes(5, 6)
     lanes = split.transpose(0, 3, 2, 5, 4, 6, 7, 1, 8)
     registers = lanes.reshape(problem.blocks, -1, 32, problem.words, 32 // (bits * per), per)
-    return np.bitwise_or.reduce(registers << _shifts(bits, per), axis=(-2, -1))
+    words = np.bitwise_or.reduce(registers << _shifts(bits, per), axis=(-2, -1))
+    quarters = words.reshape(problem.blocks, -1, 32, problem.words // 4, 4).swapaxes(2, 3)
+    return np.ascontiguousarray(quarters).reshape(problem.buffers()["q"].shape)
 
 
 def _shifts(bits: int, per: int) -> npt.NDArray[np.uint32]:
@@ -127,9 +143,9 @@ def _refuse(problem: FewBitMatmul, arch: Arch) -> str | None:
         return f"{arch.name} multiplies 16 values of k in two steps"
     if problem.k % problem.depth:
         return f"k is not a multiple of {problem.depth}"
-    group = problem.k // problem.groups
-    if problem.k % problem.groups or group % (2 * problem.step):
-        return f"groups are not a multiple of {2 * problem.step} values"
+    group = problem.group
+    if problem.k % problem.groups or (group % (2 * problem.step) and not problem.narrow):
+        return f"groups are neither {problem.step} values nor a multiple of {2 * problem.step}"
     if group % problem.depth and problem.depth % group:
         return f"groups of {group} do not fit into steps of {problem.depth}"
     if problem.bits == 8 and problem.dtype == "bf16":
@@ -140,7 +156,8 @@ def _refuse(problem: FewBitMatmul, arch: Arch) -> str | None:
 def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
     return source(
         "prelude.cu",
-        "few_bit.cu",
+        "few_bit_lanes.cu",
+        "few_bit.cu" if config["stages"] else "few_bit_direct.cu",
         **element(problem.dtype),
         **{f"OUTPUT_{problem.result.upper()}": 1},
         **_field(problem),
@@ -190,8 +207,13 @@ def _build(problem: FewBitMatmul, config: Config, arch: Arch) -> Plan:
 
 
 def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
-    """Of the ring, or of the sums that replace it."""
+    """Of the ring, or of the sums that replace it; without a ring, of activations and sums."""
     warps, rows, columns = config["warps_n"] * config["warps_k"], config["rows"], config["bm"] // 8
+    if not config["stages"]:
+        high, share = min(problem.m, config["bm"]), problem.k // config["cluster"] * problem.unit
+        outputs = config["warps_n"] * rows * _BLOCK
+        sums = config["warps_k"] * (outputs + 4) + outputs * (config["cluster"] > 1) + 1
+        return high * (ceil_div(share, 128) * 128 + 64 + sums * 4)
     loads = problem.depth // (2 * problem.step)
     scales = max(1, problem.depth * problem.groups // problem.k)
     stage = (rows * problem.words // 4 + loads * columns) * 512 + rows * scales * 64
@@ -205,10 +227,9 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
         for warps_n, warps_k, rows in _SHAPES:
             for cluster in (1, 2, 4, 8) if arch.has_warpgroups else (1,):
                 blocks = ceil_div(problem.blocks, warps_n * rows) * cluster
-                shares = ceil_div(problem.k // problem.depth, warps_k * cluster)
                 if (cluster > 1 and blocks > 4 * arch.multiprocessors) or rows * bm > 128:
                     continue
-                for stages in (2, 4, 6, 8):
+                for stages in (0, 2, 4, 6, 8):
                     config = {
                         "bm": bm,
                         "warps_n": warps_n,
@@ -217,9 +238,24 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
                         "cluster": cluster,
                         "stages": stages,
                     }
-                    if stages <= max(shares, 2) and arch.fits(shared_bytes(problem, config)):
+                    if _suits(problem, config) and arch.fits(shared_bytes(problem, config)):
                         found.append(config)
     return found
+
+
+def _suits(problem: FewBitMatmul, config: Config) -> bool:
+    """Whether a ring is not longer than what goes through it; without one, whether all fits."""
+    units, shares = problem.k // problem.depth, config["warps_k"] * config["cluster"]
+    if config["stages"]:
+        return config["stages"] <= max(ceil_div(units, shares), 2)
+    if units % shares or config["warps_n"] * config["rows"] * _BLOCK % config["cluster"]:
+        return False
+    share = problem.k // shares
+    if share % problem.group and problem.group % share:
+        return False
+    words = units // shares * problem.words + 2 * max(1, share // problem.group)
+    registers = config["rows"] * (words + config["bm"]) + config["bm"] // 2 + 40
+    return registers * config["warps_n"] * config["warps_k"] * 32 <= 65536 and registers <= 240
 
 
 _SHAPES = (
@@ -238,6 +274,14 @@ _SHAPES = (
     (4, 4, 1),
     (8, 1, 1),
     (4, 1, 2),
+    (1, 32, 1),
+    (2, 16, 1),
+    (4, 8, 1),
+    (4, 4, 2),
+    (8, 2, 1),
+    (8, 2, 2),
+    (2, 4, 4),
+    (4, 2, 4),
 )
 
 FEW_BIT = Family(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from fewbit.kernels.cuda import depthwise
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.convolution import Convolution
-from fewbit.kernels.cuda.depthwise_patch import patch_map, stage_bytes
+from fewbit.kernels.cuda.depthwise_patch import patch_map, patch_sizes, stage_bytes
 from fewbit.kernels.cuda.depthwise_patch import refuse as refuse_depthwise
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
@@ -65,15 +66,19 @@ def _refuse(problem: Separable, arch: Arch) -> str | None:
 
 
 def separable_source(problem: Separable, config: Config) -> str:
+    names = ("bh", "bw", "vec", "tw", "threads")
+    if config["stages"]:
+        text, names = "separable.cu", (*names, "cb", "stages")
+    else:
+        text, names = "separable_split.cu", (*names, "cluster", "wm", "resident")
     return source(
         "prelude.cu",
         "convolution.cu",
         "hopper.cu",
-        "separable.cu",
+        text,
         **problem.depthwise.defines(),
         OUT=problem.out,
-        **{name.upper(): config[name] for name in ("bh", "bw", "cb", "vec", "tw", "stages")},
-        THREADS=config["threads"],
+        **{name.upper(): config[name] for name in names},
     )
 
 
@@ -81,30 +86,50 @@ def _build(problem: Separable, config: Config, arch: Arch) -> Plan:
     image = compile_source(separable_source(problem, config), arch).image
     d, shared = problem.depthwise, shared_bytes(problem, config)
     tiles = d.batch * ceil_div(d.out_height, config["bh"]) * ceil_div(d.out_width, config["bw"])
-    most = 2048 // config["threads"]
-    staying = next(n for n in (4, 3, 2, 1) if n <= most and (arch.fits(shared, n) or n == 1))
+    cluster = config.get("cluster", 1)
+    blocks, channels = tiles * cluster, d.channels // cluster
+    if config["stages"]:
+        most, channels = 2048 // config["threads"], config["cb"]
+        staying = next(n for n in (4, 3, 2, 1) if n <= most and (arch.fits(shared, n) or n == 1))
+        blocks = min(tiles, arch.multiprocessors * staying)
     launch = Launch(
         0,
         "separable",
-        (min(tiles, arch.multiprocessors * staying), 1, 1),
+        (blocks, 1, 1),
         config["threads"],
         (
-            patch_map(d, config["bh"], config["bw"], config["cb"]),
+            patch_map(d, config["bh"], config["bw"], channels),
             *(Pointer(name) for name in ("w", "p", "y")),
         ),
         shared,
+        cluster,
     )
     return Plan("separable", arch.code, problem.buffers(), (launch,), (image,))
 
 
 def shared_bytes(problem: Separable, config: Config) -> int:
-    d, bh, bw, cb = problem.depthwise, config["bh"], config["bw"], config["cb"]
+    d, bh, bw = problem.depthwise, config["bh"], config["bw"]
+    cb = config["cb"] if config["stages"] else d.channels // config["cluster"]
     stage = stage_bytes(d, bh, bw, cb) + ceil_div(d.kh * d.kw * cb * 4, 128) * 128
-    stage += cb // _STEP * (problem.out // 8) * 256
-    return config["stages"] * stage + 2 * bh * bw * (cb * 2 + 16)
+    points = cb // _STEP * (problem.out // 8) * 256
+    if config["stages"]:
+        return config["stages"] * (stage + points) + 2 * bh * bw * (cb * 2 + 16)
+    received = bh * bw * problem.out * 4 if config["cluster"] > 1 else 0
+    high = _blocks_high(config) * config["wm"] * _STEP
+    return max(stage, ceil_div(received, 128) * 128) + points + high * (cb * 2 + 16)
+
+
+def _blocks_high(config: Config) -> int:
+    """Warps that are needed for a tile's pixels, without a ring."""
+    return ceil_div(ceil_div(config["bh"] * config["bw"], _STEP), config["wm"])
 
 
 def _configs(problem: Separable, arch: Arch) -> list[Config]:
+    return [*_rings(problem, arch), *_splits(problem, arch)]
+
+
+def _rings(problem: Separable, arch: Arch) -> list[Config]:
+    """Blocks that stay, with channels going through them in chunks."""
     d = problem.depthwise
     found: list[Config] = []
     for cb in [cb for cb in (192, 144, 96, 64, 48, 32, 16) if d.channels % cb == 0][:4]:
@@ -121,6 +146,43 @@ def _configs(problem: Separable, arch: Arch) -> list[Config]:
                         tried = {**config, "stages": stages}
                         if arch.fits(shared_bytes(problem, tried)):
                             found.append(tried)
+    return found
+
+
+def _splits(problem: Separable, arch: Arch) -> list[Config]:
+    """Clusters that share the channels of a tile, which is a whole part of the image."""
+    d = problem.depthwise
+    found: list[Config] = []
+    tiles = {
+        (ceil_div(d.out_height, high), ceil_div(d.out_width, wide))
+        for high in (1, 2, 3, 4, 7, 14)
+        for wide in (1, 2, 4)
+    }
+    for cluster in (1, 2, 3, 4, 6, 8):
+        channels = d.channels // cluster
+        if d.channels % (cluster * _STEP) or channels > 256 or problem.out % (cluster * 8):
+            continue
+        for bh, bw in sorted(tiles):
+            count = d.batch * ceil_div(d.out_height, bh) * ceil_div(d.out_width, bw) * cluster
+            if not 16 <= bh * bw <= 256 or max(patch_sizes(d, bh, bw)) > 256:
+                continue
+            if count > 4 * arch.multiprocessors and cluster > 1:
+                continue
+            for vec, tw, threads, wm in product(
+                (2, 4), (14, 8, 7, 4, 2), (256, 512), (1, 2, 4)
+            ):
+                config = {
+                    "bh": bh, "bw": bw, "vec": vec, "tw": tw, "threads": threads, "wm": wm,
+                    "cluster": cluster, "stages": 0,
+                }  # fmt: skip
+                shared = shared_bytes(problem, config)
+                sums = wm * ceil_div(problem.out // 8, max(1, threads // 32 // _blocks_high(config)))
+                if bw % tw or threads // 32 < _blocks_high(config) or not arch.fits(shared):
+                    continue
+                resident = 2 if arch.fits(shared, 2) else 1
+                if max(sums * 4, tw * vec + tw + 8) + 32 > 65536 // (threads * resident):
+                    continue
+                found.append({**config, "resident": resident})
     return found
 
 

@@ -34,25 +34,31 @@ def product(
     """x qᵀ from words: lane by lane, register by register, with the kernel's indices."""
     unit, step, depth = problem.unit, problem.step, problem.depth
     per, y = 4 // unit, np.zeros((len(x), problem.blocks * 16), np.int64)
-    in_word = 32 // (problem.bits * per)
-    for block, u, lane in np.ndindex(words.shape[:3]):
+    in_word, quarters = 32 // (problem.bits * per), problem.words // 4
+    for block, u, lane in np.ndindex(problem.blocks, problem.k // depth, 32):
         for number in range(problem.words * in_word):
             load, half, i = number // 8, number // 4 % 2, number % 4
-            word = int(words[block, u, lane, number // in_word])
+            at = number // in_word
+            word = int(words[block, u * quarters + at // 4, lane, at % 4])
             n = block * 16 + lane // 4 + i % 2 * 8
             for value in range(per):
-                k = u * depth + load * 2 * step + lane % 4 * (16 // unit)
-                k += half * (8 // unit) + i // 2 * per + value
+                k = u * depth + load * 2 * step + i // 2 * per + value
+                if problem.narrow:
+                    k += half * step + lane % 4 * (8 // unit)
+                else:
+                    k += half * (8 // unit) + lane % 4 * (16 // unit)
                 y[:, n] += x[:, k] * operand(problem, word, number, value)
     return y[:, : problem.n]
 
 
+@pytest.mark.parametrize("groups", [1, 8])
 @pytest.mark.parametrize("dtype", ["f16", "i8"])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_lanes_read_the_weights_that_were_packed(width: float, dtype: str) -> None:
+def test_lanes_read_the_weights_that_were_packed(width: float, dtype: str, groups: int) -> None:
     rng = np.random.default_rng(int(width * 100))
     wide = Width.of(width)
-    problem = FewBitMatmul(2, 19, 256, wide, 1, dtype)
+    problem = FewBitMatmul(2, 19, 256, wide, groups, dtype)
+    assert problem.narrow == (groups == 8 and dtype == "i8")
     q = rng.integers(wide.qmin, wide.qmax + 1, (19, 256)).astype(np.int8)
     if wide.is_binary:
         q[q == 0] = 1
@@ -72,7 +78,7 @@ def test_weights_of_another_shape_are_refused() -> None:
     ("problem", "reason"),
     [
         (FewBitMatmul(1, 64, 96, Width.of(4)), "multiple of 64"),
-        (FewBitMatmul(1, 64, 128, Width.of(4), 8), "groups"),
+        (FewBitMatmul(1, 64, 192, Width.of(4), 8), "groups"),
         (FewBitMatmul(1, 64, 256, Width.of(8), 1, "bf16"), "mantissa"),
     ],
 )
@@ -91,3 +97,4 @@ def test_settings_fit() -> None:
             assert configs
             assert all(arch.fits(shared_bytes(problem, config)) for config in configs)
             assert arch is HOPPER or all(config["cluster"] == 1 for config in configs)
+            assert m > 16 or any(config["stages"] == 0 for config in configs)
