@@ -210,10 +210,10 @@ def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
     """Of the ring, or of the sums that replace it; without a ring, of activations and sums."""
     warps, rows, columns = config["warps_n"] * config["warps_k"], config["rows"], config["bm"] // 8
     if not config["stages"]:
-        high, share = min(problem.m, config["bm"]), problem.k // config["cluster"] * problem.unit
-        outputs = config["warps_n"] * rows * _BLOCK
+        high, shares = min(problem.m, config["bm"]), config["cluster"] * config["warps_k"]
+        outputs, pitch = config["warps_n"] * rows * _BLOCK, problem.k // shares * problem.unit
         sums = config["warps_k"] * (outputs + 4) + outputs * (config["cluster"] > 1) + 1
-        return high * (ceil_div(share, 128) * 128 + 64 + sums * 4)
+        return high * (config["warps_k"] * (ceil_div(pitch, 128) * 128 + 64) + sums * 4)
     loads = problem.depth // (2 * problem.step)
     scales = max(1, problem.depth * problem.groups // problem.k)
     stage = (rows * problem.words // 4 + loads * columns) * 512 + rows * scales * 64

@@ -3,7 +3,12 @@
 // block's share of k come to shared memory meanwhile, in rows that lie 64 bytes apart modulo the banks. Blocks of
 // a cluster send their sums to the block that stores them, whose barrier counts the bytes.
 constexpr int SHARE = PER_SHARE * KU, SPAN = WARPS_K * SHARE;  // values of k of a warp, of a block
-constexpr int X_ROWS = M < BM ? M : BM, X_PIECES = SPAN * UNIT / 16, X_PITCH = ceil_div(SPAN * UNIT, 128) * 128 + 64;
+// Activations come in groups of X_UNITS units, rows of a warp's share X_PITCH bytes apart. Warps that share them copy a
+// part each, and meet.
+constexpr int X_ROWS = M < BM ? M : BM, X_PITCH = ceil_div(SHARE * UNIT, 128) * 128 + 64, ROW_PIECES = KU * UNIT / 16;
+constexpr int ENOUGH = ceil_div(32, X_ROWS * ROW_PIECES), X_UNITS = WARPS_N > 1 || PER_SHARE % ENOUGH ? PER_SHARE : ENOUGH;
+constexpr int X_GROUPS = PER_SHARE / X_UNITS, X_PIECES = ROW_PIECES * X_UNITS, COPIERS = WARPS_N * 32;
+constexpr bool EVEN = COPIERS % X_PIECES == 0;  // a copier's pieces are below each other
 constexpr int SCALES = SHARE > GROUP ? SHARE / GROUP : 1, STEPS = PER_SHARE * LOADS * 2, EVERY = STEPS / SCALES;
 constexpr int SUM_PITCH = BN + 4, SLICE = BN / CLUSTER;
 static_assert(UNITS % SHARES == 0 && (SHARE % GROUP == 0 || GROUP % SHARE == 0), "shares are whole groups, or parts of one");
@@ -18,11 +23,33 @@ __device__ __forceinline__ float load4(const float* from) {
   return value;
 }
 
+// Waits for all copies but those of so many groups, or fewer; the number is known once the loop around it is unrolled.
+template <int GROUPS>
+__device__ __forceinline__ void wait_group() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
+}
+__device__ __forceinline__ void arrived_but(int groups) {
+  switch (groups) {
+    case 0: return wait_group<0>();
+    case 1: return wait_group<1>();
+    case 2: return wait_group<2>();
+    case 3: return wait_group<3>();
+    default: return wait_group<4>();
+  }
+}
+// Of warps that have the same share of k.
+template <int WARPS, int SHARED_BY>
+__device__ __forceinline__ void meet(u32 share) {
+  if (WARPS == 1) return __syncwarp();
+  if (SHARED_BY > 15) return __syncthreads();
+  asm volatile("bar.sync %0, %1;" ::"r"(share + 1), "n"(WARPS * 32) : "memory");
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     few_bit(const element* __restrict__ x, const uint4* __restrict__ q, const float* __restrict__ scale,
             const float* __restrict__ row_scale, output* __restrict__ y) {
   extern __shared__ __align__(128) u8 memory[];
-  float* sums = (float*)(memory + X_ROWS * X_PITCH);
+  float* sums = (float*)(memory + WARPS_K * X_ROWS * X_PITCH);
   float* received = sums + WARPS_K * X_ROWS * SUM_PITCH;
   float* row_scales = received + (CLUSTER > 1 ? X_ROWS * BN : 0);
   u32 t = threadIdx.x, lane = t % 32, warp = t / 32, wn = warp % WARPS_N, wk = warp / WARPS_N;
@@ -39,33 +66,41 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
-  u32 words_of[ROWS][PER_SHARE][QW];
   float scale_of[ROWS][SCALES][2];
-#pragma unroll
-  for (int r = 0; r < ROWS; r++) {
-    const uint4* from = q + (block_of(r) * (UNITS * QW / 4) + share * (PER_SHARE * QW / 4)) * 32 + lane;
-#pragma unroll
-    for (int i = 0; i < PER_SHARE * QW / 4; i++) load16(&words_of[r][i * 4 / QW][i * 4 % QW], from + i * 32);
-  }
-  u32 x_at = (u32)__cvta_generic_to_shared(memory);
-#pragma unroll
-  for (int i = 0; i < ceil_div(X_ROWS * X_PIECES, THREADS); i++) {
-    u32 at = i * THREADS + t, m = at / X_PIECES, piece = at % X_PIECES;
-    if (m < X_ROWS && m0 + m < M)
-      copy16_once(x_at + m * X_PITCH + piece * 16, x + (m0 + m) * (u64)K + rank * SPAN + piece * (16 / UNIT));
-  }
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     const float* from = scale + share * SHARE / GROUP * (BLOCKS_N * 16) + block_of(r) * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < SCALES * 2; i++) scale_of[r][i / 2][i % 2] = load4(from + i / 2 * (BLOCKS_N * 16) + i % 2 * 8);
   }
+  u32 words_of[ROWS][PER_SHARE][QW];
+  u32 x_at = (u32)__cvta_generic_to_shared(memory) + wk * X_ROWS * X_PITCH;
+  u32 copier = wn * 32 + lane;
+  const element* x_from = x + m0 * (u64)K + share * SHARE + (EVEN ? copier / X_PIECES * K + copier % X_PIECES * (16 / UNIT) : 0);
+  u32 x_to = x_at + (EVEN ? copier / X_PIECES * X_PITCH + copier % X_PIECES * 16 : 0);
+#pragma unroll
+  for (int g = 0; g < X_GROUPS; g++) {
+#pragma unroll
+    for (int i = 0; i < ceil_div(X_ROWS * X_PIECES, COPIERS); i++) {
+      u32 at = i * COPIERS + copier, row = EVEN ? i * (COPIERS / X_PIECES) : at / X_PIECES;
+      u32 piece = g * X_PIECES + (EVEN ? 0 : at % X_PIECES), m = EVEN ? row + copier / X_PIECES : row;
+      if (m < X_ROWS && (M <= BM || M % BM == 0 || m0 + m < M))
+        copy16_once(x_to + row * X_PITCH + piece * 16, x_from + row * K + piece * (16 / UNIT));
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+      const uint4* from = q + (block_of(r) * UNITS + share * PER_SHARE) * (QW / 4 * 32) + lane;
+#pragma unroll
+      for (int i = g * X_UNITS * QW / 4; i < (g + 1) * X_UNITS * QW / 4; i++)
+        load16(&words_of[r][i * 4 / QW][i * 4 % QW], from + i * 32);
+    }
+    __syncwarp();  // which keeps the compiler from asking in another order
+  }
 #if defined(ELEMENT_I8)
   if (t < X_ROWS && m0 + t < M) row_scales[t] = load4(row_scale + m0 + t);
 #endif
-  __syncwarp();  // which keeps the compiler from asking for some of it only after the wait
-  asm volatile("cp.async.wait_all;" ::: "memory");
-  __syncthreads();
+  __syncwarp();  // … and from asking for some of it only after a wait
 
   u32 magic = magic_of();
   float total[ROWS][MT][4] = {};
@@ -73,10 +108,14 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   u32 b[MT][4];
 #pragma unroll
   for (int step = 0; step < STEPS; step++) {
+    if (step % (STEPS / X_GROUPS) == 0) {
+      arrived_but(X_GROUPS - 1 - step / (STEPS / X_GROUPS));
+      meet<WARPS_N, WARPS_K>(wk);
+    }
     if (step % 2 == 0)
 #pragma unroll
       for (int j = 0; j < MT; j++)
-        read_steps(b[j], x_at + min(j * 8 + lane / 4, (u32)X_ROWS - 1) * X_PITCH + wk * SHARE * UNIT + step * 32, lane % 4);
+        read_steps(b[j], x_at + min(j * 8 + lane / 4, (u32)X_ROWS - 1) * X_PITCH + step * 32, lane % 4);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       u32 a[4];
