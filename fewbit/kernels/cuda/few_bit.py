@@ -24,7 +24,7 @@ from fewbit.numerics.widths import Width, WidthLike
 _BLOCK = 16
 """Outputs of one product of the tensor cores."""
 _LANES = {False: (4, 2), True: (2, 4)}
-"""Whether a lane's values of two steps lie side by side, or each step's four lanes do (`narrow`)."""
+"""Whether a lane's values of two steps lie side by side, or, `narrow`, a step's four lanes."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         ROWS=config["rows"],
         CLUSTER=config["cluster"],
         STAGES=config["stages"],
+        AHEAD=config.get("ahead", 0),
     )
 
 
@@ -225,64 +226,75 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
     tallest = ceil_div(problem.m, 8) * 8
     for bm in sorted({min(tallest, size) for size in (16, 32, 64)}):
         for warps_n, warps_k, rows in _SHAPES:
+            blocks = ceil_div(problem.blocks, warps_n * rows)
             for cluster in (1, 2, 4, 8) if arch.has_warpgroups else (1,):
-                blocks = ceil_div(problem.blocks, warps_n * rows) * cluster
-                if (cluster > 1 and blocks > 4 * arch.multiprocessors) or rows * bm > 128:
+                if (cluster > 1 and blocks * cluster > 4 * arch.multiprocessors) or rows * bm > 128:
                     continue
-                for stages in (0, 2, 4, 6, 8):
-                    config = {
-                        "bm": bm,
-                        "warps_n": warps_n,
-                        "warps_k": warps_k,
-                        "rows": rows,
-                        "cluster": cluster,
-                        "stages": stages,
-                    }
-                    if _suits(problem, config) and arch.fits(shared_bytes(problem, config)):
-                        found.append(config)
+                shape = {
+                    "bm": bm,
+                    "warps_n": warps_n,
+                    "warps_k": warps_k,
+                    "rows": rows,
+                    "cluster": cluster,
+                }
+                found += [
+                    config
+                    for config in [*_at_once(problem, shape), *_rings(problem, shape, arch)]
+                    if arch.fits(shared_bytes(problem, config))
+                ]
     return found
 
 
-def _suits(problem: FewBitMatmul, config: Config) -> bool:
-    """Whether a ring is not longer than what goes through it; without one, whether all fits."""
-    units, shares = problem.k // problem.depth, config["warps_k"] * config["cluster"]
-    if config["stages"]:
-        return config["stages"] <= max(ceil_div(units, shares), 2)
-    if units % shares or config["warps_n"] * config["rows"] * _BLOCK % config["cluster"]:
-        return False
-    share = problem.k // shares
+def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
+    """Not longer than what goes through them; in clusters where blocks are few."""
+    units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
+    blocks = ceil_div(problem.blocks, shape["warps_n"] * shape["rows"])
+    if shape["cluster"] > 1 and 2 * blocks > arch.multiprocessors:
+        return []
+    longest = max(ceil_div(units, shares), 2)
+    return [{**shape, "stages": stages} for stages in (2, 4, 8) if stages <= longest]
+
+
+def _at_once(problem: FewBitMatmul, shape: Config) -> list[Config]:
+    """Without a ring: what a warp needs fits into its registers, and shares are even."""
+    units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
+    warps, rows, bm = shape["warps_n"] * shape["warps_k"], shape["rows"], shape["bm"]
+    if units % shares or shape["warps_n"] * rows * _BLOCK % shape["cluster"]:
+        return []
+    share, each = problem.k // shares, units // shares
     if share % problem.group and problem.group % share:
-        return False
-    words = units // shares * problem.words + 2 * max(1, share // problem.group)
-    registers = config["rows"] * (words + config["bm"]) + config["bm"] // 2 + 40
-    return registers * config["warps_n"] * config["warps_k"] * 32 <= 65536 and registers <= 240
+        return []
+    words = each * problem.words + max(1, share // problem.group)
+    registers = rows * (words + bm) + bm // 2 + 40
+    if registers * warps * 32 > 65536 or registers > 240:
+        return []
+    pieces = min(problem.m, bm) * problem.depth * problem.unit // 16
+    together = ceil_div(32 * shape["warps_n"], pieces)
+    groups = each // together if each % together == 0 else 1
+    return [
+        {**shape, "stages": 0, "ahead": ahead}
+        for ahead in sorted({1, 2, groups})
+        if ahead <= groups
+    ]
 
 
 _SHAPES = (
-    (1, 8, 1),
-    (1, 16, 2),
-    (1, 8, 4),
-    (2, 8, 2),
-    (1, 4, 1),
     (1, 16, 1),
-    (2, 4, 1),
-    (2, 8, 1),
+    (1, 8, 1),
     (1, 8, 2),
+    (1, 16, 2),
+    (2, 8, 1),
+    (2, 4, 1),
     (2, 4, 2),
+    (2, 8, 2),
+    (1, 8, 4),
+    (4, 4, 1),
     (4, 2, 1),
     (4, 2, 2),
-    (4, 4, 1),
     (8, 1, 1),
-    (4, 1, 2),
-    (1, 32, 1),
-    (2, 16, 1),
-    (4, 8, 1),
-    (4, 4, 2),
-    (8, 2, 1),
-    (8, 2, 2),
-    (2, 4, 4),
-    (4, 2, 4),
+    (1, 4, 1),
 )
+"""Warps along n, warps along k, and a warp's blocks of outputs."""
 
 FEW_BIT = Family(
     "few_bit", "weights as the left operand, decoded in registers", _refuse, _configs, _build

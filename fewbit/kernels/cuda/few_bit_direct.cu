@@ -6,11 +6,11 @@ constexpr int SHARE = PER_SHARE * KU, SPAN = WARPS_K * SHARE;  // values of k of
 // Activations come in groups of X_UNITS units, rows of a warp's share X_PITCH bytes apart. Warps that share them copy a
 // part each, and meet.
 constexpr int X_ROWS = M < BM ? M : BM, X_PITCH = ceil_div(SHARE * UNIT, 128) * 128 + 64, ROW_PIECES = KU * UNIT / 16;
-constexpr int ENOUGH = ceil_div(32, X_ROWS * ROW_PIECES), X_UNITS = WARPS_N > 1 || PER_SHARE % ENOUGH ? PER_SHARE : ENOUGH;
-constexpr int X_GROUPS = PER_SHARE / X_UNITS, X_PIECES = ROW_PIECES * X_UNITS, COPIERS = WARPS_N * 32;
+constexpr int COPIERS = WARPS_N * 32, ENOUGH = ceil_div(COPIERS, X_ROWS * ROW_PIECES), X_UNITS = PER_SHARE % ENOUGH ? PER_SHARE : ENOUGH;
+constexpr int X_GROUPS = PER_SHARE / X_UNITS, X_PIECES = ROW_PIECES * X_UNITS, X_AHEAD = AHEAD < X_GROUPS ? AHEAD : X_GROUPS;
 constexpr bool EVEN = COPIERS % X_PIECES == 0;  // a copier's pieces are below each other
 constexpr int SCALES = SHARE > GROUP ? SHARE / GROUP : 1, STEPS = PER_SHARE * LOADS * 2, EVERY = STEPS / SCALES;
-constexpr int SUM_PITCH = BN + 4, SLICE = BN / CLUSTER;
+constexpr int SUM_PITCH = BN + 4, SCALE_LOADS = ceil_div(SCALES * ROWS, 2), SLICE = BN / CLUSTER;
 static_assert(UNITS % SHARES == 0 && (SHARE % GROUP == 0 || GROUP % SHARE == 0), "shares are whole groups, or parts of one");
 
 __device__ __forceinline__ void load16(u32* to, const void* from) {
@@ -66,20 +66,18 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
-  float scale_of[ROWS][SCALES][2];
+  float scales[SCALE_LOADS];  // [group][row][16], a lane each
 #pragma unroll
-  for (int r = 0; r < ROWS; r++) {
-    const float* from = scale + share * SHARE / GROUP * (BLOCKS_N * 16) + block_of(r) * 16 + lane / 4;
-#pragma unroll
-    for (int i = 0; i < SCALES * 2; i++) scale_of[r][i / 2][i % 2] = load4(from + i / 2 * (BLOCKS_N * 16) + i % 2 * 8);
+  for (int i = 0; i < SCALE_LOADS; i++) {
+    u32 at = i * 32 + lane, g = at / (ROWS * 16), n = min(block * 16 + at % (ROWS * 16), BLOCKS_N * 16u - 1);
+    if (SCALES * ROWS % 2 == 0 || at < SCALES * ROWS * 16) scales[i] = load4(scale + (share * SHARE / GROUP + g) * (BLOCKS_N * 16) + n);
   }
   u32 words_of[ROWS][PER_SHARE][QW];
   u32 x_at = (u32)__cvta_generic_to_shared(memory) + wk * X_ROWS * X_PITCH;
   u32 copier = wn * 32 + lane;
   const element* x_from = x + m0 * (u64)K + share * SHARE + (EVEN ? copier / X_PIECES * K + copier % X_PIECES * (16 / UNIT) : 0);
   u32 x_to = x_at + (EVEN ? copier / X_PIECES * X_PITCH + copier % X_PIECES * 16 : 0);
-#pragma unroll
-  for (int g = 0; g < X_GROUPS; g++) {
+  auto fetch_x = [&](int g) {
 #pragma unroll
     for (int i = 0; i < ceil_div(X_ROWS * X_PIECES, COPIERS); i++) {
       u32 at = i * COPIERS + copier, row = EVEN ? i * (COPIERS / X_PIECES) : at / X_PIECES;
@@ -88,6 +86,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         copy16_once(x_to + row * X_PITCH + piece * 16, x_from + row * K + piece * (16 / UNIT));
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
+  };
+#pragma unroll
+  for (int g = 0; g < X_GROUPS; g++) {
+    if (g < X_AHEAD) fetch_x(g);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       const uint4* from = q + (block_of(r) * UNITS + share * PER_SHARE) * (QW / 4 * 32) + lane;
@@ -109,7 +111,9 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int step = 0; step < STEPS; step++) {
     if (step % (STEPS / X_GROUPS) == 0) {
-      arrived_but(X_GROUPS - 1 - step / (STEPS / X_GROUPS));
+      int g = step / (STEPS / X_GROUPS);
+      if (X_AHEAD < X_GROUPS && g > 0 && g + X_AHEAD - 1 < X_GROUPS) fetch_x(g + X_AHEAD - 1);
+      arrived_but((g + X_AHEAD < X_GROUPS ? X_AHEAD : X_GROUPS - g) - 1);
       meet<WARPS_N, WARPS_K>(wk);
     }
     if (step % 2 == 0)
@@ -125,14 +129,17 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     if ((step + 1) % EVERY) continue;
 #pragma unroll
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < ROWS; r++) {
+      int at = (step / EVERY * ROWS + r) * 16;
+      float low = __shfl_sync(~0u, scales[at / 32], at % 32 + lane / 4), high = __shfl_sync(~0u, scales[at / 32], at % 32 + 8 + lane / 4);
 #pragma unroll
       for (int j = 0; j < MT; j++)
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-          total[r][j][e] += scale_of[r][step / EVERY][e / 2] * (float)part[r][j][e];
+          total[r][j][e] += (e < 2 ? low : high) * (float)part[r][j][e];
           part[r][j][e] = 0;
         }
+    }
   }
 
 #pragma unroll

@@ -89,12 +89,6 @@ __device__ __forceinline__ float cluster_load(u32 address, u32 rank) {
                : "=f"(value) : "r"(address), "r"(rank) : "memory");
   return value;
 }
-// Two numbers to the shared memory of a block of the cluster, whose barrier counts them.
-__device__ __forceinline__ void send(u32 to, u32 barrier, u32 rank, float first, float second) {
-  asm volatile("{\n.reg .u32 there, counted;\nmapa.shared::cluster.u32 there, %0, %2;\nmapa.shared::cluster.u32 counted, %1, %2;\n"
-               "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [counted];\n}"
-               ::"r"(to), "r"(barrier), "r"(rank), "f"(first), "f"(second) : "memory");
-}
 __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

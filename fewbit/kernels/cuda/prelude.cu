@@ -52,19 +52,23 @@ __device__ __forceinline__ result narrow(sum value) { return value; }
 struct alignas(2 * sizeof(result)) Pair {
   result first, second;
 };
-__device__ __forceinline__ Pair narrow2(sum first, sum second) {
-#if defined(ELEMENT_F16) && __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 800 && (defined(ELEMENT_F16) || defined(ELEMENT_BF16))
+__device__ __forceinline__ u32 narrow_bits(sum first, sum second) {
   u32 bits;
+#if defined(ELEMENT_F16)
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
-  return Pair{(u16)bits, (u16)(bits >> 16)};
-#elif defined(ELEMENT_BF16) && __CUDA_ARCH__ >= 800
-  u32 bits;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
-  return Pair{(u16)bits, (u16)(bits >> 16)};
 #else
-  return Pair{narrow(first), narrow(second)};
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(second), "f"(first));
 #endif
+  return bits;
 }
+__device__ __forceinline__ Pair narrow2(sum first, sum second) {
+  u32 bits = narrow_bits(first, second);
+  return Pair{(u16)bits, (u16)(bits >> 16)};
+}
+#else
+__device__ __forceinline__ Pair narrow2(sum first, sum second) { return Pair{narrow(first), narrow(second)}; }
+#endif
 template <int COUNT>
 __device__ __forceinline__ void narrow_all(result (&to)[COUNT], const sum (&from)[COUNT]) {
 #pragma unroll

@@ -3,7 +3,7 @@
 // compute its depthwise sums into shared memory, rounded as they would be in global memory, and warps
 // multiply those by the pointwise filters with tensor cores, into sums that stay in registers until
 // the last channel. Depthwise filters are [taps][channels]; pointwise ones lie in the order in which the
-// lanes of a warp want them: [k / 16][f / 8][lane][4].
+// lanes of a warp want them, [k / 16][f / 8][lane][4], pairs of the upper 16 lanes exchanged.
 constexpr int IH = (BH - 1) * STRIDE_H + (KH - 1) * DILATION_H + 1, IW = (BW - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1;
 constexpr int BYTES = IH * IW * CB * 2, PATCH = ceil_div(BYTES, 128) * 128, PARTS = CB / VEC, CHUNKS = CHANNELS / CB;
 constexpr int TAP_BYTES = CB * 4, POINT_BYTES = CB / 16 * (OUT / 8) * 256;
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       barrier_wait(full + 8 * (turn % STAGES), turn / STAGES & 1);
       const u8* patch = memory + turn % STAGES * STAGE;
       const float* taps = (const float*)(patch + PATCH);
-      const uint2* points = (const uint2*)(patch + STAGE - POINT_BYTES) + lane;
+      const uint2* points = (const uint2*)(patch + STAGE - POINT_BYTES) + (lane ^ lane / 16 * 2);
       for (int item = t; item < BM / TW * PARTS; item += THREADS) {
         int part = item % PARTS * VEC, m = item / PARTS * TW;
         float sum_of[TW][VEC] = {};

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,17 @@ import numpy.typing as npt
 from fewbit.kernels.cuda import depthwise
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.convolution import Convolution
-from fewbit.kernels.cuda.depthwise_patch import patch_map, patch_sizes, stage_bytes
+from fewbit.kernels.cuda.depthwise_patch import patch_map, stage_bytes
 from fewbit.kernels.cuda.depthwise_patch import refuse as refuse_depthwise
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer
+from fewbit.kernels.cuda.warpgroup import product
 
 _STEP = 16
 """Channels of one product of the tensor cores."""
+_CHUNK = 64
+"""Channels of a warp that has a tile: a swizzled row of an operand of four warps."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,15 @@ def pack_depthwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def pack_pointwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Filters [F, C] in the order of a warp's operands: [k / 16][f / 8][lane][4]."""
+    """Filters [F, C] in the order of a warp's operands, [k / 16][f / 8][lane][4].
+
+    Pairs of lanes are exchanged in the upper half, as products of four warps want to find them.
+    """
     shape = problem.buffers()["p"].shape
-    lanes = w.reshape(shape[1], 8, shape[0], 2, 4, 2)
-    return np.ascontiguousarray(lanes.transpose(2, 0, 1, 4, 3, 5)).reshape(shape)
+    split = w.reshape(shape[1], 8, shape[0], 2, 4, 2)
+    lanes = split.transpose(2, 0, 1, 4, 3, 5).reshape(shape)
+    order = np.arange(32)
+    return np.ascontiguousarray(lanes[:, :, order ^ order // 16 * 2])
 
 
 def _refuse(problem: Separable, arch: Arch) -> str | None:
@@ -66,66 +73,60 @@ def _refuse(problem: Separable, arch: Arch) -> str | None:
 
 
 def separable_source(problem: Separable, config: Config) -> str:
-    names = ("bh", "bw", "vec", "tw", "threads")
     if config["stages"]:
-        text, names = "separable.cu", (*names, "cb", "stages")
+        text, names = "separable.cu", ("bh", "bw", "vec", "tw", "threads", "cb", "stages")
+        head = ""
     else:
-        text, names = "separable_split.cu", (*names, "cluster", "wm", "resident")
+        text, names = "separable_tile.cu", ("bh", "bw", "producers")
+        head = product("product", problem.depthwise.dtype, problem.out)
     return source(
         "prelude.cu",
         "convolution.cu",
         "hopper.cu",
-        text,
         **problem.depthwise.defines(),
         OUT=problem.out,
         **{name.upper(): config[name] for name in names},
-    )
+    ) + "\n".join(("", head, source(text)))
 
 
 def _build(problem: Separable, config: Config, arch: Arch) -> Plan:
     image = compile_source(separable_source(problem, config), arch).image
     d, shared = problem.depthwise, shared_bytes(problem, config)
-    tiles = d.batch * ceil_div(d.out_height, config["bh"]) * ceil_div(d.out_width, config["bw"])
-    cluster = config.get("cluster", 1)
-    blocks, channels = tiles * cluster, d.channels // cluster
+    blocks = d.batch * ceil_div(d.out_height, config["bh"]) * ceil_div(d.out_width, config["bw"])
     if config["stages"]:
-        most, channels = 2048 // config["threads"], config["cb"]
+        channels, threads = config["cb"], config["threads"]
+        most = 2048 // threads
         staying = next(n for n in (4, 3, 2, 1) if n <= most and (arch.fits(shared, n) or n == 1))
-        blocks = min(tiles, arch.multiprocessors * staying)
+        blocks = min(blocks, arch.multiprocessors * staying)
+    else:
+        channels, threads = _CHUNK, 128 + config["producers"] * 32
     launch = Launch(
         0,
         "separable",
         (blocks, 1, 1),
-        config["threads"],
+        threads,
         (
             patch_map(d, config["bh"], config["bw"], channels),
             *(Pointer(name) for name in ("w", "p", "y")),
         ),
         shared,
-        cluster,
     )
     return Plan("separable", arch.code, problem.buffers(), (launch,), (image,))
 
 
 def shared_bytes(problem: Separable, config: Config) -> int:
     d, bh, bw = problem.depthwise, config["bh"], config["bw"]
-    cb = config["cb"] if config["stages"] else d.channels // config["cluster"]
+    if not config["stages"]:
+        patch = max(ceil_div(stage_bytes(d, bh, bw, _CHUNK), 1024), 8) * 1024
+        return d.channels // _CHUNK * (patch + problem.out * 2 * _CHUNK) + 1024
+    cb = config["cb"]
     stage = stage_bytes(d, bh, bw, cb) + ceil_div(d.kh * d.kw * cb * 4, 128) * 128
-    points = cb // _STEP * (problem.out // 8) * 256
-    if config["stages"]:
-        return config["stages"] * (stage + points) + 2 * bh * bw * (cb * 2 + 16)
-    received = bh * bw * problem.out * 4 if config["cluster"] > 1 else 0
-    high = _blocks_high(config) * config["wm"] * _STEP
-    return max(stage, ceil_div(received, 128) * 128) + points + high * (cb * 2 + 16)
-
-
-def _blocks_high(config: Config) -> int:
-    """Warps that are needed for a tile's pixels, without a ring."""
-    return ceil_div(ceil_div(config["bh"] * config["bw"], _STEP), config["wm"])
+    stage += cb // _STEP * (problem.out // 8) * 256
+    return config["stages"] * stage + 2 * bh * bw * (cb * 2 + 16)
 
 
 def _configs(problem: Separable, arch: Arch) -> list[Config]:
-    return [*_rings(problem, arch), *_splits(problem, arch)]
+    return [*_tiles(problem, arch), *_rings(problem, arch)]
 
 
 def _rings(problem: Separable, arch: Arch) -> list[Config]:
@@ -149,40 +150,25 @@ def _rings(problem: Separable, arch: Arch) -> list[Config]:
     return found
 
 
-def _splits(problem: Separable, arch: Arch) -> list[Config]:
-    """Clusters that share the channels of a tile, which is a whole part of the image."""
+def _tiles(problem: Separable, arch: Arch) -> list[Config]:
+    """Blocks that have all channels of a tile at once."""
     d = problem.depthwise
-    found: list[Config] = []
-    tiles = {
+    if d.channels % _CHUNK or problem.out > 256 or d.kh * d.kw > 9:
+        return []
+    chunks = d.channels // _CHUNK
+    sizes = {
         (ceil_div(d.out_height, high), ceil_div(d.out_width, wide))
-        for high in (1, 2, 3, 4, 7, 14)
-        for wide in (1, 2, 4)
+        for high in range(1, 15)
+        for wide in (1, 2, 4, 8)
     }
-    for cluster in (1, 2, 3, 4, 6, 8):
-        channels = d.channels // cluster
-        if d.channels % (cluster * _STEP) or channels > 256 or problem.out % (cluster * 8):
+    found: list[Config] = []
+    for bh, bw in sorted(sizes, key=lambda size: -size[0] * size[1]):
+        if not 32 <= bh * bw <= 64:
             continue
-        for bh, bw in sorted(tiles):
-            count = d.batch * ceil_div(d.out_height, bh) * ceil_div(d.out_width, bw) * cluster
-            if not 16 <= bh * bw <= 256 or max(patch_sizes(d, bh, bw)) > 256:
-                continue
-            if count > 4 * arch.multiprocessors and cluster > 1:
-                continue
-            for vec, tw, threads, wm in product(
-                (2, 4), (14, 8, 7, 4, 2), (256, 512), (1, 2, 4)
-            ):
-                config = {
-                    "bh": bh, "bw": bw, "vec": vec, "tw": tw, "threads": threads, "wm": wm,
-                    "cluster": cluster, "stages": 0,
-                }  # fmt: skip
-                shared = shared_bytes(problem, config)
-                sums = wm * ceil_div(problem.out // 8, max(1, threads // 32 // _blocks_high(config)))
-                if bw % tw or threads // 32 < _blocks_high(config) or not arch.fits(shared):
-                    continue
-                resident = 2 if arch.fits(shared, 2) else 1
-                if max(sums * 4, tw * vec + tw + 8) + 32 > 65536 // (threads * resident):
-                    continue
-                found.append({**config, "resident": resident})
+        for producers in sorted({chunks, ceil_div(chunks, 2)}, reverse=True):
+            config = {"bh": bh, "bw": bw, "producers": producers, "stages": 0}
+            if producers <= 12 and arch.fits(shared_bytes(problem, config)):
+                found.append(config)
     return found
 
 
