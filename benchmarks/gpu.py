@@ -54,6 +54,8 @@ MATMULS = [
     FewBitMatmul(m, 4096, 4096, Width.of(w), 32, dtype, "bf16")
     for m in (1, 8, 16, 64)
     for w, dtype in ((4, "bf16"), (2, "bf16"), (1.58, "bf16"), (4, "i8"), (8, "i8"))
+] + [
+    FewBitMatmul(m, 4096, 4096, Width.of(w), 128, "i8", "bf16") for m in (1, 8, 16) for w in (4, 8)
 ]
 INT8 = Convolution(1, 64, 64, 4096, 4096, 1, 1, dtype="i8")
 FAMILIES = {
@@ -136,7 +138,7 @@ class Tuning:
                 if not off <= tolerance:
                     wrong.append((t.family.name, dict(t.config), off))
                     return 1e9
-                return cold(subject, 8)
+                return cold(subject, 16)
             finally:
                 subject.close()
 
@@ -158,7 +160,7 @@ class Tuning:
                 t
                 for t in tried
                 if t.candidate.family.name == name and (t.microseconds or 1e9) < 1e8
-            ][:3]
+            ][:6]
             found = []
             for t in best:
                 plan = self.families[name].build(problem, t.candidate.config, self.arch)

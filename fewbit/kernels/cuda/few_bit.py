@@ -172,7 +172,7 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         ROWS=config["rows"],
         CLUSTER=config["cluster"],
         STAGES=config["stages"],
-        AHEAD=config.get("ahead", 0),
+        PREFETCH=config.get("prefetch", 0),
     )
 
 
@@ -224,7 +224,7 @@ def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
 def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
     found: list[Config] = []
     tallest = ceil_div(problem.m, 8) * 8
-    for bm in sorted({min(tallest, size) for size in (16, 32, 64)}):
+    for bm in sorted({min(tallest, size) for size in ((16,) if tallest <= 32 else ()) + (32, 64)}):
         for warps_n, warps_k, rows in _SHAPES:
             blocks = ceil_div(problem.blocks, warps_n * rows)
             for cluster in (1, 2, 4, 8) if arch.has_warpgroups else (1,):
@@ -239,7 +239,7 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
                 }
                 found += [
                     config
-                    for config in [*_at_once(problem, shape), *_rings(problem, shape, arch)]
+                    for config in [*_at_once(problem, shape, arch), *_rings(problem, shape, arch)]
                     if arch.fits(shared_bytes(problem, config))
                 ]
     return found
@@ -255,11 +255,11 @@ def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
     return [{**shape, "stages": stages} for stages in (2, 4, 8) if stages <= longest]
 
 
-def _at_once(problem: FewBitMatmul, shape: Config) -> list[Config]:
+def _at_once(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
     """Without a ring: what a warp needs fits into its registers, and shares are even."""
     units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
     warps, rows, bm = shape["warps_n"] * shape["warps_k"], shape["rows"], shape["bm"]
-    if units % shares or shape["warps_n"] * rows * _BLOCK % shape["cluster"]:
+    if units % shares or shape["cluster"] > 4:
         return []
     share, each = problem.k // shares, units // shares
     if share % problem.group and problem.group % share:
@@ -268,14 +268,8 @@ def _at_once(problem: FewBitMatmul, shape: Config) -> list[Config]:
     registers = rows * (words + bm) + bm // 2 + 40
     if registers * warps * 32 > 65536 or registers > 240:
         return []
-    pieces = min(problem.m, bm) * problem.depth * problem.unit // 16
-    together = ceil_div(32 * shape["warps_n"], pieces)
-    groups = each // together if each % together == 0 else 1
-    return [
-        {**shape, "stages": 0, "ahead": ahead}
-        for ahead in sorted({1, 2, groups})
-        if ahead <= groups
-    ]
+    hints = (0, 1) if arch.has_warpgroups else (0,)
+    return [{**shape, "stages": 0, "prefetch": hint} for hint in hints]
 
 
 _SHAPES = (

@@ -7,7 +7,7 @@ constexpr int SHARE = PER_SHARE * KU, SPAN = WARPS_K * SHARE;  // values of k of
 // part each, and meet.
 constexpr int X_ROWS = M < BM ? M : BM, X_PITCH = ceil_div(SHARE * UNIT, 128) * 128 + 64, ROW_PIECES = KU * UNIT / 16;
 constexpr int COPIERS = WARPS_N * 32, ENOUGH = ceil_div(COPIERS, X_ROWS * ROW_PIECES), X_UNITS = PER_SHARE % ENOUGH ? PER_SHARE : ENOUGH;
-constexpr int X_GROUPS = PER_SHARE / X_UNITS, X_PIECES = ROW_PIECES * X_UNITS, X_AHEAD = AHEAD < X_GROUPS ? AHEAD : X_GROUPS;
+constexpr int X_GROUPS = PER_SHARE / X_UNITS, X_PIECES = ROW_PIECES * X_UNITS;
 constexpr bool EVEN = COPIERS % X_PIECES == 0;  // a copier's pieces are below each other
 constexpr int SCALES = SHARE > GROUP ? SHARE / GROUP : 1, STEPS = PER_SHARE * LOADS * 2, EVERY = STEPS / SCALES;
 constexpr int SUM_PITCH = BN + 4, SCALE_LOADS = ceil_div(SCALES * ROWS, 2), SLICE = BN / CLUSTER;
@@ -66,6 +66,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
+#if PREFETCH
+  // The block's weights to the second-level cache, faster than warps can ask for them.
+  if (t < WARPS_N * ROWS)
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(q + (min(n0 / 16 + t, (u32)BLOCKS_N - 1) * UNITS + rank * (UNITS / CLUSTER)) * (QW / 4 * 32)),
+                 "n"(UNITS / CLUSTER * QW * 128) : "memory");
+#endif
   float scales[SCALE_LOADS];  // [group][row][16], a lane each
 #pragma unroll
   for (int i = 0; i < SCALE_LOADS; i++) {
@@ -77,7 +83,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   u32 copier = wn * 32 + lane;
   const element* x_from = x + m0 * (u64)K + share * SHARE + (EVEN ? copier / X_PIECES * K + copier % X_PIECES * (16 / UNIT) : 0);
   u32 x_to = x_at + (EVEN ? copier / X_PIECES * X_PITCH + copier % X_PIECES * 16 : 0);
-  auto fetch_x = [&](int g) {
+#pragma unroll
+  for (int g = 0; g < X_GROUPS; g++) {
 #pragma unroll
     for (int i = 0; i < ceil_div(X_ROWS * X_PIECES, COPIERS); i++) {
       u32 at = i * COPIERS + copier, row = EVEN ? i * (COPIERS / X_PIECES) : at / X_PIECES;
@@ -86,10 +93,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         copy16_once(x_to + row * X_PITCH + piece * 16, x_from + row * K + piece * (16 / UNIT));
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
-  };
-#pragma unroll
-  for (int g = 0; g < X_GROUPS; g++) {
-    if (g < X_AHEAD) fetch_x(g);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
       const uint4* from = q + (block_of(r) * UNITS + share * PER_SHARE) * (QW / 4 * 32) + lane;
@@ -111,9 +114,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
   for (int step = 0; step < STEPS; step++) {
     if (step % (STEPS / X_GROUPS) == 0) {
-      int g = step / (STEPS / X_GROUPS);
-      if (X_AHEAD < X_GROUPS && g > 0 && g + X_AHEAD - 1 < X_GROUPS) fetch_x(g + X_AHEAD - 1);
-      arrived_but((g + X_AHEAD < X_GROUPS ? X_AHEAD : X_GROUPS - g) - 1);
+      arrived_but(X_GROUPS - 1 - step / (STEPS / X_GROUPS));
       meet<WARPS_N, WARPS_K>(wk);
     }
     if (step % 2 == 0)

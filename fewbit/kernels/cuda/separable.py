@@ -92,7 +92,7 @@ def separable_source(problem: Separable, config: Config) -> str:
 def _build(problem: Separable, config: Config, arch: Arch) -> Plan:
     image = compile_source(separable_source(problem, config), arch).image
     d, shared = problem.depthwise, shared_bytes(problem, config)
-    blocks = d.batch * ceil_div(d.out_height, config["bh"]) * ceil_div(d.out_width, config["bw"])
+    blocks = _tiles_of(d, config["bh"], config["bw"])
     if config["stages"]:
         channels, threads = config["cb"], config["threads"]
         most = 2048 // threads
@@ -134,8 +134,8 @@ def _rings(problem: Separable, arch: Arch) -> list[Config]:
     d = problem.depthwise
     found: list[Config] = []
     for cb in [cb for cb in (192, 144, 96, 64, 48, 32, 16) if d.channels % cb == 0][:4]:
-        for bh, bw in ((8, 8), (4, 16), (8, 16), (4, 8), (2, 16), (2, 8), (1, 16)):
-            for vec, tw in ((4, 4), (8, 2), (4, 8), (4, 2)):
+        for bh, bw in ((8, 8), (4, 16), (8, 16), (4, 8), (2, 16)):
+            for vec, tw in ((4, 4), (4, 8)):
                 for threads in (256, 128):
                     warps, blocks = threads // 32, bh * bw // 16
                     if warps % blocks or ceil_div(problem.out // 8, warps // blocks) > 24:
@@ -150,6 +150,10 @@ def _rings(problem: Separable, arch: Arch) -> list[Config]:
     return found
 
 
+def _tiles_of(problem: Convolution, bh: int, bw: int) -> int:
+    return problem.batch * ceil_div(problem.out_height, bh) * ceil_div(problem.out_width, bw)
+
+
 def _tiles(problem: Separable, arch: Arch) -> list[Config]:
     """Blocks that have all channels of a tile at once."""
     d = problem.depthwise
@@ -162,7 +166,7 @@ def _tiles(problem: Separable, arch: Arch) -> list[Config]:
         for wide in (1, 2, 4, 8)
     }
     found: list[Config] = []
-    for bh, bw in sorted(sizes, key=lambda size: -size[0] * size[1]):
+    for bh, bw in sorted(sizes, key=lambda size: (_tiles_of(d, *size), sum(size))):
         if not 32 <= bh * bw <= 64:
             continue
         for producers in sorted({chunks, ceil_div(chunks, 2)}, reverse=True):

@@ -49,11 +49,16 @@ extern "C" __global__ void __launch_bounds__(128 + PRODUCERS * 32, 1)
       u32 place = lane % 8 < 4 ? lane % 8 * 2 : lane % 8 * 2 - 7, piece = lane / 8 * 2 + place / 4, within = place % 4 * 4;
       barrier_wait(fetched + 8 * c, 0);
       float2 sum_of[BH][BW] = {};
+      u32 next[IW];  // a row ahead, which the compiler may not read before the sums are written
+#pragma unroll
+      for (int iw = 0; iw < IW; iw++) next[iw] = *(const u32*)(patch + iw * 128 + lane * 4);
 #pragma unroll
       for (int ih = 0; ih < IH; ih++) {
         float2 line[IW];
 #pragma unroll
-        for (int iw = 0; iw < IW; iw++) line[iw] = widen2(*(const u32*)(patch + (ih * IW + iw) * 128 + lane * 4));
+        for (int iw = 0; iw < IW; iw++) line[iw] = widen2(next[iw]);
+#pragma unroll
+        for (int iw = 0; iw < IW && ih + 1 < IH; iw++) next[iw] = *(const u32*)(patch + ((ih + 1) * IW + iw) * 128 + lane * 4);
 #pragma unroll
         for (int oh = 0; oh < BH; oh++)
 #pragma unroll

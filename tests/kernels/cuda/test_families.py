@@ -32,6 +32,7 @@ Case = tuple[Family[Any], Callable[[Any, Config], str], Any]
 
 CONV = Convolution.parse("n2,20x20,64,64,k3")
 DEEP = Convolution.parse("n2,14x14,144,144,k3,g144")
+WIDE = Convolution.parse("n2,14x14,128,128,k3,g128")
 SOURCES: list[Case] = [
     (TILED_BOTH, tiled_source, CONV),
     (MMA, mma_source, CONV),
@@ -40,13 +41,15 @@ SOURCES: list[Case] = [
     (DEPTHWISE, depthwise_source, DEEP),
     (DEPTHWISE_PATCH, depthwise_patch_source, DEEP),
     (SEPARABLE, separable_source, Separable(DEEP, 24)),
+    (SEPARABLE, separable_source, Separable(WIDE, 96)),
     (FEW_BIT, few_bit_source, FewBitMatmul(8, 256, 1024, Width.of(4), 8)),
+    (FEW_BIT, few_bit_source, FewBitMatmul(8, 256, 1280, Width.of(4), 1, "i8")),
     (ATTENTION_WGMMA, attention_source, Attention(1, 2, 2048, 2048, 64)),
 ]
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("case", SOURCES, ids=[case[1].__name__ for case in SOURCES])
+@pytest.mark.parametrize("case", SOURCES, ids=[f"{case[1].__name__}-{case[2]}" for case in SOURCES])
 @pytest.mark.parametrize("arch", ARCHS, ids=lambda arch: arch.name)
 def test_the_first_setting_compiles_and_does_not_spill(arch: Arch, case: Case) -> None:
     family, text, problem = case
