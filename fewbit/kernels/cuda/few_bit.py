@@ -172,7 +172,6 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         ROWS=config["rows"],
         CLUSTER=config["cluster"],
         STAGES=config["stages"],
-        PREFETCH=config.get("prefetch", 0),
     )
 
 
@@ -239,7 +238,7 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
                 }
                 found += [
                     config
-                    for config in [*_at_once(problem, shape, arch), *_rings(problem, shape, arch)]
+                    for config in [*_at_once(problem, shape), *_rings(problem, shape, arch)]
                     if arch.fits(shared_bytes(problem, config))
                 ]
     return found
@@ -255,7 +254,7 @@ def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
     return [{**shape, "stages": stages} for stages in (2, 4, 8) if stages <= longest]
 
 
-def _at_once(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
+def _at_once(problem: FewBitMatmul, shape: Config) -> list[Config]:
     """Without a ring: what a warp needs fits into its registers, and shares are even."""
     units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
     warps, rows, bm = shape["warps_n"] * shape["warps_k"], shape["rows"], shape["bm"]
@@ -265,11 +264,10 @@ def _at_once(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
     if share % problem.group and problem.group % share:
         return []
     words = each * problem.words + max(1, share // problem.group)
-    registers = rows * (words + bm) + bm // 2 + 40
+    registers = rows * (words + bm) + bm // 2 + 22
     if registers * warps * 32 > 65536 or registers > 240:
         return []
-    hints = (0, 1) if arch.has_warpgroups else (0,)
-    return [{**shape, "stages": 0, "prefetch": hint} for hint in hints]
+    return [{**shape, "stages": 0}]
 
 
 _SHAPES = (
@@ -283,6 +281,8 @@ _SHAPES = (
     (2, 8, 2),
     (1, 8, 4),
     (4, 4, 1),
+    (4, 8, 1),
+    (2, 16, 1),
     (4, 2, 1),
     (4, 2, 2),
     (8, 1, 1),

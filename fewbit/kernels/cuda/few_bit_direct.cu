@@ -37,12 +37,12 @@ __device__ __forceinline__ void arrived_but(int groups) {
     default: return wait_group<4>();
   }
 }
-// Of warps that have the same share of k.
-template <int WARPS, int SHARED_BY>
+// Of the warps that have a share of k, or one of two neighbouring shares where there are more than barriers.
+constexpr int MEETING = WARPS_K > 8 && WARPS_K % 2 == 0 ? 2 : 1;
+static_assert(WARPS_N == 1 || WARPS_K / MEETING <= 15, "there are 15 barriers");
 __device__ __forceinline__ void meet(u32 share) {
-  if (WARPS == 1) return __syncwarp();
-  if (SHARED_BY > 15) return __syncthreads();
-  asm volatile("bar.sync %0, %1;" ::"r"(share + 1), "n"(WARPS * 32) : "memory");
+  if (WARPS_N == 1) return __syncwarp();
+  asm volatile("bar.sync %0, %1;" ::"r"(share / MEETING + 1), "n"(WARPS_N * MEETING * 32) : "memory");
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -66,12 +66,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
-#if PREFETCH
-  // The block's weights to the second-level cache, faster than warps can ask for them.
-  if (t < WARPS_N * ROWS)
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(q + (min(n0 / 16 + t, (u32)BLOCKS_N - 1) * UNITS + rank * (UNITS / CLUSTER)) * (QW / 4 * 32)),
-                 "n"(UNITS / CLUSTER * QW * 128) : "memory");
-#endif
   float scales[SCALE_LOADS];  // [group][row][16], a lane each
 #pragma unroll
   for (int i = 0; i < SCALE_LOADS; i++) {
@@ -115,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   for (int step = 0; step < STEPS; step++) {
     if (step % (STEPS / X_GROUPS) == 0) {
       arrived_but(X_GROUPS - 1 - step / (STEPS / X_GROUPS));
-      meet<WARPS_N, WARPS_K>(wk);
+      meet(wk);
     }
     if (step % 2 == 0)
 #pragma unroll
