@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   int block = n0 / 16 + wn * ROWS;
 
   // A lane copies its weights and activations itself, STAGES units ahead; four lanes copy 16 scales.
-  u32 ours = (u32)__cvta_generic_to_shared(memory) + warp * STAGES * STAGE, mine = ours + lane * 16;
+  u32 ours = shared_address(memory) + warp * STAGES * STAGE, mine = ours + lane * 16;
   u32 scales = ours + PIECES * 512;
 #pragma unroll
   for (int s = 0; s < STAGES; s++)
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       for (int e = 0; e < 4; e++)
         sums[wk][(wn * ROWS + r) * 16 + lane / 4 + e / 2 * 8][j * 8 + lane % 4 * 2 + e % 2] = total[r][j][e];
 #if CLUSTER > 1
-  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+  cluster_sync();
 #else
   __syncthreads();
 #endif
@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #if CLUSTER > 1
     for (int r = 0; r < CLUSTER; r++)
 #pragma unroll
-      for (int k = 0; k < WARPS_K; k++) value += remote((u32)__cvta_generic_to_shared(&sums[k][n][m]), r);
+      for (int k = 0; k < WARPS_K; k++) value += cluster_load(shared_address(&sums[k][n][m]), r);
 #else
 #pragma unroll
     for (int k = 0; k < WARPS_K; k++) value += sums[k][n][m];
@@ -129,6 +129,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     y[(u64)(m0 + m) * N + n0 + n] = to_output(value);
   }
 #if CLUSTER > 1
-  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+  cluster_sync();
 #endif
 }

@@ -156,6 +156,7 @@ def _refuse(problem: FewBitMatmul, arch: Arch) -> str | None:
 def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
     return source(
         "prelude.cu",
+        "hopper.cu",
         "few_bit_lanes.cu",
         "few_bit.cu" if config["stages"] else "few_bit_direct.cu",
         **element(problem.dtype),

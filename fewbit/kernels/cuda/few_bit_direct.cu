@@ -1,10 +1,10 @@
 // y = x (s q)^T with few-bit q, all at once: what a warp needs of the weights is asked for before anything is
-// waited for, and comes straight into its registers, so that the wait for memory is paid once. Activations of the
-// block's share of k come to shared memory meanwhile, in rows that lie 64 bytes apart modulo the banks. Blocks of
-// a cluster send their sums to the block that stores them, whose barrier counts the bytes.
-constexpr int SHARE = PER_SHARE * KU, SPAN = WARPS_K * SHARE;  // values of k of a warp, of a block
-// Activations come in groups of X_UNITS units, rows of a warp's share X_PITCH bytes apart. Warps that share them copy a
-// part each, and meet.
+// waited for, and comes straight into its registers, so that the wait for memory is paid once. Activations come to
+// shared memory at the same time, so that the first weights are multiplied while the last are on their way. Blocks
+// of a cluster send their sums to the block that stores them, whose barrier counts the bytes.
+constexpr int SHARE = PER_SHARE * KU;  // values of k of a warp
+// Activations come in groups of X_UNITS units, in rows that fall into other banks than their neighbours. Warps that have
+// the same share of k copy a part each, and meet.
 constexpr int X_ROWS = M < BM ? M : BM, X_PITCH = ceil_div(SHARE * UNIT, 128) * 128 + 64, ROW_PIECES = KU * UNIT / 16;
 constexpr int COPIERS = WARPS_N * 32, ENOUGH = ceil_div(COPIERS, X_ROWS * ROW_PIECES), X_UNITS = PER_SHARE % ENOUGH ? PER_SHARE : ENOUGH;
 constexpr int X_GROUPS = PER_SHARE / X_UNITS, X_PIECES = ROW_PIECES * X_UNITS;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void arrived_but(int groups) {
     default: return wait_group<4>();
   }
 }
-// Of the warps that have a share of k, or one of two neighbouring shares where there are more than barriers.
+// Of warps that have a share of k, or one of two neighbouring shares, where there are more shares than barriers.
 constexpr int MEETING = WARPS_K > 8 && WARPS_K % 2 == 0 ? 2 : 1;
 static_assert(WARPS_N == 1 || WARPS_K / MEETING <= 15, "there are 15 barriers");
 __device__ __forceinline__ void meet(u32 share) {
@@ -58,11 +58,12 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   auto block_of = [&](u32 r) { return BLOCKS_N % (WARPS_N * ROWS) ? min(block + r, (u32)BLOCKS_N - 1) : block + r; };
 #if CLUSTER > 1
   __shared__ alignas(8) u64 arrived;
-  u32 barrier = (u32)__cvta_generic_to_shared(&arrived);
-  if (t == 0)
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
-                 "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n"
-                 "fence.mbarrier_init.release.cluster;" ::"r"(barrier), "n"(X_ROWS * BN * 4) : "memory");
+  u32 barrier = shared_address(&arrived);
+  if (t == 0) {
+    barrier_init(barrier, 1);
+    barrier_expect(barrier, X_ROWS * BN * 4);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (SCALES * ROWS % 2 == 0 || at < SCALES * ROWS * 16) scales[i] = load4(scale + (share * SHARE / GROUP + g) * (BLOCKS_N * 16) + n);
   }
   u32 words_of[ROWS][PER_SHARE][QW];
-  u32 x_at = (u32)__cvta_generic_to_shared(memory) + wk * X_ROWS * X_PITCH;
+  u32 x_at = shared_address(memory) + wk * X_ROWS * X_PITCH;
   u32 copier = wn * 32 + lane;
   const element* x_from = x + m0 * (u64)K + share * SHARE + (EVEN ? copier / X_PIECES * K + copier % X_PIECES * (16 / UNIT) : 0);
   u32 x_to = x_at + (EVEN ? copier / X_PIECES * X_PITCH + copier % X_PIECES * 16 : 0);
@@ -163,17 +164,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int k = 0; k < WARPS_K; k++) value += sums[(k * X_ROWS + m) * SUM_PITCH + n];
 #if CLUSTER > 1
-    u32 to = (u32)__cvta_generic_to_shared(received + (rank * X_ROWS + m) * SLICE + n % SLICE);
-    asm volatile("{\n.reg .u32 there, barrier;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 barrier, %1, %3;\n"
-                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %2, [barrier];\n}"
-                 ::"r"(to), "r"(barrier), "f"(value), "r"(n / SLICE) : "memory");
+    cluster_send(shared_address(received + (rank * X_ROWS + m) * SLICE + n % SLICE), barrier, n / SLICE, value);
 #else
     store(m, n, value);
 #endif
   }
 #if CLUSTER > 1
-  asm volatile("{\n.reg .pred done;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n"
-               "@done bra.uni DONE;\nbra.uni WAIT;\nDONE:\n}" ::"r"(barrier) : "memory");
+  barrier_wait(barrier, 0);
   for (u32 i = t; i < X_ROWS * SLICE; i += THREADS) {
     float value = 0;
 #pragma unroll

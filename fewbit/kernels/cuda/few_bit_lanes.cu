@@ -101,15 +101,6 @@ __device__ __forceinline__ float read4(u32 from) {
   return value;
 }
 
-#if CLUSTER > 1
-__device__ __forceinline__ float remote(u32 address, u32 rank) {
-  float value;
-  asm volatile("{\n.reg .u32 there;\nmapa.shared::cluster.u32 there, %1, %2;\nld.shared::cluster.f32 %0, [there];\n}"
-               : "=f"(value) : "r"(address), "r"(rank) : "memory");
-  return value;
-}
-#endif
-
 __device__ __forceinline__ output to_output(float value) {
 #if defined(OUTPUT_F16)
   return to_f16(value);

@@ -89,6 +89,12 @@ __device__ __forceinline__ float cluster_load(u32 address, u32 rank) {
                : "=f"(value) : "r"(address), "r"(rank) : "memory");
   return value;
 }
+// A number to the shared memory of a block of the cluster, whose barrier counts its bytes.
+__device__ __forceinline__ void cluster_send(u32 to, u32 barrier, u32 rank, float value) {
+  asm volatile("{\n.reg .u32 there, counted;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 counted, %1, %3;\n"
+               "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %2, [counted];\n}"
+               ::"r"(to), "r"(barrier), "f"(value), "r"(rank) : "memory");
+}
 __device__ __forceinline__ void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
