@@ -224,8 +224,9 @@ def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
 def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
     found: list[Config] = []
     tallest = ceil_div(problem.m, 8) * 8
+    shapes = _SHAPES if tallest <= 16 else sorted(_SHAPES, key=lambda shape: -shape[2])
     for bm in sorted({min(tallest, size) for size in ((16,) if tallest <= 32 else ()) + (32, 64)}):
-        for warps_n, warps_k, rows in _SHAPES:
+        for warps_n, warps_k, rows in shapes:
             blocks = ceil_div(problem.blocks, warps_n * rows)
             for cluster in (1, 2, 4, 8) if arch.has_warpgroups else (1,):
                 if (cluster > 1 and blocks * cluster > 4 * arch.multiprocessors) or rows * bm > 128:
