@@ -70,6 +70,14 @@ def test_two_static_libraries_in_one_program(tmp_path: Path) -> None:
         "int main(void) { return one_arena_bytes(0) && two_arena_bytes(0) && one_run != two_run ? 0 : 1; }\n"
     )
     given = [f"{tmp_path}/{name}/lib{name}.a" for name in ("one", "two")]
-    command = ["gcc", f"-I{tmp_path}/one", f"-I{tmp_path}/two", str(source), *given, "-lm", "-pthread"]
+    command = [
+        "gcc",
+        f"-I{tmp_path}/one",
+        f"-I{tmp_path}/two",
+        str(source),
+        *given,
+        "-lm",
+        "-pthread",
+    ]
     done = subprocess.run([*command, "-o", str(tmp_path / "both")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
