@@ -15,11 +15,13 @@ from fewbit.errors import UsageError
 if TYPE_CHECKING:
     from fewbit.analysis.cost import Calibration
     from fewbit.program import Program
+    from fewbit.tune.database import Database
     from fewbit.tune.iree.tuning import Row
     from fewbit.tune.program import Report
 
 UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-TARGETS = ("iree-cpu", "cpu")
+TARGETS = ("iree-cpu", "cpu", "iree-cuda", "cuda")
+GPUS = ("iree-cuda", "cuda")
 MODELS = ("analytic", "zigzag", "measured", "random")
 
 
@@ -29,7 +31,7 @@ def tune(
         typer.Argument(help="The model whose ops are searched: zoo:NAME, file.py:factory, ..."),
     ] = None,
     target: Annotated[
-        str, typer.Option("--target", "-t", help="iree-cpu or cpu: what is searched for.")
+        str, typer.Option("--target", "-t", help="iree-cpu, cpu, iree-cuda[:sm_90] or cuda[:sm_90].")
     ] = "iree-cpu",
     recipe: OptionalRecipe = None,
     time: Annotated[
@@ -46,6 +48,23 @@ def tune(
     tuning_db: Annotated[
         Path | None,
         typer.Option("--tuning-db", help="The database, if not the usual one."),
+    ] = None,
+    prepare: Annotated[
+        Path | None,
+        typer.Option(
+            "--prepare",
+            metavar="DIR",
+            help="iree-cuda, cuda: only compile candidates into a folder; needs no GPU.",
+        ),
+    ] = None,
+    measure: Annotated[
+        Path | None,
+        typer.Option(
+            "--measure", metavar="DIR", help="Time what was prepared, and keep it; needs a GPU."
+        ),
+    ] = None,
+    precision: Annotated[
+        str | None, typer.Option("--precision", help="cuda: f32, tf32 or f16.")
     ] = None,
     export: Annotated[
         Path | None,
@@ -72,6 +91,9 @@ def tune(
     if calibrate or show:
         _calibration(calibrate, quick, as_json)
         return
+    if measure is not None:
+        _measure(measure, tuning_db, as_json)
+        return
     if model is None and export is None:
         raise UsageError(
             "say what to tune",
@@ -85,8 +107,18 @@ def tune(
     from fewbit.tune.database import Database
 
     database = Database(tuning_db)
-    if model is not None:
+    if model is not None and prepare is not None:
+        _prepare(model, recipe, input_shape, target, prepare, database, seconds, workers, precision)
+    elif model is not None:
         from fewbit.tune.program import tune_program
+
+        options = {} if precision is None else {"precision": precision}
+        if options and target.partition(":")[0] != "cuda":
+            raise UsageError("--precision is for -t cuda")
+        if target.partition(":")[0] in GPUS:
+            from fewbit.tune.cuda_program import need_gpu
+
+            need_gpu()
 
         program = _program(model, recipe, input_shape, target)
         report = tune_program(
@@ -97,6 +129,7 @@ def tune(
             workers=workers,
             database=database,
             watch=(lambda row: None) if as_json else _tell,
+            **options,
         )
         print(json.dumps(plain_report(report))) if as_json else print_report(report, model)
     if export is not None:
@@ -109,11 +142,55 @@ def tune(
         print(f"{export}: {count} ops; {left} cannot be said in a tuning spec")
 
 
+def _prepare(
+    model: str,
+    recipe: str | None,
+    input_shape: list[str] | None,
+    target: str,
+    folder: Path,
+    database: Database,
+    seconds: float,
+    workers: str,
+    precision: str | None,
+) -> None:
+    if target.partition(":")[0] not in GPUS:
+        raise UsageError("--prepare is for GPUs", hint=f"-t {' or -t '.join(GPUS)}")
+    from fewbit.tune.cuda_program import prepare_program
+
+    program = _program(model, recipe, input_shape, target)
+    made = prepare_program(
+        program,
+        target,
+        folder,
+        database,
+        title=model,
+        seconds=seconds,
+        workers=workers,
+        precision=precision,
+    )
+    count = sum(len(op.candidates) - 1 for op in made.ops)
+    failed = sum(len(op.failed) for op in made.ops)
+    spilled = sum(bool(each.spilled) for op in made.ops for each in op.candidates)
+    print(
+        f"{folder}: {count} candidates of {len(made.ops)} ops for {made.arch}; "
+        f"{failed} could not be compiled, {spilled} spill registers"
+    )
+
+
+def _measure(folder: Path, tuning_db: Path | None, as_json: bool) -> None:
+    from fewbit.tune.cuda_program import measure_folder
+    from fewbit.tune.database import Database
+
+    report, title = measure_folder(folder, Database(tuning_db))
+    print(json.dumps(plain_report(report))) if as_json else print_report(report, title)
+
+
 def check_target(target: str) -> None:
-    if target not in TARGETS:
+    name, _, detail = target.partition(":")
+    if name not in TARGETS or (detail and name not in GPUS):
         raise UsageError(
             f"tiles for {target} cannot be searched for",
-            hint=f"targets that can be measured here are {', '.join(TARGETS)}",
+            hint=f"targets that can be searched are {', '.join(TARGETS)}",
         )
 
 
@@ -189,7 +266,8 @@ def print_report(report: Report, title: str) -> None:
 
     from fewbit.cli.inspect import wide_console
 
-    table = Table(title=f"{title}, {report.target}, one thread", title_justify="left")
+    threads = "" if report.target.partition(":")[0] in GPUS else ", one thread"
+    table = Table(title=f"{title}, {report.target}{threads}", title_justify="left")
     table.add_column("op", overflow="fold")
     for name in ("calls", "before", "after", "gain", "noise"):
         table.add_column(name, justify="right")

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from fewbit.analysis.cost.store import cache_folder
-from fewbit.errors import Error, Place
+from fewbit.errors import Error, Place, UsageError
+from fewbit.targets.target import NO_TUNING
 from fewbit.tune.schedule import Schedule
 
 FORMAT = 1
@@ -81,6 +82,16 @@ class Result:
 def default_path() -> Path:
     """The database that compiles use if no other is named."""
     return cache_folder() / FILE
+
+
+def find_database(given: str | None) -> Database | None:
+    """What a compile was given as `tuning_db`, or the usual one; None where there is none."""
+    if given == NO_TUNING:
+        return None
+    database = Database(Path(given) if given else None)
+    if given and not database.path.is_file():
+        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
+    return database if database.path.is_file() else None
 
 
 def versions_of(*packages: str) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fewbit.targets.iree.compiler import Made
     from fewbit.targets.iree.parameters import Parameters
 
-TARGETS = ("iree-cpu", "cpu")
+TARGETS = ("iree-cpu", "cpu", "iree-cuda", "cuda")
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,22 @@ def tune_program(
     workers: str = "1",
     database: Database | None = None,
     watch: Callable[[Row], None] = lambda row: None,
+    **options: Any,
 ) -> Report:
-    """Search for the tiles of a program's ops, and keep what is faster."""
+    """Search for the tiles of a program's ops, and keep what is faster.
+
+    `options` are those of the target: `precision` and `sizes` of `cuda`.
+    """
     database = database or Database()
     if target == "cpu":
         from fewbit.tune.cpu import tune_cpu
 
         return tune_cpu(program, database, seconds=seconds, watch=watch)
+    if target.partition(":")[0] in ("iree-cuda", "cuda"):
+        from fewbit.tune.cuda_program import tune_gpu
+
+        how = {"seconds": seconds, "workers": workers, "watch": watch}
+        return tune_gpu(program, target, database, **how, **options)
     if target not in ("iree-cpu", "iree-cpu:host"):
         raise UsageError(
             f"tiles for {target} cannot be searched for",
@@ -95,23 +104,26 @@ def _tune_iree(
         before = _time_modules(program, parameters, [default.made])[0].default
         return Report("iree-cpu", tuple(rows), before, before, False, "nothing beats IREE's tiles")
     times, gap = _time_modules(program, parameters, [default.made, found.tuned.made])
-    return _judged(rows, database, times, gap)
+    return judged("iree-cpu", rows, database, times, gap)
 
 
-def _judged(rows: list[Row], database: Database, times: Times, gap: float) -> Report:
+def judged(
+    target: str, rows: Sequence[Row], database: Database, times: Times, gap: float
+) -> Report:
+    """Of a program without and with what was found: that is kept if it is not slower."""
     from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE
 
     ratio = times.ratio(0)
     slower = ratio > 1 + times.noise
     if not slower and gap <= QUANTIZED_TOLERANCE:
-        return Report("iree-cpu", tuple(rows), times.default, times.default * ratio, True)
+        return Report(target, tuple(rows), times.default, times.default * ratio, True)
     why = "slower" if slower else f"different by {gap:.2g}"
     for row in rows:
         if row.result is not None and row.result.schedule is not None:
             reason = f"the whole program was {why} with it"
             database.put(replace(row.result, schedule=None, ratio=1.0, reason=reason))
-    note = f"the program would be {why}: IREE's tiles are kept"
-    return Report("iree-cpu", tuple(rows), times.default, times.default, False, note)
+    note = f"the program would be {why}: all is kept as it was"
+    return Report(target, tuple(rows), times.default, times.default, False, note)
 
 
 def _time_modules(

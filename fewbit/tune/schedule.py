@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Tile = tuple[int, ...]
+How = tuple[tuple[str, int | str], ...]
 
 
 @dataclass(frozen=True)
@@ -21,19 +22,27 @@ class Schedule:
     """What is in registers: of parallel loops results, of reductions what is unrolled."""
     cache: Tile = ()
     """Tiles between the two; empty where there are none."""
+    how: How = ()
+    """What else is chosen, by name: on GPUs instructions, what is in shared memory, a kernel."""
 
-    def as_json(self) -> dict[str, list[int]]:
-        found = {"distribution": list(self.distribution), "vector": list(self.vector)}
-        return found | ({"cache": list(self.cache)} if self.cache else {})
+    def as_json(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "distribution": list(self.distribution),
+            "vector": list(self.vector),
+        }
+        found |= {"cache": list(self.cache)} if self.cache else {}
+        return found | ({"how": dict(self.how)} if self.how else {})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Schedule:
         levels = {name: _tile(stored[name]) for name in ("distribution", "vector")}
-        return cls(**levels, cache=_tile(stored.get("cache", ())))
+        how = tuple(stored.get("how", {}).items())
+        return cls(**levels, cache=_tile(stored.get("cache", ())), how=how)
 
     def __str__(self) -> str:
-        levels = [self.distribution, *([self.cache] if self.cache else []), self.vector]
-        return " / ".join("x".join(map(str, level)) for level in levels)
+        levels = [level for level in (self.distribution, self.cache, self.vector) if level]
+        words = [f"{name} {value}" for name, value in self.how]
+        return " / ".join(["x".join(map(str, level)) for level in levels] + words)
 
 
 def _tile(stored: Any) -> Tile:

@@ -136,11 +136,11 @@ class Loaded:
         parameters = (c_void_p * len(values))(
             *(ctypes.cast(byref(value), c_void_p) for value in values)
         )
-        attribute = _Attribute(_CLUSTER)
+        attribute, block = _Attribute(_CLUSTER), launch.block
         attribute.value[0:3] = [launch.cluster, 1, 1]
         config = _LaunchConfig(
             (c_uint * 3)(*launch.grid),
-            (c_uint * 3)(launch.block, 1, 1),
+            (c_uint * 3)(*(block if isinstance(block, tuple) else (block, 1, 1))),
             launch.shared,
             None,
             ctypes.cast(byref(attribute), c_void_p) if launch.cluster > 1 else None,

@@ -93,7 +93,8 @@ class Launch:
     image: int
     symbol: str
     grid: tuple[int, int, int]
-    block: int
+    block: int | tuple[int, int, int]
+    """Its threads."""
     arguments: tuple[Argument, ...]
     shared: int = 0
     """Bytes of dynamic shared memory."""
@@ -146,7 +147,7 @@ def _launch(plain: dict[str, Any]) -> Launch:
         plain["image"],
         plain["symbol"],
         (x, y, z),
-        plain["block"],
+        _tuples(plain["block"]),
         tuple(_argument(argument) for argument in plain["arguments"]),
         plain["shared"],
         plain["cluster"],

@@ -7,6 +7,9 @@ GPU, and a problem that is not in it gets the settings that a family lists first
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,6 +38,33 @@ def path_of(arch: Arch) -> Path:
     return FOLDER / f"sm_{arch.compute}.json"
 
 
+_preferred: ContextVar[Table] = ContextVar("preferred", default={})  # noqa: B039
+
+
+@contextmanager
+def preferring(found: Table) -> Generator[None]:
+    """Inside, what a search found comes before what the package has."""
+    before = _preferred.set(found)
+    try:
+        yield
+    finally:
+        _preferred.reset(before)
+
+
+def best_known(arch: Arch) -> Table:
+    """The table of a generation, and before it what is preferred."""
+    kept, found = load(arch), _preferred.get()
+    if not found:
+        return kept
+    return {
+        kind: {
+            problem: [*found.get(kind, {}).get(problem, []), *kept.get(kind, {}).get(problem, [])]
+            for problem in {**kept.get(kind, {}), **found.get(kind, {})}
+        }
+        for kind in {**kept, **found}
+    }
+
+
 @cache
 def load(arch: Arch) -> Table:
     """The table of a generation; empty if nothing was measured on it."""
@@ -52,7 +82,7 @@ def load(arch: Arch) -> Table:
 
 def find(arch: Arch, kind: str, problem: str, family: str | None = None) -> Entry | None:
     """The best known settings for a problem, of one family if it is given."""
-    entries = load(arch).get(kind, {}).get(problem, [])
+    entries = best_known(arch).get(kind, {}).get(problem, [])
     return next((entry for entry in entries if family in (None, entry.family)), None)
 
 

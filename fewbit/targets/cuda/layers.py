@@ -98,7 +98,7 @@ def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
 
 
 def _family(problem: Convolution, arch: Arch) -> tuple[str, Config]:
-    known = table.load(arch).get("conv2d", {}).get(f"{problem}|{problem.dtype}|nhwc", [])
+    known = table.best_known(arch).get("conv2d", {}).get(f"{problem}|{problem.dtype}|nhwc", [])
     for entry in known:
         if entry.family in FAMILIES and _takes(LADDER[entry.family], problem, arch):
             return entry.family, entry.config

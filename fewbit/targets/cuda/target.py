@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 from fewbit import __version__
 from fewbit.artifact import Folder, Manifest, Tensor, write_folder
 from fewbit.errors import UsageError
+from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.program import Program
 from fewbit.runtime.cuda import PLAN
@@ -27,7 +28,7 @@ class Cuda(Target):
     ours = OURS
     upstream = ("memref",)
     suffixes = MappingProxyType({"cuda": ".cu"})
-    options = frozenset({"precision", "sizes"})
+    options = frozenset({"precision", "sizes", "tuning_db"})
 
     def check(self, request: Request) -> None:
         arch_of(request)
@@ -35,7 +36,8 @@ class Cuda(Target):
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         made = _compilation(program, request)
-        made.run()
+        with table.preferring(_tuned(request)):
+            made.run()
         return write(made, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
@@ -50,6 +52,15 @@ class Cuda(Target):
 def arch_of(request: Request) -> Arch:
     """The generation behind the colon; Hopper if there is none."""
     return find_arch(request.detail) if request.detail else HOPPER
+
+
+def _tuned(request: Request) -> table.Table:
+    """Settings that searches found for this generation."""
+    from fewbit.tune.cuda_layers import known_settings
+    from fewbit.tune.database import find_database
+
+    database = find_database(request.options.get("tuning_db"))
+    return {} if database is None else known_settings(database, arch_of(request))
 
 
 def _precision(request: Request) -> Precision:

@@ -19,7 +19,7 @@ from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
-from fewbit.targets.iree.devices import compile_flags, kernels_for
+from fewbit.targets.iree.devices import compile_flags, find_device, kernels_for
 from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
 from fewbit.targets.iree.lowering import ENTRY, OURS, Lowering
@@ -27,7 +27,7 @@ from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
 from fewbit.targets.iree.reflection import functions_of
 from fewbit.targets.iree.source import Source
-from fewbit.targets.target import NO_TUNING, Request, Target
+from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
     from fewbit.tune.database import Database
@@ -124,10 +124,14 @@ class Iree(Target):
         from fewbit.analysis.layers import made_up_inputs
         from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
 
-        found = apply(source, _flags(request), request.name, database)
+        found = apply(source, _flags(request), request.name, database, target=request.target)
         _show((found.tuned or found.default).made, None, request)
         if found.tuned is None:
             return write(found.default.made, output)
+        if not _runs_here(request.target):
+            # What each dispatch computes was compared where it was measured.
+            say(f"{len(found.schedules)} dispatches have tuned tiles")
+            return write(found.tuned.made, output)
         inputs = made_up_inputs(program)
         with TemporaryDirectory(prefix="fewbit-untuned-") as temporary:
             plain = write(found.default.made, Path(temporary) / request.name)
@@ -180,17 +184,23 @@ def _show(made: Made, phase: str | None, request: Request) -> None:
 
 
 def _tuning(request: Request) -> Database | None:
-    """What searches found on this machine, where the program is compiled for it."""
-    given = request.options.get("tuning_db")
-    if given == NO_TUNING or request.target not in ("iree-cpu", "iree-cpu:host"):
+    """What searches found on this machine, or for the GPU that the program is compiled for."""
+    name = request.target.partition(":")[0]
+    if name != "iree-cuda" and request.target not in ("iree-cpu", "iree-cpu:host"):
         return None
-    from fewbit.tune.database import Database
+    from fewbit.tune.database import find_database
     from fewbit.tune.iree.apply import is_known
 
-    database = Database(Path(given) if given else None)
-    if given and not database.path.is_file():
-        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
-    return database if database.path.is_file() and is_known(database) else None
+    database = find_database(request.options.get("tuning_db"))
+    known = database is not None and is_known(database, target=request.target)
+    return database if known else None
+
+
+def _runs_here(target: str) -> bool:
+    from fewbit.runtime.iree import list_devices
+
+    drivers = find_device(target).drivers
+    return target.startswith("iree-cpu") or any(map(list_devices, drivers))
 
 
 def _flags(request: Request) -> tuple[str, ...]:

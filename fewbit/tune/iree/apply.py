@@ -7,7 +7,7 @@ looked up in its object code; that results do not is for the caller to see, who 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from fewbit.targets.iree.source import Source
 from fewbit.tune.database import Database, versions_of
 from fewbit.tune.iree.build import Build, build
 from fewbit.tune.iree.configured import FUSED, Configured
+from fewbit.tune.iree.gpu_tuning import TARGET as GPU
+from fewbit.tune.iree.gpu_tuning import find_gpu_schedules, gpu_dispatches, gpu_hardware_of
 from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
 from fewbit.tune.schedule import Schedule
 
@@ -38,8 +40,12 @@ class Applied:
     """By dispatch; those without effect are not in it."""
 
 
-def is_known(database: Database, hardware: Hardware | None = None) -> bool:
-    """Whether a database has anything for this machine."""
+def is_known(
+    database: Database, hardware: Hardware | None = None, target: str = TARGET
+) -> bool:
+    """Whether a database has anything for this machine, or for the GPU of a target."""
+    if target.startswith(GPU):
+        return database.holds(GPU, gpu_hardware_of(target), versions_of(*PACKAGES))
     return database.holds(TARGET, (hardware or host()).identity, versions_of(*PACKAGES))
 
 
@@ -92,12 +98,16 @@ def apply(
     name: str,
     database: Database,
     hardware: Hardware | None = None,
+    target: str = TARGET,
 ) -> Applied:
     """The program compiled without and with what is known."""
     default = build(source, flags, name)
-    return substitute(
-        default, source, flags, name, find_schedules(default.dispatches, database, hardware)
-    )
+    if target.startswith(GPU):
+        default = replace(default, dispatches=gpu_dispatches(default))
+        found = find_gpu_schedules(default, database, gpu_hardware_of(target))
+    else:
+        found = find_schedules(default.dispatches, database, hardware)
+    return substitute(default, source, flags, name, found)
 
 
 def substitute(

@@ -21,6 +21,8 @@ from fewbit.tune.iree.library import ALIGNMENT, Bytes, aligned
 
 SUBSPAN = "hal.interface.binding.subspan"
 LOAD = "hal.interface.constant.load"
+READ_ONLY = 1
+"""A bit of a binding's flags."""
 LOOKUPS = ("tensor.extract", "memref.load", "iree_linalg_ext.gather", "iree_linalg_ext.scatter")
 """Ops that read where data says, which made-up data must not."""
 
@@ -31,6 +33,8 @@ class Span:
     offset: int
     shape: tuple[int, ...]
     element: str
+    written: bool = True
+    """Whether the dispatch may write there."""
 
     @property
     def bytes(self) -> int:
@@ -46,14 +50,17 @@ class Arguments:
     def bytes(self) -> int:
         return sum(span.bytes for span in self.spans)
 
-    def fill(self, seed: int = 0) -> list[Bytes]:
-        """Buffers of random numbers, the same for the same seed."""
+    def sizes(self, spare: int = ALIGNMENT) -> list[int]:
+        """Bytes of each binding, and some behind them."""
         count = 1 + max((span.binding for span in self.spans), default=-1)
-        ends = [
-            max((s.offset + s.bytes for s in self.spans if s.binding == i), default=0)
+        return [
+            max((s.offset + s.bytes for s in self.spans if s.binding == i), default=0) + spare
             for i in range(count)
         ]
-        buffers = [aligned(end + ALIGNMENT) for end in ends]
+
+    def fill(self, seed: int = 0) -> list[Bytes]:
+        """Buffers of random numbers, the same for the same seed."""
+        buffers = [aligned(size) for size in self.sizes()]
         random = np.random.default_rng(seed)
         for span in self.spans:
             data = _random(random, prod(span.shape), span.element)
@@ -111,7 +118,9 @@ def _span(op: Operation, offset: int) -> Span:
     if any(size < 0 for size in sizes):
         raise UnsupportedError("its sizes depend on a run")
     element = str(cast("Any", type).element_type)
-    return Span(_number(op, "binding"), offset, tuple(map(int, sizes)), element)
+    flags = attribute_of(op, "descriptor_flags")
+    written = not (isinstance(flags, IntegerAttr) and flags.value.data & READ_ONLY)
+    return Span(_number(op, "binding"), offset, tuple(map(int, sizes)), element, written)
 
 
 def _number(op: Operation, name: str) -> int:

@@ -1,7 +1,7 @@
 """A program through IREE's compiler, with the configurations of its dispatches in and out.
 
 What comes out besides the module: each dispatch as it was configured, and the instructions of each,
-taken from the object file, where they do not depend on where others lie.
+taken from the object file, where they do not depend on where others lie; for CUDA, from PTX.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fewbit.targets.cpu.elf import functions_of
 from fewbit.targets.iree.compiler import Made, compile_text
 from fewbit.targets.iree.source import Source
 from fewbit.tune.iree.configured import PREFIX, Configured
+from fewbit.tune.iree.ptx import entries_of, instructions_of
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ def build(
         more = [
             f"--iree-hal-dump-executable-configurations-to={folder / 'configured'}",
             f"--iree-hal-dump-executable-intermediates-to={folder / 'objects'}",
+            f"--iree-hal-dump-executable-binaries-to={folder / 'binaries'}",
         ]
         for dispatch, text in (substituted or {}).items():
             path = folder / f"{dispatch}.mlir"
@@ -49,4 +51,7 @@ def build(
         code: dict[str, bytes] = {}
         for path in (folder / "objects").glob("*.o"):
             code |= functions_of(path.read_bytes())
+        for path in (folder / "binaries").glob("*.ptx"):
+            ptx = path.read_text(encoding="utf-8")
+            code |= dict.fromkeys(entries_of(ptx), instructions_of(ptx).encode())
         return Build(made, tuple(map(Configured.read, files)), code)

@@ -57,6 +57,14 @@ class Binary:
 
 def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -> Binary:
     """A configured dispatch as a library."""
+    data, _, workgroups = compile_executable(text, flags, folder, name)
+    return Binary(data, workgroups)
+
+
+def compile_executable(
+    text: str, flags: Sequence[str], folder: Path, name: str
+) -> tuple[bytes, str, tuple[int, int, int]]:
+    """What IREE makes of a configured dispatch, what it printed, and how many workgroups."""
     source, made = folder / f"{name}.mlir", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
     begun = ("--compile-mode=hal-executable", "--compile-from=executable-configurations")
@@ -76,25 +84,25 @@ def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -
             timeout=LIMIT,
         )
     except subprocess.TimeoutExpired as e:
-        raise _failed(f"it takes longer than {LIMIT} s to compile") from e
+        raise failed(f"it takes longer than {LIMIT} s to compile") from e
     if done.returncode or not made.is_file():
         line = next((x for x in done.stderr.splitlines() if "error: " in x), "no message")
-        raise _failed(line.partition("error: ")[2] or line)
-    return Binary(made.read_bytes(), _workgroups(done.stderr))
+        raise failed(line.partition("error: ")[2] or line)
+    return made.read_bytes(), done.stderr, _workgroups(done.stderr)
 
 
-def _failed(what: str) -> PassError:
+def failed(what: str) -> PassError:
     return PassError(f"IREE cannot compile this configuration: {what}", place=Place(stage="tune"))
 
 
 def _workgroups(printed: str) -> tuple[int, int, int]:
     found = _EXPORT.search(printed)
     if found is None:
-        raise _failed("it does not say how many workgroups there are")
+        raise failed("it does not say how many workgroups there are")
     constants = dict(_CONSTANT.findall(found["count"]))
     names = [name.strip() for name in found["names"].split(",")]
     if len(names) != 3 or any(name not in constants for name in names):
-        raise _failed("how many workgroups there are depends on a run")
+        raise failed("how many workgroups there are depends on a run")
     x, y, z = (int(constants[name]) for name in names)
     return x, y, z
 
@@ -212,10 +220,10 @@ class Library:
             query(_VERSION, ctypes.byref(self._environment)) or 0, ctypes.c_void_p
         )
         if not version.value:
-            raise _failed("its library has another version than this one knows")
+            raise failed("its library has another version than this one knows")
         header = _Header.from_address(version.value)
         if header.import_count:
-            raise _failed("it calls functions of IREE's runtime")
+            raise failed("it calls functions of IREE's runtime")
         self._function = ctypes.c_void_p.from_address(header.export_pointers).value
         self._constants = (ctypes.c_uint32 * max(1, len(constants)))(*constants)
         addresses = [b.ctypes.data for b in bindings]

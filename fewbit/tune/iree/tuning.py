@@ -57,7 +57,7 @@ def tune_dispatches(
     """All dispatches that a program calls; `watch` is told of each as it is done."""
     hardware = hardware or host()
     end = monotonic() + seconds
-    calls = _calls(build)
+    calls = calls_of(build)
     rows: list[Row] = []
     work: dict[str, tuple[Configured, Row]] = {}
     for dispatch in build.dispatches:
@@ -122,6 +122,6 @@ def _jobs(
     return jobs
 
 
-def _calls(build: Build) -> dict[str, int]:
+def calls_of(build: Build) -> dict[str, int]:
     flow = build.made.phases.get("flow", "")
     return {d.name: d.calls for d in read_dispatches(flow) if not d.at_load}

@@ -1,0 +1,157 @@
+"""The layers of a program for `cuda`: which kernel, and with which settings, for each of them.
+
+What is found is put before the table of the package when a program is compiled; nothing is tuned
+when it is loaded. A layer is known by its sizes and its type, and so are the table's entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fewbit.kernels.cuda import table
+from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.conv2d import LADDER
+from fewbit.kernels.cuda.convolution import Convolution
+from fewbit.kernels.cuda.plan import Buffer
+from fewbit.program import Program
+from fewbit.tune.cuda_search import Space
+from fewbit.tune.database import Database, Key, versions_of
+from fewbit.tune.prepared import Candidate, Region
+from fewbit.tune.schedule import Schedule
+
+if TYPE_CHECKING:
+    from fewbit.targets.cuda.layers import Call
+
+TARGET, KIND = "cuda", "conv2d"
+PACKAGES = ("fewbit", "nvidia-cuda-nvrtc")
+TOLERANCE = {"f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}
+TF32_TOLERANCE = 4e-3
+KERNEL = "kernel"
+"""Under which a schedule has the family's name; its other words are settings."""
+
+
+def layer_key(problem: Convolution, arch: Arch) -> Key:
+    versions = versions_of(*PACKAGES)
+    return Key(TARGET, f"{KIND} {table_key(problem)}", f"sm_{arch.compute}", versions)
+
+
+def table_key(problem: Convolution) -> str:
+    return f"{problem}|{problem.dtype}|{problem.layout}"
+
+
+def known_settings(database: Database, arch: Arch) -> table.Table:
+    """What searches found for a generation, as a table of kernels' settings."""
+    found: table.Table = {}
+    hardware, versions = f"sm_{arch.compute}", versions_of(*PACKAGES)
+    for result in database.results(TARGET):
+        if (result.key.hardware, result.key.versions) != (hardware, versions):
+            continue
+        if result.schedule is None:
+            continue
+        kind, _, problem = result.key.signature.partition(" ")
+        family, config = settings_of(result.schedule)
+        entry = table.Entry(family, config, result.seconds * result.ratio * 1e6)
+        found.setdefault(kind, {})[problem] = [entry]
+    return found
+
+
+def settings_of(schedule: Schedule) -> tuple[str, dict[str, int]]:
+    """The family and its settings that a schedule stands for."""
+    how = dict(schedule.how)
+    family = str(how.pop(KERNEL))
+    return family, {name: int(value) for name, value in how.items()}
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The kernels that may compute one problem."""
+
+    problem: Convolution
+    family: str
+    config: Any
+    """As the program has it now."""
+    arch: Arch
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        return tuple(_region(n, b, self.problem) for n, b in self.problem.buffers().items())
+
+    def default(self) -> Candidate:
+        return replace(self._made(self.family, self.config), schedule=None)
+
+    def candidate(self, schedule: Schedule) -> Candidate:
+        return replace(self._made(*settings_of(schedule)), schedule=schedule)
+
+    def ranked(self) -> list[tuple[float, Schedule]]:
+        """In the order in which a family lists its settings, the first of which is a good guess."""
+        from fewbit.targets.cuda.layers import FAMILIES
+
+        found: list[tuple[float, Schedule]] = []
+        for name in FAMILIES:
+            family = LADDER[name]
+            if family.refuse(self.problem, self.arch) is not None:
+                continue
+            for place, config in enumerate(family.configs(self.problem, self.arch)):
+                how = ((KERNEL, name), *config.items())
+                if (name, dict(config)) != (self.family, dict(self.config)):
+                    found.append((1.0 + place / 1000, Schedule((), (), how=how)))
+        return sorted(found, key=lambda pair: pair[0])
+
+    def _made(self, family: str, config: Any) -> Candidate:
+        plan = LADDER[family].build(self.problem, config, self.arch)
+        changed = ()
+        if family.startswith("depthwise"):
+            changed = tuple(
+                replace(r, order="depthwise") if r.buffer == "w" else r for r in self.regions
+            )
+        return Candidate(None, plan, changed)
+
+
+def _region(name: str, buffer: Buffer, problem: Convolution) -> Region:
+    element = {"tf32": "f32", "u8": "i8"}.get(buffer.dtype, buffer.dtype)
+    return Region(name, 0, buffer.shape, element, -1.0, buffer.role == "out")
+
+
+def spaces_of(
+    program: Program, arch: Arch, **options: Any
+) -> tuple[list[Space], dict[str, tuple[int, str]]]:
+    """The layers of a program that kernels compute; loops are left, and pooling has one kernel."""
+    from fewbit.targets.cuda.compilation import Compilation
+    from fewbit.targets.cuda.emit import Nest
+
+    made = Compilation(program, "model", arch, **options)
+    made.run()
+    found: dict[Key, Space] = {}
+    left: dict[str, tuple[int, str]] = {}
+    for step in made.assembly.planner.steps:
+        if isinstance(step, Nest):
+            continue
+        if step.family not in LADDER:
+            calls = left.get(step.layer, (0, ""))[0]
+            left[step.layer] = (calls + 1, f"there is one kernel for it ({step.family})")
+            continue
+        space = _space(step, arch)
+        same = found.get(space.key)
+        found[space.key] = replace(space, calls=1 + (same.calls if same else 0))
+    return sorted(found.values(), key=lambda s: -s.calls * s.macs), left
+
+
+def _space(call: Call, arch: Arch) -> Space:
+    problem = call.problem
+    layers = Layers(problem, call.family, call.config, arch)
+    tolerance = {**TOLERANCE, **({"f32": TF32_TOLERANCE} if problem.dtype == "tf32" else {})}
+    build: Callable[[Schedule], Candidate] = layers.candidate
+    return Space(
+        layer_key(problem, arch),
+        f"{call.layer} {problem} {problem.dtype}",
+        1,
+        problem.operations // 2,
+        layers.regions,
+        tolerance,
+        layers.default,
+        build,
+        layers.ranked,
+        "measured",
+    )

@@ -1,0 +1,143 @@
+"""The analytic model of a GPU: how long a product takes with some tiles.
+
+Workgroups run in waves, as many at once as threads, registers and shared memory allow. In a wave a
+multiprocessor does what takes longest: arithmetic, reads of shared memory, or what comes from the
+second-level cache; and it waits for memory at each step of the sum, less the more warps it has to
+turn to. The constants are rough: the model ranks, and the device decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, prod
+
+from fewbit.analysis.loops import LoopNest
+from fewbit.hardware import Hardware
+from fewbit.tune.gpu_space import (
+    MMA_COLUMNS,
+    MMA_DEPTH,
+    MMA_ROWS,
+    WARP,
+    GpuProduct,
+    Resources,
+    product_of,
+    resources_of,
+    uses_mma,
+)
+from fewbit.tune.schedule import Schedule
+
+THREADS, REGISTERS, GROUPS = 2048, 65536, 32
+"""Of a multiprocessor."""
+SHARED_BYTES, CACHE_BYTES = 128.0, 64.0
+"""That a multiprocessor reads in a cycle: of shared memory, and of its first cache."""
+WAIT, SYNC = 700.0, 60.0
+"""Cycles until memory answers, and until all warps of a workgroup have met."""
+MMA_CYCLES = 32.0
+"""Of one instruction of a warp; a multiprocessor has four units for them, at half their speed."""
+LAUNCH = 3e-6
+
+
+@dataclass(frozen=True)
+class GpuAnalytic:
+    """Ranks schedules of nests without loops of one step."""
+
+    hardware: Hardware
+    name: str = "analytic"
+
+    def can(self, nest: LoopNest) -> str | None:
+        return None if product_of(nest) else "it is no product of two matrices"
+
+    def seconds(self, nest: LoopNest, schedule: Schedule) -> float:
+        given = product_of(nest)
+        assert given is not None, "only what it can"
+        takes = resources_of(given, schedule)
+        at_once = self._at_once(takes)
+        cycles, bytes, steps = (_mma_work if uses_mma(schedule) else _thread_work)(given, schedule)
+        rate = self.hardware.memories[1].bytes_per_second / self.hardware.cores
+        cache = bytes / (rate / self.hardware.clock_hz)
+        share = max(1.0, min(at_once, takes.blocks / self.hardware.cores))
+        alone = steps * (WAIT + (SYNC if takes.shared else 0.0)) + cycles
+        busy = share * max(cycles, cache)
+        waves = takes.blocks / (self.hardware.cores * at_once)
+        rounds = ceil(waves) if waves < 4 else waves + 0.5
+        return LAUNCH + rounds * max(alone, busy) / self.hardware.clock_hz
+
+    def _at_once(self, takes: Resources) -> int:
+        """Workgroups on one multiprocessor."""
+        registers = ceil(min(takes.registers, 255) / 8) * 8
+        limits = (
+            GROUPS,
+            THREADS // takes.threads,
+            REGISTERS // (registers * takes.threads),
+            self.hardware.memories[0].bytes // max(1, takes.shared),
+        )
+        return max(1, min(limits))
+
+
+def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, float]:
+    """Cycles and bytes of a workgroup, and its steps along the sum."""
+    nest, takes = given.nest, resources_of(given, schedule)
+    group = _tile(given, schedule, schedule.distribution)
+    thread = tuple(max(1, size) for size in schedule.vector)
+    sums = given.roles.sums
+    steps = prod(ceil(nest.extents[i] / thread[i]) for i in sums)
+    warps = takes.threads / WARP
+    fused = prod(thread)
+    # A multiprocessor begins four warps' instructions in a cycle.
+    arithmetic = steps * warps * fused / 4
+    reads = sum(_words(access, given, thread) for access in nest.inputs) * warps * steps
+    bytes = sum(access.footprint(group) for access in nest.inputs) * steps
+    if dict(schedule.how).get("promote"):
+        shared = reads * WARP * 4 / SHARED_BYTES / 2
+        return arithmetic + steps * 8 * warps / 4 + shared * 0.5, bytes, steps
+    return max(arithmetic, reads * WARP * 4 / CACHE_BYTES / 2) + reads / 4, bytes, steps
+
+
+def _words(access: object, given: GpuProduct, thread: tuple[int, ...]) -> float:
+    """Instructions that load an operand of one step: of 16 bytes where elements are neighbours."""
+    from fewbit.analysis.loops.nest import Access
+
+    assert isinstance(access, Access)
+    count = access.footprint(thread) * 8 / access.bits
+    inner = next((i for i in range(len(thread)) if access.stride(i) == 1), None)
+    wide = min(128 // access.bits, thread[inner]) if inner is not None else 1
+    return count / max(1, wide) * (1 + wide / 4)
+
+
+def _mma_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, float]:
+    takes = resources_of(given, schedule)
+    *group, _ = schedule.distribution
+    *warp, depth = schedule.vector
+    steps = ceil(given.depth / (depth * MMA_DEPTH))
+    warps, tiles = takes.threads / WARP, prod(warp)
+    arithmetic = steps * depth * warps * tiles * MMA_CYCLES / 4
+    rows = [loop for loop in given.parallel if loop != given.roles.columns]
+    mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
+    side = {loop: w for loop, w in zip(given.parallel, warp, strict=True)}
+    wide = prod(side[i] for i in given.parallel if i in mine.loops) * MMA_COLUMNS
+    tall = prod(side[i] for i in rows if i not in mine.loops) * MMA_ROWS
+    # A fragment is read element by element, two at a time.
+    reads = steps * depth * warps * (wide + tall) * MMA_DEPTH * 2 * 2
+    elements = prod(group) and sum(_matrix_sides(given, group)) * depth * MMA_DEPTH
+    bytes = steps * elements * 2
+    # Patches are gathered with some arithmetic for each element.
+    gather = steps * elements / takes.threads * warps * 6 / 4
+    return max(arithmetic, reads / SHARED_BYTES) + gather, bytes, steps
+
+
+def _matrix_sides(given: GpuProduct, group: list[int]) -> tuple[int, int]:
+    mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
+    sizes = list(zip(given.parallel, group, strict=True))
+    return (
+        prod(size for loop, size in sizes if loop not in mine.loops),
+        prod(size for loop, size in sizes if loop in mine.loops),
+    )
+
+
+def _tile(given: GpuProduct, schedule: Schedule, group: tuple[int, ...]) -> tuple[int, ...]:
+    """What a workgroup touches in one step."""
+    sums = given.roles.sums
+    return tuple(
+        max(1, schedule.vector[i]) if i in sums else max(1, group[i])
+        for i in range(len(given.nest.loops))
+    )
