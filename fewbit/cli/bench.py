@@ -83,12 +83,16 @@ def bench(
         str, typer.Option(help="Of conv2d -t cuda: f32, tf32, f16, bf16, i8.")
     ] = "f16",
     layout: Annotated[str, typer.Option(help="Of conv2d -t cuda: nhwc or nchw.")] = "nhwc",
+    modules: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Of conv2d -t cuda: keep IREE's compiled modules there."),
+    ] = None,
 ) -> None:
     """Measure a model beside other tools, and show the share of each layer."""
     if (model, target) == ("conv2d", "cuda"):
         from fewbit.bench.gpu.ladder import bench_conv2d
 
-        bench_conv2d(shape, variants, dtype, layout, as_json)
+        bench_conv2d(shape, variants, dtype, layout, as_json, modules)
         return
     from fewbit.bench.contest import check_threads
     from fewbit.bench.peers import NONE, parse_peers, refuse_missing

@@ -31,7 +31,8 @@ def tune(
         typer.Argument(help="The model whose ops are searched: zoo:NAME, file.py:factory, ..."),
     ] = None,
     target: Annotated[
-        str, typer.Option("--target", "-t", help="iree-cpu, cpu, iree-cuda[:sm_90] or cuda[:sm_90].")
+        str,
+        typer.Option("--target", "-t", help="iree-cpu, cpu, iree-cuda[:sm_90] or cuda[:sm_90]."),
     ] = "iree-cpu",
     recipe: OptionalRecipe = None,
     time: Annotated[

@@ -6,9 +6,8 @@ when it is loaded. A layer is known by its sizes and its type, and so are the ta
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import Arch
@@ -20,9 +19,6 @@ from fewbit.tune.cuda_search import Space
 from fewbit.tune.database import Database, Key, versions_of
 from fewbit.tune.prepared import Candidate, Region
 from fewbit.tune.schedule import Schedule
-
-if TYPE_CHECKING:
-    from fewbit.targets.cuda.layers import Call
 
 TARGET, KIND = "cuda", "conv2d"
 PACKAGES = ("fewbit", "nvidia-cuda-nvrtc")
@@ -65,18 +61,36 @@ def settings_of(schedule: Schedule) -> tuple[str, dict[str, int]]:
 
 
 @dataclass(frozen=True)
-class Layers:
-    """The kernels that may compute one problem."""
+class Layer:
+    """A layer, and the kernels that may compute it."""
 
+    name: str
     problem: Convolution
     family: str
     config: Any
     """As the program has it now."""
     arch: Arch
+    calls: int = 1
+
+    def space(self) -> Space:
+        problem = self.problem
+        tolerance = {**TOLERANCE, **({"f32": TF32_TOLERANCE} if problem.dtype == "tf32" else {})}
+        return Space(
+            layer_key(problem, self.arch),
+            f"{self.name} {problem} {problem.dtype}",
+            self.calls,
+            problem.operations // 2,
+            self.regions,
+            tolerance,
+            self.default,
+            self.candidate,
+            self.ranked,
+            "measured",
+        )
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        return tuple(_region(n, b, self.problem) for n, b in self.problem.buffers().items())
+        return tuple(_region(n, b) for n, b in self.problem.buffers().items())
 
     def default(self) -> Candidate:
         return replace(self._made(self.family, self.config), schedule=None)
@@ -109,7 +123,7 @@ class Layers:
         return Candidate(None, plan, changed)
 
 
-def _region(name: str, buffer: Buffer, problem: Convolution) -> Region:
+def _region(name: str, buffer: Buffer) -> Region:
     element = {"tf32": "f32", "u8": "i8"}.get(buffer.dtype, buffer.dtype)
     return Region(name, 0, buffer.shape, element, -1.0, buffer.role == "out")
 
@@ -117,13 +131,22 @@ def _region(name: str, buffer: Buffer, problem: Convolution) -> Region:
 def spaces_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Space], dict[str, tuple[int, str]]]:
-    """The layers of a program that kernels compute; loops are left, and pooling has one kernel."""
+    """What can be searched for, the most arithmetic first; and what is left, with the reason."""
+    found, left = layers_of(program, arch, **options)
+    spaces = [layer.space() for layer in found]
+    return sorted(spaces, key=lambda s: -s.calls * s.macs), left
+
+
+def layers_of(
+    program: Program, arch: Arch, **options: Any
+) -> tuple[list[Layer], dict[str, tuple[int, str]]]:
+    """The layers of a program that kernels compute; loops are none, and pooling has one kernel."""
     from fewbit.targets.cuda.compilation import Compilation
     from fewbit.targets.cuda.emit import Nest
 
     made = Compilation(program, "model", arch, **options)
     made.run()
-    found: dict[Key, Space] = {}
+    found: dict[str, Layer] = {}
     left: dict[str, tuple[int, str]] = {}
     for step in made.assembly.planner.steps:
         if isinstance(step, Nest):
@@ -132,26 +155,8 @@ def spaces_of(
             calls = left.get(step.layer, (0, ""))[0]
             left[step.layer] = (calls + 1, f"there is one kernel for it ({step.family})")
             continue
-        space = _space(step, arch)
-        same = found.get(space.key)
-        found[space.key] = replace(space, calls=1 + (same.calls if same else 0))
-    return sorted(found.values(), key=lambda s: -s.calls * s.macs), left
-
-
-def _space(call: Call, arch: Arch) -> Space:
-    problem = call.problem
-    layers = Layers(problem, call.family, call.config, arch)
-    tolerance = {**TOLERANCE, **({"f32": TF32_TOLERANCE} if problem.dtype == "tf32" else {})}
-    build: Callable[[Schedule], Candidate] = layers.candidate
-    return Space(
-        layer_key(problem, arch),
-        f"{call.layer} {problem} {problem.dtype}",
-        1,
-        problem.operations // 2,
-        layers.regions,
-        tolerance,
-        layers.default,
-        build,
-        layers.ranked,
-        "measured",
-    )
+        key = table_key(step.problem)
+        same = found.get(key)
+        layer = Layer(step.layer, step.problem, step.family, step.config, arch)
+        found[key] = replace(same or layer, calls=1 + (same.calls if same else 0))
+    return list(found.values()), left

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from math import prod
@@ -33,23 +33,35 @@ from fewbit.tune.timing import Times
 ROUNDS, LAST_ROUNDS = 15, 31
 FLUSHED = 256 << 20
 """Bytes written to empty the cache."""
-PROGRESS = "progress.jsonl"
 DEATHS = 40
 """Processes that may be lost to candidates."""
 _LOCAL, _REGISTERS = 3, 4
 
 Array = NDArray[Any]
 
+KINDS: dict[str, Any] = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "i1": np.int8,
+}
+"""Types of elements, as numpy holds them."""
+
 
 def measure(folder: Path) -> None:
-    """Time all candidates of a folder, in other processes; `measured.json` is what comes of it."""
+    """Time all candidates of a folder, in other processes; `measured.jsonl` is what comes of it."""
     device()
-    progress = folder / PROGRESS
+    progress = folder / MEASURED
     progress.unlink(missing_ok=True)
     for _ in range(DEATHS):
         command = [sys.executable, "-m", "fewbit.tune.cuda_measure", str(folder)]
         if subprocess.run(command).returncode == 0:
-            break
+            return
         lines = _lines(progress)
         if not lines or "trying" not in lines[-1]:
             raise Error(
@@ -58,8 +70,11 @@ def measure(folder: Path) -> None:
             )
         with progress.open("a") as file:
             file.write(json.dumps({"stopped": lines[-1]["trying"]}) + "\n")
-    done = {line["op"]: line["done"] for line in _lines(progress) if "done" in line}
-    (folder / MEASURED).write_text(json.dumps(list(done.values())), encoding="utf-8")
+
+
+def read_measured(folder: Path) -> list[dict[str, Any]]:
+    """What is known of each op that was measured, also while others still are."""
+    return [line["done"] for line in _lines(folder / MEASURED) if "done" in line]
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -68,16 +83,18 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 def run(folder: Path) -> None:
     """What is left of a folder, in this process."""
-    prepared, progress = read_prepared(folder), folder / PROGRESS
+    prepared, progress = read_prepared(folder), folder / MEASURED
     lines = _lines(progress)
     done = {line["op"] for line in lines if "done" in line}
     stopped = {tuple(line["stopped"]) for line in lines if "stopped" in line}
     with progress.open("a", buffering=1) as file:
+
+        def tell(line: dict[str, Any]) -> None:
+            file.write(json.dumps(line) + "\n")
+
         for number, op in enumerate(prepared.ops):
-            if number in done:
-                continue
-            bench = Bench(op, number, stopped, lambda line: file.write(json.dumps(line) + "\n"))
-            file.write(json.dumps({"op": number, "done": bench.run()}) + "\n")
+            if number not in done:
+                tell({"op": number, "done": Bench(op, number, stopped, tell).run()})
 
 
 @dataclass
@@ -87,7 +104,7 @@ class Bench:
     op: Op
     number: int
     stopped: set[tuple[int, int]]
-    tell: Any
+    tell: Callable[[dict[str, Any]], None]
     addresses: dict[str, int] = field(default_factory=dict[str, int])
     copies: list[tuple[Region, int]] = field(default_factory=list[tuple[Region, int]])
     """What is written, as it was before, kept on the GPU."""
@@ -210,9 +227,6 @@ def _resources(loaded: Loaded) -> dict[str, int]:
     return found
 
 
-WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
-
-
 def numbers(region: Region, seed: int) -> Array:
     """Random numbers for a region, the same for the same seed; many repeat after a while."""
     random = np.random.default_rng(seed)
@@ -230,12 +244,11 @@ def numbers(region: Region, seed: int) -> Array:
         return np.ascontiguousarray(values.astype(kind))
     if region.element == "bf16":
         return (values.view(np.uint32) >> 16).astype(np.uint16)
-    kinds: dict[str, Any] = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "i1": np.int8}
-    return np.ascontiguousarray(values.astype(kinds.get(region.element, region.element)))
+    return np.ascontiguousarray(values.astype(KINDS[region.element]))
 
 
 def bytes_of(region: Region) -> int:
-    return prod(region.shape) * WIDTHS[region.element]
+    return prod(region.shape) * np.dtype(KINDS[region.element]).itemsize
 
 
 def differs(expected: Array, given: Array, element: str, tolerance: float | None) -> str | None:

@@ -108,8 +108,7 @@ def report_of(target: str, rows: Sequence[Row]) -> Report:
     """Without the program itself: the sum of its ops."""
     before = sum(row.calls * (row.seconds or 0.0) for row in rows)
     after = sum(
-        row.calls * (row.seconds or 0.0) * (row.result.ratio if row.result else 1.0)
-        for row in rows
+        row.calls * (row.seconds or 0.0) * (row.result.ratio if row.result else 1.0) for row in rows
     )
     kept = any(row.result is not None and row.result.schedule is not None for row in rows)
     return Report(target, tuple(rows), before, after, kept, SUM)

@@ -8,7 +8,6 @@ machines apart. The default stays unless it is beaten beyond the noise, twice.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any
 
 from fewbit.errors import Error, UsageError
 from fewbit.progress import progress
-from fewbit.tune.cuda_measure import measure
+from fewbit.tune.cuda_measure import measure, read_measured
 from fewbit.tune.database import Database, Key, Result, Trial
 from fewbit.tune.iree.tuning import Row
 from fewbit.tune.prepared import (
@@ -35,7 +34,7 @@ from fewbit.tune.prepared import (
 )
 from fewbit.tune.schedule import Schedule
 
-FIRST, AROUND, ROUNDS = 24, 12, 3
+FIRST, AROUND, ROUNDS = 16, 12, 3
 """Schedules of a first round and of later ones, and how many rounds there are."""
 FEW_THREADS = 64
 FAR = 4.0
@@ -83,13 +82,14 @@ def prepare(
             continue
         known = database.trials(space.key)
         with progress(f"Compiling {space.name} ({number} of {len(spaces)})"):
-            ops.append(_prepare(space, known, workers, around if known else first))
+            ops.append(prepare_op(space, known, workers, around if known else first))
     prepared = Prepared(target, arch, title, tuple(ops), missed)
     write_prepared(folder, prepared)
     return prepared
 
 
-def _prepare(space: Space, known: Mapping[Schedule, Trial], workers: int, count: int) -> Op:
+def prepare_op(space: Space, known: Mapping[Schedule, Trial], workers: int, count: int) -> Op:
+    """So many schedules of an op, compiled."""
     wanted = choose(space.ranked(), known, count)
     made: list[Candidate] = []
     failed: list[Trial] = []
@@ -125,9 +125,7 @@ def choose(
     fresh = [(cost, s) for cost, s in ranked if s not in known]
     if leader is None:
         return _varied(fresh, count)
-    like = sorted(
-        fresh, key=lambda pair: (_distance(pair[1], leader.schedule), pair[0])
-    )
+    like = sorted(fresh, key=lambda pair: (_distance(pair[1], leader.schedule), pair[0]))
     near = [s for _, s in like[: count - count // 4]]
     return near + [s for s in _varied(fresh, count) if s not in near][: count // 4]
 
@@ -185,11 +183,8 @@ def record(folder: Path, database: Database) -> list[Row]:
             "the candidates are not measured yet",
             hint=f"on a machine with a GPU: fewbit tune --measure {folder}",
         )
-    measured = json.loads((folder / MEASURED).read_text(encoding="utf-8"))
-    found = {tuple(each["key"]): each for each in measured}
-    rows = [
-        _record(op, found[op.key.row], database) for op in prepared.ops if op.key.row in found
-    ]
+    found = {tuple(each["key"]): each for each in read_measured(folder)}
+    rows = [_record(op, found[op.key.row], database) for op in prepared.ops if op.key.row in found]
     left = [Row(n, calls, None, None, why) for n, (calls, why) in prepared.left.items()]
     return [*rows, *left]
 
@@ -205,9 +200,7 @@ def _record(op: Op, measured: Mapping[str, Any], database: Database) -> Row:
     if again is not None:
         schedule = Schedule.from_json(measured["best"])
         ratio = known[schedule].ratio or 1.0
-        result = Result(
-            op.key, schedule, max(again, ratio), noise, seconds, len(known), op.model
-        )
+        result = Result(op.key, schedule, max(again, ratio), noise, seconds, len(known), op.model)
         if before is None or before.schedule is None or result.ratio < before.ratio:
             database.put(result)
     elif before is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from fewbit.analysis.loops import LoopNest
+from fewbit.analysis.loops.nest import Access
 from fewbit.hardware import Hardware
 from fewbit.tune.gpu_space import (
     MMA_COLUMNS,
@@ -22,6 +23,7 @@ from fewbit.tune.gpu_space import (
     Resources,
     product_of,
     resources_of,
+    sides_of,
     uses_mma,
 )
 from fewbit.tune.schedule import Schedule
@@ -34,6 +36,7 @@ WAIT, SYNC = 700.0, 60.0
 """Cycles until memory answers, and until all warps of a workgroup have met."""
 MMA_CYCLES = 32.0
 """Of one instruction of a warp; a multiprocessor has four units for them, at half their speed."""
+OVERLAP = 0.2
 LAUNCH = 3e-6
 
 
@@ -60,7 +63,9 @@ class GpuAnalytic:
         busy = share * max(cycles, cache)
         waves = takes.blocks / (self.hardware.cores * at_once)
         rounds = ceil(waves) if waves < 4 else waves + 0.5
-        return LAUNCH + rounds * max(alone, busy) / self.hardware.clock_hz
+        # Waiting and working overlap, but never quite.
+        cycles = max(alone, busy) + OVERLAP * min(alone, busy)
+        return LAUNCH + rounds * cycles / self.hardware.clock_hz
 
     def _at_once(self, takes: Resources) -> int:
         """Workgroups on one multiprocessor."""
@@ -85,7 +90,7 @@ def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, f
     fused = prod(thread)
     # A multiprocessor begins four warps' instructions in a cycle.
     arithmetic = steps * warps * fused / 4
-    reads = sum(_words(access, given, thread) for access in nest.inputs) * warps * steps
+    reads = sum(_words(access, thread) for access in nest.inputs) * warps * steps
     bytes = sum(access.footprint(group) for access in nest.inputs) * steps
     if dict(schedule.how).get("promote"):
         shared = reads * WARP * 4 / SHARED_BYTES / 2
@@ -93,11 +98,8 @@ def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, f
     return max(arithmetic, reads * WARP * 4 / CACHE_BYTES / 2) + reads / 4, bytes, steps
 
 
-def _words(access: object, given: GpuProduct, thread: tuple[int, ...]) -> float:
+def _words(access: Access, thread: tuple[int, ...]) -> float:
     """Instructions that load an operand of one step: of 16 bytes where elements are neighbours."""
-    from fewbit.analysis.loops.nest import Access
-
-    assert isinstance(access, Access)
     count = access.footprint(thread) * 8 / access.bits
     inner = next((i for i in range(len(thread)) if access.stride(i) == 1), None)
     wide = min(128 // access.bits, thread[inner]) if inner is not None else 1
@@ -113,25 +115,16 @@ def _mma_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, floa
     arithmetic = steps * depth * warps * tiles * MMA_CYCLES / 4
     rows = [loop for loop in given.parallel if loop != given.roles.columns]
     mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
-    side = {loop: w for loop, w in zip(given.parallel, warp, strict=True)}
+    side = dict(zip(given.parallel, warp, strict=True))
     wide = prod(side[i] for i in given.parallel if i in mine.loops) * MMA_COLUMNS
     tall = prod(side[i] for i in rows if i not in mine.loops) * MMA_ROWS
     # A fragment is read element by element, two at a time.
     reads = steps * depth * warps * (wide + tall) * MMA_DEPTH * 2 * 2
-    elements = prod(group) and sum(_matrix_sides(given, group)) * depth * MMA_DEPTH
+    elements = sum(sides_of(given, group)) * depth * MMA_DEPTH
     bytes = steps * elements * 2
     # Patches are gathered with some arithmetic for each element.
     gather = steps * elements / takes.threads * warps * 6 / 4
     return max(arithmetic, reads / SHARED_BYTES) + gather, bytes, steps
-
-
-def _matrix_sides(given: GpuProduct, group: list[int]) -> tuple[int, int]:
-    mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
-    sizes = list(zip(given.parallel, group, strict=True))
-    return (
-        prod(size for loop, size in sizes if loop not in mine.loops),
-        prod(size for loop, size in sizes if loop in mine.loops),
-    )
 
 
 def _tile(given: GpuProduct, schedule: Schedule, group: tuple[int, ...]) -> tuple[int, ...]:

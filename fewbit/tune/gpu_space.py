@@ -110,7 +110,7 @@ def resources_of(given: GpuProduct, schedule: Schedule) -> Resources:
         units = _units(given)
         warps = prod(group[at] // (inner[at] * units[at]) for at in range(len(parallel)))
         tiles = prod(inner[:-1])
-        rows, columns = _sides(given, group)
+        rows, columns = sides_of(given, group)
         depth = inner[-1] * MMA_DEPTH
         # Rows lie some elements apart so that columns fall into different banks.
         shared = (rows + columns) * (depth + 4) * 2
@@ -146,15 +146,19 @@ def problem_of(
     return None
 
 
-def gpu_schedules(nest: LoopNest, hardware: Hardware, arch: Arch | None = None) -> list[Schedule]:
-    """All that the hardware can have, for a nest without loops of one step."""
+def gpu_schedules(
+    nest: LoopNest, hardware: Hardware, arch: Arch | None = None, mma: bool = True
+) -> list[Schedule]:
+    """All that the hardware can have, for a nest without loops of one step.
+
+    Where tensor cores can be used they are: without them a product takes ten times as long.
+    """
     if hardware.kind != "gpu":
         raise UsageError(f"{hardware.name} is no GPU", hint="fewbit/hardware has h200")
     given = product_of(nest)
     if given is None:
         raise UsageError("only products of two matrices have tiles on a GPU")
-    every = [*_mma_schedules(given)] if given.takes_mma else []
-    every += _thread_schedules(given)
+    every = _mma_schedules(given) if mma and given.takes_mma else _thread_schedules(given)
     return [s for s in every if problem_of(given, s, hardware, arch) is None]
 
 
@@ -214,9 +218,9 @@ def _depths(given: GpuProduct) -> list[dict[int, int]]:
     extent = nest.extents[inner]
     if extent < DEPTHS[0] or (inner in roles.windows):
         whole = {loop: nest.extents[loop] for loop in roles.sums[1:]}
-        return [{loop: 1 for loop in roles.sums} | whole]
+        return [dict.fromkeys(roles.sums, 1) | whole]
     steps = [d for d in DEPTHS if extent % d == 0] or [extent if extent <= 64 else 1]
-    return [{loop: 1 for loop in roles.sums} | {inner: d} for d in steps]
+    return [dict.fromkeys(roles.sums, 1) | {inner: d} for d in steps]
 
 
 def _mma_schedules(given: GpuProduct) -> Iterator[Schedule]:
@@ -262,7 +266,7 @@ def _units(given: GpuProduct) -> list[int]:
     return [sizes.get(loop, 1) for loop in given.parallel]
 
 
-def _sides(given: GpuProduct, group: Tile) -> tuple[int, int]:
+def sides_of(given: GpuProduct, group: Sequence[int]) -> tuple[int, int]:
     """Rows and columns of the product of matrices that a workgroup's tile is."""
     mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
     rows = columns = 1

@@ -2,7 +2,7 @@
 
 Compiling needs no GPU and measuring no compiler, so they are two steps, and may be two machines.
 For each op there is the way that is used now and others, as plans that the driver launches, and
-what their buffers are filled with. `measured.json` is written beside them.
+what their buffers are filled with. `measured.jsonl` is written beside them, a line an op.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fewbit.tune.database import Key, Trial
 from fewbit.tune.schedule import Schedule
 
 FORMAT = 1
-FILE, MEASURED = "prepared.json", "measured.json"
+FILE, MEASURED = "prepared.json", "measured.jsonl"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ def _candidate(plain: Mapping[str, Any], folder: Path) -> Candidate:
 
 
 def _regions(plain: Sequence[Mapping[str, Any]]) -> tuple[Region, ...]:
-    return tuple(Region(**{**each, "shape": tuple(each["shape"])}) for each in plain)
+    given: list[dict[str, Any]] = [{**each, "shape": tuple(each["shape"])} for each in plain]
+    return tuple(Region(**each) for each in given)
 
 
 def plain_trial(trial: Trial) -> dict[str, Any]:

@@ -1,56 +1,87 @@
-"""Tiles on a GPU keep within its limits, and IREE compiles them for Hopper."""
+"""Tiles on a GPU keep within its limits, and the model ranks them."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from fewbit.errors import UsageError
 from fewbit.hardware import find_hardware
-from fewbit.targets.iree.compiler import iree_compile
-from fewbit.targets.iree.devices import compile_flags
-from fewbit.tune.gpu_space import GpuTile, gpu_tiles
+from fewbit.kernels.cuda.arch import AMPERE, HOPPER
+from fewbit.tune.gpu_model import GpuAnalytic
+from fewbit.tune.gpu_space import (
+    gpu_hardware,
+    gpu_schedules,
+    problem_of,
+    product_of,
+    resources_of,
+    uses_mma,
+)
+from fewbit.tune.schedule import Schedule
 from tests.analysis.loops.nests import product
 
 H200 = find_hardware("h200")
 NEST = product(256, 256, 128)
-MATMUL = """
-func.func @main(%a: tensor<256x128xf32>, %b: tensor<128x256xf32>) -> tensor<256x256xf32> {{
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<256x256xf32>
-  %c = linalg.fill ins(%zero : f32) outs(%empty : tensor<256x256xf32>) -> tensor<256x256xf32>
-  %r = linalg.matmul {{compilation_info = {config}}}
-    ins(%a, %b : tensor<256x128xf32>, tensor<128x256xf32>)
-    outs(%c : tensor<256x256xf32>) -> tensor<256x256xf32>
-  return %r : tensor<256x256xf32>
-}}
-"""
+PROMOTED = (("promote", 1),)
+
+
+def halves():
+    inputs = [replace(a, element="f16", bits=16) for a in NEST.inputs]
+    return replace(NEST, accesses=(*inputs, *NEST.outputs))
 
 
 def test_all_are_within_limits() -> None:
-    found = list(gpu_tiles(NEST, H200))
+    given = product_of(NEST)
+    assert given is not None
+    found = gpu_schedules(NEST, H200)
     assert len(found) > 50
-    for tile in found:
-        assert 32 <= tile.threads <= 1024
-        assert tile.shared_bytes(32) <= 232448
+    for schedule in found:
+        takes = resources_of(given, schedule)
+        assert 32 <= takes.threads <= 1024
+        assert takes.threads % 32 == 0
+        assert takes.shared <= 232448
+        assert not uses_mma(schedule)
 
 
 def test_limits_are_named() -> None:
-    assert "more than 1024" in (GpuTile((256, 256), (2, 2), 8).problem(NEST, H200) or "")
-    assert "no whole warps" in (GpuTile((16, 16), (8, 8), 8).problem(NEST, H200) or "")
-    assert "shared memory" in (GpuTile((256, 256), (8, 8), 128).problem(NEST, H200) or "")
+    given = product_of(NEST)
+    assert given is not None
+
+    def why(group: tuple[int, int], thread: tuple[int, int, int]) -> str:
+        schedule = Schedule((*group, 0), thread, how=PROMOTED)
+        return problem_of(given, schedule, H200) or ""
+
+    assert "more than 1024" in why((256, 256), (2, 2, 8))
+    assert "no whole warps" in why((16, 16), (8, 8, 8))
+    assert "shared memory" in why((256, 256), (8, 8, 128))
+    assert "too many results" in why((256, 256), (16, 16, 8))
+    assert why((64, 64), (4, 4, 16)) == ""
     with pytest.raises(UsageError, match="no GPU"):
-        next(gpu_tiles(NEST, find_hardware("vexii")))
+        gpu_schedules(NEST, find_hardware("vexii"))
 
 
-def test_iree_compiles_one(tmp_path: Path) -> None:
-    tile = GpuTile((64, 64), (4, 4), 16)
-    assert tile.problem(NEST, H200) is None
-    sizes: list[bytes] = []
-    for name, config in (("a", tile), ("b", GpuTile((32, 64), (2, 4), 32))):
-        path = tmp_path / f"{name}.mlir"
-        path.write_text(MATMUL.format(config=config.config(NEST)))
-        sizes.append(iree_compile(path, compile_flags("iree-cuda:sm_90")).data)
-    assert sizes[0] != sizes[1]
-    assert b".target sm_90" in sizes[0]
+def test_halves_are_for_tensor_cores() -> None:
+    nest = halves()
+    found = gpu_schedules(nest, H200, HOPPER)
+    assert found
+    assert all(map(uses_mma, found))
+    assert not any(map(uses_mma, gpu_schedules(nest, H200, HOPPER, mma=False)))
+    given = product_of(nest)
+    assert given is not None
+    schedule = Schedule((64, 32, 0), (2, 2, 4), how=(("mma", "x"), ("stages", 2)))
+    takes = resources_of(given, schedule)
+    assert takes.threads == 4 * 32  # two warps of rows, two of columns
+    assert takes.blocks == (256 // 64) * (256 // 32)
+
+
+def test_the_model_prefers_tiles_that_share() -> None:
+    model = GpuAnalytic(gpu_hardware(HOPPER))
+    large = product(2048, 2048, 512)
+    alone = Schedule((1, 32, 0), (1, 1, 4), how=(("promote", 0),))
+    shared = Schedule((64, 64, 0), (8, 8, 16), how=PROMOTED)
+    assert model.can(large) is None
+    assert model.seconds(large, shared) < model.seconds(large, alone) / 3
+    assert gpu_hardware(AMPERE).cores == 108
+    assert Schedule.from_json(shared.as_json()) == shared
+    assert "promote 1" in str(shared)

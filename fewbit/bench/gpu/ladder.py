@@ -8,11 +8,13 @@ its first guess. It is checked against float64 before it is timed; one that is w
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fewbit.bench.gpu import iree
 from fewbit.errors import Error, MissingToolError, UsageError
 from fewbit.kernels.cuda import table
-from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.arch import HOPPER, Arch
 from fewbit.kernels.cuda.conv2d import find_variants
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.driver import device
@@ -51,9 +53,9 @@ def settings(family: Family[Convolution], problem: Convolution, arch: Arch) -> C
     return known.config if known is not None else family.configs(problem, arch)[0]
 
 
-def climb(problem: Convolution, variants: str) -> list[Rung]:
+def climb(problem: Convolution, variants: str, modules: Path | None = None) -> list[Rung]:
     """Every rung that is asked for, and cuDNN last."""
-    families = find_variants(variants)
+    families, has_iree = split_variants(variants)
     arch = device().arch
     _need_torch()
     from fewbit.bench.gpu import conv2d
@@ -62,6 +64,8 @@ def climb(problem: Convolution, variants: str) -> list[Rung]:
     tensors = conv2d.data(problem)
     reference = conv2d.reference(problem, tensors)
     rungs = [_rung(family, problem, arch, tensors, reference) for family in families]
+    if has_iree:
+        rungs.append(_iree_rung(problem, arch, tensors, reference, modules))
     if problem.dtype == "i8":
         return [
             *rungs,
@@ -98,6 +102,43 @@ def _rung(
     return rung
 
 
+def _iree_rung(
+    problem: Convolution,
+    arch: Arch,
+    tensors: dict[str, torch.Tensor],
+    reference: torch.Tensor,
+    modules: Path | None,
+) -> Rung:
+    from tempfile import TemporaryDirectory
+
+    from fewbit.bench.gpu.subject import TOLERANCE, error
+    from fewbit.bench.gpu.timing import flush
+
+    reason = iree.refuse(problem)
+    if reason is not None:
+        return Rung(iree.NAME, iree.ABOUT, reason=reason)
+    with TemporaryDirectory(prefix="fewbit-rung-") as temporary:
+        try:
+            place = iree.module_of(problem, arch, modules or Path(temporary))
+            subject = iree.IreeSubject(place, problem, tensors)
+            off = error(subject.result(), reference)
+        except Error as failed:
+            return Rung(iree.NAME, iree.ABOUT, reason=failed.what.splitlines()[0])
+    if not off <= TOLERANCE[problem.dtype]:
+        return Rung(iree.NAME, iree.ABOUT, error=off, reason=f"wrong, by {off:.1e}")
+    cold, warm, how = iree.times_of(subject, flush)
+    return _timed(iree.NAME, f"{iree.ABOUT}, {how}", problem, cold, warm, off)
+
+
+def split_variants(variants: str) -> tuple[list[Family[Convolution]], bool]:
+    """The families that are asked for, and whether IREE is."""
+    if variants == "all":
+        return find_variants("all"), True
+    names = variants.split(",")
+    ours = [name for name in names if name != iree.NAME]
+    return (find_variants(",".join(ours)) if ours else []), iree.NAME in names
+
+
 def _timed(
     name: str, about: str, problem: Convolution, cold: float, warm: float, off: float | None
 ) -> Rung:
@@ -116,16 +157,27 @@ def _need_torch() -> None:
 
 
 def bench_conv2d(
-    shape: str | None, variants: str, dtype: str, layout: str, as_json: str | None
+    shape: str | None,
+    variants: str,
+    dtype: str,
+    layout: str,
+    as_json: str | None,
+    modules: Path | None = None,
 ) -> None:
-    """Measure and print a ladder."""
+    """Measure and print a ladder.
+
+    IREE's modules are kept in a folder if one is given, and are compiled before a GPU is looked
+    for: a machine without one can make them for one that has no compiler.
+    """
     if shape is None:
         raise UsageError(
             "which convolution is to be measured?", hint="for example --shape n32,56x56,64,64,k3"
         )
     problem = Convolution.parse(shape).of(dtype, layout)
-    find_variants(variants)
-    rungs = climb(problem, variants)
+    _, has_iree = split_variants(variants)
+    if modules is not None and has_iree and iree.refuse(problem) is None:
+        iree.module_of(problem, HOPPER, modules)
+    rungs = climb(problem, variants, modules)
     if as_json is not None:
         _write(problem, rungs, as_json)
     if as_json != "-":
@@ -134,7 +186,6 @@ def bench_conv2d(
 
 def _write(problem: Convolution, rungs: list[Rung], to: str) -> None:
     import json
-    from pathlib import Path
 
     from fewbit.files import replacing_file
 

@@ -36,6 +36,11 @@ def _events(count: int) -> list[torch.cuda.Event]:
     return events
 
 
+def flush() -> None:
+    """Empty the cache."""
+    _flush().zero_()
+
+
 def cold(call: Callable[[], object], rounds: int = 30) -> float:
     """Microseconds of a call whose data are not in the cache."""
     for _ in range(3):
@@ -44,7 +49,7 @@ def cold(call: Callable[[], object], rounds: int = 30) -> float:
     pairs = list(zip(events[::2], events[1::2], strict=True))
     pairs = [pair if i % 2 else pair[::-1] for i, pair in enumerate(pairs)]
     for start, end in pairs:
-        _flush().zero_()
+        flush()
         start.record()
         call()
         end.record()

@@ -19,10 +19,10 @@ from fewbit.progress import say
 from fewbit.targets.iree.source import Source
 from fewbit.tune.database import Database, versions_of
 from fewbit.tune.iree.build import Build, build
-from fewbit.tune.iree.configured import FUSED, Configured
+from fewbit.tune.iree.configured import Configured
 from fewbit.tune.iree.gpu_tuning import TARGET as GPU
 from fewbit.tune.iree.gpu_tuning import find_gpu_schedules, gpu_dispatches, gpu_hardware_of
-from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of
+from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of, leading_schedules
 from fewbit.tune.schedule import Schedule
 
 Array = np.ndarray[Any, Any]
@@ -40,9 +40,7 @@ class Applied:
     """By dispatch; those without effect are not in it."""
 
 
-def is_known(
-    database: Database, hardware: Hardware | None = None, target: str = TARGET
-) -> bool:
+def is_known(database: Database, hardware: Hardware | None = None, target: str = TARGET) -> bool:
     """Whether a database has anything for this machine, or for the GPU of a target."""
     if target.startswith(GPU):
         return database.holds(GPU, gpu_hardware_of(target), versions_of(*PACKAGES))
@@ -58,7 +56,7 @@ def find_schedules(
     dispatch itself is not known, the op that leads it may be.
     """
     hardware = hardware or host()
-    leading = _leading(database, hardware)
+    leading = leading_schedules(database, TARGET, hardware.identity)
     found: dict[str, Schedule] = {}
     for dispatch in dispatches:
         if not worth_reading(dispatch) or dispatch.reason is not None:
@@ -68,23 +66,6 @@ def find_schedules(
         if schedule is not None:
             found[dispatch.name] = schedule
     return found
-
-
-def _leading(database: Database, hardware: Hardware) -> dict[str, Schedule]:
-    """The schedule of each op that leads dispatches, from the one that gained most."""
-    versions = versions_of(*PACKAGES)
-    found: dict[str, tuple[float, Schedule]] = {}
-    for result in database.results(TARGET):
-        if (result.key.hardware, result.key.versions) != (hardware.identity, versions):
-            continue
-        if result.schedule is not None:
-            op = result.key.signature.partition(FUSED)[0]
-            found[op] = min(
-                found.get(op, (1.0, result.schedule)),
-                (result.ratio, result.schedule),
-                key=lambda pair: pair[0],
-            )
-    return {op: schedule for op, (_, schedule) in found.items()}
 
 
 def worth_reading(dispatch: Configured) -> bool:

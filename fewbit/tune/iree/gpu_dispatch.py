@@ -58,9 +58,8 @@ class GpuDispatch(Configured):
 
     @cached_property
     def product(self) -> GpuProduct | None:
-        """Of the nest without loops of one step; tensor cores only where the target has them."""
-        found = product_of(self.nest.without_units()[0])
-        return found
+        """Of the nest without loops of one step."""
+        return product_of(self.nest.without_units()[0])
 
     @property
     def has_mma(self) -> bool:

@@ -8,18 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fewbit.errors import Error, PassError
+from fewbit.errors import Error, PassError, UnsupportedError
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.targets.iree.devices import CUDA_DEFAULT
+from fewbit.tune.cuda_measure import KINDS
 from fewbit.tune.cuda_search import Space
 from fewbit.tune.database import Database, Key, versions_of
 from fewbit.tune.gpu_model import GpuAnalytic
-from fewbit.tune.gpu_space import gpu_hardware, gpu_schedules, uses_mma
+from fewbit.tune.gpu_space import gpu_hardware, gpu_schedules
 from fewbit.tune.iree.bindings import Arguments, read_arguments
 from fewbit.tune.iree.build import Build
 from fewbit.tune.iree.gpu_dispatch import GpuDispatch
 from fewbit.tune.iree.gpu_kernel import GpuKernel, assemble, compile_kernel
-from fewbit.tune.iree.tuning import PACKAGES, calls_of
+from fewbit.tune.iree.tuning import PACKAGES, calls_of, leading_schedules
 from fewbit.tune.prepared import Candidate, Region
 from fewbit.tune.schedule import Schedule
 
@@ -44,14 +45,16 @@ def gpu_dispatches(build: Build) -> tuple[GpuDispatch, ...]:
 def find_gpu_schedules(build: Build, database: Database, hardware: str) -> dict[str, Schedule]:
     """Those that the database has for a program's dispatches, by their names."""
     found: dict[str, Schedule] = {}
+    leading = leading_schedules(database, TARGET, hardware)
     for dispatch in gpu_dispatches(build):
         if "_initializer_" in dispatch.name or "arith.mul" not in dispatch.text:
             continue
         if dispatch.reason is not None:
             continue
         result = database.get(gpu_key(dispatch, hardware))
-        if result is not None and result.schedule is not None:
-            found[dispatch.name] = result.schedule
+        schedule = result.schedule if result else leading.get(dispatch.nest.signature)
+        if schedule is not None:
+            found[dispatch.name] = schedule
     return found
 
 
@@ -73,6 +76,9 @@ class Kernels:
 
     @property
     def regions(self) -> tuple[Region, ...]:
+        odd = {span.element for span in self.arguments.spans} - set(KINDS)
+        if odd:
+            raise UnsupportedError(f"its elements are {', '.join(sorted(odd))}")
         return tuple(
             Region(f"b{span.binding}", span.offset, span.shape, span.element, written=span.written)
             for span in self.arguments.spans
@@ -95,9 +101,7 @@ class Kernels:
         nest, _ = self.dispatch.nest.without_units()
         hardware = gpu_hardware(self.arch)
         model = GpuAnalytic(hardware)
-        every = gpu_schedules(nest, hardware, self.arch)
-        if not self.dispatch.has_mma:
-            every = [s for s in every if not uses_mma(s)]
+        every = gpu_schedules(nest, hardware, self.arch, self.dispatch.has_mma)
         return sorted(((model.seconds(nest, s), s) for s in every), key=lambda pair: pair[0])
 
     def _candidate(self, schedule: Schedule | None, kernel: GpuKernel) -> Candidate:

@@ -13,9 +13,10 @@ from fewbit.hardware.host import host
 from fewbit.targets.iree.dispatches import read_dispatches
 from fewbit.tune.database import Database, Key, Result, versions_of
 from fewbit.tune.iree.build import Build
-from fewbit.tune.iree.configured import Configured
+from fewbit.tune.iree.configured import FUSED, Configured
 from fewbit.tune.iree.measured import Measured
 from fewbit.tune.job import Job, run_job
+from fewbit.tune.schedule import Schedule
 from fewbit.tune.workers import do_all
 
 TARGET = "iree-cpu"
@@ -125,3 +126,20 @@ def _jobs(
 def calls_of(build: Build) -> dict[str, int]:
     flow = build.made.phases.get("flow", "")
     return {d.name: d.calls for d in read_dispatches(flow) if not d.at_load}
+
+
+def leading_schedules(database: Database, target: str, hardware: str) -> dict[str, Schedule]:
+    """The schedule of each op that leads dispatches, from the one that gained most."""
+    versions = versions_of(*PACKAGES)
+    found: dict[str, tuple[float, Schedule]] = {}
+    for result in database.results(target):
+        if (result.key.hardware, result.key.versions) != (hardware, versions):
+            continue
+        if result.schedule is not None:
+            op = result.key.signature.partition(FUSED)[0]
+            found[op] = min(
+                found.get(op, (1.0, result.schedule)),
+                (result.ratio, result.schedule),
+                key=lambda pair: pair[0],
+            )
+    return {op: schedule for op, (_, schedule) in found.items()}

@@ -1,0 +1,218 @@
+# pyright: basic
+"""ResNet-18 tuned for a GPU: the section "Tuned" of gpu.md, in steps that may be on two machines.
+
+python benchmarks/gpu_tuning.py layers FOLDER [CASE...]    list the layers of cuda's programs
+python benchmarks/gpu_tuning.py prepare FOLDER [CASE...]   compile candidates; needs no GPU
+python benchmarks/gpu_tuning.py measure FOLDER [CASE...]   time them; needs the GPU's driver
+python benchmarks/gpu_tuning.py record FOLDER              into FOLDER/tuning.db
+python benchmarks/gpu_tuning.py compile FOLDER [CASE...]   the models, without and with all that
+python benchmarks/gpu_tuning.py run FOLDER [CASE...]       the models; needs IREE's runtime
+python benchmarks/gpu_tuning.py table FOLDER               all of it, as Markdown
+
+`layers` lets a machine with NVRTC prepare cuda's candidates, which has nothing else of a compiler.
+Preparing again, after `record`, compiles what is like the fastest so far.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+
+CASES = {
+    "iree-f32-32": ("iree-cuda:sm_90", "f32", 32),
+    "iree-f16-32": ("iree-cuda:sm_90", "f16", 32),
+    "iree-f16-1": ("iree-cuda:sm_90", "f16", 1),
+    "iree-f32-1": ("iree-cuda:sm_90", "f32", 1),
+    "cuda-f32-32": ("cuda:sm_90", "f32", 32),
+    "cuda-f32-1": ("cuda:sm_90", "f32", 1),
+    "cuda-f16-32": ("cuda:sm_90", "f16", 32),
+    "cuda-f16-1": ("cuda:sm_90", "f16", 1),
+}
+SIDE = 224
+LAYER_TRIALS = 24
+WAYS = ("before", "after")
+
+
+def program_of(case: str):
+    """For IREE in f16 the model itself has halves; for cuda that is an option."""
+    import torch
+
+    import fewbit
+    from fewbit.models import create
+
+    target, precision, batch = CASES[case]
+    model, x = create("resnet18"), torch.zeros(batch, 3, SIDE, SIDE)
+    if target.startswith("iree") and precision == "f16":
+        model, x = model.half(), x.half()
+    options = {} if target.startswith("iree") else {"precision": precision}
+    return fewbit.import_model(model, example_inputs=(x,)), target, options
+
+
+def inputs_of(case: str) -> np.ndarray:
+    target, precision, batch = CASES[case]
+    x = np.random.default_rng(0).standard_normal((batch, 3, SIDE, SIDE), np.float32)
+    return x.astype(np.float16) if target.startswith("iree") and precision == "f16" else x
+
+
+def layers(folder: Path, case: str) -> None:
+    from fewbit.kernels.cuda.arch import HOPPER
+    from fewbit.tune.cuda_layers import layers_of
+
+    if case.startswith("cuda"):
+        program, _, options = program_of(case)
+        found, _ = layers_of(program, HOPPER, **options)
+        (folder / f"{case}.layers").write_bytes(pickle.dumps(found))
+        print(f"{case}: {len(found)} layers", flush=True)
+
+
+def prepare(folder: Path, case: str) -> None:
+    from fewbit.tune.cuda_program import prepare_program
+    from fewbit.tune.database import Database
+    from fewbit.tune.prepared import Prepared, write_prepared
+
+    database, listed = Database(folder / "tuning.db"), folder / f"{case}.layers"
+    start = perf_counter()
+    if listed.is_file():
+        each = [(folder, layer) for layer in pickle.loads(listed.read_bytes())]
+        with get_context("spawn").Pool(min(len(each), os.cpu_count() or 1)) as pool:
+            ops = pool.map(_prepare_layer, each, chunksize=1)
+        made = Prepared("cuda:sm_90", "sm_90", case, tuple(ops))
+        write_prepared(folder / case, made)
+    else:
+        program, target, options = program_of(case)
+        made = prepare_program(
+            program, target, folder / case, database, title=case, seconds=3600, **options
+        )
+    count = sum(len(op.candidates) - 1 for op in made.ops)
+    failed = sum(len(op.failed) for op in made.ops)
+    print(
+        f"{case}: {count} candidates, {failed} failed, {perf_counter() - start:.0f} s", flush=True
+    )
+
+
+def _prepare_layer(given):
+    from fewbit.tune.cuda_search import prepare_op
+    from fewbit.tune.database import Database
+
+    folder, layer = given
+    space = layer.space()
+    return prepare_op(space, Database(folder / "tuning.db").trials(space.key), 1, LAYER_TRIALS)
+
+
+def measure(folder: Path, case: str) -> None:
+    from fewbit.tune.cuda_measure import measure
+
+    start = perf_counter()
+    measure(folder / case)
+    print(f"{case}: measured in {perf_counter() - start:.0f} s", flush=True)
+
+
+def record(folder: Path, case: str) -> None:
+    from fewbit.tune.cuda_program import report_of
+    from fewbit.tune.cuda_search import record
+    from fewbit.tune.database import Database
+
+    if (folder / case / "measured.jsonl").is_file():
+        report = report_of(case, record(folder / case, Database(folder / "tuning.db")))
+        rows = [
+            {
+                "name": row.name,
+                "calls": row.calls,
+                "us": None if row.seconds is None else row.seconds * 1e6,
+                "ratio": row.result.ratio if row.result else None,
+                "noise": row.result.noise if row.result else None,
+                "trials": row.result.trials if row.result else 0,
+                "how": str(row.result.schedule) if row.result and row.result.schedule else "",
+                "reason": row.reason,
+            }
+            for row in report.rows
+        ]
+        (folder / f"{case}.json").write_text(json.dumps(rows, indent=1))
+        print(f"{case}: {report.before * 1e6:.0f} us, {report.after * 1e6:.0f} us with it")
+
+
+def compile(folder: Path, case: str) -> None:
+    import fewbit
+
+    program, target, options = program_of(case)
+    for way in WAYS:
+        db = "none" if way == "before" else str(folder / "tuning.db")
+        fewbit.compile(program, target, folder / case / way, tuning_db=db, name="m", **options)
+    print(f"{case}: compiled", flush=True)
+
+
+def run(folder: Path, case: str) -> None:
+    """Both ways by turns; medians of calls whose input is on the GPU."""
+    import fewbit
+
+    x = inputs_of(case)
+    calls = {way: _call(fewbit.load(folder / case / way).runner, x) for way in WAYS}
+    outputs = {way: np.asarray(call()[0], np.float64) for way, call in calls.items()}
+    off = np.abs(outputs["after"] - outputs["before"]).max() / np.abs(outputs["before"]).max()
+    times = {way: [] for way in WAYS}
+    for _ in range(40):
+        for way, call in calls.items():
+            start = perf_counter()
+            call()
+            times[way].append((perf_counter() - start) * 1e6)
+    found = {"off": float(off), **{way: median(each) for way, each in times.items()}}
+    (folder / f"{case}.model.json").write_text(json.dumps(found))
+    print(case, found, flush=True)
+
+
+def _call(runner, x: np.ndarray):
+    if hasattr(runner, "prepare"):
+        return runner.prepare(x)
+    runner.place(x)
+
+    def call():
+        runner.run()
+        return runner.outputs()
+
+    return call
+
+
+def table(folder: Path, case: str) -> None:
+    path = folder / f"{case}.json"
+    if not path.is_file():
+        return
+    rows = [row for row in json.loads(path.read_text()) if row["us"] is not None]
+    print(f"\n{case}\n\n| op | calls | before, us | after, us | gain | how |")
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        print(
+            f"| {row['name']} | {row['calls']} | {row['us']:.1f} | {row['us'] * row['ratio']:.1f} "
+            f"| {1 / row['ratio']:.2f} | {row['how']} |"
+        )
+    model = folder / f"{case}.model.json"
+    if model.is_file():
+        found = json.loads(model.read_text())
+        gain = found["before"] / found["after"]
+        print(f"| the model | | {found['before']:.0f} | {found['after']:.0f} | {gain:.2f} | |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    steps = {f.__name__: f for f in (layers, prepare, measure, record, compile, run, table)}
+    parser.add_argument("step", choices=steps)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("cases", nargs="*")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for case in given.cases or CASES:
+        steps[given.step](given.folder, case)
+
+
+if __name__ == "__main__":
+    main()
