@@ -1,7 +1,7 @@
 # pyright: basic
 """ResNet-18 tuned for a GPU: the section "Tuned" of gpu.md, in steps that may be on two machines.
 
-python benchmarks/gpu_tuning.py layers FOLDER [CASE...]    list the layers of cuda's programs
+python benchmarks/gpu_tuning.py list FOLDER [CASE...]      what there is to be tuned
 python benchmarks/gpu_tuning.py prepare FOLDER [CASE...]   compile candidates; needs no GPU
 python benchmarks/gpu_tuning.py measure FOLDER [CASE...]   time them; needs the GPU's driver
 python benchmarks/gpu_tuning.py record FOLDER              into FOLDER/tuning.db
@@ -9,7 +9,7 @@ python benchmarks/gpu_tuning.py compile FOLDER [CASE...]   the models, without a
 python benchmarks/gpu_tuning.py run FOLDER [CASE...]       the models; needs IREE's runtime
 python benchmarks/gpu_tuning.py table FOLDER               all of it, as Markdown
 
-`layers` lets a machine with NVRTC prepare cuda's candidates, which has nothing else of a compiler.
+`list` imports models; `prepare` needs NVRTC or iree-compile only, and as many processors as it gets.
 Preparing again, after `record`, compiles what is like the fastest so far.
 """
 
@@ -40,7 +40,7 @@ CASES = {
     "cuda-f16-1": ("cuda:sm_90", "f16", 1),
 }
 SIDE = 224
-LAYER_TRIALS = 24
+FIRST, AROUND = 24, 16
 WAYS = ("before", "after")
 
 
@@ -65,49 +65,59 @@ def inputs_of(case: str) -> np.ndarray:
     return x.astype(np.float16) if target.startswith("iree") and precision == "f16" else x
 
 
-def layers(folder: Path, case: str) -> None:
+def list_ops(folder: Path, case: str) -> None:
     from fewbit.kernels.cuda.arch import HOPPER
     from fewbit.tune.cuda_layers import layers_of
+    from fewbit.tune.cuda_program import build_for
+    from fewbit.tune.iree.gpu_tuning import gpu_dispatches
+    from fewbit.tune.iree.tuning import calls_of
 
+    program, _, options = program_of(case)
     if case.startswith("cuda"):
-        program, _, options = program_of(case)
         found, _ = layers_of(program, HOPPER, **options)
-        (folder / f"{case}.layers").write_bytes(pickle.dumps(found))
-        print(f"{case}: {len(found)} layers", flush=True)
+    else:
+        made = build_for(program, HOPPER)
+        calls, ops = calls_of(made), {}
+        for dispatch in gpu_dispatches(made):
+            if dispatch.name in calls and dispatch.reason is None:
+                name, text, count = ops.get(dispatch.signature, (dispatch.name, dispatch.text, 0))
+                ops[dispatch.signature] = (name, text, count + calls[dispatch.name])
+        found = list(ops.values())
+    (folder / f"{case}.ops").write_bytes(pickle.dumps(found))
+    print(f"{case}: {len(found)} ops", flush=True)
 
 
 def prepare(folder: Path, case: str) -> None:
-    from fewbit.tune.cuda_program import prepare_program
-    from fewbit.tune.database import Database
     from fewbit.tune.prepared import Prepared, write_prepared
 
-    database, listed = Database(folder / "tuning.db"), folder / f"{case}.layers"
     start = perf_counter()
-    if listed.is_file():
-        each = [(folder, layer) for layer in pickle.loads(listed.read_bytes())]
-        with get_context("spawn").Pool(min(len(each), os.cpu_count() or 1)) as pool:
-            ops = pool.map(_prepare_layer, each, chunksize=1)
-        made = Prepared("cuda:sm_90", "sm_90", case, tuple(ops))
-        write_prepared(folder / case, made)
-    else:
-        program, target, options = program_of(case)
-        made = prepare_program(
-            program, target, folder / case, database, title=case, seconds=3600, **options
-        )
-    count = sum(len(op.candidates) - 1 for op in made.ops)
-    failed = sum(len(op.failed) for op in made.ops)
-    print(
-        f"{case}: {count} candidates, {failed} failed, {perf_counter() - start:.0f} s", flush=True
-    )
+    listed = pickle.loads((folder / f"{case}.ops").read_bytes())
+    with get_context("spawn").Pool(min(len(listed), os.cpu_count() or 1)) as pool:
+        found = pool.map(_prepare_op, [(folder, each) for each in listed], chunksize=1)
+    ops = {op.key: op for op in found if op is not None}
+    write_prepared(folder / case, Prepared(CASES[case][0], "sm_90", case, tuple(ops.values())))
+    count = sum(len(op.candidates) - 1 for op in ops.values())
+    failed = sum(len(op.failed) for op in ops.values())
+    print(f"{case}: {count} candidates, {failed} failed, {perf_counter() - start:.0f} s", flush=True)
 
 
-def _prepare_layer(given):
+def _prepare_op(given):
+    from fewbit.kernels.cuda.arch import HOPPER
     from fewbit.tune.cuda_search import prepare_op
     from fewbit.tune.database import Database
+    from fewbit.tune.iree.gpu_dispatch import GpuDispatch
+    from fewbit.tune.iree.gpu_tuning import space_of
 
-    folder, layer = given
-    space = layer.space()
-    return prepare_op(space, Database(folder / "tuning.db").trials(space.key), 1, LAYER_TRIALS)
+    folder, listed = given
+    if isinstance(listed, tuple):
+        name, text, calls = listed
+        space = space_of(GpuDispatch(text, name), HOPPER, calls)
+    else:
+        space = listed.space()
+    if isinstance(space, str):
+        return None
+    known = Database(folder / "tuning.db").trials(space.key)
+    return prepare_op(space, known, 1, AROUND if known else FIRST)
 
 
 def measure(folder: Path, case: str) -> None:
@@ -204,7 +214,8 @@ def table(folder: Path, case: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    steps = {f.__name__: f for f in (layers, prepare, measure, record, compile, run, table)}
+    steps = {f.__name__: f for f in (prepare, measure, record, compile, run, table)}
+    steps["list"] = list_ops
     parser.add_argument("step", choices=steps)
     parser.add_argument("folder", type=Path)
     parser.add_argument("cases", nargs="*")

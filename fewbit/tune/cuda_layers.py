@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fewbit import __version__
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.conv2d import LADDER
@@ -21,7 +22,6 @@ from fewbit.tune.prepared import Candidate, Region
 from fewbit.tune.schedule import Schedule
 
 TARGET, KIND = "cuda", "conv2d"
-PACKAGES = ("fewbit", "nvidia-cuda-nvrtc")
 TOLERANCE = {"f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}
 TF32_TOLERANCE = 4e-3
 KERNEL = "kernel"
@@ -29,8 +29,12 @@ KERNEL = "kernel"
 
 
 def layer_key(problem: Convolution, arch: Arch) -> Key:
-    versions = versions_of(*PACKAGES)
-    return Key(TARGET, f"{KIND} {table_key(problem)}", f"sm_{arch.compute}", versions)
+    return Key(TARGET, f"{KIND} {table_key(problem)}", f"sm_{arch.compute}", _versions())
+
+
+def _versions() -> str:
+    """Kernels are fewbit's own, wherever they are compiled."""
+    return f"{versions_of()} fewbit={__version__}"
 
 
 def table_key(problem: Convolution) -> str:
@@ -40,7 +44,7 @@ def table_key(problem: Convolution) -> str:
 def known_settings(database: Database, arch: Arch) -> table.Table:
     """What searches found for a generation, as a table of kernels' settings."""
     found: table.Table = {}
-    hardware, versions = f"sm_{arch.compute}", versions_of(*PACKAGES)
+    hardware, versions = f"sm_{arch.compute}", _versions()
     for result in database.results(TARGET):
         if (result.key.hardware, result.key.versions) != (hardware, versions):
             continue

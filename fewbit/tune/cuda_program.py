@@ -21,6 +21,7 @@ from fewbit.progress import progress
 from fewbit.tune.cuda_measure import measure
 from fewbit.tune.cuda_search import Space, prepare, record, search
 from fewbit.tune.database import Database
+from fewbit.tune.iree.build import Build
 from fewbit.tune.iree.tuning import Row
 from fewbit.tune.prepared import Prepared, read_prepared
 from fewbit.tune.program import Report, judged
@@ -60,7 +61,7 @@ def spaces_for(program: Program, target: str, arch: Arch, options: Mapping[str, 
     from fewbit.tune.iree.gpu_tuning import spaces_of as dispatches_of
 
     with progress("Compiling as it is"):
-        return dispatches_of(_built(program, arch), arch)
+        return dispatches_of(build_for(program, arch), arch)
 
 
 def prepare_program(
@@ -195,7 +196,8 @@ def _timed(call: Callable[[], Any]) -> Callable[[int], float]:
     return run
 
 
-def _built(program: Program, arch: Arch) -> Any:
+def build_for(program: Program, arch: Arch) -> Build:
+    """A program through IREE as it is, with its dispatches."""
     from fewbit.targets.iree.devices import compile_flags
     from fewbit.targets.iree.lowering import Lowering
     from fewbit.tune.iree.build import build

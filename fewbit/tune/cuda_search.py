@@ -36,7 +36,7 @@ from fewbit.tune.schedule import Schedule
 
 FIRST, AROUND, ROUNDS = 16, 12, 3
 """Schedules of a first round and of later ones, and how many rounds there are."""
-FEW_THREADS = 64
+FEW_THREADS, FAR_APART = 64, 100
 FAR = 4.0
 """Times as slow as the best, by the model, that a kind of schedule may be and still be tried."""
 
@@ -167,12 +167,14 @@ def _tile(schedule: Schedule) -> Any:
 
 
 def _distance(a: Schedule, b: Schedule) -> int:
-    """In how many numbers two differ."""
-    if len(a.vector) != len(b.vector) or _kind(a) != _kind(b):
-        return 100
+    """In how many numbers two differ; words differ wholly."""
+    names = [name for name, _ in a.how]
+    if len(a.vector) != len(b.vector) or names != [name for name, _ in b.how]:
+        return FAR_APART
     left = (*a.distribution, *a.vector, *(value for _, value in a.how))
     right = (*b.distribution, *b.vector, *(value for _, value in b.how))
-    return sum(x != y for x, y in zip(left, right, strict=False)) + abs(len(left) - len(right))
+    pairs = [(x, y) for x, y in zip(left, right, strict=True) if x != y]
+    return sum(FAR_APART if isinstance(x, str) else 1 for x, _ in pairs)
 
 
 def record(folder: Path, database: Database) -> list[Row]:

@@ -30,13 +30,17 @@ from fewbit.tune.schedule import Schedule
 
 THREADS, REGISTERS, GROUPS = 2048, 65536, 32
 """Of a multiprocessor."""
-SHARED_BYTES, CACHE_BYTES = 128.0, 64.0
+SHARED_BYTES, CACHE_BYTES = 128.0, 32.0
 """That a multiprocessor reads in a cycle: of shared memory, and of its first cache."""
 WAIT, SYNC = 700.0, 60.0
 """Cycles until memory answers, and until all warps of a workgroup have met."""
 MMA_CYCLES = 32.0
 """Of one instruction of a warp; a multiprocessor has four units for them, at half their speed."""
-OVERLAP = 0.2
+MOVE = 2.0
+"""Instructions that bring a word into shared memory."""
+STRIDED = 8.0
+OVERLAP = 0.5
+"""How much of the shorter of waiting and working is added to the longer."""
 LAUNCH = 3e-6
 
 
@@ -63,7 +67,6 @@ class GpuAnalytic:
         busy = share * max(cycles, cache)
         waves = takes.blocks / (self.hardware.cores * at_once)
         rounds = ceil(waves) if waves < 4 else waves + 0.5
-        # Waiting and working overlap, but never quite.
         cycles = max(alone, busy) + OVERLAP * min(alone, busy)
         return LAUNCH + rounds * cycles / self.hardware.clock_hz
 
@@ -90,20 +93,27 @@ def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, f
     fused = prod(thread)
     # A multiprocessor begins four warps' instructions in a cycle.
     arithmetic = steps * warps * fused / 4
-    reads = sum(_words(access, thread) for access in nest.inputs) * warps * steps
     bytes = sum(access.footprint(group) for access in nest.inputs) * steps
-    if dict(schedule.how).get("promote"):
-        shared = reads * WARP * 4 / SHARED_BYTES / 2
-        return arithmetic + steps * 8 * warps / 4 + shared * 0.5, bytes, steps
-    return max(arithmetic, reads * WARP * 4 / CACHE_BYTES / 2) + reads / 4, bytes, steps
+    promoted = dict(schedule.how).get("promote")
+    reads = sum(_words(a, thread, bool(promoted)) for a in nest.inputs) * warps * steps
+    if promoted:
+        moved = bytes / (4 * WARP) * MOVE / 4
+        return arithmetic + moved + reads * WARP * 4 / SHARED_BYTES, bytes, steps
+    return arithmetic + reads * WARP * 4 / CACHE_BYTES, bytes, steps
 
 
-def _words(access: Access, thread: tuple[int, ...]) -> float:
-    """Instructions that load an operand of one step: of 16 bytes where elements are neighbours."""
-    count = access.footprint(thread) * 8 / access.bits
+def _words(access: Access, thread: tuple[int, ...], promoted: bool) -> float:
+    """Loads of an operand in one step, in units of 4 bytes a thread.
+
+    Elements that are neighbours come 16 bytes at a time. What lies in shared memory in steps of
+    several pixels was brought there one by one, and falls into the same banks.
+    """
+    count = prod(thread[i] for i in access.loops)
     inner = next((i for i in range(len(thread)) if access.stride(i) == 1), None)
     wide = min(128 // access.bits, thread[inner]) if inner is not None else 1
-    return count / max(1, wide) * (1 + wide / 4)
+    widest = max((abs(c) for index in access.indices or () for c in index.coefficients), default=1)
+    conflicts = STRIDED if promoted and widest > 1 else 1
+    return count / max(1, wide) * (1 + wide / 4) / 2 * conflicts
 
 
 def _mma_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, float]:

@@ -62,6 +62,13 @@ class GpuProduct:
         return prod(self.nest.extents[i] for i in self.roles.sums)
 
     @cached_property
+    def windowed(self) -> frozenset[int]:
+        """Rows along which a window slides."""
+        indices = [index for a in self.nest.inputs for index in a.indices or ()]
+        pairs = [index.loops for index in indices if len(index.loops) > 1]
+        return frozenset(loop for pair in pairs for loop in pair if loop in self.roles.rows)
+
+    @cached_property
     def mma_rows(self) -> int | None:
         """The loop that is the rows of a tensor core's tile: the columns' operand has it not."""
         other = [a for a in self.nest.inputs if self.roles.columns not in a.loops]
@@ -189,6 +196,9 @@ def _thread_schedules(given: GpuProduct) -> Iterator[Schedule]:
         if threads % WARP or not WARP <= threads <= MOST_USEFUL_THREADS:
             continue
         if not (1 if few else LEAST_SUMS) <= sums <= MOST_SUMS:
+            continue
+        # IREE makes vectors along one side of a window only; of two it makes loops of scalars.
+        if sum(t > 1 and i in given.windowed for i, (_, t) in zip(given.rows, chosen)) > 1:  # noqa: B905
             continue
         group, thread = [0] * count, [0] * count
         group[roles.columns], thread[roles.columns] = cg, ct

@@ -45,6 +45,7 @@ def test_first_what_differs_then_what_is_like_the_best() -> None:
     assert best not in later
     assert schedule(64, 8, 16) in later
     assert schedule(32, 8, 8) in later
+    assert RANKED[0][1] not in later
 
 
 def test_settings_of_layers_are_kept_and_preferred(tmp_path: Path) -> None:

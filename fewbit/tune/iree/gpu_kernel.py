@@ -8,6 +8,7 @@ here, and tells registers and spills; otherwise the driver does so when the plan
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -93,4 +94,5 @@ def find_assembler() -> Path | None:
     places = (
         path for folder in sys.path for each in ASSEMBLERS for path in Path(folder).glob(each)
     )
-    return next(places, None)
+    found = next(places, None) or shutil.which("ptxas")
+    return Path(found) if found else None

@@ -129,7 +129,7 @@ def spaces_of(build: Build, arch: Arch) -> tuple[list[Space], dict[str, tuple[in
         if not count:
             continue
         dispatch = GpuDispatch(configured.text, configured.name)
-        space = _space(dispatch, arch, count)
+        space = space_of(dispatch, arch, count)
         if isinstance(space, str):
             left[dispatch.name] = (count, space)
             continue
@@ -138,7 +138,8 @@ def spaces_of(build: Build, arch: Arch) -> tuple[list[Space], dict[str, tuple[in
     return sorted(found.values(), key=lambda s: -s.calls * s.macs), left
 
 
-def _space(dispatch: GpuDispatch, arch: Arch, calls: int) -> Space | str:
+def space_of(dispatch: GpuDispatch, arch: Arch, calls: int) -> Space | str:
+    """What may be tried for a dispatch, or why nothing is."""
     if dispatch.reason is not None:
         return dispatch.reason
     kernels = Kernels(dispatch, arch)

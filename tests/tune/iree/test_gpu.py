@@ -69,10 +69,10 @@ def test_a_round_of_a_search(built: Build, dispatch: GpuDispatch, tmp_path: Path
     spaces, left = spaces_of(built, HOPPER)
     assert [space.name for space in spaces] == [dispatch.name]
     how = {"target": TARGET, "arch": "sm_90", "title": "net", "left": left}
-    prepare(folder, spaces, database, **how, first=2)
+    prepare(folder, spaces, database, **how, first=1)
     (op,) = read_prepared(folder).ops
     assert op.candidates[0].schedule is None
-    assert len(op.candidates) + len(op.failed) == 3
+    assert len(op.candidates) + len(op.failed) == 2
     with pytest.raises(UsageError, match="not measured yet"):
         record(folder, database)
     best = op.candidates[1].schedule
@@ -92,10 +92,6 @@ def test_a_round_of_a_search(built: Build, dispatch: GpuDispatch, tmp_path: Path
     assert applied.schedules == {dispatch.name: best}
     assert applied.tuned is not None
     assert applied.tuned.code_of(dispatch.name) != applied.default.code_of(dispatch.name)
-    # The next round does not try again what is known.
-    prepare(folder, spaces, database, **how, around=2)
-    (again,) = read_prepared(folder).ops
-    assert best not in {candidate.schedule for candidate in again.candidates}
 
 
 @pytest.mark.slow
