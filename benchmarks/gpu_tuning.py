@@ -9,7 +9,7 @@ python benchmarks/gpu_tuning.py compile FOLDER [CASE...]   the models, without a
 python benchmarks/gpu_tuning.py run FOLDER [CASE...]       the models; needs IREE's runtime
 python benchmarks/gpu_tuning.py table FOLDER               all of it, as Markdown
 
-`list` imports models; `prepare` needs NVRTC or iree-compile only, and as many processors as it gets.
+`list` imports models; `prepare` needs NVRTC or iree-compile only, and uses all processors.
 Preparing again, after `record`, compiles what is like the fastest so far.
 """
 
@@ -98,7 +98,9 @@ def prepare(folder: Path, case: str) -> None:
     write_prepared(folder / case, Prepared(CASES[case][0], "sm_90", case, tuple(ops.values())))
     count = sum(len(op.candidates) - 1 for op in ops.values())
     failed = sum(len(op.failed) for op in ops.values())
-    print(f"{case}: {count} candidates, {failed} failed, {perf_counter() - start:.0f} s", flush=True)
+    print(
+        f"{case}: {count} candidates, {failed} failed, {perf_counter() - start:.0f} s", flush=True
+    )
 
 
 def _prepare_op(given):

@@ -30,7 +30,7 @@ from fewbit.tune.database import Trial
 from fewbit.tune.prepared import MEASURED, Candidate, Op, Region, plain_trial, read_prepared
 from fewbit.tune.timing import Times
 
-ROUNDS, LAST_ROUNDS = 15, 31
+ROUNDS, LAST_ROUNDS = 16, 32
 FLUSHED = 256 << 20
 """Bytes written to empty the cache."""
 DEATHS = 40
@@ -275,30 +275,32 @@ def _floats(data: Array, element: str) -> Array:
 
 
 def time_cold(default: Loaded, others: Sequence[Loaded], rounds: int) -> Times:
-    """Medians of calls with an empty cache, by turns, the default first and last."""
+    """Calls with an empty cache, by turns, the default first and last.
+
+    What an event says depends on where it lies: all calls are timed with the same two, in half of
+    the rounds in the other order, and the medians of the two halves are averaged.
+    """
     gpu, order = device(), [default, *others, default]
-    flush = gpu.allocate(FLUSHED)
-    stream = c_void_p()
+    flush, stream = gpu.allocate(FLUSHED), c_void_p()
     gpu.call("cuStreamCreate", byref(stream), 1)
-    pairs: list[list[tuple[c_void_p, c_void_p]]] = [[] for _ in order]
+    events = _event(), _event()
+    seconds: list[list[float]] = [[] for _ in order]
     for loaded in order:
         loaded(stream.value or 0)
-    for _ in range(rounds):
+    for turn in range(rounds):
+        start, end = events if turn % 2 else events[::-1]
         for place, loaded in enumerate(order):
-            start, end = _event(), _event()
             gpu.call("cuMemsetD32Async", c_uint64(flush), c_uint(0), c_size_t(FLUSHED // 4), stream)
             gpu.call("cuEventRecord", start, stream)
             loaded(stream.value or 0)
             gpu.call("cuEventRecord", end, stream)
-            pairs[place].append((start, end))
-        gpu.call("cuStreamSynchronize", stream)
-    seconds = [median(_elapsed(start, end) for start, end in each) for each in pairs]
-    for start, end in (pair for each in pairs for pair in each):
-        gpu.call("cuEventDestroy_v2", start)
-        gpu.call("cuEventDestroy_v2", end)
+            gpu.call("cuEventSynchronize", end)
+            seconds[place].append(_elapsed(start, end))
+    for event in events:
+        gpu.call("cuEventDestroy_v2", event)
     gpu.call("cuStreamDestroy_v2", stream)
     gpu.free(flush)
-    first, *rest, last = seconds
+    first, *rest, last = ((median(each[::2]) + median(each[1::2])) / 2 for each in seconds)
     return Times(min(first, last), abs(first - last) / min(first, last), tuple(rest))
 
 

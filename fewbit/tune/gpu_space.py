@@ -30,8 +30,8 @@ FEW_RESULTS = 1 << 18
 """Of an op: below, threads may have single ones."""
 SMALL_IMAGE = 14
 """A row of it is too short for a workgroup, which then has several images."""
-MOST_MMA = 32
-"""Tiles of one warp, of four registers a thread each."""
+MOST_MMA = 16
+"""Tiles of one warp, of four registers a thread each; IREE unrolls them all, which takes time."""
 MMA = "NV_MMA_SYNC_F32_16x8x16_F16"
 MMA_ROWS, MMA_COLUMNS, MMA_DEPTH = 16, 8, 16
 MOST_WASTE = 1.35

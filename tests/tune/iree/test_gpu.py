@@ -68,8 +68,7 @@ def test_a_round_of_a_search(built: Build, dispatch: GpuDispatch, tmp_path: Path
     database, folder = Database(tmp_path / "tuning.db"), tmp_path / "prepared"
     spaces, left = spaces_of(built, HOPPER)
     assert [space.name for space in spaces] == [dispatch.name]
-    how = {"target": TARGET, "arch": "sm_90", "title": "net", "left": left}
-    prepare(folder, spaces, database, **how, first=1)
+    prepare(folder, spaces, database, target=TARGET, arch="sm_90", title="net", left=left, first=1)
     (op,) = read_prepared(folder).ops
     assert op.candidates[0].schedule is None
     assert len(op.candidates) + len(op.failed) == 2
