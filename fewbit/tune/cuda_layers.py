@@ -144,7 +144,7 @@ def spaces_of(
 def layers_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Layer], dict[str, tuple[int, str]]]:
-    """The layers of a program that kernels compute; loops are none, and pooling has one kernel."""
+    """The layers of a program that are convolutions or plain products; loops are none."""
     from fewbit.targets.cuda.compilation import Compilation
     from fewbit.targets.cuda.emit import Nest
 
@@ -155,12 +155,13 @@ def layers_of(
     for step in made.assembly.planner.steps:
         if isinstance(step, Nest):
             continue
-        if step.family not in LADDER:
+        problem: Any = step.problem
+        if not isinstance(problem, Convolution) or step.family not in LADDER:
             calls = left.get(step.layer, (0, ""))[0]
-            left[step.layer] = (calls + 1, f"there is one kernel for it ({step.family})")
+            left[step.layer] = (calls + 1, f"its kernel is as the table has it ({step.family})")
             continue
-        key = table_key(step.problem)
+        key = table_key(problem)
         same = found.get(key)
-        layer = Layer(step.layer, step.problem, step.family, step.config, arch)
+        layer = Layer(step.layer, problem, step.family, step.config, arch)
         found[key] = replace(same or layer, calls=1 + (same.calls if same else 0))
     return list(found.values()), left
