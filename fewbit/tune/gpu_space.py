@@ -197,8 +197,9 @@ def _thread_schedules(given: GpuProduct) -> Iterator[Schedule]:
             continue
         if not (1 if few else LEAST_SUMS) <= sums <= MOST_SUMS:
             continue
-        # IREE makes vectors along one side of a window; of two, loops of scalars, with sums in memory.
-        if sum(t > 1 and i in given.windowed for i, (_, t) in zip(given.rows, chosen)) > 1:  # noqa: B905
+        # IREE makes vectors along one side of a window; of two, loops, with sums in memory.
+        tiled = [i for i, (_, t) in zip(given.rows, chosen, strict=True) if t > 1]
+        if len(given.windowed.intersection(tiled)) > 1:
             continue
         group, thread = [0] * count, [0] * count
         group[roles.columns], thread[roles.columns] = cg, ct

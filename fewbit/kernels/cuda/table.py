@@ -38,7 +38,7 @@ def path_of(arch: Arch) -> Path:
     return FOLDER / f"sm_{arch.compute}.json"
 
 
-_preferred: ContextVar[Table] = ContextVar("preferred", default={})  # noqa: B039
+_preferred: ContextVar[Table | None] = ContextVar("preferred", default=None)
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def preferring(found: Table) -> Generator[None]:
 
 def best_known(arch: Arch) -> Table:
     """The table of a generation, and before it what is preferred."""
-    kept, found = load(arch), _preferred.get()
+    kept, found = load(arch), _preferred.get() or {}
     if not found:
         return kept
     return {
