@@ -103,3 +103,18 @@ def test_without_a_gpu_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) ->
     said = capsys.readouterr().err
     assert "there is none: this machine has no CUDA driver" in said
     assert "--prepare" in said
+
+
+@pytest.mark.slow
+def test_candidates_are_prepared_without_a_gpu(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, database = tmp_path / "prepared", str(tmp_path / "tuning.db")
+    given = ["--prepare", str(folder), "--tuning-db", database, "--time", "20s"]
+    assert guarded(run, ["tune", "zoo:lenet", "-t", "iree-cuda:sm_90", *given]) == 0
+    assert "candidates of" in capsys.readouterr().out
+    prepared = read_prepared(folder)
+    assert prepared.arch == "sm_90"
+    assert prepared.ops
+    assert all(why for _, why in prepared.left.values())
+    assert guarded(run, ["tune", "zoo:lenet", "-t", "iree-cpu", *given]) == 2
