@@ -1,4 +1,5 @@
-// y = x (s q)^T with few-bit q, from a ring: a lane copies its weights and activations itself, STAGES units ahead.
+// y = x (s q)^T with few-bit q, from a ring: a lane copies its weights and activations itself, STAGES units ahead. K is
+// whole units; a row of x has K_GIVEN values, and what it lacks is zeros.
 constexpr int SCALES = KU > GROUP ? KU / GROUP : 1;  // scales in a unit
 // What a warp has in shared memory for one unit: rows of 16 bytes a lane, then scales.
 constexpr int PIECES = ROWS * (QW / 4) + LOADS * MT, STAGE = PIECES * 512 + ROWS * SCALES * 64;
@@ -39,10 +40,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       for (int load = 0; load < LOADS; load++)
 #pragma unroll
         for (int j = 0; j < MT; j++) {
-          int m = m0 + j * 8 + lane / 4;
-          if (m < M)
-            copy16(mine + s + (ROWS * (QW / 4) + load * MT + j) * 512,
-                   x + (u64)m * K + u * KU + load * 2 * STEP + lane % 4 * (16 / UNIT));
+          int m = m0 + j * 8 + lane / 4, at = u * KU + load * 2 * STEP + lane % 4 * (16 / UNIT);
+          u32 to = mine + s + (ROWS * (QW / 4) + load * MT + j) * 512;
+          if (m >= M) continue;
+          if (K == K_GIVEN)
+            copy16(to, x + (u64)m * K + at);
+          else
+            copy16_or_zeros(to, x + (u64)m * K_GIVEN + at, at < K_GIVEN ? 16 : 0);
         }
     }
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -76,7 +76,17 @@ class FewBitMatmul:
     @property
     def narrow(self) -> bool:
         """Whether every step of the tensor cores has a scale of its own."""
-        return self.group == self.step
+        return self.groups > 1 and self.group == self.step
+
+    @property
+    def padded(self) -> int:
+        """k in whole units: weights have zeros behind a row, and of x zeros are taken."""
+        return ceil_div(self.k, self.depth) * self.depth
+
+    @property
+    def padded_groups(self) -> int:
+        """Rows of scales, with those of groups behind k."""
+        return 1 if self.groups == 1 else self.padded // self.group
 
     @property
     def blocks(self) -> int:
@@ -89,8 +99,8 @@ class FewBitMatmul:
     def buffers(self) -> dict[str, Buffer]:
         return {
             "x": Buffer(self.dtype, (self.m, self.k)),
-            "q": Buffer("i32", (self.blocks, self.k // self.depth * self.words // 4, 32, 4)),
-            "scale": Buffer("f32", (self.groups, self.blocks * _BLOCK)),
+            "q": Buffer("i32", (self.blocks, self.padded // self.depth * self.words // 4, 32, 4)),
+            "scale": Buffer("f32", (self.padded_groups, self.blocks * _BLOCK)),
             "row_scale": Buffer("f32", (self.m if self.dtype == "i8" else 1,)),
             "y": Buffer(self.result, (self.m, self.n), "out"),
         }
@@ -112,8 +122,8 @@ def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.ui
     if q.shape != (problem.n, problem.k):
         raise ShapeError(f"weights are {q.shape}, not {(problem.n, problem.k)}")
     bits, unit = problem.bits, problem.unit
-    padded = np.zeros((problem.blocks * _BLOCK, problem.k), np.int16)
-    padded[: problem.n] = q
+    padded = np.zeros((problem.blocks * _BLOCK, problem.padded), np.int16)
+    padded[: problem.n, : problem.k] = q
     if unit == 2:
         padded += 1 << (bits - 1)
     fields = (padded & ((1 << bits) - 1)).astype(np.uint32)
@@ -129,6 +139,16 @@ def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.ui
     return np.ascontiguousarray(quarters).reshape(problem.buffers()["q"].shape)
 
 
+def arrange_scales(
+    problem: FewBitMatmul, scale: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Scales of outputs, [N, groups] or fewer, as [groups, N], with zeros behind both."""
+    wide = np.broadcast_to(scale.reshape(-1, problem.groups), (problem.n, problem.groups))
+    arranged = np.zeros((problem.padded_groups, problem.blocks * _BLOCK), np.float32)
+    arranged[: problem.groups, : problem.n] = wide.T
+    return arranged
+
+
 def _shifts(bits: int, per: int) -> npt.NDArray[np.uint32]:
     """Where a word has the values [register, value of the register]."""
     register = np.arange(32 // (bits * per), dtype=np.uint32)[:, None]
@@ -141,15 +161,21 @@ def _shifts(bits: int, per: int) -> npt.NDArray[np.uint32]:
 def _refuse(problem: FewBitMatmul, arch: Arch) -> str | None:
     if not arch.has_async_copies:
         return f"{arch.name} multiplies 16 values of k in two steps"
-    if problem.k % problem.depth:
-        return f"k is not a multiple of {problem.depth}"
+    if problem.k * problem.unit % 16:
+        return "a row of x is not a multiple of 16 bytes"
+    if problem.groups > 1 and (reason := _refuse_groups(problem)) is not None:
+        return reason
+    if problem.bits == 8 and problem.dtype == "bf16":
+        return "a byte does not fit into bf16's mantissa"
+    return None
+
+
+def _refuse_groups(problem: FewBitMatmul) -> str | None:
     group = problem.group
     if problem.k % problem.groups or (group % (2 * problem.step) and not problem.narrow):
         return f"groups are neither {problem.step} values nor a multiple of {2 * problem.step}"
     if group % problem.depth and problem.depth % group:
         return f"groups of {group} do not fit into steps of {problem.depth}"
-    if problem.bits == 8 and problem.dtype == "bf16":
-        return "a byte does not fit into bf16's mantissa"
     return None
 
 
@@ -164,8 +190,9 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         **_field(problem),
         M=problem.m,
         N=problem.n,
-        K=problem.k,
-        GROUPS_K=problem.groups,
+        K=problem.padded,
+        K_GIVEN=problem.k,
+        GROUPS_K=problem.padded_groups,
         BITS=problem.bits,
         BM=config["bm"],
         WARPS_N=config["warps_n"],
@@ -216,7 +243,7 @@ def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
         sums = config["warps_k"] * (outputs + 4) + outputs * (config["cluster"] > 1) + 1
         return high * (config["warps_k"] * (ceil_div(pitch, 128) * 128 + 64) + sums * 4)
     loads = problem.depth // (2 * problem.step)
-    scales = max(1, problem.depth * problem.groups // problem.k)
+    scales = max(1, problem.depth * problem.padded_groups // problem.padded)
     stage = (rows * problem.words // 4 + loads * columns) * 512 + rows * scales * 64
     return max(config["stages"] * warps * stage, warps * rows * _BLOCK * (config["bm"] + 1) * 4)
 
@@ -248,7 +275,7 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
 
 def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
     """Not longer than what goes through them; in clusters where blocks are few."""
-    units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
+    units, shares = problem.padded // problem.depth, shape["warps_k"] * shape["cluster"]
     blocks = ceil_div(problem.blocks, shape["warps_n"] * shape["rows"])
     if shape["cluster"] > 1 and 2 * blocks > arch.multiprocessors:
         return []
@@ -260,7 +287,7 @@ def _at_once(problem: FewBitMatmul, shape: Config) -> list[Config]:
     """Without a ring: what a warp needs fits into its registers, and shares are even."""
     units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
     warps, rows, bm = shape["warps_n"] * shape["warps_k"], shape["rows"], shape["bm"]
-    if units % shares or shape["cluster"] > 4:
+    if problem.padded != problem.k or units % shares or shape["cluster"] > 4:
         return []
     share, each = problem.k // shares, units // shares
     if share % problem.group and problem.group % share:

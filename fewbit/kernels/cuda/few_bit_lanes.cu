@@ -86,6 +86,10 @@ __device__ __forceinline__ void copy16_once(u32 to, const void* from) {
 __device__ __forceinline__ void copy16(u32 to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
+// Zeros where `bytes` is 0: then nothing is read.
+__device__ __forceinline__ void copy16_or_zeros(u32 to, const void* from, int bytes) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+}
 __device__ __forceinline__ void read16(u32* to, u32 from) {
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from) : "memory");
 }

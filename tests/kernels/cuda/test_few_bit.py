@@ -8,7 +8,14 @@ import pytest
 
 from fewbit.errors import ShapeError, UnsupportedError
 from fewbit.kernels.cuda.arch import AMPERE, HOPPER, TURING
-from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul, arrange, repack, shared_bytes
+from fewbit.kernels.cuda.few_bit import (
+    FEW_BIT,
+    FewBitMatmul,
+    arrange,
+    arrange_scales,
+    repack,
+    shared_bytes,
+)
 from fewbit.numerics.packing import pack
 from fewbit.numerics.widths import Width
 
@@ -35,7 +42,7 @@ def product(
     unit, step, depth = problem.unit, problem.step, problem.depth
     per, y = 4 // unit, np.zeros((len(x), problem.blocks * 16), np.int64)
     in_word, quarters = 32 // (problem.bits * per), problem.words // 4
-    for block, u, lane in np.ndindex(problem.blocks, problem.k // depth, 32):
+    for block, u, lane in np.ndindex(problem.blocks, problem.padded // depth, 32):
         for number in range(problem.words * in_word):
             load, half, i = number // 8, number // 4 % 2, number % 4
             at = number // in_word
@@ -68,6 +75,24 @@ def test_lanes_read_the_weights_that_were_packed(width: float, dtype: str, group
     np.testing.assert_array_equal(product(problem, words, x), x @ q.T.astype(np.int64))
 
 
+@pytest.mark.parametrize(("dtype", "groups"), [("f16", 1), ("f16", 9), ("i8", 1), ("i8", 9)])
+def test_rows_that_fill_no_unit(dtype: str, groups: int) -> None:
+    """288 is four and a half units: weights and scales behind it are zeros."""
+    rng = np.random.default_rng(0)
+    problem = FewBitMatmul(2, 19, 288, Width.of(4), groups, dtype)
+    assert FEW_BIT.refuse(problem, HOPPER) is None
+    assert all(config["stages"] for config in FEW_BIT.configs(problem, HOPPER))
+    q = rng.integers(-8, 8, (19, 288)).astype(np.int8)
+    x = np.zeros((2, 320), np.int64)
+    x[:, :288] = rng.integers(-5, 6, (2, 288))
+    found = product(problem, arrange(problem, q), x)
+    np.testing.assert_array_equal(found, x[:, :288] @ q.T.astype(np.int64))
+    scales = arrange_scales(problem, rng.random((19, groups), np.float32) + 1)
+    assert scales.shape == problem.buffers()["scale"].shape
+    assert (scales[:groups, :19] > 0).all()
+    assert not scales[groups:].any()
+
+
 def test_weights_of_another_shape_are_refused() -> None:
     problem = FewBitMatmul(1, 16, 64, Width.of(4))
     with pytest.raises(ShapeError, match=r"\(8, 64\)"):
@@ -77,7 +102,7 @@ def test_weights_of_another_shape_are_refused() -> None:
 @pytest.mark.parametrize(
     ("problem", "reason"),
     [
-        (FewBitMatmul(1, 64, 96, Width.of(4)), "multiple of 64"),
+        (FewBitMatmul(1, 64, 100, Width.of(4)), "multiple of 16 bytes"),
         (FewBitMatmul(1, 64, 192, Width.of(4), 8), "groups"),
         (FewBitMatmul(1, 64, 256, Width.of(8), 1, "bf16"), "mantissa"),
     ],
