@@ -20,12 +20,16 @@ def copy_of(program: Program) -> Program:
     return Program(program.module.clone(), program.store, program.recipe)
 
 
-def to_kernels(program: Program) -> Program:
-    """One function, whose layers are kernel ops with channels last."""
+def to_kernels(program: Program, fold: bool = True) -> Program:
+    """One function, whose layers are kernel ops with channels last.
+
+    `fold`: what depends on weights alone is computed; else a layer still shows its few-bit weights.
+    """
     run_own_passes(program.module, ("inline",))
     program = fold_batch_norm(program)
     run_own_passes(program.module, pipelines.CPU_KERNELS)
-    return fold_weights(fold_flatten(program))
+    program = fold_flatten(program)
+    return fold_weights(program) if fold else program
 
 
 def entry_of(program: Program) -> func.FuncOp:

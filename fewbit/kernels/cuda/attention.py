@@ -28,6 +28,9 @@ class Attention:
     dtype: str = "f16"
     kv_dtype: str = ""
     kv_heads: int = 0
+    strides: tuple[tuple[int, int, int], ...] = ()
+    """Of q, k, v and y, in elements, from batch to batch, head to head and row to row; if they are
+    not given, these lie one after another."""
 
     def __post_init__(self) -> None:
         if not self.kv_dtype:
@@ -57,6 +60,15 @@ class Attention:
     @property
     def bytes(self) -> int:
         return sum(buffer.bytes for buffer in self.buffers().values())
+
+    def strides_of(self, name: str) -> tuple[int, int, int]:
+        """From batch to batch, head to head and row to row of `q`, `k`, `v` or `y`."""
+        if self.strides:
+            return self.strides["qkvy".index(name)]
+        length, heads = self.queries, self.heads
+        if name in "kv":
+            length, heads = self.keys, self.kv_heads
+        return heads * length * self.size, length * self.size, self.size
 
     def buffers(self) -> dict[str, Buffer]:
         rows = (self.batch, self.heads, self.queries, self.size)

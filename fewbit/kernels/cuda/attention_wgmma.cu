@@ -12,14 +12,14 @@ constexpr int THREADS = CONSUMERS * 128 + (BLOCKS == 1 ? 128 : 32);
 constexpr float LOG2E = 1.4426950408889634f;
 
 struct Item {
-  int first, head, kv_head, keys, tiles;
+  int first, batch, head, keys, tiles;
+  __device__ int kv_head() const { return head / (HEADS / KV_HEADS); }
 };
 __device__ __forceinline__ Item item_at(int i, const int* lengths) {
-  int head = i / TILES_Q, tile = CAUSAL ? TILES_Q - 1 - i % TILES_Q : i % TILES_Q;
-  int keys = RAGGED ? min(lengths[head / HEADS], SK) : SK;
+  int batch = i / TILES_Q / HEADS, head = i / TILES_Q % HEADS, tile = CAUSAL ? TILES_Q - 1 - i % TILES_Q : i % TILES_Q;
+  int keys = RAGGED ? min(lengths[batch], SK) : SK;
   int needed = CAUSAL ? min(keys, tile * BM + BM + SK - SQ) : keys;
-  int kv_head = head / HEADS * KV_HEADS + head % HEADS / (HEADS / KV_HEADS);
-  return Item{tile * BM, head, kv_head, keys, max(1, (needed + BN - 1) / BN)};
+  return Item{tile * BM, batch, head, keys, max(1, (needed + BN - 1) / BN)};
 }
 
 __device__ __forceinline__ u64 matrix_of_columns(u32 address) {
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         barrier_expect(q_full + 8 * qs, Q_BYTES);
 #pragma unroll
         for (int half = 0; half < HALVES; half++)
-          copy_3d(base + qs * Q_BYTES + half * BM * 128, &q, q_full + 8 * qs, half * 64, item.first, item.head);
+          copy_4d(base + qs * Q_BYTES + half * BM * 128, &q, q_full + 8 * qs, half * 64, item.first, item.head, item.batch);
         for (int i = 0; i < item.tiles; i++, step++) {
           int s = step % STAGES, at = (item.tiles - 1 - i) * BN;
           u32 parity = (step / STAGES + 1) & 1;
@@ -84,12 +84,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
           barrier_expect(k_full + 8 * s, TILE);
 #pragma unroll
           for (int half = 0; half < HALVES; half++)
-            copy_3d(ks + s * TILE + half * BN * 128, &k, k_full + 8 * s, half * 64, at, item.kv_head);
+            copy_4d(ks + s * TILE + half * BN * 128, &k, k_full + 8 * s, half * 64, at, item.kv_head(), item.batch);
           barrier_wait(v_empty + 8 * s, parity);
           barrier_expect(v_full + 8 * s, TILE);
 #pragma unroll
           for (int half = 0; half < HALVES; half++)
-            copy_3d(vs + s * TILE + half * BN * 128, &v, v_full + 8 * s, half * 64, at, item.kv_head);
+            copy_4d(vs + s * TILE + half * BN * 128, &v, v_full + 8 * s, half * 64, at, item.kv_head(), item.batch);
         }
       }
     }
@@ -225,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     for (int e = lane; e < 16 * (D / 8); e += 32) {
       int at = first + group * 64 + warp * 16 + e / (D / 8);
       if (at < SQ)
-        *(uint4*)(y + ((u64)item.head * SQ + at) * D + e % (D / 8) * 8) = *(uint4*)(mine + e / (D / 8) * PITCH + e % (D / 8) * 16);
+        *(uint4*)(y + (u64)item.batch * Y_BATCH + (u64)item.head * Y_HEAD + (u64)at * Y_ROW + e % (D / 8) * 8) = *(uint4*)(mine + e / (D / 8) * PITCH + e % (D / 8) * 16);
     }
     __syncwarp();
   }

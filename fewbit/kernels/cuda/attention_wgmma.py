@@ -21,6 +21,8 @@ def _refuse(problem: Attention, arch: Arch) -> str | None:
         return "its keys have another type than its queries"
     if problem.size % 8:
         return "its heads are not a multiple of 16 bytes"
+    if any(step % 8 for steps in problem.strides for step in steps):
+        return "its rows do not lie at multiples of 16 bytes"
     return None
 
 
@@ -44,6 +46,9 @@ def attention_source(problem: Attention, config: Config) -> str:
                 SK=problem.keys,
                 CAUSAL=int(problem.causal),
                 RAGGED=int(problem.ragged),
+                Y_BATCH=problem.strides_of("y")[0],
+                Y_HEAD=problem.strides_of("y")[1],
+                Y_ROW=problem.strides_of("y")[2],
                 BN=config["bn"],
                 CONSUMERS=config["consumers"],
                 STAGES=config["stages"],
@@ -87,13 +92,13 @@ def _build(problem: Attention, config: Config, arch: Arch) -> Plan:
 
 
 def _map(problem: Attention, name: str, length: int, heads: int, rows: int) -> TensorMap:
-    row = problem.size * 2
+    batch, head, row = (step * 2 for step in problem.strides_of(name))
     return TensorMap(
         name,
         problem.dtype,
-        (problem.size, length, problem.batch * heads),
-        (row, length * row),
-        (64, rows, 1),
+        (problem.size, length, heads, problem.batch),
+        (row, head, batch),
+        (64, rows, 1, 1),
     )
 
 
@@ -105,7 +110,7 @@ def _configs(problem: Attention, arch: Arch) -> list[Config]:
         if blocks > 1:
             most = 65536 // (consumers * 128 + 32) // blocks // 8 * 8
         for bn in (128, 64, 80, 96, 112, 144, 160, 176, 192, 208):
-            if bn * 3 // 4 + wide * 32 + 16 > most or bn > ceil_div(problem.keys, 16) * 16:
+            if bn * 3 // 4 + wide * 32 + 16 > most or bn > max(64, ceil_div(problem.keys, 16) * 16):
                 continue
             for stages, pingpong, stay in product((2, 1), (1, 0), (0, 1)):
                 if (pingpong and consumers != 2) or (stages == 1 and problem.keys > bn):

@@ -3,15 +3,16 @@
 A call names no kernel yet: which one, and with which settings, is decided where sizes are known. In
 `f16`, a layer's operands are rounded before the product and its result is given in f16; a layer
 that follows takes these as they are, so that between layers nothing is f32. Integers are always
-multiplied as integers, and their sums are exact.
+multiplied as integers, and their sums are exact. Few-bit weights of linear layers stay few bits
+where rows are few, or where groups of them have scales; attention in f16 is one call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import inf
-from typing import Any, Literal, cast
+from math import inf, isclose, prod
+from typing import Any, cast
 
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, bufferization, func, memref
@@ -23,39 +24,27 @@ from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.locations import place_of
+from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul
+from fewbit.kernels.cuda.unfold import Unfold
+from fewbit.numerics.widths import Width
 from fewbit.program import Program
+from fewbit.targets.cuda.attention import can_attend, is_strided
+from fewbit.targets.cuda.layer import Layer, Precision, View
+from fewbit.targets.cuda.unfolded import image_of, unfold_of
+from fewbit.targets.cuda.views import seen_through
 from fewbit.transforms import lower_kernel
-from fewbit.transforms.lowering.loops import apply
+from fewbit.transforms.changed_weights import is_constant
+from fewbit.transforms.lowering import scalars as s
+from fewbit.transforms.lowering.loops import apply, elementwise, loops, read, read_leading
 from fewbit.transforms.lowering.tensors import Size, dynamic, integers, sizes_of
 from fewbit.transforms.lowering.windows import Window
 
-Precision = Literal["f32", "tf32", "f16"]
-"""How floats are multiplied."""
-
 ALIGNMENT = 256
-
-
-@dataclass(frozen=True)
-class Layer:
-    """What a call computes, but for sizes, which its memory tells.
-
-    Operands are x, the weight (channels innermost), then a bias and a tensor to add if there are
-    any, then the result.
-    """
-
-    name: str
-    kind: Literal["conv2d", "max_pool"]
-    dtype: str
-    stride: tuple[int, int] = (1, 1)
-    padding: tuple[int, int] = (0, 0)
-    dilation: tuple[int, int] = (1, 1)
-    groups: int = 1
-    window: tuple[int, int] = (1, 1)
-    """Of pooling, which has no weight."""
-    bias: bool = False
-    add: bool = False
-    low: float = -inf
-    high: float = inf
+FEW_ROWS = 64
+"""Up to so many rows, few-bit weights are decoded in the kernel; else they are bytes or halves."""
+EXACT = 1 << 24
+"""Integers below are floats, too: sums of them in floats are exact."""
 
 
 @dataclass
@@ -64,6 +53,9 @@ class CallLayers:
 
     program: Program
     precision: Precision
+    arch: Arch
+    open_size: int = 1
+    """The product of the sizes that the program leaves open and that were given."""
     layers: dict[str, Layer] = field(default_factory=dict[str, Layer])
     """By the names of the functions that are called."""
     types: dict[str, list[Attribute]] = field(default_factory=dict[str, list[Attribute]])
@@ -76,6 +68,7 @@ class CallLayers:
             kernel.MatmulOp: self.matmul,
             kernel.Conv2dOp: self.conv2d,
             kernel.Pool2dOp: self.pool2d,
+            mico.AttentionOp: self.attention,
         }
         for op in list(self.program.module.walk()):
             handler = handlers.get(type(op))
@@ -97,10 +90,93 @@ class CallLayers:
         return self.layers
 
     def matmul(self, op: kernel.MatmulOp) -> Sequence[SSAValue] | None:
+        if (total := self.few_bit(op)) is not None:
+            return lower_kernel.finished(op, total)
         if op.scale_groups is not None:
             return None
         sizes = [*sizes_of(op.x)[:-1], mico.shape_of(op.weight.type)[0]]
         return self.product(op, integers(op.weight), sizes, {})
+
+    def few_bit(self, op: kernel.MatmulOp) -> SSAValue | None:
+        """The sums of a layer, if a kernel takes its weights as few bits.
+
+        Sums of integers without groups are not scaled: they are exact, and scales follow.
+        """
+        found = _few_bit_weight(op)
+        if found is None or (op.is_float and self.precision != "f16"):
+            return None
+        weight, scale = found
+        width = mico.element_width(weight.type)
+        n, k = mico.shape_of(weight.type)
+        rows = self.rows(op.x)
+        groups = (mico.shape_of(scale.type)[1:] or (1,))[0] if scale is not None else 1
+        scaled = op.is_float or op.scale_groups is not None
+        if rows > FEW_ROWS and op.scale_groups is None:
+            return None
+        dtype = "f16" if op.is_float else "i8"
+        assert width is not None
+        problem = FewBitMatmul(rows, n, k, width, groups, dtype, "f32")
+        if FEW_BIT.refuse(problem, self.arch) is not None:
+            return None
+        most = (mico.element_width(op.x.type) or Width.of(8)).magnitude * width.magnitude * k
+        if not scaled and most >= EXACT:
+            return None
+        layer = Layer(_name(op), "few_bit", dtype, width=width, scaled=scaled)
+        x = self.half(op.x) if op.is_float else integers(op.x)
+        given = [x, integers(weight)]
+        if scaled:
+            assert scale is not None
+            given.append(scale)
+        total = self.call(layer, given, [*sizes_of(op.x)[:-1], n], f32)
+        if op.is_float:
+            return total
+        if scaled and op.x_scale is not None:
+            index = loops(len(sizes_of(total)))
+            factors = [read(total, *index), read_leading(op.x_scale, index)]
+            return elementwise(factors, sizes_of(total), f32, s.mul)
+        return total if op.gives_floats else apply(total, i32, lambda v: s.to_integer(v, i32))
+
+    def rows(self, x: SSAValue) -> int:
+        """How many rows a product has, about: only speed depends on it."""
+        *rows, _ = mico.shape_of(x.type)
+        known = prod(size for size in rows if size != DYNAMIC)
+        return known * (self.open_size if DYNAMIC in rows else 1)
+
+    def attention(self, op: mico.AttentionOp) -> Sequence[SSAValue] | None:
+        """Queries, keys and values are read where the projections wrote them."""
+        if self.precision != "f16" or not can_attend(op, self.arch):
+            return None
+        batch, heads, length, size = sizes_of(op.query)
+        assert isinstance(size, int)
+        query = op.query
+        if op.scale is not None and not isclose(op.scale.value.data, size**-0.5, rel_tol=1e-6):
+            factor = s.constant(op.scale.value.data / size**-0.5, f32)
+            query = apply(query, f32, lambda v: s.mul(v, factor))
+        given = (query, op.key, op.value)
+        if not is_strided(size, self.arch):
+            layer = Layer(_name(op), "attention", "f16", causal=bool(op.causal.value.data))
+            halves = [self.half(value) for value in given]
+            return [self.widened(self.call(layer, halves, [batch, heads, length, size], f16))]
+        operands, views = zip(*map(self.viewed, given), strict=True)
+        layer = Layer(
+            _name(op),
+            "attention",
+            "f16",
+            causal=bool(op.causal.value.data),
+            views=views,
+            shapes=tuple(mico.shape_of(value.type) for value in given),
+        )
+        result = self.call(layer, operands, [batch, length, heads, size], f16)
+        return [mico.TransposeOp.of(self.widened(result), permutation=(0, 2, 1, 3)).result]
+
+    def viewed(self, value: SSAValue) -> tuple[SSAValue, View | None]:
+        """A tensor in f16, or one that it is part of."""
+        seen = seen_through(value)
+        *steps, last = seen.view.strides
+        fits = last == 1 and not any(step % 8 for step in (*steps, seen.view.offset))
+        if seen.base in self.halves and fits:
+            return self.halves[seen.base], seen.view
+        return self.half(value), None
 
     def conv2d(self, op: kernel.Conv2dOp) -> Sequence[SSAValue] | None:
         pairs = op.padding_pairs
@@ -115,18 +191,38 @@ class CallLayers:
             "dilation": ints(op.dilation),
             "groups": op.groups.value.data,
         }
-        return self.product(op, lower_kernel.channels_last(integers(op.weight)), sizes, how)
+        weight = lower_kernel.channels_last(integers(op.weight))
+        if (spread := unfold_of(op, self.precision)) is not None:
+            return self.product(op, weight, sizes, {"spread": spread}, self.spread(op, spread))
+        return self.product(op, weight, sizes, how)
+
+    def spread(self, op: kernel.Conv2dOp, how: Unfold) -> SSAValue:
+        """The image of few channels that a convolution has, as one of many."""
+        image = image_of(op)
+        assert image is not None
+        layer = Layer(_name(op), "unfold", self.precision, spread=how)
+        sizes = [sizes_of(op.x)[0], how.rows, how.of.out_width, how.channels]
+        if self.precision == "f16":
+            return self.widened(self.call(layer, [image], sizes, f16))
+        return self.call(layer, [image], sizes, f32)
 
     def product(
-        self, op: kernel.ProductOp, weight: SSAValue, sizes: Sequence[Size], how: dict[str, Any]
+        self,
+        op: kernel.ProductOp,
+        weight: SSAValue,
+        sizes: Sequence[Size],
+        how: dict[str, Any],
+        x: SSAValue | None = None,
     ) -> Sequence[SSAValue]:
+        """A layer's results; of another x if there is one."""
+        x = op.x if x is None else x
         if not op.is_float:
             layer = Layer(_name(op), "conv2d", "i8", **how)
             total = self.call(layer, [integers(op.x), weight], sizes, i32)
             return lower_kernel.finished(op, total)
         if op.activation is not None:
             layer = Layer(_name(op), "conv2d", self.precision, **how)
-            total = self.called_on_floats(layer, [op.x, weight], sizes)
+            total = self.called_on_floats(layer, [x, weight], sizes)
             return lower_kernel.finished(op, total)
         low, high = op.bounds
         layer = Layer(
@@ -139,7 +235,7 @@ class CallLayers:
             low=-inf if low is None else low,
             high=inf if high is None else high,
         )
-        return [self.called_on_floats(layer, [op.x, weight], sizes, op.bias, op.add)]
+        return [self.called_on_floats(layer, [x, weight], sizes, op.bias, op.add)]
 
     def pool2d(self, op: kernel.Pool2dOp) -> Sequence[SSAValue] | None:
         """The largest of each window, without a copy of the image that has a border."""
@@ -183,15 +279,27 @@ class CallLayers:
         given = [self.half(factor) for factor in factors]
         given += [] if bias is None else [bias]
         given += [] if add is None else [self.half(add)]
-        result = self.call(layer, given, sizes, f16)
-        wide = apply(result, f32, lambda value: arith.ExtFOp(value, f32).result)
-        self.halves[wide] = result
+        return self.widened(self.call(layer, given, sizes, f16))
+
+    def widened(self, value: SSAValue) -> SSAValue:
+        """Halves as floats, which layers that follow take as the halves that they were."""
+        wide = apply(value, f32, lambda v: arith.ExtFOp(v, f32).result)
+        self.halves[wide] = value
         return wide
 
     def half(self, value: SSAValue) -> SSAValue:
         if value not in self.halves:
-            self.halves[value] = apply(value, f16, lambda v: arith.TruncFOp(v, f16).result)
+            self.halves[value] = self._rounded(value)
         return self.halves[value]
+
+    def _rounded(self, value: SSAValue) -> SSAValue:
+        shape = mico.shape_of(value.type)
+        seen = seen_through(value)
+        if seen.base in self.halves and seen.is_whole(shape):
+            whole = self.halves[seen.base]
+            type = TensorType(f16, shape)
+            return mico.ReshapeOp.of(whole, shape=shape, result_types=[type]).result
+        return apply(value, f16, lambda v: arith.TruncFOp(v, f16).result)
 
     def call(
         self, layer: Layer, operands: Sequence[SSAValue], sizes: Sequence[Size], element: Attribute
@@ -205,6 +313,19 @@ class CallLayers:
         self.types[name] = [value.type for value in given]
         func.CallOp(name, given, [])
         return bufferization.ToTensorOp(out, restrict=True).tensor
+
+
+def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:
+    """Constant integers that a product multiplies by, and their scale, if they have few bits."""
+    weight, scale = op.weight, op.weight_scale
+    if op.is_float:
+        owner = weight.owner
+        if not isinstance(owner, mico.DequantizeOp) or owner.zero_point is not None:
+            return None
+        weight, scale = owner.input, owner.scale
+    if mico.element_width(weight.type) is None or not is_constant(weight):
+        return None
+    return None if scale is not None and not is_constant(scale) else (weight, scale)
 
 
 def _buffer(value: SSAValue) -> SSAValue:

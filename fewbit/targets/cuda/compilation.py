@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from xdsl.dialects import func
@@ -40,8 +41,9 @@ from fewbit.targets.cpu.plan_memory import measure_before_collapse, plan_memory
 from fewbit.targets.cpu.refuse_foreign import refuse_foreign
 from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.weights import WeightImage
-from fewbit.targets.cuda.call_layers import CallLayers, Layer, Precision
+from fewbit.targets.cuda.call_layers import CallLayers
 from fewbit.targets.cuda.evaluate import Evaluation
+from fewbit.targets.cuda.layer import Layer, Precision
 from fewbit.targets.cuda.memory import Memory, dense
 from fewbit.targets.cuda.planner import Assembly, Planner
 from fewbit.targets.kernel_stage import copy_of, entry_of, to_kernels
@@ -115,11 +117,13 @@ class Compilation:
         self.program = copy_of(self.program)
 
     def _kernel(self) -> None:
-        self.program = to_kernels(self.program)
+        self.program = to_kernels(self.program, fold=False)
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)
-        self.layers = CallLayers(self.program, self.precision).run()
+        self.layers = CallLayers(
+            self.program, self.precision, self.arch, prod(self._open_sizes())
+        ).run()
         run_own_passes(self.program.module, pipelines.CPU_LINALG)
         self.program = fold_weights(self.program)
         assert_tensor_sizes(self.entry)
@@ -158,15 +162,9 @@ class Compilation:
         if not any(size is None for shape in known for size in shape or ()):
             return tuple(_known(spec) for spec in self.signature.outputs)
         shapes = shape_function(self.program.module, entry)
-        open_sizes = [
-            size
-            for spec, shape in zip(self.signature.inputs, self.inputs, strict=True)
-            for size, known in zip(shape, spec.shape or (), strict=True)
-            if known is None
-        ]
         with mlir_context():
             evaluation = Evaluation(shapes, _nothing_left, _nothing_left)
-            *found, holds = evaluation.run(f"{ENTRY}_shapes", open_sizes)
+            *found, holds = evaluation.run(f"{ENTRY}_shapes", self._open_sizes())
         if not holds:
             given = ", ".join("x".join(map(str, shape)) for shape in self.inputs)
             raise ShapeError(f"inputs of {given} do not fit together")
@@ -175,6 +173,15 @@ class Compilation:
             tuple(next(left) if size is None else size for size in spec.shape or ())
             for spec in self.signature.outputs
         )
+
+    def _open_sizes(self) -> list[int]:
+        """What was given where the program leaves a size open."""
+        return [
+            size
+            for spec, shape in zip(self.signature.inputs, self.inputs, strict=True)
+            for size, known in zip(shape, spec.shape or (), strict=True)
+            if known is None
+        ]
 
     def _memories(
         self, kind: str, specs: Sequence[TensorSpec], shapes: Sequence[Shape]

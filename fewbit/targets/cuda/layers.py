@@ -6,9 +6,10 @@ tuned here. Otherwise the first of the families that can compute it, in the orde
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,21 @@ import numpy as np
 from fewbit.errors import UnsupportedError
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.attention import Attention
 from fewbit.kernels.cuda.conv2d import LADDER
 from fewbit.kernels.cuda.convolution import Convolution, Epilogue
 from fewbit.kernels.cuda.family import Config, Family
+from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul, arrange, arrange_scales
 from fewbit.kernels.cuda.max_pool import max_pool_plan
 from fewbit.kernels.cuda.plan import Plan
-from fewbit.targets.cuda.call_layers import Layer
+from fewbit.kernels.cuda.unfold import Unfold, unfold_plan
+from fewbit.targets.cuda.attention import FAMILIES as ATTENTION
+from fewbit.targets.cuda.attention import attention_of
+from fewbit.targets.cuda.layer import Layer
 from fewbit.targets.cuda.memory import Memory
 
 Array = np.ndarray[Any, Any]
+Problem = Convolution | FewBitMatmul | Attention | Unfold
 
 FAMILIES = ("wgmma", "patch", "mma", "tiled+both", "depthwise")
 """Those that finish a sum themselves."""
@@ -34,46 +41,136 @@ FAMILIES = ("wgmma", "patch", "mma", "tiled+both", "depthwise")
 class Call:
     """A layer with its sizes, and the kernel that was chosen for it."""
 
-    problem: Convolution
+    problem: Problem
     family: str
     config: Config
     operands: dict[str, Memory]
     layer: str = ""
-
-    def weight(self, weight: Array) -> Array:
-        """The filters as the kernel reads them."""
-        if self.family != "depthwise":
-            return weight
-        wide = weight.astype(np.int32 if self.problem.dtype == "i8" else np.float32)
-        return np.ascontiguousarray(np.moveaxis(wide[..., 0], 0, -1))
+    kind: str = "conv2d"
+    repacked: dict[str, Callable[[Array], Array]] = field(
+        default_factory=dict[str, Callable[[Array], Array]]
+    )
+    """Constants as the kernel reads them."""
+    added: dict[str, Array] = field(default_factory=dict[str, Array])
+    """What the kernel reads and the program does not have."""
 
     def plan(self, arch: Arch) -> Plan:
-        return _plan(self.problem, self.family, tuple(self.config.items()), arch)
+        return _plan(self.problem, self.kind, self.family, tuple(self.config.items()), arch)
+
+    def described(self) -> dict[str, Any]:
+        """As plain data, but for its operands."""
+        found: dict[str, Any] = {
+            "step": self.kind,
+            "layer": self.layer,
+            "kernel": self.family,
+            "problem": str(self.problem),
+            "config": dict(self.config),
+        }
+        match self.problem:
+            case Convolution(dtype=dtype, epilogue=finish):
+                bounds = (None, None) if finish is None else (finish.low, finish.high)
+                ends = [b if b is not None and isfinite(b) else None for b in bounds]
+                return {**found, "dtype": dtype, "bounds": ends}
+            case FewBitMatmul(dtype=dtype, result=result):
+                return {**found, "dtype": dtype, "result": result}
+            case Attention(dtype=dtype, strides=strides):
+                return {**found, "dtype": dtype, "strides": [list(each) for each in strides]}
+            case Unfold(of=of):
+                return {**found, "problem": str(of), "dtype": of.dtype}
 
 
 @lru_cache(256)
 def _plan(
-    problem: Convolution, family: str, config: tuple[tuple[str, int], ...], arch: Arch
+    problem: Problem, kind: str, family: str, config: tuple[tuple[str, int], ...], arch: Arch
 ) -> Plan:
     """Layers of the same shape have the same code."""
-    if family == "max_pool":
+    if isinstance(problem, FewBitMatmul):
+        return FEW_BIT.build(problem, dict(config), arch)
+    if isinstance(problem, Attention):
+        return ATTENTION[family].build(problem, dict(config), arch)
+    if isinstance(problem, Unfold):
+        return unfold_plan(problem, arch)
+    if kind == "max_pool":
         return max_pool_plan(problem, arch)
     return LADDER[family].build(problem, dict(config), arch)
 
 
 def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
+    if layer.kind == "few_bit":
+        return _few_bit(layer, memories, arch)
+    if layer.kind == "attention":
+        return _attention(layer, memories, arch)
+    if layer.kind == "unfold":
+        operands = {"x": memories[0], "y": memories[1]}
+        problem = _spread(layer, memories[0])
+        return Call(problem, layer.kind, {}, operands, layer.name, layer.kind)
     problem = problem_of(layer, memories)
     if layer.kind == "max_pool":
         operands = {"x": memories[0], "y": memories[1]}
-        return Call(problem, "max_pool", {}, operands, layer.name)
+        return Call(problem, layer.kind, {}, operands, layer.name, layer.kind)
     names = ["x", "w", *(["bias"] if layer.bias else []), *(["add"] if layer.add else []), "y"]
     family, config = _family(problem, arch)
-    return Call(problem, family, config, dict(zip(names, memories, strict=True)), layer.name)
+    operands = dict(zip(names, memories, strict=True))
+    changed: dict[str, Callable[[Array], Array]] = {}
+    if family == "depthwise":
+        changed["w"] = partial(_depthwise, problem.dtype)
+    if layer.spread is not None:
+        changed["w"] = layer.spread.filters
+    return Call(problem, family, config, operands, layer.name, repacked=changed)
+
+
+def _depthwise(dtype: str, weight: Array) -> Array:
+    """Filters with channels innermost, in the type that sums have."""
+    wide = weight.astype(np.int32 if dtype == "i8" else np.float32)
+    return np.ascontiguousarray(np.moveaxis(wide[..., 0], 0, -1))
+
+
+def _few_bit(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
+    x, weight, *scale, y = memories
+    (n, k), rows = weight.sizes, prod(x.sizes[:-1])
+    groups = (*scale[0].sizes, 1)[1] if scale and len(scale[0].sizes) == 2 else 1
+    assert layer.width is not None
+    problem = FewBitMatmul(rows, n, k, layer.width, groups, layer.dtype, "f32")
+    known = table.find(arch, "few_bit", f"{problem}|{problem.dtype}", FEW_BIT.name)
+    config = FEW_BIT.configs(problem, arch)[0] if known is None else known.config
+    operands = {"x": x, "q": weight, "y": y}
+    changed: dict[str, Callable[[Array], Array]] = {"q": partial(arrange, problem)}
+    scales = partial(arrange_scales, problem)
+    added: dict[str, Array] = {
+        "row_scale": np.ones(problem.buffers()["row_scale"].shape, np.float32)
+    }
+    if scale:
+        operands["scale"] = scale[0]
+        changed["scale"] = scales
+    else:
+        added["scale"] = scales(np.ones((1, groups), np.float32))
+    family = FEW_BIT.name
+    return Call(problem, family, config, operands, layer.name, "few_bit", changed, added)
+
+
+def _attention(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
+    problem, given = attention_of(layer, memories)
+    operands = dict(zip("qkvy", given, strict=True))
+    known = table.load(arch).get("attention", {}).get(f"{problem}|{problem.dtype}", [])
+    name, family = next((n, f) for n, f in ATTENTION.items() if f.refuse(problem, arch) is None)
+    config = next((e.config for e in known if e.family == name), None)
+    return Call(
+        problem,
+        name,
+        config or family.configs(problem, arch)[0],
+        operands,
+        layer.name,
+        "attention",
+        added={"lengths": np.array([problem.keys], np.int32)},
+    )
 
 
 def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
     """A product of matrices is a convolution of one tap, with its rows as images."""
     x, y = memories[0], memories[-1]
+    if layer.spread is not None:
+        return replace(_spread(layer, x).convolution, epilogue=_epilogue(layer))
+    groups = layer.groups
     if layer.kind == "max_pool":
         channels, (kh, kw) = x.sizes[3], layer.window
         sizes = (*x.sizes, channels, kh, kw)
@@ -83,18 +180,25 @@ def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
         image = x.sizes if len(w.sizes) == 4 else (prod(x.sizes[:-1]), 1, 1, x.sizes[-1])
         kh, kw = w.sizes[1:3] if len(w.sizes) == 4 else (1, 1)
         sizes = (*image, w.sizes[0], kh, kw)
-        groups = layer.groups
     alone = groups == sizes[3] == sizes[4]
     dtype = "f32" if alone and layer.dtype == "tf32" else layer.dtype
-    finish = None
-    if layer.kind == "conv2d" and layer.dtype != "i8":
-        finish = Epilogue(layer.bias, layer.add, layer.low, layer.high)
-        finish = None if finish == Epilogue() else finish
     n, height, width, channels, filters, kh, kw = sizes
     how = (layer.stride, layer.padding, layer.dilation, groups, dtype)
-    made = Convolution(n, height, width, channels, filters, kh, kw, *how, epilogue=finish)
+    made = Convolution(n, height, width, channels, filters, kh, kw, *how, epilogue=_epilogue(layer))
     assert made.pixels * made.filters == y.count
     return made
+
+
+def _spread(layer: Layer, x: Memory) -> Unfold:
+    assert layer.spread is not None
+    return Unfold(replace(layer.spread.of, batch=x.sizes[0]))
+
+
+def _epilogue(layer: Layer) -> Epilogue | None:
+    if layer.kind != "conv2d" or layer.dtype == "i8":
+        return None
+    finish = Epilogue(layer.bias, layer.add, layer.low, layer.high)
+    return None if finish == Epilogue() else finish
 
 
 def _family(problem: Convolution, arch: Arch) -> tuple[str, Config]:

@@ -11,7 +11,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
 from fewbit.targets.cpu.outline_loops import layer_hint
 from fewbit.targets.cpu.weights import Placed, WeightImage
-from fewbit.targets.cuda.call_layers import Layer
 from fewbit.targets.cuda.emit import BLOCK, PRELUDE, Nest, emit, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
-from fewbit.targets.cuda.layers import Call, choose
+from fewbit.targets.cuda.layer import Layer
+from fewbit.targets.cuda.layers import Array, Call, choose
 from fewbit.targets.cuda.memory import BYTES, Memory, dense
 
 if TYPE_CHECKING:
@@ -195,21 +194,13 @@ class Assembly:
         }
 
     def _describe_layer(self, call: Call) -> dict[str, Any]:
-        problem, finish = call.problem, call.problem.epilogue
-        bounds = () if finish is None else (finish.low, finish.high)
         operands = {
-            n: self._filters(call, m) if n == "w" else self._at(m) for n, m in call.operands.items()
+            name: self._repacked(call, name, memory) if name in call.repacked else self._at(memory)
+            for name, memory in call.operands.items()
         }
-        return {
-            "step": "max_pool" if call.family == "max_pool" else "conv2d",
-            "layer": call.layer,
-            "kernel": call.family,
-            "problem": str(problem),
-            "dtype": problem.dtype,
-            "config": dict(call.config),
-            "bounds": [b if isfinite(b) else None for b in bounds] or [None, None],
-            "operands": operands,
-        }
+        for name, array in call.added.items():
+            operands[name] = self._added(name, array)
+        return {**call.described(), "operands": operands}
 
     def _at(self, memory: Memory) -> list[Any]:
         """A place in a buffer of the plan."""
@@ -225,17 +216,21 @@ class Assembly:
         entries = self.planner.weights.entries
         return entries[bisect_right([e.offset for e in entries], memory.byte) - 1]
 
-    def _filters(self, call: Call, memory: Memory) -> list[Any]:
-        """A weight as the kernel reads it."""
-        if call.family != "depthwise":
-            return self._at(memory)
+    def _repacked(self, call: Call, name: str, memory: Memory) -> list[Any]:
+        """A constant as the kernel reads it."""
         if memory.buffer != "weights":
-            raise UnsupportedError("a depthwise layer computes its filters while it runs")
+            raise UnsupportedError(f"the layer {call.layer} computes its weight while it runs")
         entry = self._entry(memory)
-        key = entry.offset, "depthwise"
+        key = entry.offset, call.kind, call.family, name, str(call.problem)
         if key not in self._placed:
-            array = call.weight(entry.array.reshape(memory.sizes))
-            self._placed[key] = self.weights.add(f"{entry.name}.depthwise", array)
+            array = call.repacked[name](entry.array.reshape(memory.sizes))
+            self._placed[key] = self.weights.add(f"{entry.name}.{call.family}", array)
+        return ["weights", self._placed[key]]
+
+    def _added(self, name: str, array: Array) -> list[Any]:
+        key = name, array.shape, array.tobytes()
+        if key not in self._placed:
+            self._placed[key] = self.weights.add(f"{name}.{len(self._placed)}", array)
         return ["weights", self._placed[key]]
 
 

@@ -16,8 +16,8 @@ from fewbit.program import Program
 from fewbit.runtime.cuda import PLAN
 from fewbit.signature import TensorSpec
 from fewbit.targets.cpu.described import described_weight
-from fewbit.targets.cuda.call_layers import Precision
 from fewbit.targets.cuda.compilation import OURS, STAGES, Compilation, Shape
+from fewbit.targets.cuda.layer import Precision
 from fewbit.targets.target import Request, Target
 
 

@@ -5,6 +5,7 @@ machine's own compiler; layers by torch, from their description in the plan."""
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ import numpy as np
 import torch
 
 from fewbit.kernels.cuda.convolution import Convolution
+from fewbit.kernels.cuda.few_bit import FewBitMatmul, _shifts
+from fewbit.kernels.cuda.unfold import Unfold
+from fewbit.numerics.widths import Width
 from fewbit.targets.cuda.compilation import Compilation
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -48,10 +52,7 @@ class Emulated:
             data = np.ascontiguousarray(array).view(np.uint8).ravel()
             self.memory[f"in{i}"][: data.size] = data
         for step in self.steps:
-            if step["step"] == "loops":
-                self._loops(step)
-            else:
-                self._layer(step)
+            getattr(self, f"_{step['step']}", self._layer)(step)
         specs = self.made.signature.outputs
         return tuple(
             self._array(f"out{i}", 0, spec.dtype, shape).copy()
@@ -63,11 +64,65 @@ class Emulated:
         size = np.dtype(dtype).itemsize * count
         return self.memory[buffer][offset : offset + size].view(dtype).reshape(shape)
 
+    def _operand(self, step: dict[str, Any], name: str, dtype: Any, shape: Any) -> np.ndarray:
+        buffer, offset = step["operands"][name]
+        return self._array(buffer, offset, dtype, shape)
+
     def _loops(self, step: dict[str, Any]) -> None:
         places = step["operands"].values()
         addresses = [self.memory[buffer].ctypes.data + offset for buffer, offset in places]
         given = (ctypes.c_void_p * len(addresses))(*addresses)
         getattr(self.loops, f"run_{step['kernel']}")(given, ctypes.c_ulonglong(step["threads"]))
+
+    def _few_bit(self, step: dict[str, Any]) -> None:
+        form = r"m(\d+),n(\d+),k(\d+),w([\d.]+)a\d+,g(\d+)"
+        ((*sizes, width, group),) = re.findall(form, step["problem"])
+        m, n, k = map(int, sizes)
+        problem = FewBitMatmul(m, n, k, Width.of(width), k // int(group), step["dtype"], "f32")
+        types = {"f16": np.float16, "i8": np.int8, "i32": np.uint32, "f32": np.float32}
+        got = {
+            name: self._operand(step, name, types[b.dtype], b.shape)
+            for name, b in problem.buffers().items()
+        }
+        q = decoded(problem, got["q"])
+        scale = got["scale"][: problem.groups, :n].T.astype(np.float64)
+        x = got["x"].astype(np.float64).reshape(m, problem.groups, -1)
+        parts = np.einsum("mgk,ngk->mng", x, q.reshape(n, problem.groups, -1))
+        rows = got["row_scale"][:, None] if problem.dtype == "i8" else 1
+        got["y"][...] = (parts * scale).sum(-1) * rows
+
+    def _attention(self, step: dict[str, Any]) -> None:
+        b, h, sq, sk, d = map(int, step["problem"].split(",")[0].split("x"))
+        kv = int((re.findall(r",kv(\d+)", step["problem"]) or [h])[0])
+        sizes = {"q": (b, h, sq, d), "y": (b, h, sq, d), "k": (b, kv, sk, d), "v": (b, kv, sk, d)}
+        got = {}
+        for i, (name, shape) in enumerate((n, sizes[n]) for n in "qkvy"):
+            steps = (shape[1] * shape[2] * d, shape[2] * d, d)
+            steps = step["strides"][i] if step["strides"] else steps
+            buffer, offset = step["operands"][name]
+            memory = self.memory[buffer][offset:][: (self.memory[buffer].size - offset) // 2 * 2]
+            strides = [2 * s for s in (*steps, 1)]
+            got[name] = np.lib.stride_tricks.as_strided(memory.view(np.float16), shape, strides)
+        q, k, v = (torch.from_numpy(got[n].astype(np.float64)) for n in "qkv")
+        k, v = (t.repeat_interleave(h // kv, 1) for t in (k, v))
+        causal = ",causal" in step["problem"]
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        got["y"][...] = y.numpy()
+
+    def _unfold(self, step: dict[str, Any]) -> None:
+        """As the kernel's text says, index by index."""
+        p = Unfold(Convolution.parse(step["problem"]).of(step["dtype"], "nhwc"))
+        shapes = {name: b.shape for name, b in p.buffers().items()}
+        x = self._operand(step, "x", np.float32, shapes["x"])
+        y = self._operand(step, "y", DTYPES[p.of.dtype], shapes["y"])
+        (sh, sw), (ph, pw) = p.of.stride, p.of.padding
+        wide = np.pad(x, ((0, 0), (0, 0), (ph, ph + 16), (pw, pw + 16)))
+        y[...] = 0
+        for inner in range(p.inner):
+            a, kw, c = np.unravel_index(inner, (sh, p.of.kw, p.of.channels))
+            rows = a + sh * np.arange(p.rows)
+            columns = kw + sw * np.arange(p.of.out_width)
+            y[..., inner] = wide[:, c][:, rows][:, :, columns]
 
     def _layer(self, step: dict[str, Any]) -> None:
         p = Convolution.parse(step["problem"]).of(step["dtype"], "nhwc")
@@ -98,6 +153,19 @@ class Emulated:
             y = y + torch.from_numpy(got["add"].copy()).double()
         low, high = step["bounds"]
         got["y"][...] = y.clamp(low, high).numpy() if (low, high) != (None, None) else y.numpy()
+
+
+def decoded(problem: FewBitMatmul, words: np.ndarray) -> np.ndarray:
+    """The integers that were arranged for the lanes of a warp."""
+    bits, unit = problem.bits, problem.unit
+    per, loads = 4 // unit, problem.depth // (2 * problem.step)
+    fields = words[..., None, None] >> _shifts(bits, per) & np.uint32((1 << bits) - 1)
+    lanes = fields.reshape(problem.blocks, -1, 8, 4, loads, 2, 2, 2, per)
+    rows = lanes.transpose(0, 7, 2, 1, 4, 3, 5, 6, 8).reshape(problem.blocks * 16, -1)
+    half = 1 << (bits - 1)
+    signed = rows.astype(np.int64)
+    signed = signed - half if unit == 2 else (signed ^ half) - half
+    return signed[: problem.n, : problem.k]
 
 
 def _compile(source: str, symbols: Iterable[str], where: Path) -> ctypes.CDLL:

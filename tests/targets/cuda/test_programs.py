@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 
 
 def made(
-    model: object, recipe: str | None = None, arch=HOPPER, **options: Any
+    model: object, recipe: Any = None, arch=HOPPER, **options: Any
 ) -> tuple[Compilation, fewbit.Program]:
     program = model if isinstance(model, fewbit.Program) else fewbit.import_model(model)
     if recipe is not None:

@@ -1,0 +1,60 @@
+"""What a call of a GPU kernel computes, but for sizes, which its memory tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+from fewbit.kernels.cuda.unfold import Unfold
+from fewbit.numerics.widths import Width
+
+Precision = Literal["f32", "tf32", "f16"]
+"""How floats are multiplied."""
+
+Kind = Literal["conv2d", "max_pool", "unfold", "few_bit", "attention"]
+
+
+@dataclass(frozen=True)
+class View:
+    """Where the elements of a tensor lie in the memory that a call is given."""
+
+    offset: int
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A call. The last operand is the result; before it are
+
+    | kind | operands |
+    |---|---|
+    | `conv2d` | x, the weight (channels innermost), a bias and a tensor to add if there are any |
+    | `max_pool`, `unfold` | x |
+    | `few_bit` | x, integers N x K, and scales if `scaled` |
+    | `attention` | queries, keys, values |
+    """
+
+    name: str
+    kind: Kind
+    dtype: str
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+    window: tuple[int, int] = (1, 1)
+    """Of pooling, which has no weight."""
+    bias: bool = False
+    add: bool = False
+    low: float = -inf
+    high: float = inf
+    width: Width | None = None
+    """Of few-bit weights."""
+    scaled: bool = False
+    causal: bool = False
+    views: tuple[View | None, ...] = ()
+    """Of queries, keys and values, where they are parts of what is given."""
+    shapes: tuple[tuple[int, ...], ...] = ()
+    """Of these."""
+    spread: Unfold | None = None
+    """How the image of a convolution, and its filters, are spread; of one image."""
