@@ -53,6 +53,10 @@ class Nest:
     copies: Memory | None = None
     """What it writes as it is, if that is all it does."""
     layer: str = ""
+    block: int = BLOCK
+    """Threads of a block."""
+    in_order: bool = False
+    """Whether it is several loops, one after another, of one block."""
 
 
 @dataclass

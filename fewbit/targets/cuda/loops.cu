@@ -14,6 +14,8 @@ struct brain_bits { u16 bits; };
 #define DEVICE __device__ __forceinline__
 #define LANES 32
 #define THREAD ((u64)blockIdx.x * blockDim.x + threadIdx.x)
+#define WIDTH blockDim.x  // of a block that is alone
+#define BARRIER __syncthreads()
 DEVICE float widened(half_bits value) {
   float wide;
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value.bits));
@@ -29,6 +31,8 @@ template <class T> DEVICE T from_lane(T value, int other) { return __shfl_xor_sy
 #include <cmath>
 #define DEVICE static inline
 #define LANES 1
+#define WIDTH 1
+#define BARRIER
 #define __global__
 extern thread_local u64 THREAD;
 DEVICE float widened(half_bits value) {

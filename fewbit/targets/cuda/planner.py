@@ -21,16 +21,15 @@ from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
 from fewbit.targets.cpu.outline_loops import layer_hint
 from fewbit.targets.cpu.weights import Placed, WeightImage
-from fewbit.targets.cuda.emit import BLOCK, PRELUDE, Nest, emit, store_nest
+from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
+from fewbit.targets.cuda.join_loops import Step, join_loops
 from fewbit.targets.cuda.layer import Layer
 from fewbit.targets.cuda.layers import Array, Call, choose
 from fewbit.targets.cuda.memory import BYTES, Memory, dense
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
-
-Step = Nest | Call
 
 
 @dataclass
@@ -55,6 +54,7 @@ class Planner:
         evaluation = Evaluation(self.module, self._launch, self._call, self._global)
         evaluation.run(self.entry, [*given, arena])
         self._store_in_output()
+        self.steps = join_loops(self.steps)
 
     def _store_in_output(self) -> None:
         """Let the step that computes an output write it, if it is copied there in the end."""
@@ -143,7 +143,7 @@ class Assembly:
 
     def source(self) -> str:
         """All generated kernels."""
-        return "\n".join([PRELUDE, *(text.replace("@", n, 1) for text, n in self.kernels.items())])
+        return "\n".join([PRELUDE, *(text.replace("@", n) for text, n in self.kernels.items())])
 
     def buffers(self) -> dict[str, Buffer]:
         found = {m.buffer: _bytes(m, role) for m, role in _roles(self.inputs, self.outputs)}
@@ -161,8 +161,9 @@ class Assembly:
         ):
             places = {n: Pointer(*at) for n, at in found["operands"].items()}
             if isinstance(step, Nest):
-                grid = -(-step.threads // BLOCK), 1, 1
-                launches.append(Launch(0, found["kernel"], grid, BLOCK, tuple(places.values())))
+                grid = -(-step.threads // step.block), 1, 1
+                arguments = tuple(places.values())
+                launches.append(Launch(0, found["kernel"], grid, step.block, arguments))
                 continue
             made = step.plan(arch)
             for own, buffer in made.buffers.items():
@@ -190,6 +191,7 @@ class Assembly:
             "step": "loops",
             "kernel": self.kernels[nest.text],
             "threads": nest.threads,
+            "in_order": nest.in_order,
             "operands": operands,
         }
 

@@ -72,7 +72,8 @@ class Emulated:
         places = step["operands"].values()
         addresses = [self.memory[buffer].ctypes.data + offset for buffer, offset in places]
         given = (ctypes.c_void_p * len(addresses))(*addresses)
-        getattr(self.loops, f"run_{step['kernel']}")(given, ctypes.c_ulonglong(step["threads"]))
+        threads = 1 if step["in_order"] else step["threads"]
+        getattr(self.loops, f"run_{step['kernel']}")(given, ctypes.c_ulonglong(threads))
 
     def _few_bit(self, step: dict[str, Any]) -> None:
         form = r"m(\d+),n(\d+),k(\d+),w([\d.]+)a\d+,g(\d+)"

@@ -162,3 +162,20 @@ def test_images_of_few_channels_are_spread(
     compilation, _ = made(program, precision="f16")
     assert steps_of(compilation)[:2] == ["unfold", "conv2d"]
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 2e-3
+
+
+def test_small_loops_are_one_launch(tmp_path: Path) -> None:
+    class Net(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return torch.softmax(nn.functional.layer_norm(x, (96,)), 1), y + 1, y.t() * 2
+
+    given = [RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 96), (80, 90))]
+    program = fewbit.import_model(Net(), tuple(map(torch.from_numpy, given)))
+    compilation, _ = made(program)
+    steps = compilation.assembly.described
+    assert len(steps) < 4
+    assert {step["in_order"] for step in steps} == {True, False}
+    for found, expected in zip(
+        Emulated(compilation, tmp_path)(*given), program.run(*given), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)

@@ -1,0 +1,117 @@
+"""Loops that follow each other as one kernel, because a launch takes longer than a small loop.
+
+Loops of few threads are computed by one block, in their order, with barriers between them. Loops
+that have nothing to do with each other are parts of one grid, whatever their size. Each stays the
+function that it would be as a kernel, but for its pointers, which may now meet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fewbit.targets.cuda.emit import BLOCK, Nest
+from fewbit.targets.cuda.layers import Call
+from fewbit.targets.cuda.memory import Memory
+
+Step = Nest | Call
+
+SMALL = 2048
+"""Threads up to which one block is enough."""
+LARGEST_BLOCK = 1024
+MOST = 32
+"""Loops in one kernel."""
+
+
+def join_loops(steps: Sequence[Step]) -> list[Step]:
+    """The steps, with neighbouring loops joined."""
+    joined: list[Step] = []
+    at = 0
+    while at < len(steps):
+        small, apart = _in_order(steps[at:]), _side_by_side(steps[at:])
+        if len(small) > 1:
+            joined.append(_sequence(small))
+        elif len(apart) > 1:
+            joined.append(_grid(apart))
+        else:
+            joined.append(steps[at])
+        at += max(1, len(small) if len(small) > 1 else len(apart))
+    return joined
+
+
+def _is_small(nest: Nest) -> bool:
+    return nest.threads <= SMALL
+
+
+def _in_order(steps: Sequence[Step]) -> list[Nest]:
+    """Small loops that come first."""
+    found: list[Nest] = []
+    for step in steps[:MOST]:
+        if not isinstance(step, Nest) or not _is_small(step):
+            break
+        found.append(step)
+    return found
+
+
+def _side_by_side(steps: Sequence[Step]) -> list[Nest]:
+    """Loops that come first, none of which writes what another uses."""
+    found: list[Nest] = []
+    for step in steps[:MOST]:
+        if not isinstance(step, Nest) or any(_meet(step, other) for other in found):
+            break
+        found.append(step)
+    return found
+
+
+def _meet(one: Nest, other: Nest) -> bool:
+    pairs = ((one, other), (other, one))
+    return any(w.meets(m) for a, b in pairs for w in a.written for m in b.pointers)
+
+
+def _sequence(nests: list[Nest]) -> Nest:
+    threads = max(nest.threads for nest in nests)
+    block = min(LARGEST_BLOCK, -(-threads // 32) * 32)
+    parts = [
+        f"  for (u64 i = THREAD; i < {nest.threads}ull; i += WIDTH) {call};"
+        for nest, call in zip(nests, _calls(nests, "i"), strict=True)
+    ]
+    return _kernel(nests, "\n  BARRIER;\n".join(parts), block, block, in_order=True)
+
+
+def _grid(nests: list[Nest]) -> Nest:
+    """A part of the grid for each, in whole blocks."""
+    lines, first = ["  u64 i = THREAD;"], 0
+    for nest, call in zip(nests, _calls(nests, "i - FIRST"), strict=True):
+        size = -(-nest.threads // BLOCK) * BLOCK
+        call = call.replace("FIRST", f"{first}ull")
+        first += size
+        lines.append(f"  if (i < {first}ull) return {call};")
+    return _kernel(nests, "\n".join(lines), first, BLOCK)
+
+
+def _calls(nests: list[Nest], thread: str) -> list[str]:
+    calls, at = list[str](), 0
+    for number, nest in enumerate(nests):
+        given = [f"p{i}" for i in range(at, at + len(nest.pointers))]
+        calls.append(f"@_{number}({', '.join([thread, *given])})")
+        at += len(nest.pointers)
+    return calls
+
+
+def _kernel(nests: list[Nest], body: str, threads: int, block: int, in_order: bool = False) -> Nest:
+    functions, parameters = list[str](), list[str]()
+    for number, nest in enumerate(nests):
+        head, rest = nest.text.split("{\n", 1)
+        types = re.findall(r"((?:const )?\w+\*)(?: __restrict__)? p\d+", head)
+        given = ", ".join(f"{type} p{i}" for i, type in enumerate(types))
+        functions.append(
+            f"DEVICE void @_{number}(u64 thread, {given}) {{\n"
+            + re.sub(r"\bTHREAD\b", "thread", rest)
+        )
+        parameters += [f"{type} p{len(parameters) + i}" for i, type in enumerate(types)]
+    head = f'extern "C" __global__ void @({", ".join(parameters)}) {{'
+    text = "\n".join([*functions, head, body, "}", ""])
+    pointers: list[Memory] = [memory for nest in nests for memory in nest.pointers]
+    written = [memory for nest in nests for memory in nest.written]
+    layer = next((nest.layer for nest in nests if nest.layer), "")
+    return Nest(text, threads, pointers, written, layer=layer, block=block, in_order=in_order)
