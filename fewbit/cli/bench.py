@@ -44,7 +44,8 @@ def bench(
         typer.Option(
             "--target",
             "-t",
-            help="cpu, cpu:PROCESSOR, iree-cpu, ...: what this machine runs; cuda for conv2d.",
+            help="cpu, cpu:PROCESSOR, iree-cpu, ...: what this machine runs; cuda for conv2d"
+            " and attention.",
         ),
     ] = "cpu",
     against: Annotated[
@@ -76,8 +77,15 @@ def bench(
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
     shape: Annotated[
-        str | None, typer.Option(help="Of conv2d -t cuda: n32,56x56,64,64,k3[,s2][,p0][,d2][,g4].")
+        str | None,
+        typer.Option(
+            help="Of conv2d -t cuda: n32,56x56,64,64,k3[,s2][,p0][,d2][,g4];"
+            " of attention: 32x12x197x64[,causal]."
+        ),
     ] = None,
+    projections: Annotated[
+        bool, typer.Option("--projections", help="Of attention -t cuda: with its products.")
+    ] = False,
     variants: Annotated[str, typer.Option(help="Of conv2d -t cuda: all, or naive,mma,...")] = "all",
     dtype: Annotated[
         str, typer.Option(help="Of conv2d -t cuda: f32, tf32, f16, bf16, i8.")
@@ -93,6 +101,11 @@ def bench(
         from fewbit.bench.gpu.ladder import bench_conv2d
 
         bench_conv2d(shape, variants, dtype, layout, as_json, modules)
+        return
+    if (model, target) == ("attention", "cuda"):
+        from fewbit.bench.gpu.attention_ladder import bench_attention
+
+        bench_attention(shape, dtype, projections, as_json)
         return
     from fewbit.bench.contest import check_threads
     from fewbit.bench.peers import NONE, parse_peers, refuse_missing

@@ -57,7 +57,7 @@ def climb(problem: Convolution, variants: str, modules: Path | None = None) -> l
     """Every rung that is asked for, and cuDNN last."""
     families, has_iree = split_variants(variants)
     arch = device().arch
-    _need_torch()
+    need_torch()
     from fewbit.bench.gpu import conv2d
     from fewbit.bench.gpu.timing import cold, warm
 
@@ -146,7 +146,7 @@ def _timed(
     return Rung(name, about, cold, warm, off, problem.operations / seconds, problem.bytes / seconds)
 
 
-def _need_torch() -> None:
+def need_torch() -> None:
     import torch
 
     if not torch.cuda.is_available():
@@ -179,19 +179,18 @@ def bench_conv2d(
         iree.module_of(problem, HOPPER, modules)
     rungs = climb(problem, variants, modules)
     if as_json is not None:
-        _write(problem, rungs, as_json)
+        write_rungs(key(problem), [asdict(rung) for rung in rungs], as_json)
     if as_json != "-":
         _print(problem, rungs)
 
 
-def _write(problem: Convolution, rungs: list[Rung], to: str) -> None:
+def write_rungs(problem: str, rungs: list[dict[str, object]], to: str) -> None:
+    """Figures as JSON, to a file or printed."""
     import json
 
     from fewbit.files import replacing_file
 
-    text = json.dumps(
-        {"problem": key(problem), "rungs": [asdict(rung) for rung in rungs]}, indent=2
-    )
+    text = json.dumps({"problem": problem, "rungs": rungs}, indent=2)
     if to == "-":
         print(text)
         return

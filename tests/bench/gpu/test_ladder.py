@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fewbit.bench.gpu.attention_ladder import bench_attention
 from fewbit.bench.gpu.ladder import bench_conv2d, key, settings
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
@@ -23,6 +24,15 @@ def has_driver() -> bool:
     except OSError:
         return False
     return True
+
+
+def test_attention_is_checked_before_anything_runs() -> None:
+    with pytest.raises(UsageError, match="which attention"):
+        bench_attention(None, "f16", True, None)
+    with pytest.raises(UsageError, match="no shape of attention"):
+        bench_attention("32x12x197", "f16", True, None)
+    with pytest.raises(UsageError, match="not computed in f32"):
+        bench_attention("32x12x197x64", "f32", True, None)
 
 
 def test_a_shape_is_needed() -> None:

@@ -1,0 +1,58 @@
+# pyright: basic
+"""Self-attention with its projections on the GPU: data, the reference, and PyTorch's ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+from fewbit.bench.gpu.subject import TYPES
+from fewbit.kernels.cuda.self_attention import SelfAttention
+
+Tensors = dict[str, torch.Tensor]
+
+
+def data(problem: SelfAttention, seed: int = 0) -> Tensors:
+    generator = torch.Generator("cuda").manual_seed(seed)
+    tensors = {}
+    for name, buffer in problem.buffers().items():
+        if buffer.role != "in":
+            continue
+        drawn = torch.randn(buffer.shape, device="cuda", generator=generator)
+        if name.endswith("weight"):
+            drawn *= problem.width**-0.5
+        tensors[name] = drawn.to(TYPES[buffer.dtype])
+    return tensors
+
+
+def reference(problem: SelfAttention, tensors: Tensors) -> torch.Tensor:
+    """In float64, of the same rounded inputs."""
+    return _computed(problem, {name: tensor.double() for name, tensor in tensors.items()})
+
+
+def _computed(problem: SelfAttention, given: Tensors) -> torch.Tensor:
+    projected = F.linear(given["x"], given["qkv_weight"], given["qkv_bias"])
+    split = projected.unflatten(-1, (3, problem.heads, problem.size))
+    q, k, v = split.permute(2, 0, 3, 1, 4)
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=problem.causal)
+    return F.linear(y.transpose(1, 2).flatten(2), given["out_weight"], given["out_bias"])
+
+
+def yardsticks(problem: SelfAttention, tensors: Tensors) -> dict[str, Callable[[], torch.Tensor]]:
+    """nn.Linear and SDPA, as PyTorch chooses its backend; and its module's function."""
+    dtype = TYPES[problem.dtype]
+    given = {name: tensor.to(dtype) for name, tensor in tensors.items()}
+    turned = given["x"].transpose(0, 1)
+
+    def module() -> torch.Tensor:
+        y, _ = F.multi_head_attention_forward(
+            turned, turned, turned, problem.width, problem.heads,
+            given["qkv_weight"], given["qkv_bias"], None, None, False, 0.0,
+            given["out_weight"], given["out_bias"], training=False, need_weights=False,
+        )  # fmt: skip
+        return y.transpose(0, 1)
+
+    found = {"linear + sdpa": lambda: _computed(problem, given)}
+    return found if problem.causal else {**found, "multi_head_attention_forward": module}
