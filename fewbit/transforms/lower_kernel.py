@@ -26,6 +26,7 @@ from fewbit.transforms.lowering.driver import lower_ops
 from fewbit.transforms.lowering.layers import Factors, products
 from fewbit.transforms.lowering.loops import (
     Binary,
+    Read,
     apply,
     converted,
     elementwise,
@@ -201,16 +202,22 @@ def _in_steps(op: kernel.ProductOp | kernel.Pool2dOp, result: SSAValue) -> Seque
 
 def _with_epilogue(op: kernel.ProductOp, total: SSAValue) -> SSAValue:
     """clamp(f(total · x_scale · weight_scale + bias + add)), what there is of it, in one loop."""
-    low, high = op.bounds
-    activation = op.activation_name
-    sizes = sizes_of(total)
-    index = loops(len(sizes))
+    if op.scale_groups is not None:
+        return epilogue(op, total)  # the sums of groups are scaled already
+    index = loops(len(sizes_of(total)))
     scales = [
         *([] if op.x_scale is None else [read_leading(op.x_scale, index)]),
         *([] if op.weight_scale is None else [read_leading(op.weight_scale, index[-1:])]),
     ]
-    if op.scale_groups is not None:
-        scales = []  # the sums of groups are scaled already
+    return epilogue(op, total, scales)
+
+
+def epilogue(op: kernel.ProductOp, total: SSAValue, scales: Sequence[Read] = ()) -> SSAValue:
+    """clamp(f(total · scales + bias + add)), what there is of it, in one loop."""
+    low, high = op.bounds
+    activation = op.activation_name
+    sizes = sizes_of(total)
+    index = loops(len(sizes))
     terms = [
         *([] if op.bias is None else [read(op.bias, index[-1])]),
         *([] if op.add is None else [read(op.add, *index)]),

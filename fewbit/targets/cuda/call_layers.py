@@ -108,7 +108,7 @@ class CallLayers:
         weight, scale = found
         width = mico.element_width(weight.type)
         n, k = mico.shape_of(weight.type)
-        rows = self.rows(op.x)
+        rows = rows_of(op.x, self.open_size)
         groups = (mico.shape_of(scale.type)[1:] or (1,))[0] if scale is not None else 1
         scaled = op.is_float or op.scale_groups is not None
         if rows > FEW_ROWS and op.scale_groups is None:
@@ -135,12 +135,6 @@ class CallLayers:
             factors = [read(total, *index), read_leading(op.x_scale, index)]
             return elementwise(factors, sizes_of(total), f32, s.mul)
         return total if op.gives_floats else apply(total, i32, lambda v: s.to_integer(v, i32))
-
-    def rows(self, x: SSAValue) -> int:
-        """How many rows a product has, about: only speed depends on it."""
-        *rows, _ = mico.shape_of(x.type)
-        known = prod(size for size in rows if size != DYNAMIC)
-        return known * (self.open_size if DYNAMIC in rows else 1)
 
     def attention(self, op: mico.AttentionOp) -> Sequence[SSAValue] | None:
         """Queries, keys and values are read where the projections wrote them."""
@@ -313,6 +307,13 @@ class CallLayers:
         self.types[name] = [value.type for value in given]
         func.CallOp(name, given, [])
         return bufferization.ToTensorOp(out, restrict=True).tensor
+
+
+def rows_of(x: SSAValue, open_size: int) -> int:
+    """How many rows a product has, about: only speed depends on it."""
+    *rows, _ = mico.shape_of(x.type)
+    known = prod(size for size in rows if size != DYNAMIC)
+    return known * (open_size if DYNAMIC in rows else 1)
 
 
 def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:

@@ -41,8 +41,9 @@ from fewbit.targets.cpu.plan_memory import measure_before_collapse, plan_memory
 from fewbit.targets.cpu.refuse_foreign import refuse_foreign
 from fewbit.targets.cpu.shapes import drop_asserts, shape_function
 from fewbit.targets.cpu.weights import WeightImage
-from fewbit.targets.cuda.call_layers import CallLayers
+from fewbit.targets.cuda.call_layers import FEW_ROWS, CallLayers, rows_of
 from fewbit.targets.cuda.evaluate import Evaluation
+from fewbit.targets.cuda.join_products import join_products
 from fewbit.targets.cuda.layer import Layer, Precision
 from fewbit.targets.cuda.memory import Memory, dense
 from fewbit.targets.cuda.planner import Assembly, Planner
@@ -117,7 +118,9 @@ class Compilation:
         self.program = copy_of(self.program)
 
     def _kernel(self) -> None:
-        self.program = to_kernels(self.program, fold=False)
+        size = prod(self._open_sizes())
+        program = to_kernels(self.program, fold=False)
+        self.program = join_products(program, lambda x: rows_of(x, size) <= FEW_ROWS)
 
     def _linalg(self) -> None:
         assert_kernel_sizes(self.entry)

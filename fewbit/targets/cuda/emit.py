@@ -12,7 +12,7 @@ every thread.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, prod
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,8 @@ class Nest:
     copies: Memory | None = None
     """What it writes as it is, if that is all it does."""
     layer: str = ""
+    work: int = 1
+    """Turns of all loops together."""
     block: int = BLOCK
     """Threads of a block."""
     in_order: bool = False
@@ -231,7 +233,8 @@ class _Generic:
             w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
         threads = results * (1 if lanes is None else 32)
         text = w.finish(self.outputs, results, lanes is not None)
-        return Nest(text, threads, w.memories, self.outputs, self._fills(), self._copies())
+        made = Nest(text, threads, w.memories, self.outputs, self._fills(), self._copies())
+        return replace(made, work=prod(self.sizes))
 
     def _fills(self) -> float | None:
         from torch_mlir import ir

@@ -17,7 +17,9 @@ from fewbit.targets.cuda.memory import Memory
 Step = Nest | Call
 
 SMALL = 2048
-"""Threads up to which one block is enough."""
+"""Threads up to which one block is enough…"""
+LITTLE = 1 << 14
+"""…and turns of loops: with more, a launch is shorter."""
 LARGEST_BLOCK = 1024
 MOST = 32
 """Loops in one kernel."""
@@ -40,7 +42,7 @@ def join_loops(steps: Sequence[Step]) -> list[Step]:
 
 
 def _is_small(nest: Nest) -> bool:
-    return nest.threads <= SMALL
+    return nest.threads <= SMALL and nest.work <= LITTLE
 
 
 def _in_order(steps: Sequence[Step]) -> list[Nest]:

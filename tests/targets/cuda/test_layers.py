@@ -179,3 +179,33 @@ def test_small_loops_are_one_launch(tmp_path: Path) -> None:
         Emulated(compilation, tmp_path)(*given), program.run(*given), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up = (nn.Linear(64, n, bias=False) for n in (96, 96))
+        self.down = nn.Linear(96, 64, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+@pytest.mark.parametrize(
+    ("recipe", "precision", "tolerance"),
+    [
+        (None, "f16", 2e-3),
+        ("w4a8", "f32", 1e-6),
+        ("w4a8-tensor", "f32", 1e-6),
+        ("w4afpg32", "f16", 2e-3),
+    ],
+)
+def test_products_of_one_input_are_one(
+    recipe: str | None, precision: str, tolerance: float, tmp_path: Path
+) -> None:
+    x = RNG.standard_normal((2, 64)).astype(np.float32)
+    program = fewbit.import_model(Gated(), (torch.from_numpy(x),))
+    compilation, program = made(program, recipe, precision=precision)
+    products = [s for s in compilation.assembly.described if s["step"] in ("conv2d", "few_bit")]
+    assert len(products) == 2
+    assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < tolerance
