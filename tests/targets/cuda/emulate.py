@@ -160,9 +160,14 @@ def decoded(problem: FewBitMatmul, words: np.ndarray) -> np.ndarray:
     """The integers that were arranged for the lanes of a warp."""
     bits, unit = problem.bits, problem.unit
     per, loads = 4 // unit, problem.depth // (2 * problem.step)
-    fields = words[..., None, None] >> _shifts(bits, per) & np.uint32((1 << bits) - 1)
-    lanes = fields.reshape(problem.blocks, -1, 8, 4, loads, 2, 2, 2, per)
-    rows = lanes.transpose(0, 7, 2, 1, 4, 3, 5, 6, 8).reshape(problem.blocks * 16, -1)
+    quarters = words.reshape(problem.blocks, -1, problem.words // 4, 32, 4).swapaxes(2, 3)
+    lanes = quarters.reshape(problem.blocks, -1, 32, problem.words)
+    fields = lanes[..., None, None] >> _shifts(bits, per) & np.uint32((1 << bits) - 1)
+    split = fields.reshape(problem.blocks, -1, 8, 4, loads, 2, 2, 2, per)
+    split = split.transpose(0, 7, 2, 1, 4, 3, 5, 6, 8)
+    if problem.narrow:
+        split = split.swapaxes(5, 6)
+    rows = split.reshape(problem.blocks * 16, -1)
     half = 1 << (bits - 1)
     signed = rows.astype(np.int64)
     signed = signed - half if unit == 2 else (signed ^ half) - half

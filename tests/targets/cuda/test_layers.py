@@ -47,6 +47,7 @@ def test_few_bit_weights_stay_few_bits_and_sums_exact(recipe: str, tmp_path: Pat
     ("recipe", "precision", "tolerance"),
     [
         ({"default": "w4a8g64", "layers": {"first": "w4a8g96"}}, "f32", 1e-5),
+        ("w4a8g32", "f32", 1e-5),
         ({"default": "w8a8g128", "layers": {"first": "w8a4"}}, "f32", 1e-5),
         ("w4afp", "f16", 2e-3),
         ("w4afpg32", "f16", 2e-3),
