@@ -185,7 +185,6 @@ def torch_all(out: Path, only: str) -> None:
     import torch
     import torch._inductor.config as inductor
 
-    from fewbit.models.llama import Llama, LlamaDecode
     from fewbit.models.resnet import ResNet18
 
     torch.backends.cudnn.benchmark = True
@@ -197,6 +196,7 @@ def torch_all(out: Path, only: str) -> None:
         row = rows.setdefault(name, {})
         with torch.no_grad():
             row["eager"] = timed(lambda s: model(*given))
+            row["eager, as a graph"] = timed(graphed(model, given))
             for freeze in freezing:
                 inductor.freezing = freeze
                 torch._dynamo.reset()
@@ -211,11 +211,8 @@ def torch_all(out: Path, only: str) -> None:
     half = torch.float16
     x = torch.randn(32, 197, 768, device="cuda", dtype=half)
     measure("self-attention-f16", cuda(self_attention(), half), x)
-    tokens = torch.randint(0, 100, (1, 256), device="cuda")
-    with torch.device("cuda"):
-        measure("llama-15m-f16", cuda(Llama(), half), tokens)
-        decode = cuda(LlamaDecode(), half)
-        measure("llama-15m-decode-f16", decode, tokens[:, :1], tokens[0, :1])
+    place = [torch.randint(0, 100, shape, device="cuda") for shape in ((1, 1), (1,))]
+    measure("llama-15m-decode-f16", cuda(decode(), half), *place)
     for precision in ("f16", "tf32", "f32"):
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = (
             precision == "tf32"
@@ -227,6 +224,34 @@ def torch_all(out: Path, only: str) -> None:
             x = x.to(memory_format=torch.channels_last)
             both = (False, True) if precision == "f16" else (False,)
             measure(f"resnet18-{precision}-{batch}", model, x, freezing=both)
+
+
+def graphed(model: Any, given: Any) -> Callable[[int], object]:
+    """A model's launches, as PyTorch makes them, captured into a CUDA graph."""
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        model(*given)
+    return lambda stream: graph.replay()
+
+
+def decode() -> Any:
+    """A step of llama-15m, with its mask made on the GPU."""
+    import torch
+
+    from fewbit.models.llama import CachedDecoder, LlamaDecode
+
+    class Decoder(CachedDecoder):
+        def forward(self, token: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
+            seen = torch.arange(self.longest, device=token.device) <= position
+            place = (self.cos[position], self.sin[position])
+            return self.states(token, *place, position, seen.unsqueeze(0))
+
+    class Decode(LlamaDecode):
+        decoder = Decoder
+
+    return Decode()
 
 
 def timed(call: Callable[[int], object], calls: int = 20, rounds: int = 15) -> float:
