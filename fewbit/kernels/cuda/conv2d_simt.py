@@ -71,14 +71,10 @@ def _tile(bm: int, bn: int, bk: int, tm: int, tn: int, vectors: int) -> Config:
 
 
 SMALL, LARGE = (32, 32, 32, 1, 1), (64, 64, 16, 4, 4)
-NARROW = ((16, 32, 64, 1, 2), (32, 32, 64, 2, 2))
-"""For few pixels: more blocks, and fewer steps along k."""
 
 
 def _tiles(problem: Convolution, arch: Arch) -> list[Config]:
     shapes = [LARGE, (128, 64, 16, 8, 4), (128, 128, 16, 8, 8), (128, 64, 16, 8, 8)]
-    if ceil_div(problem.pixels, 64) * ceil_div(problem.filters, 64) < arch.multiprocessors:
-        shapes = [*NARROW, *shapes]
     return [_tile(*shape, vectors=1) for shape in shapes]
 
 
