@@ -19,6 +19,11 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 RNG = np.random.default_rng(0)
 
 
+def slow(*values: object) -> object:
+    """Parameters of a test that is like others, and left out of quick runs."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def steps_of(compilation) -> list[str]:
     return [step["step"] for step in compilation.assembly.described]
 
@@ -34,7 +39,9 @@ class Linears(nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
-@pytest.mark.parametrize("recipe", ["w1a8", "w1.58a8", "w3a4", "w4a8", "w6a8"])
+@pytest.mark.parametrize(
+    "recipe", ["w4a8", slow("w1a8"), slow("w1.58a8"), slow("w3a4"), slow("w6a8")]
+)
 def test_few_bit_weights_stay_few_bits_and_sums_exact(recipe: str, tmp_path: Path) -> None:
     x = RNG.standard_normal((3, 288)).astype(np.float32)
     program = fewbit.import_model(Linears(), example_inputs=(torch.from_numpy(x),))
@@ -46,13 +53,13 @@ def test_few_bit_weights_stay_few_bits_and_sums_exact(recipe: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("recipe", "precision", "tolerance"),
     [
-        ({"default": "w4a8g64", "layers": {"first": "w4a8g96"}}, "f32", 1e-5),
+        slow({"default": "w4a8g64", "layers": {"first": "w4a8g96"}}, "f32", 1e-5),
         ("w4a8g32", "f32", 1e-5),
-        ({"default": "w8a8g128", "layers": {"first": "w8a4"}}, "f32", 1e-5),
-        ("w4afp", "f16", 2e-3),
+        slow({"default": "w8a8g128", "layers": {"first": "w8a4"}}, "f32", 1e-5),
+        slow("w4afp", "f16", 2e-3),
         ("w4afpg32", "f16", 2e-3),
-        ("w8afpg32", "f16", 2e-3),
-        ("w1.58afp", "f16", 2e-3),
+        slow("w8afpg32", "f16", 2e-3),
+        slow("w1.58afp", "f16", 2e-3),
     ],
 )
 def test_scales_of_groups_and_float_activations(
@@ -66,6 +73,7 @@ def test_scales_of_groups_and_float_activations(
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < tolerance
 
 
+@pytest.mark.slow
 def test_many_rows_are_multiplied_as_bytes() -> None:
     x = torch.zeros(65, 288)
     program = fewbit.import_model(Linears(), example_inputs=(x,))
@@ -101,7 +109,7 @@ class Attended(nn.Module):
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("arch", [HOPPER, AMPERE, TURING], ids=lambda a: a.name)
+@pytest.mark.parametrize("arch", [HOPPER, slow(AMPERE), slow(TURING)], ids=lambda a: a.name)
 def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
     program = fewbit.import_model(Attended(causal=causal), (torch.from_numpy(x),))
@@ -113,6 +121,7 @@ def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
 
 
+@pytest.mark.slow
 def test_heads_that_are_split_one_by_one(tmp_path: Path) -> None:
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
     program = fewbit.import_model(Attended(joined=False), (torch.from_numpy(x),))
@@ -121,6 +130,7 @@ def test_heads_that_are_split_one_by_one(tmp_path: Path) -> None:
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
 
 
+@pytest.mark.slow
 def test_torchs_own_module(tmp_path: Path) -> None:
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -153,7 +163,9 @@ def test_other_scales_and_fewer_heads_of_keys(tmp_path: Path) -> None:
     assert relative(Emulated(compilation, tmp_path)(*given)[0], program.run(*given)[0]) < 4e-3
 
 
-@pytest.mark.parametrize(("k", "stride", "padding"), [(7, 2, 3), (3, 1, 1), (5, 3, 0), (4, 2, 1)])
+@pytest.mark.parametrize(
+    ("k", "stride", "padding"), [(7, 2, 3), slow(3, 1, 1), slow(5, 3, 0), slow(4, 2, 1)]
+)
 def test_images_of_few_channels_are_spread(
     k: int, stride: int, padding: int, tmp_path: Path
 ) -> None:
@@ -195,9 +207,9 @@ class Gated(nn.Module):
 @pytest.mark.parametrize(
     ("recipe", "precision", "tolerance"),
     [
-        (None, "f16", 2e-3),
-        ("w4a8", "f32", 1e-6),
-        ("w4a8-tensor", "f32", 1e-6),
+        slow(None, "f16", 2e-3),
+        slow("w4a8", "f32", 1e-6),
+        slow("w4a8-tensor", "f32", 1e-6),
         ("w4afpg32", "f16", 2e-3),
     ],
 )
