@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from fewbit.dialects import mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.kernels.cuda.arch import Arch
@@ -33,7 +35,16 @@ def can_attend(op: mico.AttentionOp, arch: Arch) -> bool:
     if op.causal.value.data and q[2] != k[2]:
         return False  # which key is beside which query would not be the same
     problem = Attention(1, q[1], 64, 64, q[3], kv_heads=k[1])
-    return any(family.refuse(problem, arch) is None for family in FAMILIES.values())
+    return any(family.refuse(problem, arch) is None for family in _installed())
+
+
+def _installed() -> list[Family[Attention]]:
+    """Families whose compilers are here: without Triton, attention before Hopper is loops."""
+    return [
+        family
+        for name, family in FAMILIES.items()
+        if name != "triton" or find_spec("triton") is not None
+    ]
 
 
 def attention_of(layer: Layer, memories: list[Memory]) -> tuple[Attention, list[Memory]]:

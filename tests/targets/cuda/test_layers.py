@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +116,8 @@ def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
     program = fewbit.import_model(Attended(causal=causal), (torch.from_numpy(x),))
     compilation, _ = made(program, arch=arch, precision="f16")
     steps = steps_of(compilation)
-    assert ("attention" in steps) == (arch is not TURING)
+    has_triton = find_spec("triton") is not None
+    assert ("attention" in steps) == (arch is HOPPER or (arch is AMPERE and has_triton))
     if arch is HOPPER:  # what the projection gives is read where it lies
         assert steps == ["loops", "conv2d", "attention", "conv2d", "loops"]
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
