@@ -1,7 +1,6 @@
 # pyright: basic
 """ResNet-18 tuned for a GPU: the section "Tuned" of gpu.md, in steps that may be on two machines.
 
-python benchmarks/gpu_tuning.py list FOLDER [CASE...]      what there is to be tuned
 python benchmarks/gpu_tuning.py prepare FOLDER [CASE...]   compile candidates; needs no GPU
 python benchmarks/gpu_tuning.py measure FOLDER [CASE...]   time them; needs the GPU's driver
 python benchmarks/gpu_tuning.py record FOLDER              into FOLDER/tuning.db
@@ -9,7 +8,7 @@ python benchmarks/gpu_tuning.py compile FOLDER [CASE...]   the models, without a
 python benchmarks/gpu_tuning.py run FOLDER [CASE...]       the models; needs IREE's runtime
 python benchmarks/gpu_tuning.py table FOLDER               all of it, as Markdown
 
-`list` imports models; `prepare` needs NVRTC or iree-compile only, and uses all processors.
+`prepare` uses all processors.
 Preparing again, after `record`, compiles what is like the fastest so far.
 """
 
@@ -18,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import pickle
 import sys
 from multiprocessing import get_context
 from pathlib import Path
@@ -65,7 +63,7 @@ def inputs_of(case: str) -> np.ndarray:
     return x.astype(np.float16) if target.startswith("iree") and precision == "f16" else x
 
 
-def list_ops(folder: Path, case: str) -> None:
+def ops_of(case: str) -> list:
     from fewbit.kernels.cuda.arch import HOPPER
     from fewbit.tune.cuda_layers import layers_of
     from fewbit.tune.cuda_program import build_for
@@ -74,24 +72,22 @@ def list_ops(folder: Path, case: str) -> None:
 
     program, _, options = program_of(case)
     if case.startswith("cuda"):
-        found, _ = layers_of(program, HOPPER, **options)
-    else:
-        made = build_for(program, HOPPER)
-        calls, ops = calls_of(made), {}
-        for dispatch in gpu_dispatches(made):
-            if dispatch.name in calls and dispatch.reason is None:
-                name, text, count = ops.get(dispatch.signature, (dispatch.name, dispatch.text, 0))
-                ops[dispatch.signature] = (name, text, count + calls[dispatch.name])
-        found = list(ops.values())
-    (folder / f"{case}.ops").write_bytes(pickle.dumps(found))
-    print(f"{case}: {len(found)} ops", flush=True)
+        return layers_of(program, HOPPER, **options)[0]
+    made = build_for(program, HOPPER)
+    calls, ops = calls_of(made), {}
+    for dispatch in gpu_dispatches(made):
+        if dispatch.name in calls and dispatch.reason is None:
+            name, text, count = ops.get(dispatch.signature, (dispatch.name, dispatch.text, 0))
+            ops[dispatch.signature] = (name, text, count + calls[dispatch.name])
+    return list(ops.values())
 
 
 def prepare(folder: Path, case: str) -> None:
     from fewbit.tune.prepared import Prepared, write_prepared
 
     start = perf_counter()
-    listed = pickle.loads((folder / f"{case}.ops").read_bytes())
+    listed = ops_of(case)
+    print(f"{case}: {len(listed)} ops", flush=True)
     with get_context("spawn").Pool(min(len(listed), os.cpu_count() or 1)) as pool:
         found = pool.map(_prepare_op, [(folder, each) for each in listed], chunksize=1)
     ops = {op.key: op for op in found if op is not None}
@@ -217,7 +213,6 @@ def table(folder: Path, case: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     steps = {f.__name__: f for f in (prepare, measure, record, compile, run, table)}
-    steps["list"] = list_ops
     parser.add_argument("step", choices=steps)
     parser.add_argument("folder", type=Path)
     parser.add_argument("cases", nargs="*")
