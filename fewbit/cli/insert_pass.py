@@ -49,14 +49,14 @@ def _passes(stage: str, given: str, target: Target) -> list[Pass]:
 
 
 def _function(path: Path, name: str) -> Callable[[Any], None]:
-    found: Any = getattr(_module(path), name, None)
+    found: Any = getattr(load_file(path), name, None)
     if not callable(found):
         place = Place(file=str(path))
         raise UsageError(f"there is no function '{name}' in the file", place=place)
     return cast(Callable[[Any], None], found)
 
 
-def _module(path: Path) -> object:
+def load_file(path: Path) -> object:
     """The user's file, run as a module; its folder is where its imports are found."""
     if not path.is_file():
         raise UsageError(f"there is no file '{path}'")

@@ -1,4 +1,7 @@
-"""`fewbit tune MODEL -t TARGET` searches for tiles; `--calibrate` measures this machine."""
+"""`fewbit tune MODEL -t TARGET` searches for tiles; `--pass` tries what a pass can do.
+
+`--calibrate` measures this machine.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,15 @@ def tune(
         str,
         typer.Option("--workers", help="Processes that search, ray://HOST:PORT, or ray://local."),
     ] = "1",
+    passes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pass",
+            metavar="NAME",
+            help="Instead of tiles, try all that a pass can do: a name, or file.py:Class. "
+            "Repeatable.",
+        ),
+    ] = None,
     tuning_db: Annotated[
         Path | None,
         typer.Option("--tuning-db", help="The database, if not the usual one."),
@@ -101,6 +113,9 @@ def tune(
             hint="a model, 'fewbit tune zoo:lenet'; or --calibrate, which measures this machine",
         )
     check_target(target)
+    if passes:
+        _search_passes(model, passes, target, recipe, input_shape, as_json)
+        return
     seconds = parse_time(time)
     if cost_model not in MODELS:
         hint = f"models are {', '.join(MODELS)}"
@@ -184,6 +199,23 @@ def _measure(folder: Path, tuning_db: Path | None, as_json: bool) -> None:
 
     report, title = measure_folder(folder, Database(tuning_db))
     print(json.dumps(plain_report(report))) if as_json else print_report(report, title)
+
+
+def _search_passes(
+    model: str | None,
+    names: list[str],
+    target: str,
+    recipe: str | None,
+    input_shape: list[str] | None,
+    as_json: bool,
+) -> None:
+    if model is None:
+        raise UsageError("say which model the passes are for")
+    from fewbit.cli.pass_search import find_passes, search_passes
+
+    find_passes(names)
+    program = _program(model, recipe, input_shape, target)
+    search_passes(program, model, names, target, as_json=as_json)
 
 
 def check_target(target: str) -> None:

@@ -31,6 +31,8 @@ class Choice:
     ratio: float | None
     """The program's time by that without the pass; None where it cannot be had so."""
     reason: str = ""
+    faster: bool = False
+    """By more than the noise."""
 
 
 def pass_choices(program: Program, passes: Sequence[type[ModulePass]]) -> list[ModulePass]:
@@ -67,7 +69,11 @@ def tune_passes(
             found.append(Choice(name, None, "its results differ"))
     first, again = (_timed(each, inputs) for each in plain)
     times = time_by_turns((first, again), [_timed(each, inputs) for _, each in ready])
-    timed = [Choice(name, times.ratio(i)) for i, (name, _) in enumerate(ready)]
+    ratios = [times.ratio(i) for i in range(len(ready))]
+    timed = [
+        Choice(name, ratio, faster=ratio < times.bar)
+        for (name, _), ratio in zip(ready, ratios, strict=True)
+    ]
     return [*sorted(timed, key=lambda choice: choice.ratio or 0.0), *found]
 
 

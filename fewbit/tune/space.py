@@ -15,7 +15,7 @@ from fewbit.hardware import Hardware
 from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
 
-MOST_ROWS = 16
+MOST_ROWS = 28
 MOST_DOTS = 32
 MOST_UNROLLED = 16
 VECTORS = (1, 2, 4, 8)
@@ -43,9 +43,8 @@ def register_tiles(nest: LoopNest, roles: Roles, hardware: Hardware) -> Iterator
         yield from _dots(nest, roles, lanes)
     widths = [lanes * n for n in VECTORS if lanes * n < columns + lanes]
     widths = widths if columns >= lanes else [columns]
-    even = [w for w in widths if columns % w == 0]
     heights = [*_heights(nest, roles)]
-    for wide, rows, steps in product(even or widths, heights, _steps(nest, roles)):
+    for wide, rows, steps in product(widths, heights, _steps(nest, roles)):
         tile = [1] * len(extents)
         tile[roles.columns] = wide
         for loop, size in rows.items():

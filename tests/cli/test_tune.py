@@ -67,6 +67,8 @@ def test_times(text: str, seconds: float) -> None:
         (["--time", "soon"], "is no time"),
         (["--model", "guess"], "no cost model 'guess'"),
         (["-t", "iree-vulkan"], "iree-vulkan cannot be searched for"),
+        (["--pass", "inlin"], "no pass 'inlin'"),
+        (["--pass", "nowhere.py:Mark"], "no file 'nowhere.py'"),
     ],
 )
 def test_mistakes(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,6 +82,38 @@ def test_a_database_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_pa
         command = ["-q", "compile", "zoo:mlp", "-t", target, "-o", str(tmp_path / "o")]
         assert guarded(run, [*command, "--tuning-db", missing]) == 2
         assert "no tuning database" in capsys.readouterr().err
+
+
+PASS = """
+from dataclasses import dataclass
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.passes import ModulePass
+
+@dataclass(frozen=True)
+class Mark(ModulePass):
+    name = "mark"
+    number: int = 0
+
+    @classmethod
+    def schedule_space(cls, ctx, module_op):
+        return (Mark(1), Mark(2))
+
+    def apply(self, ctx, op):
+        op.attributes["fewbit.mark"] = UnitAttr()
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "iree-cpu"])
+def test_a_pass_joins_the_search(
+    target: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "mark.py"
+    file.write_text(PASS)
+    command = ["-q", "tune", "zoo:mlp", "-t", target, "--pass", f"{file}:Mark"]
+    assert guarded(run, [*command, "--json"]) in (0, None)
+    found = json.loads(capsys.readouterr().out)["choices"]
+    assert {choice["pass"] for choice in found} == {"mark{number=1}", "mark{number=2}"}
+    assert all(choice["ratio"] is not None for choice in found)
 
 
 @pytest.mark.slow
