@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROUNDS = 9
 UNKNOWN_CACHES = {"L1d": 32 << 10, "L2": 512 << 10, "L3": 8 << 20}
 """Where a machine does not tell."""
+SHARED = "L3"
 UNITS = 2.0
 LATENCY = 4.0
 """Cycles; what processors with vectors have had for ten years."""
@@ -57,7 +58,7 @@ def describe(bounds: Bounds, *, measured: bool) -> Hardware:
     sizes = {**caches, "memory": machine.memory or 1 << 33}
     memories = tuple(
         Memory(
-            name=name, bytes=size, bytes_per_second=bounds.bandwidth(min(size * 3 // 4, LARGEST))
+            name=name, bytes=size, bytes_per_second=bounds.bandwidth(_measured_at(name, size))
         )
         for name, size in sizes.items()
     )
@@ -87,13 +88,18 @@ def measure_host() -> Hardware:
     bench, peak = Bench(isa), FloatPeak(isa)
     machine = this_machine()
     caches = {name: machine.caches.get(name) or size for name, size in UNKNOWN_CACHES.items()}
-    points = [min(size * 3 // 4, LARGEST) for size in (*caches.values(), LARGEST)]
+    points = [_measured_at(name, size) for name, size in caches.items()]
     times: list[tuple[int, float]] = []
-    for size in sorted({*points}):
+    for size in sorted({*points, LARGEST}):
         time = _least(bench.read(size)) / size
         times.append((size, max(time, times[-1][1]) if times else time))
     macs = PEAK_TURNS * peak.macs / _least(bench.peak(peak, PEAK_TURNS))
     return describe(Bounds({"f32": macs}, Read(tuple(times))), measured=True)
+
+
+def _measured_at(name: str, size: int) -> int:
+    """Bytes that stay in a memory while they are read; the last cache is shared with others."""
+    return size // 3 if name == SHARED else min(size * 3 // 4, LARGEST)
 
 
 def _least(timer: Timer) -> float:

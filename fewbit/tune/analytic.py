@@ -8,8 +8,8 @@ Each memory adds the bytes that cross into it; arithmetic and memory overlap, as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -17,37 +17,47 @@ from fewbit.analysis.loops import LoopNest
 from fewbit.analysis.loops.traffic import bytes_moved
 from fewbit.hardware import Hardware
 from fewbit.tune.roles import Roles, roles_of
-from fewbit.tune.schedule import Schedule
+from fewbit.tune.schedule import Schedule, Tile
 from fewbit.tune.space import accumulator_bits
 
-POWER = 3
+POWER = 2
 """How sharp the corner between computing and reading is."""
-TILE_CYCLES = 12.0
+TILE_CYCLES = 8.0
 """To begin and end a register tile, besides its sums."""
 SUM_CYCLES = 1.5
 """To load a vector of sums and store it."""
 LOOP_CYCLES = 1.0
 """Of a turn of the loop over unrolled steps."""
-GROUP_CYCLES = 60.0
+GROUP_CYCLES = 25.0
 """Of a workgroup."""
 SPILLED = 3.0
 """Factor on steps whose sums do not fit into registers with what they are made of."""
 BROADCAST = 2
 """Loads that one number for all lanes takes: measured, also where a multiplication does it."""
-SCALARS = 15.0
+RAGGED = 6.0
 """Factor where the vectors of a tile are no power of two: LLVM takes some of them apart."""
-END_CYCLES = 8.0
-"""To add up the lanes of a sum."""
-DOTS_WIDE = 64
-"""Results of a tile from which they are taken for vectors."""
+MASKED, MASKED_STEP = 1.2, 8.0
+"""Factors on products whose last columns or rows are masked; the second without unrolled steps."""
+SCALAR = 5.0
+"""Cycles of a product in the rest of a convolution, which is not masked but taken apart."""
+SCATTERED, SCATTERED_UNROLLED = 1.4, 2.2
+"""The same where all of it is scalars, because channels lie apart."""
 OVERLAP = 100
 """Steps of one tile during which the next begins, out of order: short sums do not wait."""
-GATHERED = 16.0
-"""Cycles to collect a vector of weights that lie across, number by number."""
-ACROSS = {1: 16.0, 2: 8.0, 4: 4.0, 8: 5.0, 16: 2.5}
-"""The same where so many steps are unrolled, and weights are transposed in registers."""
-ACROSS_WIDE = {1: 16.0, 2: 8.0, 4: 4.5, 8: 8.0, 16: 14.0}
-"""And where tiles are wider than one vector."""
+ACROSS = {
+    0.25: ({}, 1.5),
+    0.5: ({8: 1.5, 16: 2.0}, 3.0),
+    1: ({1: 10.0, 2: 6.0, 4: 4.0, 8: 5.0, 16: 2.5}, 7.0),
+    2: ({4: 4.5, 16: 14.0}, 8.0),
+    4: ({2: 9.0, 4: 5.0, 8: 8.0, 16: 20.0}, 13.0),
+    8: ({8: 12.0, 16: 30.0}, 18.0),
+}
+"""Cycles to turn a vector of weights that lie across, by the vectors of a tile: at so many steps
+that are unrolled, and at any other number. Squares of a vector's size are turned in registers."""
+RUN, BROKEN = 64, 0.7
+"""Bytes in a row that memories take so much longer for than for long rows."""
+USED = 0.75
+"""Part of a cache that one op can hope to keep."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ class Analytic:
         if roles is None:
             return self.streaming(nest)
         computing = self._cycles(nest, roles, schedule) / self.hardware.clock_hz
-        reading = self._reading(nest, schedule)
+        reading = self._reading(nest, roles, schedule)
         return (computing**POWER + reading**POWER) ** (1 / POWER)
 
     def streaming(self, nest: LoopNest) -> float:
@@ -75,85 +85,89 @@ class Analytic:
         return max(work, nest.bytes / self._bandwidth(nest.bytes))
 
     def _cycles(self, nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
-        hardware, vector = self.hardware, schedule.vector
-        if roles.dots and vector[roles.columns] < DOTS_WIDE:
-            return self._dots(nest, roles, schedule)
-        lanes = max(1, hardware.vector_bits // accumulator_bits(nest))
+        if roles.scattered:
+            return _scalars(nest, roles, schedule)
+        vector = schedule.vector
+        lanes = max(1, self.hardware.vector_bits // accumulator_bits(nest))
         steps = prod(nest.extents[i] for i in roles.sums)
-        unrolled = prod(vector[i] for i in roles.sums)
+        turns = steps / max(1, prod(vector[i] for i in roles.sums))
+        turning = self._turning(nest, roles, schedule, lanes)
         total = 0.0
         for rows, columns, count in _register_tiles(nest, roles, vector):
             vectors = -(-columns // lanes)
-            step = self._step(rows, vectors, nest, roles, vector)
-            turns = steps / max(1, unrolled)
+            step = self._step(rows, vectors, nest, roles, vector, turning)
             sums = rows * vectors
             total += count * (TILE_CYCLES + SUM_CYCLES * sums + steps * step + turns * LOOP_CYCLES)
-        groups = _groups(nest, schedule)
-        return total + groups * GROUP_CYCLES
-
-    def _dots(self, nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
-        """A matrix times a vector: each result is summed in lanes, and the lanes at its end."""
-        lanes = max(1, self.hardware.vector_bits // accumulator_bits(nest))
-        together = min(schedule.vector[roles.columns], self.hardware.registers)
-        wait = self.hardware.latency / together
-        step = max(1 / self.hardware.multipliers, 1.5 / self.hardware.loads, wait)
-        vectors = nest.macs / min(lanes, schedule.vector[roles.inner or 0])
-        ends = nest.extents[roles.columns] * END_CYCLES
-        return vectors * step + ends + _groups(nest, schedule) * GROUP_CYCLES
+        return self._with_rests(total, nest, roles, vector) + _groups(nest, schedule) * GROUP_CYCLES
 
     def _step(
-        self, rows: int, vectors: int, nest: LoopNest, roles: Roles, tile: Sequence[int]
+        self,
+        rows: int,
+        vectors: int,
+        nest: LoopNest,
+        roles: Roles,
+        tile: Sequence[int],
+        turning: float,
     ) -> float:
         """Cycles of one step of a register tile."""
         hardware, sums = self.hardware, rows * vectors
         steps = prod(nest.extents[i] for i in roles.sums)
-        step = max(
+        batch = prod(tile[i] for i in roles.batches)
+        computing = max(
             sums / hardware.multipliers,
-            _loaded(rows, vectors, nest, roles, tile) / hardware.loads,
+            _loaded(rows, vectors, batch, nest, roles, tile) / hardware.loads,
+        )
+        step = max(
+            computing + vectors * batch * turning,
             hardware.latency * steps / (steps + OVERLAP),
         )
-        if roles.transposed and roles.inner is not None:
-            table = ACROSS if vectors == 1 else ACROSS_WIDE
-            step += vectors * table.get(tile[roles.inner], GATHERED)
         if vectors & (vectors - 1):
-            step *= SCALARS
-        spilled = sums + vectors + 1 > hardware.registers
+            step *= RAGGED
+        shared = vectors * (tile[roles.inner or 0] if roles.inner in roles.windows else 1)
+        spilled = sums + shared + 1 > hardware.registers
         return step * (SPILLED if spilled else 1.0)
 
-    def _reading(self, nest: LoopNest, schedule: Schedule) -> float:
-        """Seconds at the slowest of the memories.
+    def _turning(self, nest: LoopNest, roles: Roles, schedule: Schedule, lanes: int) -> float:
+        """Cycles for each vector of weights of a step, where they lie across."""
+        if not roles.transposed or roles.inner is None:
+            return 0.0
+        tile = schedule.vector
+        size = tile[roles.columns] / lanes
+        table, others = ACROSS[max((n for n in ACROSS if n <= size), default=min(ACROSS))]
+        cycles = table.get(tile[roles.inner], others)
+        steps = prod(tile[i] for i in roles.sums)
+        held = -(-tile[roles.columns] // lanes) * steps <= self.hardware.registers
+        if not held or any(tile[i] < nest.extents[i] for i in roles.sums):
+            return cycles
+        # A sum that is unrolled as a whole: weights are turned once for all rows of a workgroup.
+        parts = zip(nest.extents, schedule.distribution, tile, strict=True)
+        tiles = [-(-min(part or extent, extent) // size) for extent, part, size in parts]
+        return cycles / prod(tiles[i] for i in roles.rows)
 
-        A level holds what fits of: a register tile with its whole sum, a workgroup's part, all.
-        """
-        sums = [0 if loop.kind == "reduction" else None for loop in nest.loops]
-        panel = _combined(sums, schedule.vector)
-        part = _combined(sums, schedule.distribution)
-        total = 0.0
-        for near, far in zip(
-            self.hardware.memories, [*self.hardware.memories[1:], None], strict=False
-        ):
-            if far is None:
-                break
-            moved = self._into(nest, near.bytes, schedule, panel, part)
-            total = max(total, moved / far.bytes_per_second)
-        return total
+    def _with_rests(
+        self, cycles: float, nest: LoopNest, roles: Roles, tile: Sequence[int]
+    ) -> float:
+        """What it takes more where tiles leave a rest."""
+        loops = (*roles.rows, roles.columns)
+        whole = prod(_whole(nest.extents[i], tile[i]) for i in loops)
+        rest = 1 - whole / prod(nest.extents[i] for i in loops)
+        if not rest:
+            return cycles
+        if roles.windows:
+            return cycles + SCALAR * rest * nest.macs
+        single = roles.transposed and roles.inner is not None and tile[roles.inner] == 1
+        return cycles * (MASKED_STEP if single else MASKED)
 
-    def _into(
-        self, nest: LoopNest, capacity: int, schedule: Schedule, panel: list[int], part: list[int]
-    ) -> int:
-        """Bytes that come into a memory of so many: each operand as often as it has been lost."""
-        whole = nest.bytes
-        if whole <= capacity:
-            return 0 if whole * 2 <= capacity else whole // 2
-        vector = list(schedule.vector)
-        moved = [
-            bytes_moved(nest, tile)
-            for tile in (part, panel, vector)
-            if tile is vector or _footprint(nest, tile) <= capacity
-        ]
+    def _reading(self, nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
+        """Seconds that memories take, one after the other."""
+        memories = self.hardware.memories
+        if nest.bytes <= memories[0].bytes:
+            return 0.0
+        moved = _moved(nest, roles, schedule)
+        broken = 1 + BROKEN * (RUN / _run(nest, schedule)) ** 2
         return sum(
-            max(access.bytes, min(bytes_[place] for bytes_ in moved))
-            for place, access in enumerate(nest.accesses)
+            _into(nest, near.bytes, moved) * broken / far.bytes_per_second
+            for near, far in zip(memories, memories[1:], strict=False)
         )
 
     def _bandwidth(self, footprint: int) -> float:
@@ -163,22 +177,88 @@ class Analytic:
         return self.hardware.memories[-1].bytes_per_second
 
 
+def _moved(nest: LoopNest, roles: Roles, schedule: Schedule) -> list[tuple[int, list[int]]]:
+    """For tiles that memories may hold: their bytes, and what goes by for each operand."""
+    group, groups = _group(nest, schedule), _groups(nest, schedule)
+    found = [
+        (_footprint(group, tile), [groups * n for n in bytes_moved(group, tile)])
+        for tile in _kept(roles, schedule)
+    ]
+    for loops in ((), (roles.columns,), (roles.columns, *roles.rows[-1:])):
+        tile = [0 if i in loops else part for i, part in enumerate(schedule.distribution)]
+        found.append((_footprint(nest, tile), list(bytes_moved(nest, tile))))
+    return found
+
+
+def _into(nest: LoopNest, capacity: int, moved: Sequence[tuple[int, list[int]]]) -> int:
+    """Bytes that come into a memory of so many: each operand as often as it has been lost."""
+    if nest.bytes <= capacity:
+        return 0
+    fitting = [bytes_ for size, bytes_ in moved[1:] if size <= USED * capacity]
+    return sum(
+        max(access.bytes, min(bytes_[place] for bytes_ in (moved[0][1], *fitting)))
+        for place, access in enumerate(nest.accesses)
+    )
+
+
 def _groups(nest: LoopNest, schedule: Schedule) -> int:
     sizes = zip(nest.extents, schedule.distribution, strict=True)
     return prod(-(-extent // tile) for extent, tile in sizes if tile)
 
 
-def _loaded(rows: int, vectors: int, nest: LoopNest, roles: Roles, tile: Sequence[int]) -> float:
+def _whole(extent: int, tile: int) -> int:
+    """How much of a loop whole tiles cover."""
+    size = min(tile or extent, extent)
+    return extent // size * size
+
+
+def _scalars(nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
+    unrolled = roles.inner is not None and schedule.vector[roles.inner] > 1
+    each = SCATTERED_UNROLLED if unrolled else SCATTERED
+    overhead = 1 + 1 / schedule.vector[roles.columns]
+    return nest.macs * each * overhead + _groups(nest, schedule) * GROUP_CYCLES
+
+
+def _run(nest: LoopNest, schedule: Schedule) -> float:
+    """Bytes in a row that a register tile reads of the largest operand, before it goes on."""
+    largest = max(nest.accesses, key=lambda access: access.bytes)
+    (columns,) = [i for i in range(len(nest.loops)) if largest.stride(i) == 1][:1] or [None]
+    if columns is None or nest.loops[columns].kind == "reduction":
+        return float("inf")
+    return schedule.vector[columns] * largest.bits / 8
+
+
+def _loaded(
+    rows: int, vectors: int, batch: int, nest: LoopNest, roles: Roles, tile: Sequence[int]
+) -> float:
     """Vectors that a step loads."""
     if not all(roles.columns in access.loops for access in nest.inputs):
-        return BROADCAST * rows + vectors
+        return BROADCAST * rows + vectors * batch
     # Depthwise: nothing is shared by columns, but neighbouring windows share what they read.
     taps = tile[roles.inner] if roles.inner is not None else 1
     return vectors * ((rows + taps - 1) / taps + 1)
 
 
-def _combined(sums: Sequence[int | None], tile: Sequence[int]) -> list[int]:
-    return [size if whole is None else whole for whole, size in zip(sums, tile, strict=True)]
+def _kept(roles: Roles, schedule: Schedule) -> list[Tile]:
+    """Tiles of a workgroup that a memory may hold, as loops go on: of registers, with the whole
+    sum, with all columns, with a line."""
+
+    def grown(loops: Collection[int]) -> Tile:
+        pairs = zip(schedule.vector, schedule.distribution, strict=True)
+        sizes = [part if i in loops else size for i, (size, part) in enumerate(pairs)]
+        return tuple(0 if i in roles.sums else size for i, size in enumerate(sizes))
+
+    columns, line = roles.columns, roles.rows[-1:]
+    return [schedule.vector, grown(()), grown((columns,)), grown((columns, *line))]
+
+
+def _group(nest: LoopNest, schedule: Schedule) -> LoopNest:
+    """What one workgroup has of a nest."""
+    loops = [
+        replace(loop, extent=min(part or loop.extent, loop.extent))
+        for loop, part in zip(nest.loops, schedule.distribution, strict=True)
+    ]
+    return replace(nest, loops=tuple(loops))
 
 
 def _footprint(nest: LoopNest, tile: Sequence[int]) -> int:

@@ -24,11 +24,10 @@ class Roles:
     """The reduction that is unrolled: the innermost that is no window, else the innermost."""
     transposed: bool
     """Whether the matrix of weights lies in rows along the sum, not along the columns."""
-
-    @property
-    def dots(self) -> bool:
-        """Whether it is a matrix times a vector, both in rows along the sum."""
-        return self.transposed and not self.rows and self.inner is not None
+    batches: frozenset[int] = frozenset()
+    """Rows that have weights of their own."""
+    scattered: bool = False
+    """Whether the channels of a convolution's image lie apart: compilers make scalars of it."""
 
 
 def roles_of(nest: LoopNest) -> Roles | None:
@@ -53,4 +52,7 @@ def roles_of(nest: LoopNest) -> Roles | None:
     weights = [a for a in nest.inputs if columns in a.loops]
     transposed = bool(weights) and all(a.stride(columns) != 1 for a in weights)
     rows = tuple(i for i in parallel if i != columns)
-    return Roles(columns, rows, sums, windows, inner, transposed)
+    batches = frozenset(i for i in rows if weights and all(i in a.loops for a in weights))
+    images = [a for a in nest.inputs if any(len(index.loops) > 1 for index in a.indices or ())]
+    apart = inner is not None and inner not in windows and any(a.stride(inner) != 1 for a in images)
+    return Roles(columns, rows, sums, windows, inner, transposed, batches, apart)

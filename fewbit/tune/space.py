@@ -16,7 +16,6 @@ from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
 
 MOST_ROWS = 28
-MOST_DOTS = 32
 MOST_UNROLLED = 16
 VECTORS = (1, 2, 4, 8)
 """Side by side; other numbers of them become scalars in LLVM, thirty times slower."""
@@ -39,10 +38,7 @@ def register_tiles(nest: LoopNest, roles: Roles, hardware: Hardware) -> Iterator
     width = accumulator_bits(nest)
     lanes = max(1, hardware.vector_bits // width)
     columns = extents[roles.columns]
-    if roles.dots:
-        yield from _dots(nest, roles, lanes)
-    widths = [lanes * n for n in VECTORS if lanes * n < columns + lanes]
-    widths = widths if columns >= lanes else [columns]
+    widths = _widths(columns, lanes)
     heights = [*_heights(nest, roles)]
     for wide, rows, steps in product(widths, heights, _steps(nest, roles)):
         tile = [1] * len(extents)
@@ -56,14 +52,19 @@ def register_tiles(nest: LoopNest, roles: Roles, hardware: Hardware) -> Iterator
             yield tuple(tile)
 
 
-def _dots(nest: LoopNest, roles: Roles, lanes: int) -> Iterator[Tile]:
-    """Results one by one, each a sum of vectors."""
-    depth, count = nest.extents[roles.inner or 0], nest.extents[roles.columns]
-    for wide in (w for w in (lanes // 2, lanes, 2 * lanes) if depth % w == 0):
-        for rows in (n for n in range(1, MOST_DOTS + 1) if count % n == 0):
-            tile = [1] * len(nest.extents)
-            tile[roles.columns], tile[roles.inner or 0] = rows, wide
-            yield tuple(tile)
+def _widths(columns: int, lanes: int) -> list[int]:
+    """Whole vectors that divide the columns, else parts of a vector, else what leaves a rest.
+
+    A rest is masked in products and taken number by number in convolutions.
+    """
+    if columns < lanes:
+        return [columns]
+    whole = [lanes * n for n in VECTORS if columns % (lanes * n) == 0]
+    parts = [lanes // n for n in (2, 4) if lanes // n > 1 and columns % (lanes // n) == 0]
+    if whole or parts:
+        return whole or parts
+    divisors = [n for n in range(lanes // 2, lanes) if columns % n == 0]
+    return [*divisors, *(lanes * n for n in VECTORS[:2] if lanes * n < columns)]
 
 
 def accumulator_bits(nest: LoopNest) -> int:
@@ -71,22 +72,24 @@ def accumulator_bits(nest: LoopNest) -> int:
 
 
 def _heights(nest: LoopNest, roles: Roles) -> Iterator[dict[int, int]]:
-    """Steps of the row loops that are in registers together."""
+    """Steps of the row loops that are in registers together: first of rows that share weights."""
     if not roles.rows:
         yield {}
         return
-    inner = roles.rows[-1]
+    shared = [i for i in roles.rows if i not in roles.batches]
+    inner = (shared or roles.rows)[-1]
     extent = nest.extents[inner]
     even = [m for m in range(1, MOST_ROWS + 1) if m <= extent and extent % m == 0]
     # A prime extent has no even tiles worth having: the last one is then a smaller one.
     uneven = [m for m in range(2, MOST_ROWS + 1) if m < extent] if max(even) < 4 < extent else []
     for height in sorted({*even, *uneven}):
         yield {inner: height}
-    if len(roles.rows) > 1 and not roles.windows and extent <= MOST_ROWS // 2:
-        outer = roles.rows[-2]
-        for count in (2, 4, 8):
-            if nest.extents[outer] % count == 0 and count * extent <= MOST_ROWS:
-                yield {inner: extent, outer: count}
+    outer = [i for i in roles.rows if i != inner][-1:]
+    if roles.windows or extent > MOST_ROWS // 2:
+        return
+    for loop, count in product(outer, (2, 4, 8)):
+        if nest.extents[loop] % count == 0 and count * extent <= MOST_ROWS:
+            yield {inner: extent, loop: count}
 
 
 def _steps(nest: LoopNest, roles: Roles) -> list[int]:
