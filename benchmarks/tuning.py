@@ -1,13 +1,17 @@
 """Tiles that the search finds for IREE, beside IREE's own: products and convolutions of the zoo.
 
-    python benchmarks/tuning.py search MODEL...      search, and keep results in --db
+    python benchmarks/tuning.py prepare MODEL...     compile what the search tries next
+    python benchmarks/tuning.py search MODEL...      search; what was prepared is only timed
+    python benchmarks/tuning.py models MODEL...      whole models, without and with what was found
     python benchmarks/tuning.py ablation MODEL...    what each part of the search is good for
     python benchmarks/tuning.py rank MODEL...        the model's order beside the measured one
     python benchmarks/tuning.py table                what the database has, as tables
 
 The baseline is IREE with its own flags, for this processor, on one thread. Each op is a dispatch as
 IREE makes it, compiled alone and called in this process; times are the least CPU time of twelve
-rounds, by turns with the default. What was begun goes on.
+rounds, by turns with the default. What was compiled is kept: to time on an idle machine, run the
+command twice. A search goes by what it has timed: prepare while the machine is busy, search with
+`--only-prepared` while it is not, and both again until nothing is left to prepare.
 """
 # pyright: basic
 
@@ -16,47 +20,120 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import thread_time
 
 import numpy as np
 
+from fewbit.analysis.layers import made_up_inputs
+from fewbit.artifact import open_folder
+from fewbit.errors import Error, PassError
 from fewbit.frontends import import_model
 from fewbit.hardware.host import host
-from fewbit.models.registry import create, find_entry
+from fewbit.models.registry import create, find_entry, zoo
+from fewbit.runtime.iree import load_iree
 from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.lowering import Lowering
+from fewbit.targets.iree.target import Iree
+from fewbit.targets.target import Request
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.database import Database, Key
+from fewbit.tune.iree.apply import apply, largest_difference
 from fewbit.tune.iree.build import build
 from fewbit.tune.iree.configured import Configured
+from fewbit.tune.iree.library import Binary
 from fewbit.tune.iree.measured import Measured
 from fewbit.tune.iree.tuning import key_of
-from fewbit.tune.job import Job, run_job
 from fewbit.tune.model import best
 from fewbit.tune.schedule import Schedule
+from fewbit.tune.search import Tried
+from fewbit.tune.search import search as search_op
 from fewbit.tune.space import schedules
+from fewbit.tune.timing import time_by_turns
 
 OURS = ("data-tiling", "ukernels", "opt-level")
 """Flags that fewbit adds for speed; IREE's default has none of them."""
-FIRST, AROUND = 5, 3
+FIRST, AROUND = 8, 4
 RANKED = 16
 """Schedules of an op, drawn at random."""
 ABLATED = 5
 """Trials of each kind."""
 MODEL = Analytic(host())
+FOLDER = Path("build/tuning")
+"""Where dispatches are kept, and what was compiled of them."""
+ONLY_PREPARED = False
+"""Whether a search stops where it would have to compile."""
+
+
+def plain_flags() -> list[str]:
+    return [f for f in compile_flags("iree-cpu") if not any(word in f for word in OURS)]
 
 
 def dispatches(model: str) -> list[Configured]:
-    """The products of a model that IREE's tiles can be replaced in."""
-    entry = find_entry(model)
-    lowering = Lowering(import_model(create(model), entry.example_inputs(1)), {})
-    lowering.run()
-    source, _ = lowering.finish()
-    flags = [f for f in compile_flags("iree-cpu") if not any(word in f for word in OURS)]
-    found = build(source, flags, model).dispatches
-    return [d for d in found if "_initializer_" not in d.name and d.reason is None]
+    """The products of a model that IREE's tiles can be replaced in, one of each kind."""
+    folder = FOLDER / model
+    if not folder.is_dir():
+        entry = find_entry(model)
+        lowering = Lowering(import_model(create(model), entry.example_inputs(1)), {})
+        lowering.run()
+        source, _ = lowering.finish()
+        found = build(source, plain_flags(), model).dispatches
+        folder.mkdir(parents=True)
+        for each in found:
+            if "_initializer_" not in each.name and each.reason is None:
+                (folder / f"{each.name}.mlir").write_text(each.text)
+    read = [Configured(path.read_text(), path.stem) for path in sorted(folder.glob("*.mlir"))]
+    return list({dispatch.signature: dispatch for dispatch in read}.values())
+
+
+def _notes(text: str) -> Path:
+    """What is kept of a configured dispatch that was compiled; its code is beside it."""
+    return FOLDER / "code" / f"{sha256(text.encode()).hexdigest()[:20]}.json"
+
+
+class PreparedError(Exception):
+    """What the search wants next has been compiled, or must be first."""
+
+
+class Kept(Measured):
+    """Measures what was compiled before, and compiles only what was not."""
+
+    compiled = 0
+
+    def _compiled(self, text: str) -> Binary:
+        notes = _notes(text)
+        code = notes.with_suffix(".so")
+        if not notes.is_file():
+            code.parent.mkdir(parents=True, exist_ok=True)
+            self.compiled += 1
+            try:
+                made = super()._compiled(text)
+                code.write_bytes(made.data)
+                notes.write_text(json.dumps(made.workgroups))
+            except PassError as e:
+                notes.write_text(json.dumps(e.what))
+        found = json.loads(notes.read_text())
+        if isinstance(found, str):
+            raise PassError(found)
+        return Binary(code.read_bytes(), tuple(found))
+
+    def _is_compiled(self, schedule: Schedule) -> bool:
+        return _notes(self.dispatch.with_schedule(schedule)).is_file()
+
+    def prepare(self, wanted: Sequence[Schedule]) -> Tried:
+        for schedule in wanted:
+            self._prepare(schedule)
+        raise PreparedError
+
+    def attempt(self, wanted: Sequence[Schedule]) -> Tried:
+        if ONLY_PREPARED and not all(map(self._is_compiled, wanted)):
+            raise PreparedError
+        trials = self.try_all(wanted)
+        assert self.times is not None
+        return Tried(trials, self.times.default, self.times.noise, self.times.bar)
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:
@@ -66,18 +143,98 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float:
     return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
 
 
-def search(models: Sequence[str], database: Database) -> None:
+def search(models: Sequence[str], database: Database, *, prepare: bool) -> None:
+    """Of all ops that have no result yet; to prepare one is to compile what it tries next."""
     for model in models:
         for dispatch in dispatches(model):
             key = key_of(dispatch, host())
             if database.get(key) is not None:
                 continue
-            job = Job(key, dispatch.name, dispatch.text, host(), first=FIRST, around=AROUND)
-            result = run_job(job, database).result
-            gain = 1 / result.ratio
-            print(
-                f"{model} {dispatch.name} {gain:.2f}x {result.schedule} {result.reason}", flush=True
-            )
+            with TemporaryDirectory() as folder:
+                _search(model, dispatch, key, Path(folder), database, prepare)
+
+
+def _search(
+    model: str, dispatch: Configured, key: Key, folder: Path, database: Database, prepare: bool
+) -> None:
+    nest, _ = dispatch.nest.without_units()
+    measured = Kept(dispatch, folder)
+    if measured.can(nest) is not None:
+        return
+    attempt = measured.prepare if prepare else measured.attempt
+    pool = schedules(nest, host())
+    try:
+        result = search_op(key, nest, pool, MODEL, attempt, database, first=FIRST, around=AROUND)
+    except PreparedError:
+        print(f"{model} {dispatch.name}: {measured.compiled} compiled", flush=True)
+        return
+    print(f"{model} {dispatch.name} {1 / result.ratio:.2f}x {result.schedule} {result.reason}")
+
+
+def models(names: Sequence[str], database: Database) -> None:
+    """Whole models with IREE's own flags and with fewbit's, without and with what was found."""
+    for name in names:
+        folder = FOLDER / "models" / name
+        if not (folder / "inputs.npz").is_file():
+            _build_model(name, folder, database)
+        stored = np.load(folder / "inputs.npz")
+        inputs = [stored[key] for key in stored.files]
+        row: dict[str, object] = {"model": name}
+        for kind in ("plain", "ours"):
+            row |= _time_model(folder, kind, inputs)
+        with (FOLDER / "models.jsonl").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row, flush=True)
+
+
+def _build_model(name: str, folder: Path, database: Database) -> None:
+    program = import_model(create(name), find_entry(name).example_inputs(1))
+    lowering = Lowering(program, {})
+    lowering.run()
+    source, parameters = lowering.finish()
+    for kind, flags in (("plain", plain_flags()), ("ours", compile_flags("iree-cpu"))):
+        try:
+            found = apply(source, flags, "model", database)
+        except Error as e:
+            print(f"{name}, {kind}: {e.what}")
+            continue
+        for build_, suffix in ((found.default, ""), (found.tuned, "-tuned")):
+            if build_ is not None:
+                Iree().write(
+                    program,
+                    parameters,
+                    build_.made,
+                    Request("iree-cpu"),
+                    folder / f"{kind}{suffix}",
+                )
+    np.savez(folder / "inputs.npz", *made_up_inputs(program, dynamic=1))
+
+
+def _time_model(folder: Path, kind: str, inputs: Sequence[np.ndarray]) -> dict[str, float]:
+    """The default twice, and the tuned one: seconds, noise, and how far results differ."""
+    paths = [folder / kind, folder / kind, folder / f"{kind}-tuned"]
+    calls = [load_iree(open_folder(p)).prepare(*inputs) for p in paths if p.is_dir()]
+    if not calls:
+        return {}
+    outputs = [call() for call in calls]
+    times = time_by_turns(
+        (_timed(calls[0]), _timed(calls[1])), [_timed(call) for call in calls[2:]]
+    )
+    found = {f"{kind} before": times.default, f"{kind} noise": times.noise}
+    if len(calls) > 2:
+        gap = largest_difference(outputs[0], outputs[2])
+        found |= {f"{kind} after": times.default * times.ratio(0), f"{kind} gap": gap}
+    return found
+
+
+def _timed(call):
+    def run(times: int) -> float:
+        start = thread_time()
+        for _ in range(times):
+            call.run()
+        return (thread_time() - start) / times
+
+    return run
 
 
 def rank(models: Sequence[str], count: int) -> None:
@@ -88,7 +245,7 @@ def rank(models: Sequence[str], count: int) -> None:
             nest, _ = dispatch.nest.without_units()
             pool = list(schedules(nest, host()))
             with TemporaryDirectory() as folder:
-                measured = Measured(dispatch, Path(folder))
+                measured = Kept(dispatch, Path(folder))
                 if len(pool) < RANKED or measured.can(nest) is not None:
                     continue
                 chosen = np.random.default_rng(0).choice(len(pool), RANKED, replace=False)
@@ -103,7 +260,7 @@ def rank(models: Sequence[str], count: int) -> None:
     print(f"median {ranks[len(ranks) // 2]:.2f}, least {ranks[0]:.2f}, {len(ranks)} ops")
 
 
-def ablation(models: Sequence[str], database: Database, path: Path, count: int) -> None:
+def ablation(models: Sequence[str], path: Path, count: int) -> None:
     """For some ops: kinds of schedules, each with as many trials, timed by turns."""
     for model in models:
         done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
@@ -135,7 +292,7 @@ def ablate(dispatch: Configured) -> dict[str, float] | None:
         "zigzag": _zigzag(nest),
     }
     with TemporaryDirectory() as folder:
-        measured = Measured(dispatch, Path(folder))
+        measured = Kept(dispatch, Path(folder))
         if measured.can(nest) is not None:
             return None
         wanted = list(dict.fromkeys(s for each in kinds.values() for s in each))
@@ -230,20 +387,29 @@ def _depthwise(signature: str) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("search", "ablation", "rank", "table"))
+    global ONLY_PREPARED
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = ("prepare", "search", "models", "ablation", "rank", "table")
+    parser.add_argument("what", choices=commands)
     parser.add_argument("models", nargs="*", default=["lenet"])
     parser.add_argument("--db", type=Path, default=Path("build/tuning.db"))
     parser.add_argument("--count", type=int, default=6, help="ops of a model that are ablated")
+    parser.add_argument(
+        "--only-prepared", action="store_true", help="stop where something must be compiled first"
+    )
     given = parser.parse_args()
     database, path = Database(given.db), given.db.with_suffix(".jsonl")
-    if given.what == "search":
-        search(given.models, database)
+    names = sorted(zoo()) if given.models == ["zoo"] else given.models
+    ONLY_PREPARED = given.only_prepared
+    if given.what in ("prepare", "search"):
+        search(names, database, prepare=given.what == "prepare")
+    elif given.what == "models":
+        models(names, database)
     elif given.what == "ablation":
-        ablation(given.models, database, path, given.count)
+        ablation(names, path, given.count)
     elif given.what == "rank":
-        rank(given.models, given.count)
-    if given.what != "rank":
+        rank(names, given.count)
+    if given.what in ("search", "ablation", "table"):
         table(database, path)
 
 

@@ -57,9 +57,7 @@ def describe(bounds: Bounds, *, measured: bool) -> Hardware:
     caches = {name: machine.caches.get(name) or size for name, size in UNKNOWN_CACHES.items()}
     sizes = {**caches, "memory": machine.memory or 1 << 33}
     memories = tuple(
-        Memory(
-            name=name, bytes=size, bytes_per_second=bounds.bandwidth(_measured_at(name, size))
-        )
+        Memory(name=name, bytes=size, bytes_per_second=bounds.bandwidth(_measured_at(name, size)))
         for name, size in sizes.items()
     )
     return Hardware(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 from fewbit.analysis.loops import LoopNest
@@ -44,7 +44,7 @@ SCATTERED, SCATTERED_UNROLLED = 1.4, 2.2
 """The same where all of it is scalars, because channels lie apart."""
 OVERLAP = 100
 """Steps of one tile during which the next begins, out of order: short sums do not wait."""
-ACROSS = {
+ACROSS: dict[float, tuple[dict[int, float], float]] = {
     0.25: ({}, 1.5),
     0.5: ({8: 1.5, 16: 2.0}, 3.0),
     1: ({1: 10.0, 2: 6.0, 4: 4.0, 8: 5.0, 16: 2.5}, 7.0),
@@ -167,7 +167,7 @@ class Analytic:
         broken = 1 + BROKEN * (RUN / _run(nest, schedule)) ** 2
         return sum(
             _into(nest, near.bytes, moved) * broken / far.bytes_per_second
-            for near, far in zip(memories, memories[1:], strict=False)
+            for near, far in pairwise(memories)
         )
 
     def _bandwidth(self, footprint: int) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 from typing import Literal
 
@@ -36,7 +37,7 @@ class Index:
     """By loop."""
     constant: int = 0
 
-    @property
+    @cached_property
     def loops(self) -> tuple[int, ...]:
         return tuple(i for i, c in enumerate(self.coefficients) if c)
 
@@ -48,7 +49,7 @@ class Index:
 
     def span(self, tile: tuple[int, ...]) -> int:
         """How many values it takes over a tile, those between the first and the last included."""
-        return 1 + sum(abs(c) * (t - 1) for c, t in zip(self.coefficients, tile, strict=True))
+        return 1 + sum(abs(self.coefficients[i]) * (tile[i] - 1) for i in self.loops)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Access:
     def bytes(self) -> int:
         return -(-prod(self.shape) * self.bits // 8)
 
-    @property
+    @cached_property
     def loops(self) -> frozenset[int]:
         """Those on which it depends what is read."""
         return frozenset(loop for index in self.indices or () for loop in index.loops)
