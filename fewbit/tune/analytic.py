@@ -38,8 +38,8 @@ RAGGED = 6.0
 """Factor where the vectors of a tile are no power of two: LLVM takes some of them apart."""
 MASKED, MASKED_STEP = 1.2, 8.0
 """Factors on products whose last columns or rows are masked; the second without unrolled steps."""
-SCALAR = 5.0
-"""Cycles of a product in the rest of a convolution, which is not masked but taken apart."""
+SCALAR = 2.5
+"""Cycles of a product in a convolution whose tiles leave a rest: that is taken apart, not masked."""
 SCATTERED, SCATTERED_UNROLLED = 1.4, 2.2
 """The same where all of it is scalars, because channels lie apart."""
 OVERLAP = 100
@@ -149,12 +149,10 @@ class Analytic:
     ) -> float:
         """What it takes more where tiles leave a rest."""
         loops = (*roles.rows, roles.columns)
-        whole = prod(_whole(nest.extents[i], tile[i]) for i in loops)
-        rest = 1 - whole / prod(nest.extents[i] for i in loops)
-        if not rest:
+        if not any(nest.extents[i] % min(tile[i], nest.extents[i]) for i in loops):
             return cycles
         if roles.windows:
-            return cycles + SCALAR * rest * nest.macs
+            return SCALAR * nest.macs
         single = roles.transposed and roles.inner is not None and tile[roles.inner] == 1
         return cycles * (MASKED_STEP if single else MASKED)
 
@@ -204,12 +202,6 @@ def _into(nest: LoopNest, capacity: int, moved: Sequence[tuple[int, list[int]]])
 def _groups(nest: LoopNest, schedule: Schedule) -> int:
     sizes = zip(nest.extents, schedule.distribution, strict=True)
     return prod(-(-extent // tile) for extent, tile in sizes if tile)
-
-
-def _whole(extent: int, tile: int) -> int:
-    """How much of a loop whole tiles cover."""
-    size = min(tile or extent, extent)
-    return extent // size * size
 
 
 def _scalars(nest: LoopNest, roles: Roles, schedule: Schedule) -> float:

@@ -7,6 +7,7 @@ winner other workgroups and other unrolling. The default stays unless it is beat
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -15,10 +16,12 @@ from typing import Protocol
 from fewbit.analysis.loops import LoopNest
 from fewbit.tune.database import Key, Result, Trial
 from fewbit.tune.model import CostModel
-from fewbit.tune.schedule import Schedule
+from fewbit.tune.schedule import Schedule, Tile
 
 FIRST, AROUND = 10, 6
 """Schedules that are tried."""
+ALIKE = 2
+"""Of the first, those that differ in unrolled steps alone."""
 BATCH = 8
 """Of which so many at once, by turns."""
 
@@ -83,7 +86,7 @@ def search(
         run(draw)
     else:
         ranked = sorted(pool, key=lambda s: model.seconds(nest, s))
-        run(diverse(ranked, first))
+        run(diverse(ranked, first, nest))
         leader = _fastest(done.values())
         if leader is not None:
             run(neighbours(leader.schedule, ranked, around))
@@ -105,11 +108,17 @@ def search(
     return found
 
 
-def diverse(ranked: Sequence[Schedule], count: int) -> list[Schedule]:
-    """The best of each register tile, as unrolled as the model likes it."""
-    found: dict[tuple[int, ...], Schedule] = {}
+def diverse(ranked: Sequence[Schedule], count: int, nest: LoopNest) -> list[Schedule]:
+    """The best of each register tile; not many of them that only unroll other steps."""
+    sums = nest.of_kind("reduction")
+    found: dict[Tile, Schedule] = {}
+    shapes: Counter[Tile] = Counter()
     for schedule in ranked:
-        found.setdefault(schedule.vector, schedule)
+        shape = tuple(size for i, size in enumerate(schedule.vector) if i not in sums)
+        if schedule.vector in found or shapes[shape] == ALIKE:
+            continue
+        found[schedule.vector] = schedule
+        shapes[shape] += 1
         if len(found) == count:
             break
     return list(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import process_time
 
 import pytest
@@ -38,6 +39,23 @@ def test_edges_cost_what_they_are() -> None:
 
 def test_vectors_that_llvm_takes_apart() -> None:
     assert seconds((4, 48, 1), 192) > 2 * seconds((4, 32, 1), 192)
+
+
+def test_a_convolution_with_a_rest_is_scalars() -> None:
+    nest = convolution(64, 24, 1, 1)
+    half, rest = (MODEL.seconds(nest, Schedule((64, 24, 0), (8, n, 1))) for n in (8, 16))
+    assert rest > 2 * half
+
+
+def test_weights_that_lie_across_are_turned_in_squares() -> None:
+    nest = product(16, 64, 64)
+    x, w, y = nest.accesses
+    assert w.indices is not None
+    across = replace(w, shape=w.shape[::-1], indices=w.indices[::-1])
+    turned = replace(nest, accesses=(x, across, y))
+    steps = {n: MODEL.seconds(turned, Schedule((16, 64, 0), (8, 16, n))) for n in (1, 8, 16)}
+    assert steps[16] < steps[8] < steps[1]
+    assert MODEL.seconds(nest, Schedule((16, 64, 0), (8, 16, 8))) < steps[8]
 
 
 def test_ops_without_products_stream() -> None:

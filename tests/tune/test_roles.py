@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fewbit.analysis.loops import Access, Index, Loop, LoopNest
 from fewbit.tune.roles import roles_of
-from tests.analysis.loops.nests import convolution, product
+from tests.analysis.loops.nests import BODY, convolution, product
 
 
 def test_a_product() -> None:
@@ -34,3 +35,30 @@ def test_a_window_is_bound_to_its_row() -> None:
 
 def test_no_product() -> None:
     assert roles_of(replace(product(4, 4, 4), multiplies=0)) is None
+
+
+def test_rows_with_weights_of_their_own() -> None:
+    nest = product(4, 32, 8)
+    x, w, y = nest.accesses
+    assert w.indices is not None
+    batched = replace(w, shape=(4, *w.shape), indices=(Index((1, 0, 0)), *w.indices))
+    roles = roles_of(replace(nest, accesses=(x, batched, y)))
+    assert roles is not None
+    assert roles.batches == {0}
+
+
+def test_channels_that_lie_apart() -> None:
+    """An image of channels first, which a compiler does not make vectors of."""
+    loops = (*convolution(8, 16, 1, 1).loops, Loop(4, "reduction"))
+    window, channel = Index((1, 0, 1, 0)), Index((0, 0, 0, 1))
+    columns, taps, row = (Index(tuple(int(i == n) for i in range(4))) for n in (1, 2, 0))
+    for first, shape in ((False, (10, 4)), (True, (4, 10))):
+        indices = (channel, window) if first else (window, channel)
+        accesses = (
+            Access("input", "f32", 32, shape, indices),
+            Access("input", "f32", 32, (3, 4, 16), (taps, channel, columns)),
+            Access("output", "f32", 32, (8, 16), (row, columns)),
+        )
+        roles = roles_of(LoopNest("conv", loops, accesses, BODY, 1))
+        assert roles is not None
+        assert roles.scattered is first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,8 +83,9 @@ def test_without_time_nothing_is_said(tmp_path: Path) -> None:
 
 def test_what_is_tried_differs() -> None:
     ranked = list(schedules(NEST, HOST))
-    first = diverse(ranked, 6)
+    first = diverse(ranked, 6, NEST)
     assert len({s.vector for s in first}) == 6
+    assert max(Counter(s.vector[:2] for s in first).values()) == 2  # of one shape
     near = neighbours(first[0], ranked, 6)
     assert first[0] not in near
     for schedule in near:
@@ -96,6 +98,13 @@ def test_every_schedule_fits() -> None:
     assert len(set(found)) == len(found) > 100
     for schedule in found:
         assert check(NEST, schedule)
+
+
+def test_columns_that_are_no_whole_vectors() -> None:
+    """Parts of a vector that divide them; masks where nothing does."""
+    assert {s.vector[1] for s in schedules(product(8, 24, 8), HOST)} == {8, 4}
+    assert {s.vector[1] for s in schedules(product(8, 48, 8), HOST)} == {16}
+    assert {s.vector[1] for s in schedules(product(8, 99, 8), HOST)} == {9, 11, 16, 32}
 
 
 def check(nest: LoopNest, schedule: Schedule) -> bool:
