@@ -39,7 +39,7 @@ RAGGED = 6.0
 MASKED, MASKED_STEP = 1.2, 8.0
 """Factors on products whose last columns or rows are masked; the second without unrolled steps."""
 SCALAR = 2.5
-"""Cycles of a product in a convolution whose tiles leave a rest: that is taken apart, not masked."""
+"""Cycles of a product in a convolution whose tiles leave a rest: it is taken apart, not masked."""
 SCATTERED, SCATTERED_UNROLLED = 1.4, 2.2
 """The same where all of it is scalars, because channels lie apart."""
 OVERLAP = 100
