@@ -62,6 +62,8 @@ RANKED = 16
 ABLATED = 5
 """Trials of each kind."""
 MODEL = Analytic(host())
+SQUARES = "sums of squares"
+"""Of norms: they multiply and add, but are no products."""
 FOLDER = Path("build/tuning")
 """Where dispatches are kept, and what was compiled of them."""
 ONLY_PREPARED = False
@@ -340,24 +342,25 @@ def geomean(values: Sequence[float]) -> float:
 
 def table(database: Database, path: Path) -> None:
     results = [r for r in database.results("iree-cpu") if r.key.hardware == host().identity]
-    gains = [1 / r.ratio for r in results]
     by_kind: dict[str, list[float]] = {}
     for result in results:
         by_kind.setdefault(_kind(result.key), []).append(1 / result.ratio)
+    counted = [gain for kind, gains in by_kind.items() if kind != SQUARES for gain in gains]
     print("| ops | number | geometric mean | least | most |\n|---|---|---|---|---|")
-    for kind, values in (*sorted(by_kind.items()), ("all", gains)):
+    for kind, values in (*sorted(by_kind.items()), (f"all but {SQUARES}", counted)):
         if values:
-            row = (
-                kind,
-                len(values),
-                f"{geomean(values):.2f}x",
-                f"{min(values):.2f}x",
-                f"{max(values):.2f}x",
+            figures = (geomean(values), min(values), max(values))
+            print(
+                "| " + " | ".join([kind, str(len(values)), *(f"{v:.2f}x" for v in figures)]) + " |"
             )
-            print("| " + " | ".join(map(str, row)) + " |")
-    if not path.exists():
-        return
-    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    if path.exists():
+        _ablation_table([json.loads(line) for line in path.read_text().splitlines()])
+    timed = FOLDER / "models.jsonl"
+    if timed.exists():
+        _models_table([json.loads(line) for line in timed.read_text().splitlines()])
+
+
+def _ablation_table(entries: list[dict[str, float]]) -> None:
     print(f"\nof {len(entries)} ops, {ABLATED} trials of each kind:\n")
     print("| tiles | best of trials | the first alone |\n|---|---|---|")
     for kind in ("micro-tile only", "cache tiles too", "zigzag", "random"):
@@ -373,17 +376,37 @@ def table(database: Database, path: Path) -> None:
         )
 
 
+def _models_table(rows: list[dict[str, float]]) -> None:
+    """The last row of each model counts."""
+    print("\n| model | IREE's flags | tuned | gain | fewbit's flags | tuned | gain |")
+    print("|---|---|---|---|---|---|---|")
+    for row in {row["model"]: row for row in rows}.values():
+        cells = [str(row["model"])]
+        for kind in ("plain", "ours"):
+            before, after = row.get(f"{kind} before"), row.get(f"{kind} after")
+            cells += [_milliseconds(before), _milliseconds(after)]
+            cells.append("" if before is None or after is None else f"{before / after:.2f}x")
+        print("| " + " | ".join(cells) + " |")
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1e3:.3g} ms"
+
+
 def _kind(key: Key) -> str:
-    inputs = key.signature.partition(" o:")[0]
-    if not any("+d" in part for part in inputs.split()):
-        return "products"
-    return "depthwise convolutions" if _depthwise(key.signature) else "convolutions"
+    loops, *operands = key.signature.split(" {")[0].split()
+    inputs = [operand for operand in operands if operand.startswith("i:")]
+    if len(inputs) < 2:
+        return SQUARES
+    if any("+d" in operand for operand in inputs):
+        return "depthwise convolutions" if _depthwise(operands) else "convolutions"
+    return "products" if loops.count("p") > 1 else "a matrix and a vector"
 
 
-def _depthwise(signature: str) -> bool:
-    operands = [part.partition("[")[2].rstrip("]") for part in signature.split()[1:4]]
-    last = operands[-1].split(",")[-1]
-    return all(last in part.replace("+", ",").split(",") for part in operands)
+def _depthwise(operands: Sequence[str]) -> bool:
+    indices = [part.partition("[")[2].rstrip("]") for part in operands]
+    last = indices[-1].split(",")[-1]
+    return all(last in part.replace("+", ",").split(",") for part in indices)
 
 
 def main() -> None:
