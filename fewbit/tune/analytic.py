@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from math import prod
 
 from fewbit.analysis.loops import LoopNest
-from fewbit.analysis.loops.traffic import bytes_moved
+from fewbit.analysis.loops.traffic import held_and_moved
 from fewbit.hardware import Hardware
 from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
@@ -178,14 +178,19 @@ class Analytic:
 def _moved(nest: LoopNest, roles: Roles, schedule: Schedule) -> list[tuple[int, list[int]]]:
     """For tiles that memories may hold: their bytes, and what goes by for each operand."""
     group, groups = _group(nest, schedule), _groups(nest, schedule)
-    found = [
-        (_footprint(group, tile), [groups * n for n in bytes_moved(group, tile)])
-        for tile in _kept(roles, schedule)
-    ]
+    found: dict[Tile, tuple[int, list[int]]] = {}
+    for tile in _kept(roles, schedule):
+        if tile not in found:
+            held, moved = held_and_moved(group, tile)
+            found[tile] = held, [groups * n for n in moved]
+    parts: dict[Tile, tuple[int, list[int]]] = {}
     for loops in ((), (roles.columns,), (roles.columns, *roles.rows[-1:])):
-        tile = [0 if i in loops else part for i, part in enumerate(schedule.distribution)]
-        found.append((_footprint(nest, tile), list(bytes_moved(nest, tile))))
-    return found
+        pairs = enumerate(zip(schedule.distribution, nest.extents, strict=True))
+        tile = tuple(extent if i in loops else part for i, (part, extent) in pairs)
+        if tile not in parts:
+            held, moved = held_and_moved(nest, tile)
+            parts[tile] = held, list(moved)
+    return [*found.values(), *parts.values()]
 
 
 def _into(nest: LoopNest, capacity: int, moved: Sequence[tuple[int, list[int]]]) -> int:
@@ -251,11 +256,6 @@ def _group(nest: LoopNest, schedule: Schedule) -> LoopNest:
         for loop, part in zip(nest.loops, schedule.distribution, strict=True)
     ]
     return replace(nest, loops=tuple(loops))
-
-
-def _footprint(nest: LoopNest, tile: Sequence[int]) -> int:
-    sizes = tuple(min(t or e, e) for t, e in zip(tile, nest.extents, strict=True))
-    return sum(access.footprint(sizes) for access in nest.accesses)
 
 
 def _register_tiles(

@@ -63,7 +63,7 @@ class Access:
     indices: tuple[Index, ...] | None
     """By dimension; None where they are not sums of loops, and any element may be read."""
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         return -(-prod(self.shape) * self.bits // 8)
 
@@ -103,7 +103,7 @@ class LoopNest:
     """Products of a step that are added to what comes out."""
     layer: str | None = None
 
-    @property
+    @cached_property
     def extents(self) -> tuple[int, ...]:
         return tuple(loop.extent for loop in self.loops)
 
@@ -131,7 +131,7 @@ class LoopNest:
         """Arithmetic of all steps; a product that is added counts as two."""
         return self.steps * sum(not op.startswith((*MOVES, *CASTS)) for op in self.body)
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """What is read and written at least once."""
         return sum(access.bytes for access in self.accesses)

@@ -20,10 +20,19 @@ def bytes_moved(
     `tile` has the steps of each loop in a tile, 0 for all of them; `order` is that of the loops
     over tiles, outermost first, as in the nest if it is not given.
     """
+    return held_and_moved(nest, tile, order)[1]
+
+
+def held_and_moved(
+    nest: LoopNest, tile: Sequence[int], order: Sequence[int] | None = None
+) -> tuple[int, tuple[int, ...]]:
+    """The bytes of one tile, of all operands; and what is moved, by operand."""
     sizes = tuple(min(t or e, e) for t, e in zip(tile, nest.extents, strict=True))
     trips = [-(-e // s) for e, s in zip(nest.extents, sizes, strict=True)]
     loops = tuple(order) if order is not None else tuple(range(len(trips)))
-    return tuple(_of_access(nest, access, sizes, trips, loops) for access in nest.accesses)
+    held = [access.footprint(sizes) for access in nest.accesses]
+    pairs = zip(nest.accesses, held, strict=True)
+    return sum(held), tuple(_of_access(nest, access, size, trips, loops) for access, size in pairs)
 
 
 def bytes_at_levels(nest: LoopNest, tiles: Sequence[Sequence[int]]) -> list[int]:
@@ -47,17 +56,17 @@ def fits(nest: LoopNest, tile: Sequence[int], capacity: int) -> bool:
 def _of_access(
     nest: LoopNest,
     access: Access,
-    sizes: tuple[int, ...],
+    footprint: int,
     trips: Sequence[int],
     order: Sequence[int],
 ) -> int:
     needed = access.loops if access.indices is not None else frozenset(order)
     moving = [place for place, loop in enumerate(order) if loop in needed and trips[loop] > 1]
     if not moving:
-        return access.footprint(sizes)
+        return footprint
     around = order[: moving[-1] + 1]
     outside = prod(trips[loop] for loop in around)
-    moved = outside * access.footprint(sizes)
+    moved = outside * footprint
     if access.role == "output" and any(
         nest.loops[loop].kind == "reduction" and trips[loop] > 1 for loop in around
     ):
