@@ -215,7 +215,7 @@ def _build_model(name: str, folder: Path, database: Database) -> None:
 def _time_model(folder: Path, kind: str, inputs: Sequence[np.ndarray]) -> dict[str, float]:
     """The default twice, and the tuned one: seconds, noise, and how far results differ."""
     paths = [folder / kind, folder / kind, folder / f"{kind}-tuned"]
-    calls = [load_iree(open_folder(p)).prepare(*inputs) for p in paths if p.is_dir()]
+    calls = [load_iree(open_folder(p)).prepare(*inputs, threads=1) for p in paths if p.is_dir()]
     if not calls:
         return {}
     outputs = [call() for call in calls]
