@@ -22,6 +22,7 @@ from fewbit.tune.iree.build import Build, build
 from fewbit.tune.iree.configured import Configured
 from fewbit.tune.iree.gpu_tuning import TARGET as GPU
 from fewbit.tune.iree.gpu_tuning import find_gpu_schedules, gpu_dispatches, gpu_hardware_of
+from fewbit.tune.iree.layout import chosen_flags
 from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of, leading_schedules
 from fewbit.tune.schedule import Schedule
 
@@ -82,6 +83,8 @@ def apply(
     target: str = TARGET,
 ) -> Applied:
     """The program compiled without and with what is known."""
+    if not target.startswith(GPU):
+        flags = chosen_flags(source, flags, database, hardware)
     default = build(source, flags, name)
     if target.startswith(GPU):
         default = replace(default, dispatches=gpu_dispatches(default))
