@@ -86,8 +86,9 @@ def search(
         run(draw)
     else:
         ranked = sorted(pool, key=lambda s: model.seconds(nest, s))
-        run(diverse(ranked, first, nest))
-        leader = _fastest(done.values())
+        begun = diverse(ranked, first, nest)
+        run(begun)
+        leader = _fastest(done[s] for s in begun if s in done)
         if leader is not None:
             run(neighbours(leader.schedule, ranked, around))
     best = _fastest(done.values())
