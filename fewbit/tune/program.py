@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fewbit.targets.iree.parameters import Parameters
 
 TARGETS = ("iree-cpu", "cpu", "iree-cuda", "cuda")
+LEAST_NOTICED = 0.02
+"""By how much a program may seem slower and still count as fast, however noisy times are."""
 TILED_SHARE = 0.5
 """Of the time, for dispatches as IREE makes them of matrices in tiles; the rest is for rows."""
 
@@ -133,7 +135,7 @@ def judged(
     from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE
 
     ratio = times.ratio(0)
-    slower = ratio > 1 + times.noise
+    slower = ratio > 1 + min(times.noise, LEAST_NOTICED)
     if not slower and gap <= QUANTIZED_TOLERANCE:
         return Report(target, tuple(rows), times.default, times.default * ratio, True)
     why = "slower" if slower else f"different by {gap:.2g}"
