@@ -1,7 +1,8 @@
 """What a module consists of: its dispatches, with their ops, and the bytes and MACs of each.
 
 They are read from the program after IREE's phase `flow`, in which each dispatch is a function on
-tensors, when a module is compiled; an artifact keeps the list. Sizes that are not known count as 1.
+tensors, when a module is compiled; an artifact keeps the list. Sizes that are not known count as 1,
+and zeros that fill up a tile of a matrix count as all else does.
 """
 
 from __future__ import annotations
@@ -137,8 +138,11 @@ def _macs(op: str) -> int:
         if not multiplies or '"reduction"' not in head or len(ins) < 2:
             return 0
         return prod(_loops(head).values())
-    if not re.search(r"= linalg\.(batch_)?(matmul|conv|depthwise)", head) or len(ins) < 2:
+    if not re.search(r"= linalg\.(batch_)?(matmul|mmt4d|conv|depthwise)", head) or len(ins) < 2:
         return 0
+    if "mmt4d" in head:
+        *rows, depth = _tiles(ins[0][0])
+        return prod(rows) * depth * _tiles(ins[1][0])[-2]
     output, weight = prod(_sizes(outs[0][0])), _sizes(ins[1][0])
     if "matmul" in head:
         return output * _sizes(ins[0][0])[-1]
@@ -154,6 +158,20 @@ def _loops(head: str) -> dict[str, int]:
             if re.fullmatch(r"d\d+", expression):
                 ranges[expression] = size
     return ranges
+
+
+def _tiles(text: str) -> list[int]:
+    """Sizes of a matrix in tiles: of the batch, if there is one, rows and columns.
+
+    Rows that fill a tile up count, but not where the number of tiles is unknown.
+    """
+    *batch, rows, columns, height, width = text.rstrip("x").split("x")
+    height = height if rows != "?" else "1"
+    return [
+        *_sizes("x".join(batch)),
+        prod(_sizes(f"{rows}x{height}")),
+        prod(_sizes(f"{columns}x{width}")),
+    ]
 
 
 def _sizes(text: str) -> list[int]:
