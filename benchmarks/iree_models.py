@@ -19,6 +19,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from fewbit.artifact import open_folder
 from fewbit.bench.case import Case
 from fewbit.bench.peers import find_tool
@@ -26,9 +28,11 @@ from fewbit.bench.subject import OUR_SAMPLES, find_subject
 from fewbit.bench.timing import time_together
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.models.registry import zoo
-from fewbit.runtime import load
+from fewbit.runtime import Artifact, load
+from fewbit.runtime.native import dtype_of
 from fewbit.targets.compile import compile
 from fewbit.targets.iree.dispatches import dispatches_of
+from fewbit.tensor_file import Array
 
 PEERS = ("onnxruntime", "torch")
 WAYS = {"cpu": ("cpu", False), "iree": ("iree-cpu", False), "kernels": ("iree-cpu", True)}
@@ -119,11 +123,20 @@ def _least(folder: Path, tools: list[str], seconds: float) -> dict[str, float]:
             (variant,) = peer.variants(False)
             calls[tool] = peer.open(case, variant, case.place(variant), 1).run
         else:
-            prepared = load(folder / tool).runner.prepare(*case.inputs, threads=1)
+            art = load(folder / tool)
+            prepared = art.runner.prepare(*case.inputs, *_state(art, len(case.inputs)), threads=1)
             kept.append(prepared)
             calls[tool] = prepared.run
     found = time_together(calls, seconds=seconds)
     return {name: time.least for name, time in found.items()}
+
+
+def _state(art: Artifact, given: int) -> list[Array]:
+    """Caches at their start: `cpu` keeps them itself, IREE takes and gives them in each call."""
+    if art.manifest.target == "cpu":
+        return []
+    rest = art.manifest.inputs[given:]
+    return [np.zeros([size or 1 for size in port.shape], dtype_of(port)) for port in rest]
 
 
 def _show(seconds: float) -> str:
