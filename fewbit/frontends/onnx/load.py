@@ -73,7 +73,8 @@ def _read_external(tensor: TensorProto, folder: Path, place: Place) -> None:
         file = inside(folder, name)
     except Error as error:
         raise Error(
-            f"the data of '{tensor.name}' cannot be read: {error.what}",
+            f"the data of '{tensor.name}' cannot be read: "
+            + error.what.removeprefix("cannot read this: "),
             place=place,
             hint=f"its file '{name}' must lie in the folder of the model",
         ) from None
