@@ -249,7 +249,7 @@ class Compilation:
         work = self.calls.seconds + self.interface.least_bytes / BYTES_A_SECOND
         worth = Worth(work / WORTH_SHARING, work / WORTH_WAKING)
         public = interface_ir(self.interface, ENTRY, self.weights.nbytes, worth, self.isa)
-        self.llvm_texts = [text, public, *self.calls.texts(tiles=False)]
+        self.llvm_texts = [text, public, *self.calls.texts_without_tiles()]
         if self.profile:
             self.llvm_texts.append(profile_ir(self.interface.name, self.rows, self.isa))
         if self.shapes is not None:

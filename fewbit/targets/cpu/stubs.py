@@ -54,8 +54,15 @@ class KernelCalls:
         self.names.append(f"kernel.{len(self.names):03}_{name}")
         return self.names[-1]
 
-    def texts(self, *, tiles: bool = True) -> list[str]:
-        """LLVM IR of stubs and kernels; without `tiles`, these are only declared."""
+    def texts(self) -> list[str]:
+        """LLVM IR of stubs and kernels."""
+        return self._texts(tiles=True)
+
+    def texts_without_tiles(self) -> list[str]:
+        """The same with tiles only declared."""
+        return self._texts(tiles=False)
+
+    def _texts(self, *, tiles: bool) -> list[str]:
         if not self.kernels:
             return []
         kernels = self.kernels.values()

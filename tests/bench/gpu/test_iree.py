@@ -1,4 +1,5 @@
 """IREE's rung of the ladder: its text computes the convolution, on the processor here."""
+# pyright: basic
 
 from __future__ import annotations
 
