@@ -24,7 +24,6 @@ from hashlib import sha256
 from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import thread_time
 
 import numpy as np
 
@@ -52,7 +51,7 @@ from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried
 from fewbit.tune.search import search as search_op
 from fewbit.tune.space import schedules
-from fewbit.tune.timing import time_by_turns
+from fewbit.tune.timing import time_by_turns, timed
 
 OURS = ("data-tiling", "ukernels", "opt-level")
 """Flags that fewbit adds for speed; IREE's default has none of them."""
@@ -220,23 +219,13 @@ def _time_model(folder: Path, kind: str, inputs: Sequence[np.ndarray]) -> dict[s
         return {}
     outputs = [call() for call in calls]
     times = time_by_turns(
-        (_timed(calls[0]), _timed(calls[1])), [_timed(call) for call in calls[2:]]
+        (timed(calls[0].run), timed(calls[1].run)), [timed(call.run) for call in calls[2:]]
     )
     found = {f"{kind} before": times.default, f"{kind} noise": times.noise}
     if len(calls) > 2:
         gap = largest_difference(outputs[0], outputs[2])
         found |= {f"{kind} after": times.default * times.ratio(0), f"{kind} gap": gap}
     return found
-
-
-def _timed(call):
-    def run(times: int) -> float:
-        start = thread_time()
-        for _ in range(times):
-            call.run()
-        return (thread_time() - start) / times
-
-    return run
 
 
 def rank(models: Sequence[str], count: int) -> None:

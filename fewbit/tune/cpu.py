@@ -13,7 +13,7 @@ from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, thread_time
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from fewbit.tune.database import Database, Key, Trial, versions_of
 from fewbit.tune.iree.tuning import Row
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried, search
-from fewbit.tune.timing import Timed, time_by_turns
+from fewbit.tune.timing import time_by_turns, timed
 
 if TYPE_CHECKING:
     from fewbit.tune.program import Report
@@ -138,10 +138,10 @@ class Programs:
                 ready.append((schedule, loaded))
             else:
                 failed.append(Trial(schedule, None, "its results have other bits"))
-        first, again = (self._timed(each) for each in self._default)
-        times = time_by_turns((first, again), [self._timed(each) for _, each in ready])
-        timed = [Trial(s, times.ratio(i)) for i, (s, _) in enumerate(ready)]
-        return Tried([*timed, *failed], times.default, times.noise, times.bar)
+        first, again = (timed(each, *self._inputs) for each in self._default)
+        times = time_by_turns((first, again), [timed(each, *self._inputs) for _, each in ready])
+        trials = [Trial(s, times.ratio(i)) for i, (s, _) in enumerate(ready)]
+        return Tried([*trials, *failed], times.default, times.noise, times.bar)
 
     def _load(self, isa: Isa) -> Any:
         from fewbit.runtime.native import load_native
@@ -150,12 +150,3 @@ class Programs:
         self._count += 1
         folder = self._folder / str(self._count)
         return load_native(compile_cpu(self._program, "model", TARGET, folder, isa=isa))
-
-    def _timed(self, loaded: Any) -> Timed:
-        def run(times: int) -> float:
-            start = thread_time()
-            for _ in range(times):
-                loaded(*self._inputs)
-            return (thread_time() - start) / times
-
-        return run

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from fewbit.analysis.layers import made_up_inputs
 from fewbit.errors import Error
 from fewbit.ir.context import make_context
 from fewbit.program import Program
-from fewbit.tune.timing import Timed, time_by_turns
+from fewbit.tune.timing import time_by_turns, timed
 
 TOLERANCE = 1e-4
 """Of the largest result: a pass may take sums in another order."""
@@ -67,14 +66,14 @@ def tune_passes(
             ready.append((name, made))
         else:
             found.append(Choice(name, None, "its results differ"))
-    first, again = (_timed(each, inputs) for each in plain)
-    times = time_by_turns((first, again), [_timed(each, inputs) for _, each in ready])
+    first, again = (timed(each.run, *inputs) for each in plain)
+    times = time_by_turns((first, again), [timed(each.run, *inputs) for _, each in ready])
     ratios = [times.ratio(i) for i in range(len(ready))]
-    timed = [
+    measured = [
         Choice(name, ratio, faster=ratio < times.bar)
         for (name, _), ratio in zip(ready, ratios, strict=True)
     ]
-    return [*sorted(timed, key=lambda choice: choice.ratio or 0.0), *found]
+    return [*sorted(measured, key=lambda choice: choice.ratio or 0.0), *found]
 
 
 def _applied(each: ModulePass) -> Callable[[Any], None]:
@@ -87,13 +86,3 @@ def _applied(each: ModulePass) -> Callable[[Any], None]:
 def _close(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     size = float(np.max(np.abs(a), initial=0.0))
     return bool(np.allclose(a, b, rtol=0.0, atol=TOLERANCE * size, equal_nan=True))
-
-
-def _timed(made: Any, inputs: Sequence[Any]) -> Timed:
-    def run(times: int) -> float:
-        start = thread_time()
-        for _ in range(times):
-            made.run(*inputs)
-        return (thread_time() - start) / times
-
-    return run

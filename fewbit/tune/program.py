@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic, thread_time
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import UsageError
@@ -18,7 +18,7 @@ from fewbit.program import Program
 from fewbit.progress import progress
 from fewbit.tune.database import Database
 from fewbit.tune.iree.tuning import Row
-from fewbit.tune.timing import Times, time_by_turns
+from fewbit.tune.timing import Times, time_by_turns, timed
 
 if TYPE_CHECKING:
     from fewbit.targets.iree.compiler import Made
@@ -168,14 +168,5 @@ def _time_modules(
     outputs = [call() for call in calls]
     gap = max((largest_difference(outputs[0], o) for o in outputs[1:]), default=0.0)
 
-    def timed(call: Any) -> Callable[[int], float]:
-        def run(times: int) -> float:
-            start = thread_time()
-            for _ in range(times):
-                call.run()
-            return (thread_time() - start) / times
-
-        return run
-
-    first, again, *others = map(timed, calls)
+    first, again, *others = (timed(call.run) for call in calls)
     return time_by_turns((first, again), others), gap

@@ -7,11 +7,11 @@ to the bit. Which attribute belongs to which op follows from their order, which 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -55,6 +55,8 @@ class Tiled:
 class Configured:
     """A dispatch with the tiles that IREE chose."""
 
+    pipelines: ClassVar[Collection[str]] = PIPELINES
+
     def __init__(self, text: str, name: str = "dispatch") -> None:
         self.text = text
         found = _EXECUTABLE.search(text)
@@ -93,7 +95,7 @@ class Configured:
     @cached_property
     def reason(self) -> str | None:
         """Why its tiles are left to IREE; None where they may be chosen."""
-        if self.pipeline not in PIPELINES:
+        if self.pipeline not in self.pipelines:
             return f"IREE compiles it in a way of its own ({self.pipeline or 'no pipeline'})"
         if self.root is None or self.root.nest is None:
             return "no op of it leads"

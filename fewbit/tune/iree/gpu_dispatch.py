@@ -25,6 +25,8 @@ _PIPELINE = re.compile(r"pipeline = #iree_gpu\.pipeline<(\w+)>")
 class GpuDispatch(Configured):
     """A dispatch with the tiles that IREE chose for a GPU."""
 
+    pipelines = PIPELINES
+
     @cached_property
     def pipeline(self) -> str | None:
         found = _PIPELINE.search(self.text)
@@ -44,13 +46,10 @@ class GpuDispatch(Configured):
 
     @cached_property
     def reason(self) -> str | None:
-        if self.pipeline not in PIPELINES:
-            return f"IREE compiles it in a way of its own ({self.pipeline or 'no pipeline'})"
-        if self.root is None or self.root.nest is None:
-            return "no op of it leads"
-        if not self.root.nest.multiplies:
-            return f"it has no products ({self.root.nest.shape_class})"
-        if any(loop.dynamic for loop in self.root.nest.loops):
+        general = super().reason
+        if general is not None:
+            return general
+        if any(loop.dynamic for loop in self.nest.loops):
             return "its sizes depend on a run"
         if self.product is None:
             return "it is no product of two matrices"
