@@ -118,6 +118,8 @@ def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
         op.operation.move_before(call.operation)
 
     found = [op for op in walk(function) if op.operation.name in EFFECTS]
+    if not found:
+        return
     goes_on = [
         _is_alone(op, alone) and _is_alone(then, alone) and _block_of(op) == _block_of(then)
         for op, then in pairwise(found)

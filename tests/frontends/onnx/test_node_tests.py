@@ -132,3 +132,8 @@ def test_some_compiled() -> None:
     chosen = random.Random(7).sample(sorted(node_tests()), 60)
     results = [coverage().run_test(node_tests()[name], "cpu") for name in chosen]
     assert [result for result in results if result.outcome == coverage().WRONG] == []
+
+
+def test_a_program_without_work_is_compiled() -> None:
+    test = node_tests()["reduce_sum_empty_set_non_reduced_axis_zero"]
+    assert coverage().run_test(test, "cpu").outcome == coverage().WITH_CONSTANTS
