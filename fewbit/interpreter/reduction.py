@@ -54,11 +54,12 @@ class Reduction:
 
 def find_reductions(body: Body, outputs: Sequence[BlockArgument]) -> list[Reduction] | None:
     """The reductions that a body consists of, one per output; None if it does anything else."""
-    found = [_reduction(*pair) for pair in zip(outputs, body.yielded, strict=True)]
+    found = [find_reduction(*pair) for pair in zip(outputs, body.yielded, strict=True)]
     return None if None in found else cast(list[Reduction], found)
 
 
-def _reduction(output: BlockArgument, yielded: SSAValue) -> Reduction | None:
+def find_reduction(output: BlockArgument, yielded: SSAValue) -> Reduction | None:
+    """How an output grows; None if it is not combined with what no output enters."""
     combiner = yielded.owner
     if not isinstance(combiner, (*_SUMS, *_PRODUCTS, *_SELECTIONS)):
         return None

@@ -43,6 +43,7 @@ NAMES = (
     "select-kernels",
     "symbol-dce",
     "unpack-weights",
+    "widen-sums",
 )
 
 

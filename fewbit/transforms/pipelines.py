@@ -58,6 +58,7 @@ CPU_LINALG: Final[tuple[str, ...]] = (
     "lower-kernel",
     *LOWER_MICO,
     "lower-scatter",
+    "widen-sums",
     "expand-math",
     "canonicalize",
 )
@@ -67,6 +68,7 @@ IREE_LINALG: Final[tuple[str, ...]] = (
     "name-windows",
     "lower-kernel",
     *LOWER_MICO,
+    "widen-sums",
     "expand-math",
     "canonicalize",
 )

@@ -239,3 +239,35 @@ def test_float8_is_refused() -> None:
 def test_graph_of_constants() -> None:
     program = import_onnx(model([node("Exp", ["c"], ["y"])], {}, ["y"], {"c": floats(3)}))
     close(program.run()[0], np.exp(floats(3)))
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("ReduceMean", {}),
+        ("ReduceSum", {}),
+        ("ReduceL2", {}),
+        ("ReduceLogSumExp", {}),
+        ("InstanceNormalization", {}),
+        ("MeanVarianceNormalization", {"axes": [2, 3]}),
+        ("LpNormalization", {"axis": 2}),
+    ],
+)
+def test_halves_are_summed_in_f32(op: str, attributes: dict) -> None:
+    x = (floats(1, 2, 256, 64) + 3).astype(np.float16)
+    ones = {"ones": np.ones(2, np.float16), "zeros": np.zeros(2, np.float16)}
+    given, constants = ["x"], {}
+    if op == "InstanceNormalization":
+        given, constants = [*given, *ones], ones
+    elif op.startswith("Reduce"):
+        given, constants = [*given, "axes"], {"axes": np.array([2])}
+    kinds = {"x": TensorProto.FLOAT16, "y": TensorProto.FLOAT16}
+    wide = {
+        name: a.astype(np.float32) if a.dtype == np.float16 else a for name, a in constants.items()
+    }
+    nodes = [node(op, given, ["y"], **attributes)]
+    program = import_onnx(model(nodes, {"x": x.shape}, ["y"], constants, kinds))
+    (wanted,) = expected(model(nodes, {"x": x.shape}, ["y"], wide), x.astype(np.float32))
+    for found in (program.run(x)[0], fewbit.compile(program)(x)):
+        assert found.dtype == np.float16  # pyright: ignore
+        np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)

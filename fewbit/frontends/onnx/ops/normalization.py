@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from fewbit.frontends.onnx.kinds import HELD
 from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.torch.wide_reductions import widened
 
 
 def over_axis(call: Call, x: Tensor, run: Callable[[Tensor, int], Tensor]) -> Tensor:
@@ -78,7 +79,7 @@ def _training_batch_norm(
 @op("InstanceNormalization")
 def instance_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     axes = list(range(2, x.ndim))
-    y = _standardized(x, axes, call.attr("epsilon", 1e-5))[0]
+    y = _standardized(widened(x), axes, call.attr("epsilon", 1e-5))[0].to(x.dtype)
     return y * _per_channel(scale, x) + _per_channel(bias, x)
 
 
@@ -136,10 +137,11 @@ def group_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
 @op("LpNormalization")
 def lp_norm(call: Call, x: Tensor) -> Tensor:
     axis, p = call.attr("axis", -1), call.attr("p", 2)
-    size = torch.abs(x) if p == 1 else x * x
+    wide = widened(x)
+    size = torch.abs(wide) if p == 1 else wide * wide
     total = torch.sum(size, axis, keepdim=True)
     norm = total if p == 1 else torch.sqrt(total)
-    return torch.where(norm == 0, torch.zeros_like(x), x / norm)
+    return torch.where(norm == 0, torch.zeros_like(wide), wide / norm).to(x.dtype)
 
 
 @op("LRN")
@@ -157,6 +159,7 @@ def local_response(call: Call, x: Tensor) -> Tensor:
 @op("MeanVarianceNormalization")
 def mean_variance(call: Call, x: Tensor) -> Tensor:
     axes = call.attr("axes", [0, 2, 3])
-    mean = torch.mean(x, axes, keepdim=True)
-    square = torch.mean(x * x, axes, keepdim=True)
-    return (x - mean) / (torch.sqrt(square - mean * mean) + 1e-9)
+    wide = widened(x)
+    mean = torch.mean(wide, axes, keepdim=True)
+    square = torch.mean(wide * wide, axes, keepdim=True)
+    return ((wide - mean) / (torch.sqrt(square - mean * mean) + 1e-9)).to(x.dtype)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.torch.wide_reductions import widened
 
 
 def _axes(call: Call, x: Tensor) -> list[int] | None:
@@ -31,9 +32,11 @@ def _reducing(name: str, wraps: bool = False) -> Callable[..., Callable[..., Ten
             axes = _axes(call, x)
             if axes is None:
                 return _noop(name, x)
+            # Squares and exponentials of 16-bit floats overflow where their means do not.
+            wide = widened(x)
             if x.ndim == 0:
-                return run(x.reshape(1), [0], False)
-            return run(x, axes, bool(call.attr("keepdims", 1)))
+                return run(wide.reshape(1), [0], False).to(x.dtype)
+            return run(wide, axes, bool(call.attr("keepdims", 1))).to(x.dtype)
 
         return op(name, tensors=1, wraps=wraps)(reduced)
 
