@@ -42,6 +42,7 @@ NAMES = (
     "propagate-layout",
     "select-kernels",
     "symbol-dce",
+    "trim-windows",
     "unpack-weights",
     "widen-sums",
 )
