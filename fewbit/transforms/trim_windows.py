@@ -19,8 +19,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.utils.hints import isa
 
-from fewbit.dialects.mico.types import element_type
+from fewbit.dialects.mico.types import element_type, shape_of
 from fewbit.interpreter.loop_nest import linear_form
 from fewbit.ir.rewrite import rewrite
 from fewbit.transforms.lowering.tensors import size_of
@@ -60,7 +61,8 @@ class _Trim(RewritePattern):
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
     """The sizes of a tensor; a scalar has none."""
-    return value.type.get_shape() if isinstance(value.type, TensorType) else ()
+    type = value.type
+    return shape_of(type) if isa(type, TensorType) else ()
 
 
 def _known_ranges(maps: Sequence[AffineMap], values: Sequence[SSAValue]) -> dict[int, int]:

@@ -6,6 +6,7 @@ lanes if it is told that the order is free. It is told so for sums alone, and th
 up in the end, and what is left over, follows from the instructions that they have. A sum is never
 divided among threads, so their number changes nothing. Sums of what lies far apart stay in order:
 lanes would gather, and tiles, which take such sums several at a time, must not change their bits.
+So do sums of integers that are scaled, group by group: numerics fixes their order.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
@@ -18,7 +19,7 @@ from fewbit.ir.bindings import mlir_context, walk
 from fewbit.targets.cpu.outline_loops import loop_kinds
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Block, Module, OpView
+    from torch_mlir.ir import Block, Module, OpView, Value
 
 LANES = 16
 _FREE = "#arith.fastmath<reassoc>"
@@ -62,9 +63,25 @@ def _sums(body: Block) -> list[OpView]:
         owner = value.owner
         if getattr(owner, "name", None) != "arith.addf":
             continue
-        if argument in list(owner.operands) and len(list(argument.uses)) == 1:
+        if argument not in list(owner.operands) or len(list(argument.uses)) != 1:
+            continue
+        if not any(map(_scales_integers, owner.operands)):
             grown.append(owner)
     return grown
+
+
+def _scales_integers(value: Value) -> bool:
+    """Whether a term is an accumulator of integers times scales, which layers have for groups."""
+    from torch_mlir import ir
+
+    owner = value.owner
+    match getattr(owner, "name", None):
+        case "arith.mulf":
+            return any(map(_scales_integers, owner.operands))
+        case "arith.sitofp":
+            return ir.IntegerType(owner.operands[0].type).width == 32
+        case _:
+            return False
 
 
 def add_in_lanes(module: Module) -> None:

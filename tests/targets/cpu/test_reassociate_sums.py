@@ -123,3 +123,25 @@ def test_order(tmp_path: Path, processor: str) -> None:
         assert np.allclose(found, in_lanes(x), rtol=0, atol=1e-5)
         if processor.startswith("x86-64"):
             assert np.array_equal(found, in_lanes(x))
+
+
+@pytest.mark.parametrize(("integer", "is_free"), [("i32", False), ("i8", True)])
+def test_scaled_sums_of_integers_stay_in_order(integer: str, is_free: bool) -> None:
+    """Accumulators of groups; dequantized bytes are no accumulators."""
+    module = parse_mlir(f"""
+      #all = affine_map<(i, j) -> (i, j)>
+      #to = affine_map<(i, j) -> (i)>
+      func.func @main(%x: memref<4x64x{integer}>, %s: memref<4x64xf32>, %y: memref<4xf32>) {{
+        linalg.generic {{indexing_maps = [#all, #all, #to],
+            iterator_types = ["parallel", "reduction"]}}
+          ins(%x, %s : memref<4x64x{integer}>, memref<4x64xf32>) outs(%y : memref<4xf32>) {{
+          ^bb0(%a: {integer}, %scale: f32, %b: f32):
+            %f = arith.sitofp %a : {integer} to f32
+            %t = arith.mulf %f, %scale : f32
+            %z = arith.addf %b, %t : f32
+            linalg.yield %z : f32
+        }}
+        return
+      }}""")
+    reassociate_sums(module)
+    assert ("reassoc" in str(module)) is is_free

@@ -1,0 +1,75 @@
+# pyright: basic
+"""Layers with scales for groups of weights: the bits of the interpreter, whatever their shapes.
+
+The sum of each group is scaled and added in float32 in the order of the groups, so that there is
+one right result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+import fewbit
+
+
+def assert_same_bits(model: nn.Module, x: torch.Tensor, recipe: str) -> None:
+    program = fewbit.quantize(model.eval(), recipe, example_inputs=(x,))
+    assert "!mico.int" in program.text()
+    compiled = fewbit.compile(program)
+    (expected,) = program.run(x.numpy())
+    for threads in (1, 2):
+        np.testing.assert_array_equal(compiled(x.numpy(), threads=threads), expected)
+
+
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Conv2d(48, 3, 3, padding=1), (2, 48, 4, 5)),
+        (nn.Conv1d(64, 8, 1), (1, 64, 6)),
+        (nn.Conv2d(16, 1, 3), (1, 16, 3, 3)),
+    ],
+    ids=["image", "sequence", "one_output"],
+)
+def test_convolutions_add_groups_in_order(model: nn.Module, shape: tuple[int, ...]) -> None:
+    assert_same_bits(model, torch.randn(shape, generator=torch.manual_seed(0)), "w4a8g8")
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], str]:
+    group = draw(st.sampled_from([4, 8, 12, 16, 32]))
+    weights = draw(st.sampled_from(["w2", "w3", "w4", "w8"]))
+    recipe = f"{weights}{draw(st.sampled_from(['a4', 'a8']))}g{group}"
+    batch, out = draw(st.integers(1, 3)), draw(st.integers(1, 9))
+    channels = group * draw(st.integers(1, 5))
+    bias = draw(st.booleans())
+    rank = draw(st.integers(0, 2))
+    if rank == 0:
+        rows = draw(st.sampled_from([(batch,), (batch, 3)]))
+        return nn.Linear(channels, out, bias), (*rows, channels), recipe
+    split = draw(st.integers(1, 2))
+    window = [draw(st.integers(1, 3)) for _ in range(rank)]
+    stride, padding, dilation = (
+        draw(st.integers(1, 2)),
+        draw(st.integers(0, 1)),
+        draw(st.integers(1, 2)),
+    )
+    sizes = [dilation * (k - 1) + 1 + draw(st.integers(0, 5)) for k in window]
+    kind = (nn.Conv1d, nn.Conv2d)[rank - 1]
+    model = kind(
+        split * channels, split * out, tuple(window), stride, padding, dilation, split, bias
+    )
+    return model, (batch, split * channels, *sizes), recipe
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@settings(max_examples=40, deadline=None)
+@given(layers())
+def test_any_shape_has_the_interpreters_bits(case: tuple[nn.Module, tuple[int, ...], str]) -> None:
+    model, shape, recipe = case
+    assert_same_bits(model, torch.randn(shape), recipe)
