@@ -89,6 +89,14 @@ def _nearest_table(op: Operation) -> Operation | None:
 
 
 def value_name(symbol: str) -> str:
-    """What to call the value of a symbol: the last part of its name, in characters that SSA has."""
-    word = re.sub(r"[^A-Za-z0-9_$]", "_", symbol.rpartition(".")[2])
-    return word if word and not word[0].isdigit() else f"_{word}"
+    """What to call the value of a symbol: the last part of its name that is no number.
+
+    xDSL takes a number at the end of a name, `_0`, for one that its printer added, and cuts it off
+    whenever the value is copied. So it is cut off here, and what is left must be a name.
+    """
+    for part in reversed(symbol.split(".")):
+        word = re.sub(r"[^A-Za-z0-9_$]", "_", part)
+        word = re.sub(r"(_\d+)+$", "", f"_{word}" if word[:1].isdigit() else word)
+        if word:
+            return word
+    return "value"

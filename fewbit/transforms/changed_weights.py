@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, element_width
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.interpreter.values import dtype_of
-from fewbit.ir.symbols import SymbolTable
+from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.numerics import pack
 from fewbit.program import Program
 from fewbit.store import WeightStore
@@ -69,8 +69,7 @@ class ChangedWeights:
             constant.properties = {**like.properties, **constant.properties}
         read = GetConstantOp(name, type)
         constant.location = read.location = reader.location
-        words = [part for part in name.split(".") if part.isidentifier() and part.isascii()]
-        read.result.name_hint = words[-1] if words else None
+        read.result.name_hint = value_name(name)
         top = self.program.module.body.block
         Rewriter.insert_op(constant, InsertPoint.at_start(top))
         self.symbols.add(constant)

@@ -12,7 +12,6 @@ ignored.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
@@ -54,6 +53,7 @@ from fewbit.dialects.mico.types import TernaryType, element_type, shape_of
 from fewbit.dialects.traits import Canonicalizes
 from fewbit.errors import UsageError
 from fewbit.ir.parse import SourceParser
+from fewbit.ir.symbols import value_name
 from fewbit.numerics.widths import Width
 
 WrittenOperand = UnresolvedOperand | SymbolRefAttr
@@ -313,7 +313,7 @@ def read_constant(parser: Parser, name: str, position: int | None = None) -> SSA
             *(() if position is None else (position, position + len(name) + 1)),
         )
     read = GetConstantOp(name, type)
-    read.result.name_hint = re.sub(r"\W", "_", name)
+    read.result.name_hint = value_name(name.replace(".", "_"))
     parser.emit_before(read)
     return read.result
 

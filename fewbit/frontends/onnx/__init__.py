@@ -127,5 +127,6 @@ def name_inputs(program: Program, names: list[str]) -> None:
 
     entry = choose_function(SymbolTable(program.module), None)
     for argument, name in zip(entry.body.block.args, names, strict=False):
-        word = re.sub(r"\W", "_", name)
-        argument.name_hint = word if word.isidentifier() else f"input_{word}"
+        word = re.sub(r"\W", "_", name, flags=re.ASCII)
+        is_name = re.match(r"_*[A-Za-z]", word)
+        argument.name_hint = word if is_name else f"input{word.strip('_')}"

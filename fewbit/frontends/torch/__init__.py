@@ -29,6 +29,7 @@ from fewbit.frontends.torch.islands import Islands, check_types
 from fewbit.frontends.torch.sizes import size_assertions
 from fewbit.frontends.torch.types import array_of, tensor_type, value_type
 from fewbit.ir.context import make_context
+from fewbit.ir.symbols import value_name
 from fewbit.ir.verify import verify
 from fewbit.program import Program
 from fewbit.quant.quantize import REGISTERED
@@ -151,7 +152,7 @@ class _Import:
         block = Block(arg_types=[value_type(node.meta["val"]) for node in nodes])
         values: dict[Node, SSAValue] = dict(zip(nodes, block.args, strict=True))
         for node, argument in values.items():
-            argument.name_hint = node.name
+            argument.name_hint = value_name(node.name)
         block.add_ops(size_assertions(self.exported, values))
         arguments = [values[node] for node in model.inputs]
         call = graph.CallOp(ROOT, arguments, model.subgraph.function_type.outputs.data)

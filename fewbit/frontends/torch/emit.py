@@ -82,7 +82,7 @@ class Emitter:
         self._values[node] = values
         for value in values:
             if value.name_hint is None:
-                value.name_hint = node.name
+                value.name_hint = value_name(node.name)
 
     def values(self, node: Node) -> Sequence[SSAValue]:
         if node in self.weights:

@@ -271,3 +271,16 @@ def test_halves_are_summed_in_f32(op: str, attributes: dict) -> None:
     for found in (program.run(x)[0], fewbit.compile(program)(x)):
         assert found.dtype == np.float16  # pyright: ignore
         np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)
+
+
+def test_names_that_are_numbers() -> None:
+    """As exporters number what has no name: inputs, initializers, and parts of their names."""
+    nodes = [node("MatMul", ["0", "1"], ["2"]), node("Add", ["2", "w.0"], ["3"])]
+    constants = {"1": floats(4, 3), "w.0": floats(3)}
+    made = model(nodes, {"0": [2, 4]}, ["3"], constants)
+    program = import_onnx(made)
+    x = floats(2, 4, seed=1)
+    for given in (program, fewbit.quantize(program, "w8a8")):
+        found = fewbit.compile(given)(x)
+        np.testing.assert_allclose(found, given.run(x)[0], rtol=1e-5)
+    assert program.signature.inputs[0].name == "input0"

@@ -13,6 +13,7 @@ from torch import nn
 from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim
 
+import fewbit
 from fewbit.dialects.mico import BitLinearOp
 from fewbit.errors import UnsupportedError
 from fewbit.frontends import import_model
@@ -346,3 +347,24 @@ def test_training_mode_is_left_as_it_was() -> None:
     model = Feed(8).train()
     import_model(model, (torch.randn(2, 8),))
     assert all(module.training for module in model.modules())
+
+
+def test_a_list_of_parameters() -> None:
+    """They are named by numbers, and so are the constants."""
+
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scales = nn.ParameterList([torch.randn(4) for _ in range(3)])
+
+        def forward(self, x: torch.Tensor, _0: torch.Tensor) -> torch.Tensor:
+            for scale in self.scales:
+                x = x * scale + _0
+            return x
+
+    x, y = torch.randn(3, 4), torch.randn(3, 4)
+    model = Scaled()
+    program = import_model(model, (x, y))
+    assert_same(program, model, x, y)
+    compiled = fewbit.compile(program)(x.numpy(), y.numpy())
+    np.testing.assert_allclose(compiled, program.run(x.numpy(), y.numpy())[0], rtol=1e-5)

@@ -7,6 +7,8 @@ one right result.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -59,7 +61,7 @@ def layers(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], str]:
         draw(st.integers(1, 2)),
     )
     sizes = [dilation * (k - 1) + 1 + draw(st.integers(0, 5)) for k in window]
-    kind = (nn.Conv1d, nn.Conv2d)[rank - 1]
+    kind: type[Any] = (nn.Conv1d, nn.Conv2d)[rank - 1]
     model = kind(
         split * channels, split * out, tuple(window), stride, padding, dilation, split, bias
     )
