@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 NAMES = (
     "constants-to-arith",
+    "drop-empty-tensors",
     "expand-math",
     "fold-constants",
     "fuse-epilogue",

@@ -64,6 +64,9 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     """The entry, giving the dynamic sizes of its results and whether its assertions hold."""
     asking = entry.clone()
     asking.properties["sym_name"] = StringAttr(f"{entry.sym_name.data}_shapes")
+    # They say which result is the new value of which input; sizes are no such results.
+    asking.properties.pop("arg_attrs", None)
+    asking.properties.pop("res_attrs", None)
     returned = asking.body.block.last_op
     assert isinstance(returned, func.ReturnOp)
     made: list[Operation] = []

@@ -89,3 +89,16 @@ func.func @main(%n: index) -> tensor<?xf32> {
     with pytest.raises(UnsupportedError, match="what the inputs contain") as raised:
         fewbit.compile(program)
     assert "all sizes before it runs" in str(raised.value.hint)
+
+
+def test_state_beside_dynamic_sizes() -> None:
+    """However many sizes are asked for, and however many results have attributes."""
+    program = Program.parse("""
+func.func @main(%x: tensor<?x?xf32>, %s: tensor<4xf32>)
+    -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<4xf32> {fewbit.updates = 1 : i64}) {
+  func.return %x, %x, %s : tensor<?x?xf32>, tensor<?x?xf32>, tensor<4xf32>
+}""")
+    first, second, state = fewbit.compile(program).run(floats(7, 2), floats(4))
+    assert np.array_equal(first, floats(7, 2))
+    assert np.array_equal(second, floats(7, 2))
+    assert np.array_equal(state, floats(4))

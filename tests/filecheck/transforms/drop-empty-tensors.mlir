@@ -1,0 +1,33 @@
+// RUN: fewbit-opt %s -p drop-empty-tensors | filecheck %s
+
+// CHECK-LABEL: func.func @concat
+// CHECK:         tensor.empty() : tensor<4x0xf32>
+// CHECK-NOT:     tensor.concat
+// CHECK:         func.return %x : tensor<4x8xf32>
+func.func @concat(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %rest = tensor.extract_slice %x[0, 8] [4, 0] [1, 1] : tensor<4x8xf32> to tensor<4x0xf32>
+  %y = tensor.concat dim(1) %x, %rest : (tensor<4x8xf32>, tensor<4x0xf32>) -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: func.func @insert
+// CHECK-NOT:     tensor.insert_slice
+// CHECK:         func.return %x : tensor<?x8xf32>
+func.func @insert(%x: tensor<?x8xf32>, %n: index) -> tensor<?x8xf32> {
+  %rest = tensor.extract_slice %x[0, 8] [%n, 0] [1, 1] : tensor<?x8xf32> to tensor<?x0xf32>
+  %y = tensor.insert_slice %rest into %x[0, 8] [%n, 0] [1, 1] : tensor<?x0xf32> into tensor<?x8xf32>
+  func.return %y : tensor<?x8xf32>
+}
+
+// Their shapes stay, and so do tensors that have elements.
+// CHECK-LABEL: func.func @kept
+// CHECK:         [[EMPTY:%.*]] = tensor.empty(%n) : tensor<?x0xf32>
+// CHECK:         [[ROW:%.*]] = tensor.extract_slice %x[0, 7]
+// CHECK:         [[BOTH:%.*]] = tensor.concat dim(1) %x, [[ROW]]
+// CHECK:         func.return [[EMPTY]], [[BOTH]]
+func.func @kept(%x: tensor<?x8xf32>, %n: index) -> (tensor<?x0xf32>, tensor<?x9xf32>) {
+  %rest = tensor.extract_slice %x[0, 8] [%n, 0] [1, 1] : tensor<?x8xf32> to tensor<?x0xf32>
+  %row = tensor.extract_slice %x[0, 7] [%n, 1] [1, 1] : tensor<?x8xf32> to tensor<?x1xf32>
+  %both = tensor.concat dim(1) %x, %rest, %row : (tensor<?x8xf32>, tensor<?x0xf32>, tensor<?x1xf32>) -> tensor<?x9xf32>
+  func.return %rest, %both : tensor<?x0xf32>, tensor<?x9xf32>
+}
