@@ -284,3 +284,14 @@ def test_names_that_are_numbers() -> None:
         found = fewbit.compile(given)(x)
         np.testing.assert_allclose(found, given.run(x)[0], rtol=1e-5)
     assert program.signature.inputs[0].name == "input0"
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_pads_that_cut_off(mode: str) -> None:
+    nodes = [node("Pad", ["x", "pads"], ["y"], mode=mode)]
+    made = model(nodes, {"x": [2, 5, 4]}, ["y"], {"pads": np.array([0, -1, 1, 0, 2, -2])})
+    x = floats(2, 5, 4)
+    wanted = np.pad(x[:, 1:, :2], [(0, 0), (0, 2), (1, 0)], mode=mode)  # pyright: ignore
+    program = import_onnx(made)
+    np.testing.assert_array_equal(program.run(x)[0], wanted)
+    np.testing.assert_array_equal(fewbit.compile(program)(x), wanted)

@@ -368,3 +368,30 @@ def test_a_list_of_parameters() -> None:
     assert_same(program, model, x, y)
     compiled = fewbit.compile(program)(x.numpy(), y.numpy())
     np.testing.assert_allclose(compiled, program.run(x.numpy(), y.numpy())[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "pad", [(-1, 2), (-1, -2), (0, -1), (-1, 2, 1, -1), (1, 1, -2, 0)]
+)
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate"])
+def test_padding_by_negative_amounts(pad: tuple[int, ...], mode: str) -> None:
+    class Padded(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.pad(x, pad, mode, 1.5 if mode == "constant" else None)
+
+    x = torch.randn(2, 3, 5, 4) if len(pad) == 4 else torch.randn(2, 3, 4)
+    model = Padded()
+    program = import_model(model, (x,), {"x": {0: Dim("n")}})
+    assert_same(program, model, x)
+    np.testing.assert_array_equal(fewbit.compile(program)(x.numpy()), model(x).numpy())
+
+
+def test_negative_pads_of_a_dynamic_axis() -> None:
+    class Cropped(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return F.pad(x, (-1, 2, -1, -1))
+
+    model = Cropped()
+    program = import_model(model, (torch.randn(6, 5),), {"x": {0: Dim("n", min=4), 1: Dim("m")}})
+    for shape in ((6, 5), (4, 3), (9, 4)):
+        assert_same(program, model, torch.randn(shape))
