@@ -26,8 +26,7 @@ from torch.utils._pytree import tree_map_only
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.files import PathLike
 from fewbit.frontends.torch import aten
-from fewbit.frontends.torch.negative_pads import negative_pads
-from fewbit.frontends.torch.wide_reductions import wide_reductions
+from fewbit.frontends.torch.decompositions import own_decompositions
 
 KEPT = ("group_norm", "native_group_norm")
 """Ops that torch-mlir knows, and whose decomposition it does not."""
@@ -103,7 +102,7 @@ def _decompositions(whole: frozenset[str]) -> Any:
     for op in list(table.keys()):
         if getattr(op, "_schema").name.removeprefix(aten.ATEN) in whole:  # noqa: B009
             table.pop(op)
-    table.update(wide_reductions() | negative_pads())
+    table.update(own_decompositions())
     return table
 
 

@@ -295,3 +295,18 @@ def test_pads_that_cut_off(mode: str) -> None:
     program = import_onnx(made)
     np.testing.assert_array_equal(program.run(x)[0], wanted)
     np.testing.assert_array_equal(fewbit.compile(program)(x), wanted)
+
+
+@pytest.mark.parametrize(
+    ("c", "x"), [((2, 3), (3,)), ((3,), (2, 3)), ((2, 1), (3,)), ((2, 3), ()), (("n", 1), ("m",))]
+)
+def test_a_choice_between_a_tensor_and_itself(c: tuple, x: tuple) -> None:
+    """Its result has the shape that both broadcast to."""
+    nodes = [node("Where", ["c", "x", "x"], ["y"])]
+    made = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
+    program = import_onnx(made)
+    known = {"n": 2, "m": 3}
+    given = floats(*(known.get(n, n) for n in c)) > 0, floats(*(known.get(n, n) for n in x))
+    (wanted,) = expected(made, *given)
+    np.testing.assert_array_equal(program.run(*given)[0], wanted)
+    np.testing.assert_array_equal(fewbit.compile(program)(*given), wanted)

@@ -370,9 +370,7 @@ def test_a_list_of_parameters() -> None:
     np.testing.assert_allclose(compiled, program.run(x.numpy(), y.numpy())[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "pad", [(-1, 2), (-1, -2), (0, -1), (-1, 2, 1, -1), (1, 1, -2, 0)]
-)
+@pytest.mark.parametrize("pad", [(-1, 2), (-1, -2), (0, -1), (-1, 2, 1, -1), (1, 1, -2, 0)])
 @pytest.mark.parametrize("mode", ["constant", "reflect", "replicate"])
 def test_padding_by_negative_amounts(pad: tuple[int, ...], mode: str) -> None:
     class Padded(nn.Module):
