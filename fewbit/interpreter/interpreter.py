@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.graph import SubgraphOp
-from fewbit.errors import Error, InterpretError
+from fewbit.errors import Error, InterpretError, UsageError
 from fewbit.interpreter.registry import Entry, Jump, Leave, Outcome, find
 from fewbit.interpreter.signature import check_arguments, choose_function
 from fewbit.interpreter.values import Value, dtype_of, mismatch, shape_of
@@ -30,6 +30,7 @@ from fewbit.ir.symbols import SymbolTable
 
 if TYPE_CHECKING:
     from fewbit.interpreter.body import Body
+    from fewbit.program import Program
     from fewbit.store import WeightStore
 
 Observer: TypeAlias = Callable[[Operation, Sequence[Value]], None]
@@ -40,13 +41,26 @@ MAX_DEPTH = 100
 
 
 def interpret(
-    module: ModuleOp,
+    program: ModuleOp | Program,
     *args: ArrayLike,
     function: str | None = None,
     store: WeightStore | None = None,
 ) -> tuple[Value, ...]:
-    """Run a function of `module`: the one named, else the only entry, `main` or `forward`."""
-    return Interpreter(module, store).call(function, args)
+    """Run a function: the one named, else the only entry, `main` or `forward`.
+
+    A program brings its own weights; those of a bare module are in `store`.
+    """
+    from fewbit.program import Program
+
+    if isinstance(program, Program):
+        kept = program.store if store is None else store
+        return Interpreter(program.module, kept).call(function, args)
+    if not isinstance(program, ModuleOp):
+        raise UsageError(
+            f"a {type(program).__name__} cannot be interpreted",
+            hint="pass a program, as import_model gives it, or a module, as parse does",
+        )
+    return Interpreter(program, store).call(function, args)
 
 
 def evaluate_op(op: Operation, operands: Sequence[Any]) -> list[Value]:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -18,9 +18,11 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.dialects.test import TestOp as ProbeOp
 from xdsl.ir import Operation
 
-from fewbit.errors import Error, InterpretError
+from fewbit.errors import Error, InterpretError, UsageError
 from fewbit.interpreter import Frame, Interpreter, Value, evaluate_op, interpret, register, registry
 from fewbit.ir.parse import parse_module
+from fewbit.program import Program
+from fewbit.store import WeightStore
 from tests.interpreter.programs import context, f32, i8, parse, run
 
 ADD = """
@@ -346,3 +348,25 @@ def test_types_that_cannot_be_held_are_an_error() -> None:
     text = "func.func @main(%x: tensor<1xcomplex<f32>>) { func.return }"
     with pytest.raises(InterpretError, match="no numpy type is registered"):
         run(text, np.zeros(1, np.complex64))
+
+
+def test_programs_bring_their_weights() -> None:
+    store = WeightStore()
+    reference = store.add("w", np.array([1, 2], np.float32))
+    module = parse_module(f"""
+mico.constant @w : tensor<2xf32> = #mico.ref<"{reference.key}", "{reference.sha256}">
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {{
+  %w = mico.get_constant @w : tensor<2xf32>
+  %y = arith.addf %x, %w : tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}}""")
+    for function in (None, "main"):
+        (y,) = interpret(Program(module, store), np.ones(2, np.float32), function=function)
+        assert np.array_equal(y, [2, 3])
+    (y,) = interpret(module, np.ones(2, np.float32), store=store)
+    assert np.array_equal(y, [2, 3])
+
+
+def test_what_is_no_program_is_refused() -> None:
+    with pytest.raises(UsageError, match="a str cannot be interpreted"):
+        interpret(cast(Any, "net.mlir"))

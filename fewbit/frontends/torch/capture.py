@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import ExportedProgram
-from torch.utils._pytree import tree_map_only
+from torch.utils._pytree import tree_flatten, tree_map_only
 
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.files import PathLike
@@ -182,8 +182,27 @@ def _changed(model: nn.Module, before: dict[str, dict[str, Any]]) -> Iterator[tu
                 yield name, attribute
             elif value is not old[attribute]:
                 setattr(module, attribute, old[attribute])
-                if isinstance(value, torch.Tensor) or value != old[attribute]:
+                if _differ(value, old[attribute]):
                     yield name, attribute
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two things, or what is in them, are told apart: tensors are by being others."""
+    (in_a, structure_a), (in_b, structure_b) = tree_flatten(a), tree_flatten(b)
+    if structure_a != structure_b:
+        return True
+    return any(_leaves_differ(*leaves) for leaves in zip(in_a, in_b, strict=True))
+
+
+def _leaves_differ(a: Any, b: Any) -> bool:
+    if a is b:
+        return False
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return True
+    try:
+        return bool(a != b)
+    except Exception:  # arrays are neither equal nor unequal
+        return True
 
 
 def _first_line(e: Exception) -> str:

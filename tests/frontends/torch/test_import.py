@@ -292,6 +292,39 @@ def test_hidden_state_is_refused() -> None:
     assert not hasattr(model, "last")
 
 
+class Listed(nn.Module):
+    """Keeps what it computed, in something that holds it."""
+
+    def __init__(self, kept: object) -> None:
+        super().__init__()
+        self.kept = kept
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.kept = {list: [x * 2], dict: {"y": x * 2}, np.ndarray: np.zeros(3)}[type(self.kept)]
+        return x + 1
+
+
+@pytest.mark.parametrize("kept", [[torch.ones(2)], [], {"y": torch.ones(2)}, np.ones(3)])
+def test_tensors_held_in_attributes_are_refused(kept: object) -> None:
+    model = Listed(kept)
+    with pytest.raises(UnsupportedError, match=r"the model\.kept"):
+        import_model(model, (torch.ones(2),))
+    assert model.kept is kept
+
+
+def test_attributes_that_are_bound_to_equal_things_are_fine() -> None:
+    class Sized(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sizes, self.views = [2], [torch.ones(2)]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.sizes, self.views = [x.shape[0]], list(self.views)
+            return x + 1
+
+    assert_same(import_model(Sized(), (torch.ones(2),)), Sized(), torch.ones(2))
+
+
 class Unsupported(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = torch.linalg.eigvalsh(x)
