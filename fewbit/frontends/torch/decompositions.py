@@ -46,7 +46,7 @@ def _cut(amount: int) -> int:
 
 
 def _where(condition: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> Any:
-    """A choice between a tensor and itself; torch-mlir forgets that it has the condition's shape."""
+    """A choice between a tensor and itself; torch-mlir forgets the shape of the condition."""
     if yes is not no:
         return NotImplemented
     return yes.expand(torch.broadcast_shapes(condition.shape, yes.shape)).clone()

@@ -16,6 +16,7 @@ from typing import Any
 from fewbit.errors import Error, PassError
 from fewbit.kernels.isa import Isa
 from fewbit.targets.cpu.elf import section
+from fewbit.targets.cpu.remarks import without_remarks
 
 SECTION = ".rodata.weights"
 
@@ -97,7 +98,8 @@ def optimize(module: Any, isa: Isa) -> None:
     options.loop_vectorization = True
     options.slp_vectorization = True
     builder = _llvm().create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    with without_remarks():
+        builder.getModulePassManager().run(module, builder)
 
 
 def emit_object(module: Any, isa: Isa) -> bytes:
