@@ -1,17 +1,20 @@
 """What comes out of the compiler: a folder of files, with a manifest of their hashes.
 
 The folder is written beside its place and renamed, so a reader finds a whole artifact or none.
-Opening it reads the manifest; a file is checked against its hash before it is used.
+Opening it reads the manifest; a file is checked against its hash before it is used. The manifest
+has a hash of itself, its *signature*: what loads a program trusts shapes, sizes and names in it,
+and a native library carries the signature of the manifest that it was made with.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -25,11 +28,14 @@ STATE_FILE = "state.safetensors"
 KIND = FolderKind("an artifact", MANIFEST, make="compile")
 
 
+Size = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
 class Tensor(Record):
     """An input or output; a dimension that is known only at run time is null."""
 
     name: str
-    shape: tuple[int | None, ...]
+    shape: tuple[Size | None, ...]
     element: str
     updates: str | None = None
     """The input that an output is the new value of; the two may be one array."""
@@ -49,8 +55,8 @@ class Constant(Record):
     """A weight as the code reads it, at an offset in the library's read-only data."""
 
     name: str
-    offset: int
-    shape: tuple[int, ...]
+    offset: Size
+    shape: tuple[Size, ...]
     dtype: str
 
 
@@ -60,9 +66,9 @@ class Variant(Record):
     name: str
     processor: str
     features: str
-    arena_bytes: int | None = None
+    arena_bytes: Size | None = None
     """What this one alone needs; the library's own number is enough for all."""
-    weight_bytes: int = 0
+    weight_bytes: Size = 0
     """What this one reads; other variants may read the same bytes."""
     weights: tuple[Constant, ...] = ()
 
@@ -78,9 +84,9 @@ class Manifest(Record):
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     recipe: str | None = None
-    arena_bytes: int | None = None
+    arena_bytes: Size | None = None
     """Memory that a run needs beside inputs and outputs; null where it depends on shapes."""
-    weight_bytes: int = 0
+    weight_bytes: Size = 0
     weights: tuple[Constant, ...] = ()
     """What lies behind the symbol `<name>_weights`, in its order."""
     variants: tuple[Variant, ...] = ()
@@ -91,6 +97,14 @@ class Manifest(Record):
     """Where there may be several; `inputs` and `outputs` are those of the first."""
     files: dict[str, str]
     """SHA-256 of each file, by its name."""
+    signature: str = ""
+    """SHA-256 of all of the above but the files."""
+
+
+def signature_of(manifest: Manifest) -> str:
+    """What everything that a loader trusts in a manifest amounts to."""
+    fields = manifest.model_dump(mode="json", exclude={"files", "signature"})
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -121,7 +135,8 @@ def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes |
     with locked(path.resolve().parent):
         KIND.refuse_foreign(path, _known_files(path))
     hashes = {name: _hash(data) for name, data in files.items()}
-    manifest = manifest.model_copy(update={"files": hashes})
+    signature = signature_of(manifest)
+    manifest = manifest.model_copy(update={"files": hashes, "signature": signature})
     with replacing_folder(path) as target:
         for name, data in files.items():
             if isinstance(data, Path):
@@ -150,7 +165,14 @@ def open_folder(path: PathLike) -> Folder:
             place=place,
             hint="give a folder that 'fewbit compile ... -t TARGET -o FOLDER' wrote",
         ) from e
-    return Folder(path, KIND.parse_manifest(Manifest, text, path / MANIFEST))
+    manifest = KIND.parse_manifest(Manifest, text, path / MANIFEST)
+    if manifest.signature != signature_of(manifest):
+        raise StoreError(
+            "the manifest differs from its signature",
+            place=Place(file=str(path / MANIFEST)),
+            hint="it was changed, or written by an older fewbit: compile the program again",
+        )
+    return Folder(path, manifest)
 
 
 def _known_files(path: Path) -> set[str]:

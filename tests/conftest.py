@@ -1,9 +1,54 @@
-"""Settings for all tests."""
+"""Settings for all tests: they see nothing of the user's, and leave nothing behind.
+
+Home and cache are a temporary folder, named by environment variables, so that processes which tests
+start have it too. Processes that run tests beside each other share it: kernels that one compiled are
+there for all. The process that made the folder removes it.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
 from hypothesis import settings
 
-# Machines that run tests are busy: how long an example took says nothing about the code.
-settings.register_profile("fewbit", deadline=None)
+# Machines that run tests are busy: how long an example took says nothing about the code. What
+# failed in an earlier run is not tried first in this one.
+settings.register_profile("fewbit", deadline=None, database=None)
 settings.load_profile("fewbit")
+
+MARK = "FEWBIT_TEST_HOME"
+FOLDERS = {
+    "HOME": "",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_STATE_HOME": ".local/state",
+}
+CLEARED = (
+    "FEWBIT_CACHE_DIR", "KERAS_BACKEND", "KERAS_HOME", "TORCH_HOME", "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_HOME", "TRITON_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR", "HF_HOME", "MPLCONFIGDIR",
+)  # fmt: skip
+"""Where a user may have said that something else is to be read."""
+
+_made: Path | None = None
+
+
+def pytest_configure() -> None:
+    global _made
+    if MARK in os.environ:
+        return
+    _made = Path(mkdtemp(prefix="fewbit-tests-"))
+    os.environ[MARK] = str(_made)
+    for name in CLEARED:
+        os.environ.pop(name, None)
+    for name, folder in FOLDERS.items():
+        os.environ[name] = str(_made / folder)
+
+
+def pytest_unconfigure() -> None:
+    if _made is not None:
+        os.environ.pop(MARK)
+        shutil.rmtree(_made, ignore_errors=True)

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from fewbit.bench.peers import find_tool
 from fewbit.bench.timing import Timing, timing_of
 from fewbit.errors import Error
 from fewbit.progress import progress
+from fewbit.start import command
 
 ROUND = 0.1
 """Seconds that a tool has before it is the turn of the next."""
@@ -45,10 +45,9 @@ class Worker:
         self._log: IO[bytes] = (case.place(tool) / "log.txt").open("wb")
         cpus = _cpus(threads) if task["task"] == "run" else []
         request = {"threads": threads, "cpus": cpus, **task}
-        command = [sys.executable, "-m", "fewbit.bench.worker", str(case.folder), tool]
         # In a group of its own, the system ends it even while it is stopped, should we die.
         self._process = subprocess.Popen(
-            [*command, json.dumps(request)],
+            command("fewbit.bench.worker", str(case.folder), tool, json.dumps(request)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbit.errors import Place, UnsupportedError
+from fewbit.start import SAFE
 
 if TYPE_CHECKING:
     from fewbit.program import Program
@@ -63,7 +64,7 @@ def run_worker(
         [*command, str(model), str(folder), json.dumps(shapes), *more],
         capture_output=True,
         text=True,
-        env={**os.environ, **environment},
+        env={**os.environ, **SAFE, **environment},
         stdin=subprocess.DEVNULL,
     )
     if done.returncode == 0:

@@ -15,11 +15,21 @@ import re
 from bisect import bisect_right
 from collections import deque
 from difflib import get_close_matches
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType, ModuleOp
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BytesAttr,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+)
 from xdsl.ir import AttributeInvT, Operation, SSAValue, TypeAttribute
 from xdsl.parser import AttrParser, Parser, ParserState, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError as SpanError
@@ -31,6 +41,8 @@ from fewbit.errors import Error, ParseError, Place
 from fewbit.ir.context import make_context
 from fewbit.ir.locations import file_location, is_known
 
+LARGE_SPLAT = 1 << 16
+"""Bytes from which a splat is held as its one element: a short text must not fill the memory."""
 MAX_NESTING = 200
 """Regions inside regions; deeper text is refused rather than left to exhaust the stack."""
 
@@ -148,6 +160,36 @@ class SourceParser(Parser):
         close = get_close_matches(name, [op.name for op in self.ctx.loaded_ops], 1)
         hint = f"; did you mean {close[0]}?" if close else ""
         self.raise_error(f"there is no op {name}{hint}", start, start + len(name))
+
+    def parse_dense_int_or_fp_elements_attr(self, type: Any) -> DenseIntOrFPElementsAttr:
+        start = self.pos
+        splat = self._parse_optional_splat(type)
+        if splat is not None:
+            return splat
+        self._resume_from(start)
+        return super().parse_dense_int_or_fp_elements_attr(type)
+
+    def _parse_optional_splat(self, type: Any) -> DenseIntOrFPElementsAttr | None:
+        """One element, as a number or by its bytes, that stands for many."""
+        self.parse_punctuation("<", " in dense attribute")
+        if self._current_token.kind in (MLIRTokenKind.L_SQUARE, MLIRTokenKind.GREATER):
+            return None
+        data = self.parse_optional_str_literal()
+        element = self._parse_tensor_literal_element() if data is None else None
+        self.parse_punctuation(">", " in dense attribute")
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self._parse_dense_literal_type()
+        size: int = type.element_type.compile_time_size
+        if prod(type.get_shape()) * size < LARGE_SPLAT or -1 in type.get_shape():
+            return None
+        if element is None:
+            if data is None or len(data) != len("0x") + 2 * size:
+                return None
+            return DenseIntOrFPElementsAttr(type, BytesAttr(bytes.fromhex(data[2:])))
+        value: Any = element.to_type(self, type.element_type)
+        one: Any = DenseIntOrFPElementsAttr.from_list(TensorType(type.element_type, [1]), [value])
+        return DenseIntOrFPElementsAttr(type, one.data)
 
     def _parse_tensor_literal_element(self) -> AttrParser._TensorLiteralElement:
         hexadecimal = self._current_token.text[:2] in ("0x", "0X")

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from ctypes import byref, c_size_t, c_uint64, c_void_p
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import Folder, Manifest
-from fewbit.errors import UnsupportedError, UsageError
+from fewbit.artifact import KIND, Folder, Manifest
+from fewbit.errors import Place, StoreError, UnsupportedError, UsageError
 from fewbit.kernels.cuda.driver import Loaded, device
 from fewbit.kernels.cuda.plan import Plan
 from fewbit.runtime.native import check_inputs, dtype_of
@@ -34,6 +35,7 @@ class CudaProgram:
     def __init__(self, folder: Folder) -> None:
         self.manifest: Manifest = folder.manifest
         self.plan = read_plan(folder)
+        _check_sizes(folder, self.plan)
         self.device = device()
         _check_arch(self.plan.arch, self.device.compute)
         self.addresses = {
@@ -125,6 +127,20 @@ def read_plan(folder: Folder) -> Plan:
     made = Plan.of({**plain, "images": []})
     images = tuple(folder.file(f"{i}.cubin").read_bytes() for i in range(count))
     return Plan(made.name, made.arch, made.buffers, made.launches, images)
+
+
+def _check_sizes(folder: Folder, plan: Plan) -> None:
+    """Arrays of the manifest's shapes are copied to and from the plan's memory."""
+    for role, tensors in (("in", folder.manifest.inputs), ("out", folder.manifest.outputs)):
+        for i, tensor in enumerate(tensors):
+            buffer = plan.buffers.get(f"{role}{i}")
+            size = prod(size or 0 for size in tensor.shape) * dtype_of(tensor).itemsize
+            if None in tensor.shape or buffer is None or buffer.bytes != size:
+                raise StoreError(
+                    f"'{tensor.name}' has another size in the manifest than in the plan",
+                    place=Place(file=str(folder.path)),
+                    hint=KIND.remake,
+                )
 
 
 def _check_arch(code: str, compute: int) -> None:

@@ -2,6 +2,7 @@
 
 A device is opened when it is first used, and the module with its parameters is loaded there once.
 Inputs are checked here before a call: IREE would read beyond the end of an array that is too small.
+They are checked against the manifest, so this must say what the module says of itself.
 """
 # pyright: basic, reportAttributeAccessIssue=false
 
@@ -14,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import Folder, Function, Manifest, Tensor
-from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
+from fewbit.artifact import KIND, Folder, Function, Manifest, Tensor
+from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
 from fewbit.runtime.native import check_inputs, check_threads, dtype_of
 from fewbit.targets.iree.devices import find_device
 from fewbit.targets.iree.parameters import SCOPE
@@ -38,6 +39,7 @@ class IreeModule:
         self.device: str | None = None
         """Where calls run, unless they say otherwise: a driver of IREE, or a device's address."""
         self._module = folder.file(f"{self.manifest.name}.vmfb").read_bytes()
+        _check_functions(folder, self._module)
         self._parameters = _parameters(folder)
         self._sessions: dict[tuple[str, int], _Session] = {}
 
@@ -217,6 +219,33 @@ def list_devices(driver: str) -> list[str]:
     except Exception:
         return []
     return [f"{driver}://{info.get('path', '')}" for info in infos]
+
+
+def _check_functions(folder: Folder, module: bytes) -> None:
+    from fewbit.targets.iree.reflection import functions_of
+
+    found = {function.name: function for function in functions_of(module)}
+    listed = folder.manifest.functions
+    if not listed or any(not _agree(each, found.get(each.name)) for each in listed):
+        raise StoreError(
+            "the functions of the module are not those that the manifest describes",
+            place=Place(file=str(folder.path)),
+            hint=KIND.remake,
+        )
+
+
+def _agree(listed: Function, found: Function | None) -> bool:
+    if found is None:
+        return False
+    if not found.inputs and not found.outputs:  # IREE wrote nothing down, as for torch's dialect
+        return True
+    return _types(listed.inputs) == _types(found.inputs) and _types(listed.outputs) == _types(
+        found.outputs
+    )
+
+
+def _types(tensors: Sequence[Tensor]) -> list[tuple[object, ...]]:
+    return [(tensor.shape, tensor.element, tensor.scalar) for tensor in tensors]
 
 
 def _parameters(folder: Folder) -> Any:

@@ -1,7 +1,8 @@
 """Calling a native library from Python: numpy arrays in and out, without copies.
 
 Contiguous arrays are given to the library as they are. The arena is kept for the next call, one
-for each thread of Python, so calls from several threads do not meet.
+for each thread of Python, so calls from several threads do not meet. Shapes and sizes are the
+manifest's, so the library must carry its signature; this is looked up before anything is loaded.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import _ctypes
 import ctypes
 import operator
+import struct
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -19,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant
-from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
+from fewbit.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant, signature_of
+from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
 from fewbit.kernels.isa import Isa, names
 from fewbit.runtime.profile import Profile
 from fewbit.targets.cpu.cblas import Cblas
+from fewbit.targets.cpu.elf import dynamic_data, needed_by
 from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS
 from fewbit.targets.llvm import host_features
 from fewbit.tensor_file import TensorFile
@@ -214,11 +217,12 @@ def load_native(folder: Folder) -> NativeLibrary:
 
 
 def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
+    elf = _signed(path, manifest)
     hint = f"it was compiled for {manifest.target}; compile for 'cpu' to run it here"
     if not _runs_here(manifest):
         raise UnsupportedError("this machine does not execute the library's code", hint=hint)
     if "blas" in manifest.options:
-        Cblas.of(manifest.options["blas"]).load()
+        Cblas.recorded(manifest.options["blas"], needed_by(elf)).load()
     # A path that was loaded before gives the library that was there then: each load has its own.
     with TemporaryDirectory(prefix="fewbit-load-") as folder:
         link = Path(folder) / path.name
@@ -230,6 +234,22 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
     # Its functions refer to it, so nobody can call them then. Its threads end when it is unloaded.
     weakref.finalize(library, _ctypes.dlclose, library._handle).atexit = False
     return library
+
+
+def _signed(path: Path, manifest: Manifest) -> bytes:
+    """The library's bytes, if it is the one that the manifest is of."""
+    elf = path.read_bytes()
+    try:
+        found = dynamic_data(elf, f"{manifest.name}_signature")
+    except (struct.error, IndexError, ValueError):
+        found = None
+    if found is None or found.rstrip(b"\0") != signature_of(manifest).encode():
+        raise StoreError(
+            "the library is not the one that the manifest describes",
+            place=Place(file=str(path)),
+            hint="one of them was changed, or an older fewbit compiled it: compile it again",
+        )
+    return elf
 
 
 def _runs_here(manifest: Manifest) -> bool:
@@ -289,6 +309,8 @@ def dtype_of(tensor: Tensor) -> np.dtype[Any]:
         import ml_dtypes
 
         return np.dtype(ml_dtypes.bfloat16)
+    if tensor.element not in DTYPES:
+        raise UnsupportedError(f"'{tensor.name}' has elements of '{tensor.element}'")
     return np.dtype(DTYPES[tensor.element])
 
 

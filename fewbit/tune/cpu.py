@@ -49,7 +49,8 @@ def key_of(program: Program) -> Key:
 def tuned_isa(program: Program, database: Database) -> Isa | None:
     """This machine, with what was found for the program; None where nothing was."""
     found = database.get(key_of(program))
-    return None if found is None or found.schedule is None else isa_with(found.schedule)
+    # A file may say anything; only what a search can find is used.
+    return isa_with(found.schedule) if found and found.schedule in set(choices()) else None
 
 
 def isa_with(schedule: Schedule) -> Isa:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from fewbit.errors import Error
 from fewbit.kernels.cuda.driver import Loaded, device
+from fewbit.start import command
 from fewbit.tune.database import Trial
 from fewbit.tune.prepared import MEASURED, Candidate, Op, Region, plain_trial, read_prepared
 from fewbit.tune.timing import Times
@@ -59,14 +60,14 @@ def measure(folder: Path) -> None:
     progress = folder / MEASURED
     progress.unlink(missing_ok=True)
     for _ in range(DEATHS):
-        command = [sys.executable, "-m", "fewbit.tune.cuda_measure", str(folder)]
-        if subprocess.run(command).returncode == 0:
+        started = command("fewbit.tune.cuda_measure", str(folder))
+        if subprocess.run(started).returncode == 0:
             return
         lines = _lines(progress)
         if not lines or "trying" not in lines[-1]:
             raise Error(
                 "the process that measures ended without a word",
-                hint=f"see what {' '.join(command)} says",
+                hint=f"see what {' '.join(started)} says",
             )
         with progress.open("a") as file:
             file.write(json.dumps({"stopped": lines[-1]["trying"]}) + "\n")

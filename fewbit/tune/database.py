@@ -3,24 +3,31 @@
 Each trial is a transaction of its own, so a search that is killed goes on where it was, and several
 processes may search at once. Times of different runs do not compare; what is kept of a trial is its
 ratio to the default, timed by turns with it.
+
+Nobody asked for the usual database by name: where that is damaged, a compile says so once and goes
+on without it. A search, or a database that was named, stops instead; nothing is ever removed.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fewbit.analysis.cost.store import cache_folder
 from fewbit.errors import Error, Place, UsageError
+from fewbit.progress import say
 from fewbit.targets.target import NO_TUNING
 from fewbit.tune.schedule import Schedule
+
+T = TypeVar("T")
 
 FORMAT = 1
 FILE = "tuning.db"
@@ -88,7 +95,7 @@ def find_database(given: str | None) -> Database | None:
     """What a compile was given as `tuning_db`, or the usual one; None where there is none."""
     if given == NO_TUNING:
         return None
-    database = Database(Path(given) if given else None)
+    database = Database(Path(given) if given else None, forgiving=not given)
     if given and not database.path.is_file():
         raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
     return database if database.path.is_file() else None
@@ -109,8 +116,10 @@ def _version(package: str) -> str:
 class Database:
     """The results in one file, which need not exist yet."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, forgiving: bool = False) -> None:
+        """One that is `forgiving` has nothing in it where it cannot be read."""
         self.path = path or default_path()
+        self._forgiving = forgiving
 
     def add_trial(self, key: Key, trial: Trial) -> None:
         values = (*key.row, _text(trial.schedule), trial.ratio, trial.reason)
@@ -119,8 +128,7 @@ class Database:
 
     def trials(self, key: Key) -> dict[Schedule, Trial]:
         query = f"select schedule, ratio, reason from trials where {_WHERE}"
-        rows = self._read(query, key.row)
-        found = (Trial(_schedule(text), ratio, reason) for text, ratio, reason in rows)
+        found = self._read(query, key.row, _trial)
         return {trial.schedule: trial for trial in found}
 
     def put(self, result: Result) -> None:
@@ -134,31 +142,35 @@ class Database:
             file.execute(f"insert or replace into results values ({','.join('?' * 12)})", values)
 
     def get(self, key: Key) -> Result | None:
-        found = [*self._results(f"where {_WHERE}", key.row)]
+        found = self._results(f"where {_WHERE}", key.row)
         return found[0] if found else None
 
     def results(self, target: str | None = None) -> list[Result]:
         """All results, or those of a target, in the order of their signatures."""
         where = "where target=? order by signature" if target else "order by signature"
-        return [*self._results(where, (target,) if target else ())]
+        return self._results(where, (target,) if target else ())
 
     def holds(self, target: str, hardware: str, versions: str) -> bool:
         """Whether anything is known for these: a quick look before any work."""
         query = "select 1 from results where target=? and hardware=? and versions=? limit 1"
-        return bool(self._read(query, (target, hardware, versions)))
+        return bool(self._read(query, (target, hardware, versions), bool))
 
-    def _results(self, where: str, values: tuple[str, ...]) -> Iterator[Result]:
+    def _results(self, where: str, values: tuple[str, ...]) -> list[Result]:
         columns = "target, signature, hardware, versions, schedule, ratio, noise, seconds, trials"
         query = f"select {columns}, model, reason from results {where}"
-        for target, signature, hardware, versions, text, *rest in self._read(query, values):
-            key = Key(target, signature, hardware, versions)
-            yield Result(key, None if text is None else _schedule(text), *rest)
+        return self._read(query, values, _result)
 
-    def _read(self, query: str, values: tuple[str, ...]) -> list[Any]:
+    def _read(self, query: str, values: tuple[str, ...], of: Callable[[Any], T]) -> list[T]:
         if not self.path.is_file():
             return []
-        with self._open() as file:
-            return file.execute(query, values).fetchall()
+        try:
+            with self._open() as file:
+                return [of(row) for row in file.execute(query, values)]
+        except Error as e:
+            if not self._forgiving:
+                raise
+            _say_once(f"{e.place}: {e.what}: programs are compiled without tuned tiles")
+            return []
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
@@ -172,15 +184,33 @@ class Database:
             with closing(sqlite3.connect(self.path, timeout=WAIT)) as file:
                 file.executescript(TABLES)
                 yield file
-        except sqlite3.DatabaseError as e:
+        except (sqlite3.Error, ValueError, TypeError, LookupError, AttributeError) as e:
             raise Error(
                 f"the tuning database cannot be used: {e}",
                 place=Place(file=str(self.path)),
-                hint="give another with --tuning-db, or remove the file",
+                hint="give another with --tuning-db, or move the file away",
             ) from e
 
 
 _WHERE = "target=? and signature=? and hardware=? and versions=?"
+
+
+@cache
+def _say_once(message: str) -> None:
+    say(message)
+
+
+def _trial(row: tuple[Any, ...]) -> Trial:
+    text, ratio, reason = row
+    return Trial(_schedule(text), None if ratio is None else float(ratio), str(reason))
+
+
+def _result(row: tuple[Any, ...]) -> Result:
+    target, signature, hardware, versions, text, *numbers, trials, model, reason = row
+    ratio, noise, seconds = map(float, numbers)
+    key = Key(str(target), str(signature), str(hardware), str(versions))
+    schedule = None if text is None else _schedule(text)
+    return Result(key, schedule, ratio, noise, seconds, int(trials), str(model), str(reason))
 
 
 def _text(schedule: Schedule) -> str:

@@ -7,14 +7,17 @@ another; after a few deaths it is taken to be the job's own fault, and said so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from fewbit.errors import MissingToolError, UsageError
 from fewbit.progress import say
+from fewbit.start import SAFE
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -56,7 +59,7 @@ def _on_processes(work: Work[T, R], jobs: Sequence[T], count: int) -> Iterator[t
     deaths = 0
     while left:
         try:
-            with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+            with _safe(), ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
                 running: dict[Future[R], int] = {
                     pool.submit(work, job): number for number, job in left.items()
                 }
@@ -70,6 +73,18 @@ def _on_processes(work: Work[T, R], jobs: Sequence[T], count: int) -> Iterator[t
                 raise UsageError(
                     f"workers died {DEATHS} times", hint="use fewer: --workers 1"
                 ) from None
+
+
+@contextmanager
+def _safe() -> Generator[None]:
+    """Processes that start now do not import from the current folder."""
+    before = {name: os.environ.get(name) for name in SAFE}
+    os.environ.update(SAFE)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _on_ray(work: Work[T, R], jobs: Sequence[T], address: str) -> Iterator[tuple[T, R]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 from fewbit.errors import ParseError
+from fewbit.interpreter.constants import read_constant
 from fewbit.ir.locations import named_location, place_of
 from fewbit.ir.parse import MAX_NESTING, parse_file, parse_module
 from fewbit.ir.text import print_module
@@ -112,6 +114,35 @@ def test_floats_by_their_bits() -> None:
     assert list(ints.value.get_values()) == [16, 2]
     with pytest.raises(ParseError, match="bits"):
         parse_module("%0 = arith.constant dense<0x1FFFFFFFFF> : tensor<3xf32>")
+
+
+SPLATS = [
+    ("dense<1.5>", "f32", 1.5), ("dense<-3>", "i8", -3), ('dense<"0x0000C03F">', "f32", 1.5),
+    ("dense<0xFF800000>", "f32", -np.inf), ("dense<true>", "i1", True), ("dense<-0.0>", "f64", -0.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("splat", "element", "value"), SPLATS, ids=str)
+@pytest.mark.parametrize("rows", [3, 20000])
+def test_a_splat_takes_the_memory_of_one_element(
+    splat: str, element: str, value: float, rows: int
+) -> None:
+    text = f"%0 = arith.constant {splat} : tensor<{rows}x20000x{element}>"
+    tracemalloc.start()
+    module = parse_module(text)
+    printed = print_module(module)
+    again = print_module(parse_module(printed))
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
+    assert again == printed
+    small = text.replace(f"{rows}x20000", "3x4")
+    for shape, kept in (((rows, 20000), text), ((3, 4), small)):
+        (op,) = parse_module(kept).body.block.ops
+        assert isinstance(op, arith.ConstantOp)
+        found = read_constant(op.value, op.result.type)
+        assert found.shape == shape
+        assert found[-1, -1] == value
+        assert np.signbit(found[-1, -1]) == np.signbit(value) or element == "i1"
 
 
 def test_files(tmp_path: Path) -> None:

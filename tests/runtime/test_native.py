@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.errors import ShapeError, StoreError, UnsupportedError, UsageError
+from fewbit.errors import ShapeError, StoreError, UsageError
 from fewbit.program import Program
 from fewbit.runtime import Artifact
 from tests.targets.cpu.programs import ROWS, WIDE, Array, elementwise, inputs, layers
@@ -223,7 +223,7 @@ def test_foreign_library_is_an_error(tmp_path: Path) -> None:
 
     made = fewbit.compile(layers(), "cpu", tmp_path / "net", name="net").manifest
     write_folder(tmp_path / "other", made, {"libnet.so": b"no library"})
-    with pytest.raises(UnsupportedError, match="does not load"):
+    with pytest.raises(StoreError, match="not the one that the manifest describes"):
         fewbit.load(tmp_path / "other")(*inputs())
 
 

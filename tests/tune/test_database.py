@@ -6,10 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
 
+import fewbit
 from fewbit.errors import Error
+from fewbit.tune.cpu import key_of, tuned_isa
 from fewbit.tune.database import Database, Key, Result, Trial
 from fewbit.tune.schedule import Schedule
 
@@ -53,6 +57,79 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
     path.write_bytes(b"not a database, but long enough to be taken for one" * 40)
     with pytest.raises(Error, match="cannot be used"):
         Database(path).get(KEY)
+
+
+def damaged(path: Path, seed: int) -> bytes:
+    """The file with some bytes changed, cut or added."""
+    random = Random(seed)
+    data = bytearray(path.read_bytes())
+    for _ in range(random.choice([1, 8, 64, 512])):
+        data[random.randrange(len(data))] = random.randrange(256)
+    return bytes(data[: random.choice([len(data), random.randrange(len(data))])])
+
+
+def test_a_damaged_file_is_an_error_of_ours_or_is_passed_over(tmp_path: Path) -> None:
+    path, broken = tmp_path / "whole.db", tmp_path / "tuning.db"
+    for i in range(40):
+        key = Key("iree-cpu", f"4px5px{i}r", "machine", "format=1")
+        Database(path).put(Result(key, TILES, 0.5, 0.01, 1e-3, 12, "analytic"))
+        Database(path).add_trial(key, Trial(TILES, 0.8))
+    key, refused = Key("iree-cpu", "4px5px7r", "machine", "format=1"), 0
+    for seed in range(60):
+        data = damaged(path, seed)
+        broken.write_bytes(data)
+        for read in (Database.results, lambda d: d.get(key), lambda d: d.trials(key)):  # pyright: ignore
+            read(Database(broken, forgiving=True))
+            try:
+                read(Database(broken))
+            except Error as e:
+                refused += 1
+                assert e.hint == "give another with --tuning-db, or move the file away"  # noqa: PT017
+    assert refused > 40
+
+
+@pytest.mark.parametrize("content", [b"no database" * 400, b"", b"SQLite format 3\0" + bytes(4096)])
+def test_a_compile_goes_on_without_a_damaged_database(
+    content: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FEWBIT_CACHE_DIR", str(tmp_path))
+    path = tmp_path / "tuning.db"
+    path.write_bytes(content)
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+    for name in ("a", "b"):
+        program = fewbit.Program(fewbit.parse(text))
+        made = fewbit.compile(program, "cpu", tmp_path / name, name="net")
+        assert made(np.ones(4, np.float32)).tolist() == [1, 1, 1, 1]
+    said = [line for line in capsys.readouterr().err.splitlines() if "tuning database" in line]
+    assert len(said) <= 1
+    assert all(str(path) in line for line in said)
+    if content:
+        assert path.read_bytes() == content
+        assert said
+
+
+def test_a_damaged_database_that_was_named_stops_the_compile(tmp_path: Path) -> None:
+    path = tmp_path / "named.db"
+    path.write_bytes(b"no database" * 400)
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+    with pytest.raises(Error, match="cannot be used"):
+        fewbit.compile(
+            fewbit.Program(fewbit.parse(text)), "cpu", tmp_path / "net", tuning_db=str(path)
+        )
+
+
+def test_tiles_that_no_search_finds_are_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FEWBIT_CACHE_DIR", str(tmp_path))
+    text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }"
+    program = fewbit.Program(fewbit.parse(text))
+    for odd in (Schedule((), ()), Schedule((7,), (-0, 9)), Schedule((1 << 40,), (1, 1))):
+        Database().put(Result(key_of(program), odd, 0.5, 0.01, 1e-3, 12, "measured"))
+        assert tuned_isa(program, Database()) is None
 
 
 WRITER = """

@@ -10,7 +10,6 @@ Keras names.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -72,8 +71,9 @@ def import_keras_file(
             hint=f"{INSTALL}; or set {BACKEND}=tensorflow, see docs/frontends.md",
         )
     from fewbit.frontends.handover import import_handover, run_worker
+    from fewbit.start import command
 
     with TemporaryDirectory(prefix="fewbit-") as folder:
-        worker = [sys.executable, "-m", "fewbit.frontends.keras.worker"]
+        worker = command("fewbit.frontends.keras.worker")
         run_worker(worker, Path(path), Path(folder), input_shapes, {BACKEND: backend})
         return import_handover(Path(folder), str(path))

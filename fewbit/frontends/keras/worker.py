@@ -1,5 +1,5 @@
 # pyright: basic
-"""Reads a `.keras` file and writes it as StableHLO: `python -m fewbit.frontends.keras.worker`."""
+"""Reads a `.keras` file and writes it as StableHLO: `fewbit.start` starts it."""
 
 from __future__ import annotations
 

@@ -68,10 +68,14 @@ def export(
 
 
 def load(path: PathLike) -> ExportedProgram:
-    """An archive of `torch.export.save`."""
+    """The program in an archive of `torch.export.save`; what is pickled in it is not loaded."""
+    from fewbit.frontends.torch.archive import read_archive
+
     try:
         with quiet():
-            return torch.export.load(path)
+            return read_archive(path)
+    except UnsupportedError as e:
+        raise e.at(file=str(path)) from e
     except Exception as e:
         raise Error(
             f"not an archive of torch.export: {_first_line(e)}",
@@ -83,7 +87,10 @@ def load(path: PathLike) -> ExportedProgram:
 def decompose(program: ExportedProgram) -> ExportedProgram:
     """Without updates in place, and in ops that either we know or torch-mlir does."""
     table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT}))
-    decomposed = program.run_decompositions(table.copy())
+    try:
+        decomposed = program.run_decompositions(table.copy())
+    except Exception as e:
+        raise _explained(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:

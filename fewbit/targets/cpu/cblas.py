@@ -11,12 +11,12 @@ installed here; a file is looked into and never executed.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from fewbit.errors import MissingToolError, UnsupportedError, UsageError
+from fewbit.errors import MissingToolError, StoreError, UnsupportedError, UsageError
 from fewbit.targets.cpu.elf import dynamic_symbols, soname_of
 
 
@@ -49,6 +49,21 @@ class Cblas:
             )
         return Cblas(name, name)
 
+    @staticmethod
+    def recorded(name: str, needed: Collection[str]) -> Cblas:
+        """The library that an artifact names, whose code needs those of these sonames.
+
+        What an artifact says decides what is loaded into this process: its code must call for just
+        that library, and the current folder plays no part.
+        """
+        is_soname = "/" not in name and name not in (*KNOWN, *PACKAGES)
+        if not (is_soname or name in KNOWN or name in PACKAGES or Path(name).is_absolute()):
+            raise _strange(name)
+        found = Cblas(name, name) if is_soname else Cblas.of(name)
+        if found.soname not in needed:
+            raise _strange(name)
+        return found
+
     def symbol(self, function: str) -> str:
         """What the library calls a function such as `sgemm`."""
         return f"{self.prefix}{function}{self.suffix}"
@@ -66,6 +81,13 @@ class Cblas:
                 f"the library calls BLAS functions, and {self.soname} does not load: {e}",
                 hint="install it, or put its folder into LD_LIBRARY_PATH",
             ) from e
+
+
+def _strange(name: str) -> StoreError:
+    return StoreError(
+        f"the artifact names '{name}' as its BLAS, which its code does not call",
+        hint="the manifest was changed: compile the program again",
+    )
 
 
 def find_blas(name: str | None) -> Cblas | None:

@@ -42,6 +42,7 @@ from fewbit.targets.cpu.call_kernels import call_kernels
 from fewbit.targets.cpu.carry_in_place import carry_in_place
 from fewbit.targets.cpu.cblas import Cblas
 from fewbit.targets.cpu.collapse_loops import collapse_loops
+from fewbit.targets.cpu.fill_splats import fill_splats
 from fewbit.targets.cpu.guard_divisions import guard_divisions
 from fewbit.targets.cpu.interface import Interface, Worth, interface_ir, interface_of
 from fewbit.targets.cpu.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
@@ -213,6 +214,7 @@ class Compilation:
         drop_asserts(entry)
         carry_in_place(entry)
         bound_lookups(entry)
+        fill_splats(entry)
         bind_memory(self.program, entry, self.weights)
         self.module = to_mlir(self.program.module, "bind-memory")
         self._run_upstream(pipelines.CPU_GENERIC)

@@ -15,7 +15,7 @@ Bytes = bytes | bytearray
 
 SYMBOL_TABLE = 2
 DYNAMIC, DYNAMIC_SYMBOLS = 6, 11
-SONAME = 14
+NEEDED, SONAME = 1, 14
 UNDEFINED = 0
 GLOBAL, WEAK = 1, 2
 FUNCTION = 2
@@ -26,6 +26,7 @@ HIDDEN = 2
 class Section:
     name: str
     kind: int
+    address: int
     offset: int
     size: int
     link: int
@@ -45,7 +46,7 @@ def sections(elf: Bytes) -> list[Section]:
     fields = "<IIQQQQI" if is_wide else "<IIIIIII"
     headers = [struct.unpack_from(fields, elf, table + i * entry) for i in range(count)]
     strings = headers[names][4]
-    return [Section(_text(elf, strings + h[0]), h[1], h[4], h[5], h[6]) for h in headers]
+    return [Section(_text(elf, strings + h[0]), h[1], *h[3:]) for h in headers]
 
 
 def section(elf: Bytes, name: str) -> Section:
@@ -78,17 +79,36 @@ def functions_of(elf: Bytes) -> dict[str, bytes]:
     return found
 
 
+def dynamic_data(elf: Bytes, name: str) -> bytes | None:
+    """The bytes of a constant that a shared library has for others."""
+    every = sections(elf)
+    for strings, at in _entries(elf, DYNAMIC_SYMBOLS):
+        text, _, _, index, address, size = struct.unpack_from("<IBBHQQ", elf, at)
+        if UNDEFINED < index < len(every) and _text(elf, strings + text) == name:
+            start = every[index].offset + address - every[index].address
+            return bytes(elf[start : start + size])
+    return None
+
+
 def soname_of(elf: Bytes) -> str | None:
     """The name by which others need a shared library, if it has one."""
+    return next(_names(elf, SONAME), None)
+
+
+def needed_by(elf: Bytes) -> tuple[str, ...]:
+    """The names of libraries that a shared library needs."""
+    return tuple(_names(elf, NEEDED))
+
+
+def _names(elf: Bytes, wanted: int) -> Iterator[str]:
     every = sections(elf)
     for table in every:
         if table.kind != DYNAMIC:
             continue
         for at in range(table.offset, table.offset + table.size, 16):
             tag, value = struct.unpack_from("<QQ", elf, at)
-            if tag == SONAME:
-                return _text(elf, every[table.link].offset + value)
-    return None
+            if tag == wanted:
+                yield _text(elf, every[table.link].offset + value)
 
 
 def _symbols(elf: Bytes, kind: int) -> Iterator[Symbol]:

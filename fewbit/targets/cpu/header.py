@@ -30,6 +30,9 @@ enum {{
 
 {constants}
 
+/* Equal to {upper}_SIGNATURE in the library that belongs to this header. */
+extern const char {name}_signature[{signature_bytes}];
+
 {inputs}
 
 {outputs}
@@ -101,7 +104,11 @@ int {name}_use_variant(const char *name);
 
 
 def header_text(
-    interface: Interface, arena: int | None, description: str, variants: Sequence[str] = ()
+    interface: Interface,
+    arena: int | None,
+    description: str,
+    signature: str,
+    variants: Sequence[str] = (),
 ) -> str:
     """The header; `arena` is the size in bytes, None where it depends on shapes."""
     upper = interface.name.upper()
@@ -110,7 +117,8 @@ def header_text(
         upper=upper,
         name=interface.name,
         errors="\n".join(_errors(upper)),
-        constants="\n".join(_constants(interface, upper, arena)),
+        constants="\n".join(_constants(interface, upper, arena, signature)),
+        signature_bytes=len(signature) + 1,
         inputs="\n".join(_struct(f"{interface.name}_inputs", interface.inputs, "const ")),
         outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
         profile=PROFILE.format(name=interface.name) if interface.profile else "",
@@ -138,7 +146,10 @@ def _errors(prefix: str) -> Iterator[str]:
         yield f"  {prefix}_{error} = {number}{comma} /* {meaning} */"
 
 
-def _constants(interface: Interface, prefix: str, arena: int | None) -> Iterator[str]:
+def _constants(
+    interface: Interface, prefix: str, arena: int | None, signature: str
+) -> Iterator[str]:
+    yield f'#define {prefix}_SIGNATURE "{signature}"'
     yield f"#define {prefix}_MAX_THREADS {MAX_THREADS}"
     yield f"#define {prefix}_ARENA_ALIGNMENT 64"
     if arena is not None:

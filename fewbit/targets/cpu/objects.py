@@ -110,6 +110,13 @@ def emit_assembly(module: Any, isa: Isa) -> str:
     return str(target_machine(isa).emit_assembly(module))
 
 
+def text_object(symbol: str, text: str, isa: Isa) -> bytes:
+    """An object that defines `symbol` as a constant text, ended by a zero, for others to read."""
+    module = parse_ir(f'@{symbol} = constant [{len(text) + 1} x i8] c"{text}\\00"')
+    module.triple = isa.triple
+    return emit_object(module, isa)
+
+
 def weights_object(symbol: str, image: bytes, isa: Isa) -> bytes:
     """An object that defines `symbol` as these bytes, read-only and aligned to 64."""
     size = max(len(image), 1)

@@ -9,7 +9,14 @@ from types import MappingProxyType
 from typing import Any
 
 from fewbit import __version__
-from fewbit.artifact import STATE_FILE, Folder, Manifest, Variant, write_folder
+from fewbit.artifact import (
+    STATE_FILE,
+    Folder,
+    Manifest,
+    Variant,
+    signature_of,
+    write_folder,
+)
 from fewbit.errors import UsageError
 from fewbit.files import PathLike
 from fewbit.kernels.isa import Isa, names
@@ -85,16 +92,14 @@ def _tuned(program: Program, request: Request) -> Isa | None:
     given = request.options.get("tuning_db")
     if given == NO_TUNING or request.target != "cpu" or "cpu_variants" in request.options:
         return None
-    from fewbit.tune.database import Database, default_path
+    from fewbit.tune.database import find_database
 
-    path = Path(given) if given else default_path()
-    if given and not path.is_file():
-        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
-    if not path.is_file():
+    database = find_database(given)
+    if database is None:
         return None
     from fewbit.tune.cpu import tuned_isa
 
-    return tuned_isa(program, Database(path))
+    return tuned_isa(program, database)
 
 
 def isa_of(target: str) -> Isa:
@@ -156,14 +161,6 @@ def compile_cpu(
         if calls is not None and calls.symbols:
             options["blas"] = calls.library.name
             libraries = calls.libraries
-    described = _description(compilation)
-    text = header_text(interface, arena, described, [each.name for each in variants])
-    files = {
-        f"lib{name}.so": link_shared([m.data for m in members], f"lib{name}.so", isa, libraries),
-        f"lib{name}.a": archive(members),
-        f"{name}.h": text.encode(),
-    }
-    files |= _initial_state(program, interface)
     manifest = Manifest(
         name=name,
         target=target,
@@ -178,6 +175,18 @@ def compile_cpu(
         options=options,
         files={},
     )
+    signature = signature_of(manifest)
+    symbol = f"{name}_signature"
+    signed = objects.text_object(symbol, signature, isa)
+    members.append(Member(f"{symbol}.o", signed, (symbol,)))
+    described = _description(compilation)
+    text = header_text(interface, arena, described, signature, [each.name for each in variants])
+    files = {
+        f"lib{name}.so": link_shared([m.data for m in members], f"lib{name}.so", isa, libraries),
+        f"lib{name}.a": archive(members),
+        f"{name}.h": text.encode(),
+    }
+    files |= _initial_state(program, interface)
     return write_folder(Path(output), manifest, files)
 
 

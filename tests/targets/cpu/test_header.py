@@ -23,7 +23,9 @@ def interface(name: str, inputs: Sequence[Shaped]) -> Interface:
 
 
 def test_constants_and_fields() -> None:
-    text = header_text(interface("net", [("x", [2, 3], "f32"), ("n", [None], "i8")]), 640, "a net")
+    text = header_text(
+        interface("net", [("x", [2, 3], "f32"), ("n", [None], "i8")]), 640, "a net", "0a" * 32
+    )
     assert "#define NET_X_ELEMENTS 6\n#define NET_X_DIM0 2\n#define NET_X_DIM1 3\n" in text
     assert "#define NET_ARENA_BYTES 640\n" in text
     assert "  const float *x; /* 2 x 3 of f32 */\n" in text
@@ -36,7 +38,7 @@ def test_constants_and_fields() -> None:
 
 
 def test_size_of_the_arena_is_left_out_where_it_is_not_known() -> None:
-    assert "ARENA_BYTES" not in header_text(interface("net", []), None, "a net")
+    assert "ARENA_BYTES" not in header_text(interface("net", []), None, "a net", "")
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
@@ -62,8 +64,8 @@ def test_compilers_take_odd_names_and_every_type(tmp_path: Path, compiler: tuple
     ]
     ports: list[Shaped] = [(word, [None, 2], "f32") for word in words]
     ports += [(f"t{i}", [3], element) for i, element in enumerate(C_TYPES)]
-    text = header_text(interface("net", ports), 64, "odd */ int broken;")
-    text += header_text(interface("empty", []), None, "nothing in, nothing out")
+    text = header_text(interface("net", ports), 64, "odd */ int broken;", "0a" * 32)
+    text += header_text(interface("empty", []), None, "nothing in, nothing out", "")
     extension = "c" if compiler[0] == "gcc" else "cpp"
     source = tmp_path / f"odd.{extension}"
     source.write_text(text + "\nint main(void) { return (int)NET_OK + (int)EMPTY_OK; }\n")
