@@ -9,6 +9,7 @@ With `--loops`, it is of loop nests: of a model, of a file that IREE dumped, or 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 WIDTH = 150
 """Columns of the table where there is no terminal to ask."""
+MEASURED = 32
+"""Samples on which noise is measured where `--samples` does not say: the interpreter runs them."""
 
 
 def inspect(
@@ -113,10 +116,14 @@ def inspect(
 
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = import_model(model, input_shapes=shapes, constants=constants)
-    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
+    options = CalibrationOptions(
+        calibrate, calibration_method, samples, keep_batch_norm, measures=True
+    )
     quantized = options.quantize(program, recipe)
-    inputs = options.inputs(program)[0] if calibrate else made_up_inputs(program)
-    layers = report_layers(quantized, inputs, None if recipe is None else program)
+    reference = None if recipe is None else options.fold(program)
+    measured = replace(options, samples=samples or MEASURED)
+    pieces = measured.inputs(program) if calibrate else [made_up_inputs(program)]
+    layers = report_layers(quantized, pieces[0], reference, pieces[1:])
     found: dict[str, object] = {
         "model": model,
         "recipe": recipe,
