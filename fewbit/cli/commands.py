@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from fewbit.artifact import open_folder
+from fewbit.cli.json_output import print_json
 from fewbit.targets.gemmini.call_streams import Stream
 from fewbit.targets.gemmini.streams_file import read_streams
 
@@ -12,7 +11,7 @@ from fewbit.targets.gemmini.streams_file import read_streams
 def show_commands(artifact: str, as_json: bool) -> None:
     streams, _ = read_streams(open_folder(artifact))
     if as_json:
-        print(json.dumps({"streams": [_plain(stream) for stream in streams]}))
+        print_json({"streams": [_plain(stream) for stream in streams]})
         return
     for number, stream in enumerate(streams):
         if number:

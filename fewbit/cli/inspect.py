@@ -8,14 +8,15 @@ With `--loops`, it is of loop nests: of a model, of a file that IREE dumped, or 
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fewbit.cli import layer_cost
 from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.json_output import print_json
 from fewbit.cli.options import (
     CalibrateData,
     Constants,
@@ -109,7 +110,7 @@ def inspect(
     from fewbit.cli.artifact import is_artifact, show_artifact
 
     if asm is not None or is_artifact(model):
-        show_artifact(model, asm)
+        show_artifact(model, asm, as_json)
         return
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
@@ -126,7 +127,7 @@ def inspect(
     layers = report_layers(quantized, pieces[0], reference, pieces[1:])
     found: dict[str, object] = {
         "model": model,
-        "recipe": recipe,
+        "recipe": recipe or program.recipe,
         "layers": [_plain(r) for r in layers],
     }
     if not as_json:
@@ -148,7 +149,7 @@ def inspect(
         if not as_json:
             layer_cycles.show(rows, wide_console())
     if as_json:
-        print(json.dumps(found))
+        print_json(found)
 
 
 def _plain(layer: LayerReport) -> dict[str, object]:
@@ -164,6 +165,7 @@ def _plain(layer: LayerReport) -> dict[str, object]:
         "macs": layer.macs,
         "bops": layer.bops,
         "sqnr_db": layer.sqnr,
+        "exact": None if layer.sqnr is None else layer.sqnr == inf,
     }
 
 
