@@ -9,12 +9,15 @@ from fewbit.targets.gemmini.streams_file import read_streams
 
 
 def show_commands(artifact: str, as_json: bool) -> None:
-    streams, _ = read_streams(open_folder(artifact))
+    sent = read_streams(open_folder(artifact))
     if as_json:
-        print_json({"streams": [_plain(stream) for stream in streams]})
+        start = [str(command) for command in sent.start]
+        print_json({"start": start, "streams": [_plain(stream) for stream in sent.layers]})
         return
-    for number, stream in enumerate(streams):
-        if number:
+    if sent.start:
+        print("\n".join(["start of a run:", *(f"  {command}" for command in sent.start)]))
+    for number, stream in enumerate(sent.layers):
+        if number or sent.start:
             print()
         print(_title(stream))
         width = len(str(len(stream.commands) - 1))
