@@ -64,8 +64,15 @@ class Cpu(Target):
                 "one stage is the program for one processor, and cpu_variants names several",
                 hint="give one of them as the target, or write all stages with --dump-ir",
             )
-        isa, blas = isa_of(request.target), find_blas(request.options.get("blas"))
-        made = Compilation(program, request.name, isa, request.passes, request.watch, blas)
+        made = Compilation(
+            program,
+            request.name,
+            _tuned(program, request) or isa_of(request.target),
+            request.passes,
+            request.watch,
+            find_blas(request.options.get("blas")),
+            request.options.get("profile", False),
+        )
         made.run(stage)
         return made.text(stage)
 
@@ -85,16 +92,14 @@ def _tuned(program: Program, request: Request) -> Isa | None:
     given = request.options.get("tuning_db")
     if given == NO_TUNING or request.target != "cpu" or "cpu_variants" in request.options:
         return None
-    from fewbit.tune.database import Database, default_path
+    from fewbit.tune.database import find_database
 
-    path = Path(given) if given else default_path()
-    if given and not path.is_file():
-        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
-    if not path.is_file():
+    database = find_database(given)
+    if database is None:
         return None
     from fewbit.tune.cpu import tuned_isa
 
-    return tuned_isa(program, Database(path))
+    return tuned_isa(program, database)
 
 
 def isa_of(target: str) -> Isa:
