@@ -64,23 +64,54 @@ class LayerReport:
 
 
 def report_layers(
-    program: Program, inputs: Sequence[Array], reference: Program | None = None
+    program: Program,
+    inputs: Sequence[Array],
+    reference: Program | None = None,
+    more: Sequence[Sequence[Array]] = (),
 ) -> list[LayerReport]:
-    """Every layer in the order in which it ran; compared with `reference` where given."""
-    expected = {} if reference is None else dict(observed_layers(reference, inputs))
+    """Every layer in the order in which it ran; compared with `reference` where given.
+
+    Noise is that on `inputs` and on all of `more` together; everything else is of `inputs`.
+    """
+    ran = observed_layers(program, inputs)
+    powers: dict[Key, Powers] = {}
+    if reference is not None:
+        _add_powers(powers, ran, observed_layers(reference, inputs))
+        for each in more:
+            _add_powers(powers, observed_layers(program, each), observed_layers(reference, each))
     return [
-        _report(program, op, output, _sqnr(expected.get(key), output))
-        for key, (op, output) in observed_layers(program, inputs)
+        _report(program, op, output, powers[key].decibels if key in powers else None)
+        for key, (op, output) in ran
     ]
 
 
 def sqnr(expected: Value, given: Value) -> float:
     """Signal to quantization noise, in decibels."""
-    signal = float(np.square(expected, dtype=np.float64).sum())
-    noise = float(np.square(expected.astype(np.float64) - given).sum())
-    if noise == 0:
-        return inf
-    return 10 * log10(signal / noise) if signal > 0 else -inf
+    return Powers.of(expected, given).decibels
+
+
+@dataclass(frozen=True)
+class Powers:
+    """Sums of squares: of what is expected, and of the difference from it."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+
+    @staticmethod
+    def of(expected: Value, given: Value) -> Powers:
+        return Powers(
+            float(np.square(expected, dtype=np.float64).sum()),
+            float(np.square(expected.astype(np.float64) - given).sum()),
+        )
+
+    def __add__(self, other: Powers) -> Powers:
+        return Powers(self.signal + other.signal, self.noise + other.noise)
+
+    @property
+    def decibels(self) -> float:
+        if self.noise == 0:
+            return inf
+        return 10 * log10(self.signal / self.noise) if self.signal > 0 else -inf
 
 
 def made_up_inputs(program: Program, seed: int = 0, dynamic: int = DYNAMIC_SIZE) -> list[Array]:
@@ -101,13 +132,12 @@ def made_up_inputs(program: Program, seed: int = 0, dynamic: int = DYNAMIC_SIZE)
 
 Layer = QuantizedLayerOp | EmbeddingOp
 Key = tuple[str, int]
+Observed = list[tuple[Key, tuple[Layer, Value]]]
 
 
-def observed_layers(
-    program: Program, inputs: Sequence[Array]
-) -> list[tuple[Key, tuple[Layer, Value]]]:
+def observed_layers(program: Program, inputs: Sequence[Array]) -> Observed:
     """The layers' outputs, by layer and how often it had run before."""
-    seen: list[tuple[Key, tuple[Layer, Value]]] = []
+    seen: Observed = []
     counts: dict[str, int] = {}
 
     def observe(op: Operation, results: Sequence[Value]) -> None:
@@ -121,8 +151,11 @@ def observed_layers(
     return seen
 
 
-def _sqnr(expected: tuple[Layer, Value] | None, given: Value) -> float | None:
-    return None if expected is None else sqnr(expected[1], given)
+def _add_powers(powers: dict[Key, Powers], given: Observed, reference: Observed) -> None:
+    expected = dict(reference)
+    for key, (_, output) in given:
+        if key in expected:
+            powers[key] = powers.get(key, Powers()) + Powers.of(expected[key][1], output)
 
 
 def _report(program: Program, op: Layer, output: Value, quality: float | None) -> LayerReport:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbit.artifact import MANIFEST, Folder, open_folder
+from fewbit.cli.json_output import print_json
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,19 +18,24 @@ def is_artifact(model: str) -> bool:
     return manifest.is_file() and '"fewbit-artifact"' in manifest.read_text("utf-8", "replace")
 
 
-def show_artifact(model: str, asm: str | None) -> None:
+def show_artifact(model: str, asm: str | None, as_json: bool) -> None:
     """Print a summary of an artifact, or the assembly of some functions."""
     folder = open_folder(model)
-    is_vexii = folder.manifest.target.partition(":")[0] == "vexii"
-    if asm is not None and not is_vexii:
+    if asm is not None and not _is_vexii(folder):
         raise UsageError("--asm is for artifacts of the target vexii")
     if asm is not None:
-        from fewbit.targets.vexii.listing import disassembly
+        from fewbit.targets.vexii.listing import disassembly, instructions
 
-        print(disassembly(folder, asm))
+        if as_json:
+            print_json({"functions": instructions(folder, asm)})
+        else:
+            print(disassembly(folder, asm))
+        return
+    if as_json:
+        print_json(_plain(folder))
         return
     print("\n".join(_summary(folder)))
-    if is_vexii:
+    if _is_vexii(folder):
         print("\n".join(_functions(folder)))
 
 
@@ -47,6 +53,36 @@ def _summary(folder: Folder) -> list[str]:
     for name in manifest.files:
         lines.append(f"  {name} {(folder.path / name).stat().st_size:,} B")
     return lines
+
+
+def _plain(folder: Folder) -> dict[str, object]:
+    manifest = folder.manifest
+    plain: dict[str, object] = {
+        "name": manifest.name,
+        "target": manifest.target,
+        "recipe": manifest.recipe,
+        "compiler": manifest.compiler,
+        "inputs": [_plain_tensor(tensor) for tensor in manifest.inputs],
+        "outputs": [_plain_tensor(tensor) for tensor in manifest.outputs],
+        "weight_bytes": manifest.weight_bytes,
+        "arena_bytes": manifest.arena_bytes,
+        "files": {name: (folder.path / name).stat().st_size for name in manifest.files},
+    }
+    if _is_vexii(folder):
+        from fewbit.targets.vexii.listing import functions_of
+
+        plain["functions"] = [
+            {"name": each.name, "instructions": len(each.words)} for each in functions_of(folder)
+        ]
+    return plain
+
+
+def _plain_tensor(tensor: Tensor) -> dict[str, object]:
+    return {"name": tensor.name, "shape": tensor.shape, "element": tensor.element}
+
+
+def _is_vexii(folder: Folder) -> bool:
+    return folder.manifest.target.partition(":")[0] == "vexii"
 
 
 def _tensor(tensor: Tensor) -> str:

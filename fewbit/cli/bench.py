@@ -6,7 +6,6 @@ anything is measured; a tool that fails on the model is shown with its reason, w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.json_output import json_text
 from fewbit.cli.options import (
     CalibrateData,
     InputShape,
@@ -155,7 +155,7 @@ def _counts(text: str) -> tuple[int, ...]:
 def _write(report: Report, to: str | None) -> None:
     if to is None:
         return
-    text = json.dumps(report.plain(), indent=2) + "\n"
+    text = json_text(report.plain(), indent=2) + "\n"
     if to == "-":
         print(text, end="")
         return

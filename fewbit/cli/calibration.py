@@ -25,6 +25,8 @@ class CalibrationOptions:
     method: CalibrationMethod | None = None
     samples: int | None = None
     keep_batch_norm: bool = False
+    measures: bool = False
+    """Whether the verb runs the program on the data, which then need not make any scales."""
 
     def quantize(
         self,
@@ -38,14 +40,22 @@ class CalibrationOptions:
         static scales are those of the inputs `otherwise`.
         """
         from fewbit.quant.quantize import quantize
-        from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
         self._check(recipe)
         if recipe is None:
             return program
-        if not self.keep_batch_norm:
-            program = fold_batch_norm(program)
+        program = self.fold(program)
         return quantize(program, recipe, self._calibration(program, recipe, otherwise))
+
+    def fold(self, program: Program) -> Program:
+        """The float program that is quantized: its batch norms are part of layers.
+
+        This, and not the one that was imported, is what a quantized program is compared with: a
+        layer that took over a batch norm gives other values than before.
+        """
+        from fewbit.transforms.fold_batch_norm import fold_batch_norm
+
+        return program if self.keep_batch_norm else fold_batch_norm(program)
 
     def _check(self, recipe: str | None) -> None:
         if recipe is None and self.data:
@@ -65,12 +75,8 @@ class CalibrationOptions:
 
         schemes = schemes_of(program, recipe)
         static = [name for name, scheme in schemes.items() if scheme.static]
-        if not static and self.data:
-            raise UsageError(
-                "the recipe has no static scales, so data would have no effect",
-                hint="write -static in the recipe (w8a8-static), or leave out --calibrate",
-            )
         if not static:
+            self._check_dynamic()
             return None
         if not self.data and otherwise is None:
             raise UsageError(
@@ -82,6 +88,23 @@ class CalibrationOptions:
         method = (self.method or CalibrationMethod.MINMAX).value
         given = self.inputs(program) if self.data else otherwise
         return calibrate_program(program, given or (), recipe, method)
+
+    def _check_dynamic(self) -> None:
+        """Refuse what would have no effect where no scale is static."""
+        if not self.data or (self.measures and self.method is None):
+            return
+        what, option = (
+            ("a method", "--calibration-method")
+            if self.measures
+            else (
+                "data",
+                "--calibrate",
+            )
+        )
+        raise UsageError(
+            f"the recipe has no static scales, so {what} would have no effect",
+            hint=f"write -static in the recipe (w8a8-static), or leave out {option}",
+        )
 
     def inputs(self, program: Program) -> list[list[Array]]:
         """The data as inputs of the program."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import json
-
 from fewbit.artifact import open_folder
+from fewbit.cli.json_output import print_json
 from fewbit.targets.gemmini.call_streams import Stream
 from fewbit.targets.gemmini.streams_file import read_streams
 
 
 def show_commands(artifact: str, as_json: bool) -> None:
-    streams, _ = read_streams(open_folder(artifact))
+    sent = read_streams(open_folder(artifact))
     if as_json:
-        print(json.dumps({"streams": [_plain(stream) for stream in streams]}))
+        start = [str(command) for command in sent.start]
+        print_json({"start": start, "streams": [_plain(stream) for stream in sent.layers]})
         return
-    for number, stream in enumerate(streams):
-        if number:
+    if sent.start:
+        print("\n".join(["start of a run:", *(f"  {command}" for command in sent.start)]))
+    for number, stream in enumerate(sent.layers):
+        if number or sent.start:
             print()
         print(_title(stream))
         width = len(str(len(stream.commands) - 1))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from fewbit.artifact import open_folder
+from fewbit.cli.json_output import print_json
 from fewbit.targets.iree.dispatches import Dispatch, dispatches_of
 
 
 def show_dispatches(artifact: str, as_json: bool) -> None:
     found = dispatches_of(open_folder(artifact))
     if as_json:
-        print(json.dumps({"dispatches": [each.model_dump() for each in found]}))
+        print_json({"dispatches": [each.model_dump() for each in found]})
         return
     from rich.table import Table
 

@@ -8,13 +8,15 @@ With `--loops`, it is of loop nests: of a model, of a file that IREE dumped, or 
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fewbit.cli import layer_cost
 from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.json_output import print_json
 from fewbit.cli.options import (
     CalibrateData,
     Constants,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 WIDTH = 150
 """Columns of the table where there is no terminal to ask."""
+MEASURED = 32
+"""Samples on which noise is measured where `--samples` does not say: the interpreter runs them."""
 
 
 def inspect(
@@ -106,20 +110,24 @@ def inspect(
     from fewbit.cli.artifact import is_artifact, show_artifact
 
     if asm is not None or is_artifact(model):
-        show_artifact(model, asm)
+        show_artifact(model, asm, as_json)
         return
     from fewbit.analysis.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
 
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = import_model(model, input_shapes=shapes, constants=constants)
-    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
+    options = CalibrationOptions(
+        calibrate, calibration_method, samples, keep_batch_norm, measures=True
+    )
     quantized = options.quantize(program, recipe)
-    inputs = options.inputs(program)[0] if calibrate else made_up_inputs(program)
-    layers = report_layers(quantized, inputs, None if recipe is None else program)
+    reference = None if recipe is None else options.fold(program)
+    measured = replace(options, samples=samples or MEASURED)
+    pieces = measured.inputs(program) if calibrate else [made_up_inputs(program)]
+    layers = report_layers(quantized, pieces[0], reference, pieces[1:])
     found: dict[str, object] = {
         "model": model,
-        "recipe": recipe,
+        "recipe": recipe or program.recipe,
         "layers": [_plain(r) for r in layers],
     }
     if not as_json:
@@ -141,7 +149,7 @@ def inspect(
         if not as_json:
             layer_cycles.show(rows, wide_console())
     if as_json:
-        print(json.dumps(found))
+        print_json(found)
 
 
 def _plain(layer: LayerReport) -> dict[str, object]:
@@ -157,6 +165,7 @@ def _plain(layer: LayerReport) -> dict[str, object]:
         "macs": layer.macs,
         "bops": layer.bops,
         "sqnr_db": layer.sqnr,
+        "exact": None if layer.sqnr is None else layer.sqnr == inf,
     }
 
 

@@ -17,6 +17,7 @@ def plain_times(
     total = sum(time.seconds for time in times)
     return {
         "calibrated": calibration.is_calibrated,
+        "date": calibration.date,
         "threads": threads,
         "seconds": total,
         "layers": [

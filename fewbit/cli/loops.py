@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from fewbit.cli.json_output import print_json
 
 if TYPE_CHECKING:
     from fewbit.analysis.loops import LoopNest
@@ -17,7 +18,7 @@ def show_loops(
 ) -> None:
     found = _sources(model, recipe, shapes, dynamic)
     if as_json:
-        print(json.dumps({"model": model, "sources": [_plain(source) for source in found]}))
+        print_json({"model": model, "sources": [_plain(source) for source in found]})
         return
     from rich.table import Table
 
@@ -114,24 +115,27 @@ def _same(access: object) -> bool:
 def _plain(source: Source) -> dict[str, object]:
     return {
         "name": source.name,
-        "nests": [
-            {
-                "op": nest.name,
-                "kind": nest.shape_class,
-                "layer": nest.layer,
-                "loops": [
-                    {"extent": e.extent, "kind": e.kind, "dynamic": e.dynamic} for e in nest.loops
-                ],
-                "operands": [
-                    {"role": a.role, "element": a.element, "bits": a.bits, "shape": a.shape}
-                    for a in nest.accesses
-                ],
-                "macs": nest.macs,
-                "operations": nest.operations,
-                "bytes": nest.bytes,
-                "signature": nest.signature,
-            }
-            for nest in source.listing.nests
-        ],
+        "nests": [_plain_nest(nest) for nest in source.listing.nests],
         "unmodelled": [vars(other) for other in source.listing.unmodelled],
+    }
+
+
+def _plain_nest(nest: LoopNest) -> dict[str, object]:
+    tile, levels = best_levels(nest)
+    return {
+        "op": nest.name,
+        "kind": nest.shape_class,
+        "layer": nest.layer,
+        "loops": [{"extent": e.extent, "kind": e.kind, "dynamic": e.dynamic} for e in nest.loops],
+        "operands": [
+            {"role": a.role, "element": a.element, "bits": a.bits, "shape": a.shape}
+            for a in nest.accesses
+        ],
+        "macs": nest.macs,
+        "operations": nest.operations,
+        "bytes": nest.bytes,
+        "tiles": tile,
+        "bytes_into_l1": levels[0],
+        "bytes_into_l2": levels[1],
+        "signature": nest.signature,
     }

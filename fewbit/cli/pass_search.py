@@ -6,7 +6,6 @@ A pass has a name that `fewbit-opt` knows, of fewbit's or of a plug-in's, or is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from xdsl.passes import ModulePass
 
 from fewbit.cli.insert_pass import load_file
+from fewbit.cli.json_output import print_json
 from fewbit.cli.passes import available_passes
 from fewbit.errors import Place, UsageError
 from fewbit.program import Program
@@ -50,7 +50,7 @@ def search_passes(
             {"pass": c.name, "ratio": c.ratio, "faster": c.faster, "reason": c.reason}
             for c in found
         ]
-        print(json.dumps({"target": target, "choices": rows}))
+        print_json({"target": target, "choices": rows})
         return
     print_choices(found, title, target)
 

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fewbit.cli.json_output import print_json
+from fewbit.cli.run_report import plain_output, sizes, summary
 from fewbit.errors import Error, Place, UsageError
 
 if TYPE_CHECKING:
     from fewbit.artifact import Tensor
     from fewbit.tensor_file import Array
-
-SHOWN = 6
-"""How many elements of an output are printed."""
 
 
 def run_program(
@@ -77,6 +76,7 @@ def run_program(
             "random ones.",
         ),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run an artifact, or interpret a program, on inputs from files."""
     _check_output(output)
@@ -92,15 +92,16 @@ def run_program(
     results = runnable.run(arrays)
     if output is not None:
         _write(output, runnable.outputs, results)
-    elif runnable.as_iree is not None:
-        print(runnable.as_iree(results))
-    else:
-        for port, array in zip(runnable.outputs, results, strict=True):
-            print(_summary(port, array))
+    if as_json:
+        print_json(_plain(runnable, arrays, results, stats, repeat))
+        return
+    if output is None:
+        print(_shown(runnable, results))
     if stats and runnable.stats is not None:
         print(f"\n{runnable.stats()}")
     if repeat is not None:
-        _time(runnable, arrays, repeat)
+        least, middle = _time(runnable, arrays, repeat)
+        print(f"{repeat} runs: least {least * 1e3:.3f} ms, median {middle * 1e3:.3f} ms")
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Port:
     """As an artifact's manifest has it."""
 
     def __str__(self) -> str:
-        return f"{self.name} ({_sizes(self.shape)} {self.dtype})"
+        return f"{self.name} ({sizes(self.shape)} {self.dtype})"
 
     def takes(self, array: Array) -> bool:
         if self.shape is None:
@@ -135,6 +136,8 @@ class Runnable:
     """How results are printed, where that is IREE's way."""
     stats: Callable[[], str] | None = None
     """What was counted in the last run, of simulated hardware."""
+    plain_stats: Callable[[], dict[str, Any]] | None = None
+    """The same, for JSON."""
 
 
 def _open(path: Path, how: dict[str, Any]) -> Runnable:
@@ -173,10 +176,12 @@ def _artifact(path: Path, how: dict[str, Any]) -> Runnable:
                 f"--{option} is for modules of IREE, and this was compiled for {manifest.target}"
             )
         inputs, outputs = _ports(manifest.inputs), _ports(manifest.outputs)
-        stats = getattr(runner, "stats", None)
+        stats, plain = getattr(runner, "stats", None), getattr(runner, "plain_stats", None)
         if stats is not None and how:
             raise UsageError("simulated hardware has no threads to choose")
-        return Runnable(inputs, outputs, lambda arrays: runner(*arrays, **how), stats=stats)
+        return Runnable(
+            inputs, outputs, lambda arrays: runner(*arrays, **how), stats=stats, plain_stats=plain
+        )
     from fewbit.runtime.buffer_view import format_result
     from fewbit.runtime.iree import find_function
 
@@ -298,7 +303,7 @@ def _check_shapes(runnable: Runnable, arrays: Sequence[Array]) -> None:
                 hint=f"save it as such: numpy.save(file, array.astype('{port.dtype}'))",
             )
         if not port.takes(array):
-            found, wanted = _sizes(array.shape), _sizes(port.shape)
+            found, wanted = sizes(array.shape), sizes(port.shape)
             raise ShapeError(f"input '{port.name}' is {found}, and the program takes {wanted}")
 
 
@@ -325,20 +330,36 @@ def _write(path: Path, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
             np.savez(file, **named)
 
 
-def _summary(port: Port, array: Array) -> str:
-    """`output0: 1x10 float32, -0.12 to 0.31, mean 0.04: [0.1, -0.12, ...]`."""
-    text = f"{port.name}: {_sizes(array.shape)} {array.dtype}"
-    if array.size == 0:
-        return text
-    if array.dtype.kind != "b":
-        values = array.astype("float64")
-        text += f", {values.min():.6g} to {values.max():.6g}, mean {values.mean():.6g}"
-    first = [f"{value:.6g}" for value in array.reshape(-1)[:SHOWN].tolist()]
-    more = ["..."] if array.size > SHOWN else []
-    return f"{text}: [{', '.join(first + more)}]"
+def _shown(runnable: Runnable, results: Sequence[Array]) -> str:
+    if runnable.as_iree is not None:
+        return runnable.as_iree(results)
+    pairs = zip(runnable.outputs, results, strict=True)
+    return "\n".join(summary(port.name, array) for port, array in pairs)
 
 
-def _time(runnable: Runnable, arrays: Sequence[Array], count: int) -> None:
+def _plain(
+    runnable: Runnable,
+    arrays: Sequence[Array],
+    results: Sequence[Array],
+    stats: bool,
+    repeat: int | None,
+) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "outputs": [
+            plain_output(port.name, array)
+            for port, array in zip(runnable.outputs, results, strict=True)
+        ]
+    }
+    if stats and runnable.plain_stats is not None:
+        plain["stats"] = runnable.plain_stats()
+    if repeat is not None:
+        least, middle = _time(runnable, arrays, repeat)
+        plain["runs"] = {"count": repeat, "least_seconds": least, "median_seconds": middle}
+    return plain
+
+
+def _time(runnable: Runnable, arrays: Sequence[Array], count: int) -> tuple[float, float]:
+    """The least and the median time of a run, in seconds."""
     from fewbit.progress import progress
 
     seconds: list[float] = []
@@ -348,11 +369,4 @@ def _time(runnable: Runnable, arrays: Sequence[Array], count: int) -> None:
             runnable.run(arrays)
             seconds.append(perf_counter() - start)
             step()
-    least, middle = min(seconds) * 1e3, median(seconds) * 1e3
-    print(f"{count} runs: least {least:.3f} ms, median {middle:.3f} ms")
-
-
-def _sizes(shape: Sequence[int | None] | None) -> str:
-    if shape is None:
-        return "*"
-    return "x".join("?" if size is None else str(size) for size in shape) or "scalar"
+    return min(seconds), median(seconds)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fewbit.cli.json_output import print_json
 from fewbit.cli.options import InputShape, OptionalRecipe, parse_shapes
 from fewbit.errors import UsageError
 
@@ -123,8 +123,16 @@ def tune(
     from fewbit.tune.database import Database
 
     database = Database(tuning_db)
+    found: dict[str, object] = {}
     if model is not None and prepare is not None:
-        _prepare(model, recipe, input_shape, target, prepare, database, seconds, workers, precision)
+        found["prepared"] = made = _prepare(
+            model, recipe, input_shape, target, prepare, database, seconds, workers, precision
+        )
+        if not as_json:
+            print(
+                "{folder}: {candidates} candidates of {ops} ops for {arch}; {failed} could not be "
+                "compiled, {spilled} spill registers".format(**made)
+            )
     elif model is not None:
         from fewbit.tune.program import tune_program
 
@@ -147,7 +155,9 @@ def tune(
             watch=(lambda row: None) if as_json else _tell,
             **options,
         )
-        print(json.dumps(plain_report(report))) if as_json else print_report(report, model)
+        found |= plain_report(report)
+        if not as_json:
+            print_report(report, model)
     if export is not None:
         from fewbit.files import replacing_file
         from fewbit.tune.iree.spec import tuning_spec
@@ -155,7 +165,11 @@ def tune(
         text, count, left = tuning_spec(database)
         with replacing_file(export) as file:
             file.write(text.encode())
-        print(f"{export}: {count} ops; {left} cannot be said in a tuning spec")
+        found["exported"] = {"file": str(export), "ops": count, "left_out": left}
+        if not as_json:
+            print(f"{export}: {count} ops; {left} cannot be said in a tuning spec")
+    if as_json:
+        print_json(found)
 
 
 def _prepare(
@@ -168,7 +182,8 @@ def _prepare(
     seconds: float,
     workers: str,
     precision: str | None,
-) -> None:
+) -> dict[str, object]:
+    """Compiles candidates into the folder, and counts them."""
     if target.partition(":")[0] not in GPUS:
         raise UsageError("--prepare is for GPUs", hint=f"-t {' or -t '.join(GPUS)}")
     from fewbit.tune.cuda_program import prepare_program
@@ -184,13 +199,14 @@ def _prepare(
         workers=workers,
         precision=precision,
     )
-    count = sum(len(op.candidates) - 1 for op in made.ops)
-    failed = sum(len(op.failed) for op in made.ops)
-    spilled = sum(bool(each.spilled) for op in made.ops for each in op.candidates)
-    print(
-        f"{folder}: {count} candidates of {len(made.ops)} ops for {made.arch}; "
-        f"{failed} could not be compiled, {spilled} spill registers"
-    )
+    return {
+        "folder": str(folder),
+        "arch": str(made.arch),
+        "ops": len(made.ops),
+        "candidates": sum(len(op.candidates) - 1 for op in made.ops),
+        "failed": sum(len(op.failed) for op in made.ops),
+        "spilled": sum(bool(each.spilled) for op in made.ops for each in op.candidates),
+    }
 
 
 def _measure(folder: Path, tuning_db: Path | None, as_json: bool) -> None:
@@ -198,7 +214,7 @@ def _measure(folder: Path, tuning_db: Path | None, as_json: bool) -> None:
     from fewbit.tune.database import Database
 
     report, title = measure_folder(folder, Database(tuning_db))
-    print(json.dumps(plain_report(report))) if as_json else print_report(report, title)
+    print_json(plain_report(report)) if as_json else print_report(report, title)
 
 
 def _search_passes(
@@ -346,7 +362,7 @@ def _calibration(calibrate: bool, quick: bool, as_json: bool) -> None:
             print(f"kept in {path}")
     else:
         found = load_calibration()
-    print(json.dumps(to_json(found)) if as_json else describe(found))
+    print_json(to_json(found)) if as_json else print(describe(found))
 
 
 def describe(calibration: Calibration) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from fewbit.errors import SymbolError, UsageError
 from fewbit.riscv import object_file
-from fewbit.riscv.encoding import CSRS, ROUNDING, Instruction, encode, spec_of
+from fewbit.riscv.encoding import CSRS, ROUNDING, Instruction, encode, order_of, spec_of
 from fewbit.riscv.instructions import Spec, specs
 from fewbit.riscv.object_file import FloatAbi, Relocation
 from fewbit.riscv.registers import Register, number
@@ -172,6 +172,10 @@ class Assembler:
         self.emit("auipc", rd, 0)
         self._fix(LOW, high)
         self.emit("addi", rd, rd, 0)
+
+    def fence(self, before: str = "iorw", after: str = "iorw") -> None:
+        """All accesses of these kinds before it are done before any of those after it."""
+        self.emit("fence", order_of(before, after))
 
     def rocc(self, funct: int, rs1: Register, rs2: Register, rd: Register = 0) -> None:
         """A coprocessor's command (custom-3) with two operands, and a result if `rd` is not x0."""

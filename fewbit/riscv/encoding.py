@@ -75,6 +75,8 @@ def disassemble(word: int, xlen: int, pc: int | None = None) -> str:
     """A line of assembly; targets are distances, or addresses where `pc` is given."""
     instruction = decode(word, xlen)
     spec = spec_of(instruction.mnemonic, xlen)
+    if spec.format is Format.FENCE and instruction.imm == TOTAL_STORE_ORDER:
+        return "fence.tso"
     operands = [_operand(name, instruction, spec, pc) for name in spec.format.split()]
     if spec.rounds and instruction.rounding != DYNAMIC:
         operands.append(ROUNDING[instruction.rounding])
@@ -125,6 +127,8 @@ def _immediate(spec: Spec, value: int, xlen: int) -> int:
             return _unsigned(value, 20, "the upper immediate", spec) << 12
         case Format.CSR | Format.CSRI:
             return _unsigned(value, 12, "the CSR", spec) << 20
+        case Format.FENCE:
+            return _unsigned(value, 12, "the order", spec) << 20
         case _:
             return 0
 
@@ -178,7 +182,7 @@ def _immediate_of(word: int, spec: Spec, xlen: int) -> int:
             )  # fmt: skip
         case Format.U:
             return word >> 12
-        case Format.CSR | Format.CSRI:
+        case Format.CSR | Format.CSRI | Format.FENCE:
             return word >> 20
         case _:
             return 0
@@ -196,11 +200,32 @@ def _operand(name: str, instruction: Instruction, spec: Spec, pc: int | None) ->
         return f"0x{instruction.imm:x}"
     if name == "csr":
         return CSR_NAMES.get(instruction.imm, f"0x{instruction.imm:x}")
+    if name == "order":
+        return order_text(instruction.imm)
     if name == "zimm":
         return str(instruction.rs1)
     if name in ("funct7", "funct3"):
         return str(getattr(instruction, name))
     return str(instruction.imm)
+
+
+ACCESSES = "wroi"
+"""What a fence orders, by bit: memory written and read, output and input of devices."""
+TOTAL_STORE_ORDER = 0x833
+
+
+def order_of(before: str, after: str) -> int:
+    """The order of `fence before, after`, each of some of the letters `iorw`."""
+    sets = [sum(1 << ACCESSES.index(letter) for letter in given) for given in (before, after)]
+    return sets[0] << 4 | sets[1]
+
+
+def order_text(order: int) -> str:
+    names = [
+        "".join(letter for bit, letter in reversed([*enumerate(ACCESSES)]) if given >> bit & 1)
+        for given in (order >> 4 & 15, order & 15)
+    ]
+    return ", ".join(name or "0" for name in names)
 
 
 CSRS = {

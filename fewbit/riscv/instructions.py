@@ -27,6 +27,7 @@ class Format(StrEnum):
     J = "rd jump"
     CSR = "rd csr rs1"
     CSRI = "rd csr zimm"
+    FENCE = "order"
     ROCC = "funct7 funct3 rd rs1 rs2"
     NONE = ""
 
@@ -129,7 +130,7 @@ def _integer() -> list[Spec]:
 def _system() -> list[Spec]:
     csr = ("csrrw", "csrrs", "csrrc")
     return [
-        Spec("fence", Format.NONE, Kind.SYSTEM, 0x0000000F, FUNCT3 | OPCODE),
+        Spec("fence", Format.FENCE, Kind.SYSTEM, 0x0000000F, FUNCT3 | OPCODE),
         Spec("ecall", Format.NONE, Kind.SYSTEM, 0x00000073, 0xFFFFFFFF),
         Spec("ebreak", Format.NONE, Kind.SYSTEM, 0x00100073, 0xFFFFFFFF),
         *(Spec(name, Format.CSR, Kind.SYSTEM, f3 << 12 | 0x73, FUNCT3 | OPCODE)

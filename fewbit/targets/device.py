@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any, Literal, Protocol
 
@@ -241,6 +241,15 @@ class Simulated:
         """What the last call counted, and what it would take, for people to read."""
         from fewbit.targets.device_report import stats_text
 
+        events = self._counted()
+        return stats_text(events, self.estimate(events))
+
+    def plain_stats(self) -> dict[str, Any]:
+        """The same for JSON: counts, those of each layer, and an estimate for each machine."""
+        events = self._counted()
+        return {**asdict(events), "estimates": [asdict(each) for each in self.estimate(events)]}
+
+    def _counted(self) -> Events:
         if self.events is None:
             raise UsageError("nothing was run yet, so nothing was counted")
-        return stats_text(self.events, self.estimate(self.events))
+        return self.events

@@ -1,5 +1,8 @@
 """The layers of a program for `cuda`: which kernel, and with which settings, for each of them.
 
+Layers are convolutions, products, and attention. Attention is measured with its heads one after
+another, wherever they lie in the program: a setting is known by sizes alone.
+
 What is found is put before the table of the package when a program is compiled; nothing is tuned
 when it is loaded. A layer is known by its sizes and its type, and so are the table's entries.
 """
@@ -12,24 +15,30 @@ from typing import Any
 from fewbit import __version__
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import Arch
+from fewbit.kernels.cuda.attention import Attention
 from fewbit.kernels.cuda.conv2d import LADDER
 from fewbit.kernels.cuda.convolution import Convolution
+from fewbit.kernels.cuda.family import Family
 from fewbit.kernels.cuda.plan import Buffer
 from fewbit.program import Program
+from fewbit.targets.cuda.attention import FAMILIES as ATTENTION
+from fewbit.targets.cuda.attention import families_for
 from fewbit.tune.cuda_search import Space
 from fewbit.tune.database import Database, Key, versions_of
 from fewbit.tune.prepared import Candidate, Region
 from fewbit.tune.schedule import Schedule
 
-TARGET, KIND = "cuda", "conv2d"
+TARGET = "cuda"
+Problem = Convolution | Attention
 TOLERANCE = {"f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}
 TF32_TOLERANCE = 4e-3
 KERNEL = "kernel"
 """Under which a schedule has the family's name; its other words are settings."""
 
 
-def layer_key(problem: Convolution, arch: Arch) -> Key:
-    return Key(TARGET, f"{KIND} {table_key(problem)}", f"sm_{arch.compute}", _versions())
+def layer_key(problem: Problem, arch: Arch) -> Key:
+    kind = "attention" if isinstance(problem, Attention) else "conv2d"
+    return Key(TARGET, f"{kind} {table_key(problem)}", f"sm_{arch.compute}", _versions())
 
 
 def _versions() -> str:
@@ -37,8 +46,19 @@ def _versions() -> str:
     return f"{versions_of()} fewbit={__version__}"
 
 
-def table_key(problem: Convolution) -> str:
+def table_key(problem: Problem) -> str:
+    if isinstance(problem, Attention):
+        return f"{problem}|{problem.dtype}"
     return f"{problem}|{problem.dtype}|{problem.layout}"
+
+
+def families_of(problem: Problem, arch: Arch) -> dict[str, Family[Any]]:
+    """Families of kernels that may compute a layer."""
+    if isinstance(problem, Attention):
+        return {**families_for(problem, arch)}
+    from fewbit.targets.cuda.layers import FAMILIES
+
+    return {name: LADDER[name] for name in FAMILIES if LADDER[name].refuse(problem, arch) is None}
 
 
 def known_settings(database: Database, arch: Arch) -> table.Table:
@@ -69,7 +89,7 @@ class Layer:
     """A layer, and the kernels that may compute it."""
 
     name: str
-    problem: Convolution
+    problem: Problem
     family: str
     config: Any
     """As the program has it now."""
@@ -104,13 +124,8 @@ class Layer:
 
     def ranked(self) -> list[tuple[float, Schedule]]:
         """In the order in which a family lists its settings, the first of which is a good guess."""
-        from fewbit.targets.cuda.layers import FAMILIES
-
         found: list[tuple[float, Schedule]] = []
-        for name in FAMILIES:
-            family = LADDER[name]
-            if family.refuse(self.problem, self.arch) is not None:
-                continue
+        for name, family in families_of(self.problem, self.arch).items():
             for place, config in enumerate(family.configs(self.problem, self.arch)):
                 how = ((KERNEL, name), *config.items())
                 if (name, dict(config)) != (self.family, dict(self.config)):
@@ -118,7 +133,10 @@ class Layer:
         return sorted(found, key=lambda pair: pair[0])
 
     def _made(self, family: str, config: Any) -> Candidate:
-        plan = LADDER[family].build(self.problem, config, self.arch)
+        families: dict[str, Family[Any]] = {**LADDER}
+        if isinstance(self.problem, Attention):
+            families = {**ATTENTION}
+        plan = families[family].build(self.problem, config, self.arch)
         changed = ()
         if family.startswith("depthwise"):
             changed = tuple(
@@ -144,7 +162,7 @@ def spaces_of(
 def layers_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Layer], dict[str, tuple[int, str]]]:
-    """The layers of a program that are convolutions or plain products; loops are none."""
+    """The layers of a program that have settings to choose; loops have none."""
     from fewbit.targets.cuda.compilation import Compilation
     from fewbit.targets.cuda.emit import Nest
 
@@ -156,7 +174,9 @@ def layers_of(
         if isinstance(step, Nest):
             continue
         problem: Any = step.problem
-        if not isinstance(problem, Convolution) or step.family not in LADDER:
+        if isinstance(problem, Attention):
+            problem = replace(problem, strides=())
+        elif not isinstance(problem, Convolution) or step.family not in LADDER:
             calls = left.get(step.layer, (0, ""))[0]
             left[step.layer] = (calls + 1, f"its kernel is as the table has it ({step.family})")
             continue

@@ -128,3 +128,39 @@ def test_mistakes_get_an_answer_and_write_nothing(
 def test_data_needs_a_recipe(net: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert fewbit("inspect", net, "--calibrate", data) == 2
     assert "needs a recipe" in capsys.readouterr().err
+
+
+def test_inspect_measures_dynamic_recipes_on_the_data(
+    net: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fewbit("inspect", net, "-r", "w8a3", "--json") == 0
+    (made_up,) = json.loads(capsys.readouterr().out)["layers"]
+    assert fewbit("inspect", net, "-r", "w8a3", "--calibrate", data, "--json") == 0
+    (measured,) = json.loads(capsys.readouterr().out)["layers"]
+    assert (made_up["output_shape"][0], measured["output_shape"][0]) == (8, 32)
+    assert measured["sqnr_db"] != made_up["sqnr_db"]
+
+
+def test_inspect_measures_on_every_sample(
+    net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where a program takes one sample at a time, the first alone says little."""
+    net.write_text(TEXT.replace("tensor<?x2xf32>", "tensor<1x2xf32>"))
+    file = tmp_path / "two.npy"
+    np.save(file, np.array([[1.0, 1.0], [1.0, 0.3]], np.float32))
+    found = []
+    for count in (1, 2):
+        options = ["-r", "w8a2", "--calibrate", file, "--samples", count, "--json"]
+        assert fewbit("inspect", net, *options) == 0
+        (layer,) = json.loads(capsys.readouterr().out)["layers"]
+        assert layer["output_shape"] == [1, 2]
+        found.append(layer["sqnr_db"])
+    assert found[1] < found[0] - 10
+
+
+def test_a_method_for_a_dynamic_recipe_is_refused(
+    net: Path, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["-r", "w8a8", "--calibrate", data, "--calibration-method", "mse"]
+    assert fewbit("inspect", net, *options) == 2
+    assert "--calibration-method" in capsys.readouterr().err

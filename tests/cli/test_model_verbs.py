@@ -199,6 +199,16 @@ def test_inspect_as_json(factory: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert 5 < first["sqnr_db"] < 60
 
 
+@pytest.mark.parametrize("options", [[], ["--keep-batch-norm"]])
+def test_noise_is_that_of_quantization_where_batch_norms_are_folded(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fewbit("inspect", "zoo:resnet8", "-r", "w8a8", "--json", *options) == 0
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert len(layers) == 10
+    assert all(25 < layer["sqnr_db"] < 45 for layer in layers)
+
+
 def test_inspect_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert fewbit("inspect", "zoo:lenet", "-r", "w8a8") == 0
     shown = capsys.readouterr().out

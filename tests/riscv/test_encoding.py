@@ -25,6 +25,10 @@ KNOWN = {
     "flw fa0, 0(a0)": 0x00052507,
     "csrrs a0, frm, zero": 0x00202573,
     "ecall": 0x00000073,
+    "ebreak": 0x00100073,
+    "fence iorw, iorw": 0x0FF0000F,
+    "fence rw, w": 0x0310000F,
+    "fence.tso": 0x8330000F,
     "rocc 2, 3, zero, a0, a1": 0x04B5307B,
 }
 DOTS = {
@@ -74,7 +78,7 @@ def immediates(spec: Spec, xlen: int) -> st.SearchStrategy[int]:
             return st.integers(-(1 << 19), (1 << 19) - 1).map(lambda n: 2 * n)
         case Format.U:
             return st.integers(0, (1 << 20) - 1)
-        case Format.CSR | Format.CSRI:
+        case Format.CSR | Format.CSRI | Format.FENCE:
             return st.integers(0, 4095)
         case _:
             return st.just(0)

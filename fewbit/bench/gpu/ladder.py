@@ -186,11 +186,10 @@ def bench_conv2d(
 
 def write_rungs(problem: str, rungs: list[dict[str, object]], to: str) -> None:
     """Figures as JSON, to a file or printed."""
-    import json
-
+    from fewbit.cli.json_output import json_text
     from fewbit.files import replacing_file
 
-    text = json.dumps({"problem": problem, "rungs": rungs}, indent=2)
+    text = json_text({"problem": problem, "rungs": rungs}, indent=2)
     if to == "-":
         print(text)
         return

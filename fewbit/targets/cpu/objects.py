@@ -48,9 +48,10 @@ def jit_machine(isa: Isa, opt: int = 3) -> Any:
     )
 
 
-def parse_ir(text: str) -> Any:
+def parse_ir(text: str, context: Any = None) -> Any:
+    """A module of LLVM's; only those of one context can be linked with each other."""
     try:
-        module = _llvm().parse_assembly(text)
+        module = _llvm().parse_assembly(text, context)
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()
@@ -61,11 +62,13 @@ def parse_ir(text: str) -> Any:
 def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any:
     """One LLVM module of several texts, which may declare what others define.
 
-    Only functions that are `public` can be called from outside.
+    Only functions that are `public` can be called from outside. The module has a context of its
+    own: in one that others share, LLVM renames types whose names these have taken.
     """
-    module = parse_ir(texts[0])
+    context = _llvm().create_context()
+    module = parse_ir(texts[0], context)
     for text in texts[1:]:
-        module.link_in(parse_ir(text))
+        module.link_in(parse_ir(text, context))
     for function in module.functions:
         if not function.is_declaration and function.name not in public:
             function.linkage = "internal"
@@ -77,7 +80,7 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any
 
 def link_in(module: Any, text: str) -> None:
     """Add functions to a module that was optimized already; nobody else can call them."""
-    added = parse_ir(text)
+    added = parse_ir(text, module._context)  # pyright: ignore[reportPrivateUsage]
     names = [function.name for function in added.functions]
     module.link_in(added)
     for name in names:
@@ -103,11 +106,13 @@ def optimize(module: Any, isa: Isa) -> None:
 
 
 def emit_object(module: Any, isa: Isa) -> bytes:
-    return bytes(target_machine(isa).emit_object(module))
+    """Machine code of a module, which is not changed: LLVM's own passes rewrite what they emit."""
+    return bytes(target_machine(isa).emit_object(module.clone()))
 
 
 def emit_assembly(module: Any, isa: Isa) -> str:
-    return str(target_machine(isa).emit_assembly(module))
+    """The same code as text."""
+    return str(target_machine(isa).emit_assembly(module.clone()))
 
 
 def text_object(symbol: str, text: str, isa: Isa) -> bytes:

@@ -71,8 +71,15 @@ class Cpu(Target):
                 "one stage is the program for one processor, and cpu_variants names several",
                 hint="give one of them as the target, or write all stages with --dump-ir",
             )
-        isa, blas = isa_of(request.target), find_blas(request.options.get("blas"))
-        made = Compilation(program, request.name, isa, request.passes, request.watch, blas)
+        made = Compilation(
+            program,
+            request.name,
+            _tuned(program, request) or isa_of(request.target),
+            request.passes,
+            request.watch,
+            find_blas(request.options.get("blas")),
+            request.options.get("profile", False),
+        )
         made.run(stage)
         return made.text(stage)
 

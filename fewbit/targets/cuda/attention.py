@@ -35,16 +35,18 @@ def can_attend(op: mico.AttentionOp, arch: Arch) -> bool:
     if op.causal.value.data and q[2] != k[2]:
         return False  # which key is beside which query would not be the same
     problem = Attention(1, q[1], 64, 64, q[3], kv_heads=k[1])
-    return any(family.refuse(problem, arch) is None for family in _installed())
+    return bool(families_for(problem, arch))
 
 
-def _installed() -> list[Family[Attention]]:
-    """Families whose compilers are here: without Triton, attention before Hopper is loops."""
-    return [
-        family
+def families_for(problem: Attention, arch: Arch) -> dict[str, Family[Attention]]:
+    """Families that compute a problem, the fastest first, if their compilers are here: without
+    Triton, attention before Hopper is loops."""
+    return {
+        name: family
         for name, family in FAMILIES.items()
-        if name != "triton" or find_spec("triton") is not None
-    ]
+        if family.refuse(problem, arch) is None
+        and (name != "triton" or find_spec("triton") is not None)
+    }
 
 
 def attention_of(layer: Layer, memories: list[Memory]) -> tuple[Attention, list[Memory]]:

@@ -86,8 +86,7 @@ class Compilation:
         text = ""
         for stage in STAGES[: STAGES.index(last) + 1]:
             getattr(self, f"_{stage}")()
-            if stage in OURS:
-                verify(self.program.module, stage)
+            self._verify(stage)
             for each in self.inserted.get(stage, ()):
                 self._insert(stage, each)
             if self.watch is not None or stage == last:
@@ -109,6 +108,14 @@ class Compilation:
             run_own_passes(self.program.module, (given,))
         else:
             run_upstream(self.module, given)
+        self._verify(stage)
+
+    def _verify(self, stage: str) -> None:
+        if stage in OURS:
+            verify(self.program.module, stage)
+        elif stage == "memref":
+            with mlir_context():
+                self.module.operation.verify()
 
     @property
     def entry(self) -> func.FuncOp:

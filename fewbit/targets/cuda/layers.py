@@ -26,7 +26,7 @@ from fewbit.kernels.cuda.max_pool import max_pool_plan
 from fewbit.kernels.cuda.plan import Plan
 from fewbit.kernels.cuda.unfold import Unfold, unfold_plan
 from fewbit.targets.cuda.attention import FAMILIES as ATTENTION
-from fewbit.targets.cuda.attention import attention_of
+from fewbit.targets.cuda.attention import attention_of, families_for
 from fewbit.targets.cuda.layer import Layer
 from fewbit.targets.cuda.memory import Memory
 
@@ -151,13 +151,15 @@ def _few_bit(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
 def _attention(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     problem, given = attention_of(layer, memories)
     operands = dict(zip("qkvy", given, strict=True))
-    known = table.load(arch).get("attention", {}).get(f"{problem}|{problem.dtype}", [])
-    name, family = next((n, f) for n, f in ATTENTION.items() if f.refuse(problem, arch) is None)
-    config = next((e.config for e in known if e.family == name), None)
+    families = families_for(problem, arch)
+    known = table.best_known(arch).get("attention", {}).get(f"{problem}|{problem.dtype}", [])
+    found = next(((e.family, e.config) for e in known if e.family in families), None)
+    if found is None:
+        name, family = next(iter(families.items()))
+        found = name, family.configs(problem, arch)[0]
     return Call(
         problem,
-        name,
-        config or family.configs(problem, arch)[0],
+        *found,
         operands,
         layer.name,
         "attention",

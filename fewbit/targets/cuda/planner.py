@@ -142,8 +142,10 @@ class Assembly:
             )
 
     def source(self) -> str:
-        """All generated kernels."""
-        return "\n".join([PRELUDE, *(text.replace("@", n) for text, n in self.kernels.items())])
+        """All generated kernels; above them, which kernels of ours the layers have."""
+        layers = [_comment(step) for step in self.described if "problem" in step]
+        generated = (text.replace("@", n) for text, n in self.kernels.items())
+        return "\n".join([*layers, PRELUDE, *generated])
 
     def buffers(self) -> dict[str, Buffer]:
         found = {m.buffer: _bytes(m, role) for m, role in _roles(self.inputs, self.outputs)}
@@ -256,3 +258,9 @@ def _roles(inputs: list[Memory], outputs: list[Memory]) -> list[tuple[Memory, An
 
 def _bytes(memory: Memory, role: Any) -> Buffer:
     return Buffer("u8", (memory.count * BYTES[memory.element],), role)
+
+
+def _comment(step: dict[str, Any]) -> str:
+    settings = ", ".join(f"{name} {value}" for name, value in step["config"].items())
+    how = f" ({settings})" if settings else ""
+    return f"// {step['layer']}: {step['step']} {step['problem']} by {step['kernel']}{how}"

@@ -36,12 +36,11 @@ class Cuda(Target):
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         made = _compilation(program, request)
-        with table.preferring(_tuned(request)):
-            made.run()
+        _run(made, STAGES[-1], request)
         return write(made, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
-        return _compilation(program, request).run(stage)
+        return _run(_compilation(program, request), stage, request)
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.cuda import load_cuda
@@ -52,6 +51,12 @@ class Cuda(Target):
 def arch_of(request: Request) -> Arch:
     """The generation behind the colon; Hopper if there is none."""
     return find_arch(request.detail) if request.detail else HOPPER
+
+
+def _run(made: Compilation, stage: str, request: Request) -> str:
+    """The text after a stage, on the way with what searches found."""
+    with table.preferring(_tuned(request)):
+        return made.run(stage)
 
 
 def _tuned(request: Request) -> table.Table:

@@ -36,7 +36,7 @@ from fewbit.targets.cpu.call_site import CallSite, constant_name, shape_of
 from fewbit.targets.cpu.stubs import KernelCalls, Stub
 from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.issue import Issuer
+from fewbit.targets.gemmini.issue import START, START_SYMBOL, Issuer
 from fewbit.targets.gemmini.legal import conv_refusal, pool_refusal
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
@@ -72,6 +72,8 @@ class StreamCalls(KernelCalls):
 
     def add(self, stream: Stream) -> str:
         """The function that sends it."""
+        if not self.streams:
+            self.issuer.add(START_SYMBOL, START, ())
         symbol = f"stream.{len(self.streams):03}"
         self.issuer.add(symbol, stream.commands, stream.buffers)
         self.streams.append(stream)

@@ -159,7 +159,7 @@ class ComputeAccumulated(_Compute):
 
 @dataclass(frozen=True)
 class Flush(Command):
-    """Flush the TLB."""
+    """Forget translated addresses; `skip` gives up the access that waits for one."""
 
     FUNCT, MNEMONIC = 7, "flush"
     skip: int = bits(1, 0, 1)

@@ -8,7 +8,7 @@ from typing import Any, cast
 from fewbit.targets.cpu.assert_sizes import assert_kernel_sizes, assert_tensor_sizes
 from fewbit.targets.gemmini.call_streams import StreamCalls, call_streams
 from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.issue import OPERANDS
+from fewbit.targets.gemmini.issue import OPERANDS, START_SYMBOL
 from fewbit.targets.partition import elsewhere, rejoin
 from fewbit.targets.vexii.compilation import LINALG, MARK, VexiiCompilation
 from fewbit.transforms.fold_weights import fold_weights
@@ -40,6 +40,10 @@ class GemminiCompilation(VexiiCompilation):
     @property
     def _public(self) -> set[str]:
         return {*super()._public, OPERANDS}
+
+    @property
+    def _called_first(self) -> tuple[str, ...]:
+        return (START_SYMBOL,) if self.streams.streams else ()
 
     def _assembled(self) -> bytes:
         """An object of the functions that send streams."""

@@ -3,6 +3,9 @@
 Operands are read from a table, moved by the address of their buffer where they point into one, and
 sent with a RoCC instruction; a fence at the end waits for the accelerator. Straight-line code takes
 four instructions a command, where constants built in registers would take a dozen.
+
+A run begins with `START`, as programs written with gemmini.h do: what the accelerator remembers of
+address translation may be another program's.
 """
 
 from __future__ import annotations
@@ -12,8 +15,12 @@ from dataclasses import dataclass, field
 
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.gemmini.command import Command
+from fewbit.targets.gemmini.commands import Flush
 from fewbit.targets.gemmini.records import record_of
 
+START: tuple[Command, ...] = (Flush(skip=0),)
+"""What a run sends before any stream."""
+START_SYMBOL = "stream.start"
 OPERANDS = "gemmini.operands"
 """The table of all operands."""
 REACH = 2048

@@ -122,7 +122,7 @@ class Model:
             case c.Counter():
                 return self._counter(command)
             case c.Flush():
-                pass
+                pass  # Addresses are not translated here: there is nothing to forget.
             case _:
                 self.loop[type(command)] = command
         return 0

@@ -9,28 +9,31 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import ClassVar
 
 from fewbit.riscv.simulator.machine import Machine
 from fewbit.targets.device import Events, Execution, LayerEvents
-from fewbit.targets.gemmini.call_streams import Stream
 from fewbit.targets.gemmini.memory import Memory
 from fewbit.targets.gemmini.model import Events as ModelEvents
 from fewbit.targets.gemmini.model import Model
-from fewbit.targets.gemmini.streams_file import read_streams
+from fewbit.targets.gemmini.streams_file import Streams, read_streams
 from fewbit.targets.vexii.simulate import Array, VexiiSimulator, counts_of
 
 
 class Layered(Model):
     """A model that keeps what happened in each of the streams that it expects."""
 
-    def expect(self, streams: Sequence[Stream], samples: int) -> None:
-        counts = [len(s.commands) * (samples if s.repeated else 1) for s in streams]
-        self._ends = list(accumulate(counts))
+    def expect(self, sent: Streams, samples: int) -> None:
+        counts = [len(s.commands) * (samples if s.repeated else 1) for s in sent.layers]
+        self._start = len(sent.start)
+        self._ends = list(accumulate(counts, initial=self._start))[1:]
         self.layers: list[ModelEvents] = []
         self._before = self.events.copy()
 
     def execute(self, funct: int, rs1: int, rs2: int, memory: Memory) -> int:
         result = super().execute(funct, rs1, rs2, memory)
+        if self.events.commands == self._start:
+            self._before = self.events.copy()
         done = len(self.layers)
         if done < len(self._ends) and self.events.commands == self._ends[done]:
             now = self.events.copy()
@@ -41,17 +44,18 @@ class Layered(Model):
 
 @dataclass
 class GemminiSimulator(VexiiSimulator):
+    layered: ClassVar[type[Layered]] = Layered
     model: Layered = field(init=False)
     _samples: int = field(init=False, default=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.streams, self.hardware = read_streams(self.folder)
+        self.sent = read_streams(self.folder)
 
     def machine(self, data_bytes: int) -> Machine:
         plain = super().machine(data_bytes)
-        self.model = Layered(self.hardware)
-        self.model.expect(self.streams, self._samples)
+        self.model = self.layered(self.sent.hardware)
+        self.model.expect(self.sent, self._samples)
         machine = Machine(64, len(plain.memory), self.model, native=self.native)
         machine.load(self._elf)
         return machine
@@ -63,7 +67,7 @@ class GemminiSimulator(VexiiSimulator):
         hosted = {layer.name: layer.counts for layer in self._events(counted).layers}
         layers = tuple(
             LayerEvents(stream.name, event_counts(events) | _host_share(hosted, stream.name))
-            for stream, events in zip(self.streams, self.model.layers, strict=False)
+            for stream, events in zip(self.sent.layers, self.model.layers, strict=False)
         )
         return Execution(outputs, Events(event_counts(self.model.events) | host, layers))
 

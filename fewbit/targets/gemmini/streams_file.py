@@ -1,15 +1,20 @@
-"""The streams of an artifact: two files, one of commands and one that says whose they are."""
+"""The streams of an artifact: two files, one of commands and one that says whose they are.
+
+Commands that a run begins with come before those of streams.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from fewbit.artifact import Folder
 from fewbit.errors import UsageError
 from fewbit.targets.gemmini.call_streams import Stream
+from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.targets.gemmini.issue import START
 from fewbit.targets.gemmini.records import RECORD_BYTES, pack, unpack
 
 COMMANDS = "commands.bin"
@@ -28,13 +33,26 @@ def stream_files(streams: Sequence[Stream], hardware: Hardware) -> Mapping[str, 
         }
         for each in streams
     ]
-    packed = b"".join(pack(each.commands, each.buffers) for each in streams)
-    text = json.dumps({"hardware": asdict(hardware), "streams": described}, indent=1)
+    start = START if streams else ()
+    packed = pack(start, ()) + b"".join(pack(each.commands, each.buffers) for each in streams)
+    about = {"hardware": asdict(hardware), "start": len(start), "streams": described}
+    text = json.dumps(about, indent=1)
     return {COMMANDS: packed, STREAMS: text.encode()}
 
 
-def read_streams(folder: Folder) -> tuple[list[Stream], Hardware]:
-    """The streams of an artifact for Gemmini, in the order in which they are sent."""
+@dataclass(frozen=True)
+class Streams:
+    """What an artifact for Gemmini sends."""
+
+    start: Sequence[Command]
+    """Once, before all streams."""
+    layers: Sequence[Stream]
+    """In the order in which they are sent."""
+    hardware: Hardware
+
+
+def read_streams(folder: Folder) -> Streams:
+    """What an artifact for Gemmini sends, and to which hardware."""
     if STREAMS not in folder.manifest.files:
         raise UsageError(
             f"{folder.path} has no commands: it is for the target '{folder.manifest.target}'",
@@ -43,7 +61,8 @@ def read_streams(folder: Folder) -> tuple[list[Stream], Hardware]:
     described = json.loads(folder.file(STREAMS).read_text())
     packed = folder.file(COMMANDS).read_bytes()
     streams: list[Stream] = []
-    start = 0
+    start = described.get("start", 0) * RECORD_BYTES
+    first = unpack(packed[:start], ())
     for each in described["streams"]:
         end = start + each["commands"] * RECORD_BYTES
         buffers = tuple(each["buffers"])
@@ -51,4 +70,4 @@ def read_streams(folder: Folder) -> tuple[list[Stream], Hardware]:
         about = (each["name"], each["kind"], buffers, each["macs"])
         streams.append(Stream(*about, commands, each["repeated"]))
         start = end
-    return streams, Hardware(**described["hardware"])
+    return Streams(first, streams, Hardware(**described["hardware"]))

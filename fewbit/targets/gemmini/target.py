@@ -89,8 +89,8 @@ class Gemmini(Device):
         return GemminiSimulator(folder)
 
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
-        streams, hardware = read_streams(folder)
-        return (estimate_cycles(streams, hardware, events),)
+        sent = read_streams(folder)
+        return (estimate_cycles(sent.layers, sent.hardware, events),)
 
     def _compilation(self, program: Program, request: Request) -> GemminiCompilation:
         processor = Processor(64)

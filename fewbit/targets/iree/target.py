@@ -7,13 +7,14 @@ What was stopped after one of IREE's phases is an artifact too, from which compi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
 from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
-from fewbit.errors import UsageError
+from fewbit.errors import PassError, UsageError
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.progress import say
@@ -53,25 +54,27 @@ class Iree(Target):
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         source, parameters = self._lowered(program, request)
-        phase = request.options.get("compile_to")
-
-        def write(made: Made, output: Path) -> Folder:
-            return self.write(program, parameters, made, request, output, source.files)
-
-        database = None if phase else _tuning(request)
-        if database is not None:
-            return self._tuned(program, source, request, database, output, write)
-        made = compile_text(source, _flags(request), request.name, phase)
-        _show(made, phase, request)
-        return write(made, output)
+        made = self._made(program, source, parameters, request)
+        _show(made, request)
+        return self.write(program, parameters, made, request, output, source.files)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         if stage in OURS:
             lowering = Lowering(program, request.passes, request.watch, _isa(request))
             lowering.run(stage)
             return lowering.text()
-        source, _ = self._lowered(program, request)
-        return compile_text(source, _flags(request), request.name, stage).data.decode()
+        source, parameters = self._lowered(program, request)
+        left = {name: value for name, value in request.options.items() if name != "compile_to"}
+        request = replace(request, options=left)
+        try:
+            # How IREE is called, and with which tiles, is known only when all of it is done.
+            made = self._made(program, source, parameters, request)
+        except PassError:
+            # What comes before the phase that fails is what one wants to see.
+            made = compile_text(source, _flags(request), request.name, stage)
+            return made.data.decode()
+        _show(made, request, stage)
+        return without_locations(made.phases[stage])
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.iree import load_iree
@@ -87,7 +90,7 @@ class Iree(Target):
         phase, begun = (request.options.get(name) for name in ("compile_to", "compile_from"))
         flags = _flags(request)
         made = iree_compile(path, flags, compile_to=phase, compile_from=begun)
-        _show(made, phase, request)
+        _show(made, request)
         functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
 
@@ -111,27 +114,39 @@ class Iree(Target):
         lowering.run()
         return lowering.finish()
 
+    def _made(
+        self, program: Program, source: Source, parameters: Parameters, request: Request
+    ) -> Made:
+        """What IREE makes of the program, with tiles that a search found where there are any."""
+        phase = request.options.get("compile_to")
+        database = None if phase else _tuning(request)
+        if database is None:
+            return compile_text(source, _flags(request), request.name, phase)
+
+        def write(made: Made, output: Path) -> Folder:
+            return self.write(program, parameters, made, request, output, source.files)
+
+        return self._tuned(program, source, request, database, write)
+
     def _tuned(
         self,
         program: Program,
         source: Source,
         request: Request,
         database: Database,
-        output: Path,
         write: Callable[[Made, Path], Folder],
-    ) -> Folder:
+    ) -> Made:
         """With tiles that a search found, if the results are those of IREE's own tiles."""
         from fewbit.analysis.layers import made_up_inputs
         from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
 
         found = apply(source, _flags(request), request.name, database, target=request.target)
-        _show((found.tuned or found.default).made, None, request)
         if found.tuned is None:
-            return write(found.default.made, output)
+            return found.default.made
         if not _runs_here(request.target):
             # What each dispatch computes was compared where it was measured.
             say(f"{len(found.schedules)} dispatches have tuned tiles")
-            return write(found.tuned.made, output)
+            return found.tuned.made
         inputs = made_up_inputs(program)
         with TemporaryDirectory(prefix="fewbit-untuned-") as temporary:
             plain = write(found.default.made, Path(temporary) / request.name)
@@ -140,9 +155,9 @@ class Iree(Target):
             gap = largest_difference(expected, self.load(tuned)(*inputs))
         if gap <= (QUANTIZED_TOLERANCE if program.recipe else TOLERANCE):
             say(f"{len(found.schedules)} dispatches have tuned tiles")
-            return write(found.tuned.made, output)
+            return found.tuned.made
         say(f"the program is compiled without tuned tiles: its results would differ by {gap:.2g}")
-        return write(found.default.made, output)
+        return found.default.made
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
         """From where an artifact was stopped, to the end or to a later phase."""
@@ -174,13 +189,15 @@ class Iree(Target):
         )
 
 
-def _show(made: Made, phase: str | None, request: Request) -> None:
-    """Tell a watcher the text after each phase."""
+def _show(made: Made, request: Request, last: str = PHASES[-1]) -> None:
+    """Tell a watcher the text after each phase, up to the last."""
     if request.watch is None:
         return
+    phase = request.options.get("compile_to")
     texts = {phase: made.data.decode()} if phase else made.phases
     for name, text in texts.items():
-        request.watch(name, without_locations(text))
+        if PHASES.index(name) <= PHASES.index(last):
+            request.watch(name, without_locations(text))
 
 
 def _tuning(request: Request) -> Database | None:

@@ -62,7 +62,9 @@ class VexiiCompilation(Compilation):
         loops = {each.name for each in self.outlined}
         distinct = {each.name for each in self.outlined if not each.overlaps}
         text = mark_functions(self._translate(self.module), loops, distinct, 32)
-        public = interface_ir(self.interface, ENTRY, self.weights.nbytes, self.processor)
+        public = interface_ir(
+            self.interface, ENTRY, self.weights.nbytes, self.processor, self._called_first
+        )
         counted = [self._marked(each) for each in (text, *self.calls.texts())]
         self.llvm_texts = [*counted, public]
         if self.shapes is not None:
@@ -72,6 +74,11 @@ class VexiiCompilation(Compilation):
         self.llvm = objects.link_modules(self.llvm_texts, self._public, self.isa)
         objects.optimize(self.llvm, self.isa)
         self.code = objects.emit_object(self.llvm, self.isa)
+
+    @property
+    def _called_first(self) -> tuple[str, ...]:
+        """Functions without arguments that a run begins with."""
+        return ()
 
     @property
     def _public(self) -> set[str]:

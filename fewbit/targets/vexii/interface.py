@@ -18,10 +18,22 @@ from fewbit.targets.vexii.processor import Processor
 FUNCTIONS = ("run", "arena_bytes", "shapes")
 
 
-def interface_ir(interface: Interface, entry: str, weights_bytes: int, processor: Processor) -> str:
-    """LLVM IR of these functions, given those that MLIR compiled."""
+def interface_ir(
+    interface: Interface,
+    entry: str,
+    weights_bytes: int,
+    processor: Processor,
+    first: Sequence[str] = (),
+) -> str:
+    """LLVM IR of these functions, given those that MLIR compiled; `run` calls `first` first."""
     writer = _Writer(interface, entry, weights_bytes)
-    parts = [writer.declarations(), writer.run(), writer.arena_bytes(), writer.shapes()]
+    parts = [
+        *(f"declare void @{function}()" for function in first),
+        writer.declarations(),
+        writer.run(first),
+        writer.arena_bytes(),
+        writer.shapes(),
+    ]
     return processor.native("\n".join(parts))
 
 
@@ -55,7 +67,8 @@ class _Writer:
         dims = [d for port in self.interface.outputs for d in port.dimensions]
         return "{ " + ", ".join([*("i64" for _ in dims), "i1"]) + " }" if dims else "i1"
 
-    def run(self) -> str:
+    def run(self, first: Sequence[str]) -> str:
+        self.lines += [f"  call void @{function}()" for function in first]
         arena = ["ptr %arena", "ptr %arena", "i64 0", f"i64 {2**31 - 1}", "i64 1"]
         given = ", ".join([*self.descriptors(), *self.weights, *arena])
         return self.function(

@@ -42,6 +42,12 @@ def _functions(program: elf.Executable) -> Iterator[Listed]:
 
 def disassembly(folder: Folder, pattern: str) -> str:
     """The instructions of functions whose names fit a pattern, `dot_*`."""
+    found = instructions(folder, pattern)
+    return "\n\n".join(f"{name}:\n" + "\n".join(lines) for name, lines in found.items())
+
+
+def instructions(folder: Folder, pattern: str) -> dict[str, list[str]]:
+    """Lines of assembly, by function."""
     xlen = int(folder.manifest.options["xlen"])
     every = functions_of(folder)
     found = [each for each in every if fnmatchcase(each.name, pattern)]
@@ -50,6 +56,6 @@ def disassembly(folder: Folder, pattern: str) -> str:
             f"the program has no function '{pattern}'",
             hint=f"it has {', '.join(each.name for each in every[:8])}, ...",
         )
-    return "\n\n".join(
-        f"{each.name}:\n{disassemble_all(each.words, xlen, each.address)}" for each in found
-    )
+    return {
+        each.name: disassemble_all(each.words, xlen, each.address).splitlines() for each in found
+    }

@@ -7,14 +7,22 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+from torch_mlir.ir import StringAttr
+from xdsl.dialects.func import ReturnOp
 
 import fewbit
 from fewbit.artifact import open_folder
-from fewbit.errors import MissingToolError, UsageError
+from fewbit.errors import MissingToolError, UsageError, VerifyError
 from fewbit.kernels.cuda import nvrtc
+from fewbit.kernels.cuda.arch import HOPPER
+from fewbit.kernels.cuda.attention import Attention
 from fewbit.kernels.cuda.plan import Pointer, TensorMap
 from fewbit.runtime.cuda import read_plan
 from fewbit.targets.compile import lower
+from fewbit.tune.cuda_layers import layer_key, layers_of
+from fewbit.tune.database import Database, Result
+from tests.targets.cuda.test_layers import Attended
 
 
 def has_nvrtc() -> bool:
@@ -55,6 +63,60 @@ def test_stages_have_texts() -> None:
     assert "memref.view" in lower(program, "memref", "cuda")
     text = lower(program, "cuda", "cuda")
     assert 'extern "C" __global__ void loops_000' in text
+
+
+@needs_nvrtc
+def test_settings_that_a_search_found_reach_attention(tmp_path: Path) -> None:
+    program = fewbit.import_model(Attended(), (torch.zeros(2, 19, 64),))
+    (layer,) = (
+        each
+        for each in layers_of(program, HOPPER, precision="f16")[0]
+        if isinstance(each.problem, Attention)
+    )
+    _, schedule = next(
+        (cost, s) for cost, s in layer.ranked() if dict(s.how)["stay"] != layer.config["stay"]
+    )
+    database = Database(tmp_path / "tuning.db")
+    key = layer_key(layer.problem, HOPPER)
+    database.put(Result(key, schedule, 0.5, 0.0, 1e-5, 3, "measured"))
+    steps = {}
+    for tuning in ("none", str(database.path)):
+        given = {"precision": "f16", "tuning_db": tuning}
+        made = fewbit.compile(program, "cuda:sm_90", tmp_path / tuning[-4:], **given)
+        plan = json.loads((made.folder / "plan.json").read_text())
+        (steps[tuning],) = (step for step in plan["steps"] if step["step"] == "attention")
+    usual, tuned = steps.values()
+    assert usual["config"] == dict(layer.config)
+    assert {"kernel": tuned["kernel"], **tuned["config"]} == dict(schedule.how)
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("stage", ["mico", "kernel", "linalg"])
+def test_a_pass_that_breaks_the_program_is_found_at_once(stage: str) -> None:
+    def drop_return(module) -> None:
+        for op in list(module.walk()):
+            if isinstance(op, ReturnOp):
+                op.detach()
+
+    with pytest.raises(VerifyError):
+        lower(fewbit.import_model("zoo:mlp"), stage, "cuda", passes={stage: [drop_return]})
+
+
+def test_a_pass_that_breaks_memory_is_found_at_once() -> None:
+    def call_nobody(module) -> None:
+        """Renames what is called, and leaves the calls."""
+        for op in module.body.operations:
+            if "sym_name" in op.attributes and op.regions and not list(op.regions[0]):
+                op.attributes["sym_name"] = StringAttr.get("nobody", op.context)
+                return
+
+    with pytest.raises(Exception, match="does not reference a valid function"):
+        lower(
+            fewbit.quantize(fewbit.import_model("zoo:mlp"), "w4a8"),
+            "memref",
+            "cuda",
+            passes={"memref": [call_nobody]},
+        )
 
 
 def test_options_are_checked() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from fewbit.models import zoo
 from fewbit.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.targets.device import Device, Execution
+from fewbit.targets.gemmini.simulate import GemminiSimulator, Layered
 from fewbit.targets.gemmini.target import Gemmini
 from fewbit.targets.registry import find_target
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
@@ -66,6 +67,37 @@ def test_lenet(lenet: Compiled) -> None:
     names = [layer.name for layer in lenet.execution.events.layers]
     assert names == ["conv1", "conv2", "fc1", "fc2", "fc3"]
     assert lenet.execution.events.counts["macs"] == 2 * 281_640
+
+
+def test_a_run_begins_with_one_flush(lenet: Compiled) -> None:
+    """As programs written with gemmini.h do: funct 7, and nothing to skip."""
+
+    class Noting(Layered):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            self.sent: list[tuple[int, int, int]] = []
+
+        def execute(self, funct: int, rs1: int, rs2: int, memory: Any) -> int:
+            self.sent.append((funct, rs1, rs2))
+            return super().execute(funct, rs1, rs2, memory)
+
+    class Simulator(GemminiSimulator):
+        layered = Noting
+
+    simulator = Simulator(lenet.folder)
+    (y,) = simulator.run([lenet.x]).outputs
+    assert np.array_equal(y, lenet.wanted)
+    sent = cast(Noting, simulator.model).sent
+    assert sent[0] == (7, 0, 0)
+    assert [command[0] for command in sent].count(7) == 1
+    counts = lenet.execution.events.counts
+    assert counts["commands"] == len(sent)
+    assert sum(layer.counts["commands"] for layer in lenet.execution.events.layers) == len(sent) - 1
+
+
+def test_what_sends_nothing_does_not_flush(tmp_path: Path) -> None:
+    made = compiled(fewbit.import_model("zoo:lenet"), tmp_path / "net", example("lenet"))
+    assert made.execution.events.counts["commands"] == 0
 
 
 def test_unicorn_sends_the_same_commands(lenet: Compiled) -> None:
@@ -147,10 +179,13 @@ def test_estimates_say_that_they_are_not_validated(lenet: Compiled) -> None:
 def test_commands_are_shown(lenet: Compiled, capsys: pytest.CaptureFixture[str]) -> None:
     show_commands(str(lenet.folder.path), as_json=False)
     shown = capsys.readouterr().out
+    assert shown.startswith("start of a run:\n  flush\n\nconv1: ")
     assert "conv1: conv2d of x, weight, y; 698 commands, 86,400 MACs, for each sample" in shown
     assert "loop_ws.bounds pad_i=15, pad_j=8, i=1, j=8, k=16" in shown
     show_commands(str(lenet.folder.path), as_json=True)
-    streams = json.loads(capsys.readouterr().out)["streams"]
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["start"] == ["flush"]
+    streams = printed["streams"]
     assert [stream["layer"] for stream in streams] == ["conv1", "conv2", "fc1", "fc2", "fc3"]
     assert sum(len(stream["commands"]) for stream in streams) == 1029
 
