@@ -123,3 +123,7 @@ class UnsupportedError(Error):
 
 class MissingToolError(Error):
     """An optional package or tool that is not installed."""
+
+
+class FloatWeightsWarning(UserWarning):
+    """Weights that stay float although the recipe has few bits for them; no error."""

@@ -312,6 +312,8 @@ def _summarize(artifact: Artifact, seconds: float) -> None:
     for variant in manifest.variants:
         table.add_row(f"weights of {variant.name}", f"{variant.weight_bytes:,} B")
     table.add_row("weights", f"{manifest.weight_bytes:,} B")
+    if manifest.float_weights is not None:
+        table.add_row("stay float", manifest.float_weights.amount)
     if not manifest.functions:
         table.add_row("arena", arena)
     for function in manifest.functions[1:] and manifest.functions:
