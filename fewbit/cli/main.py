@@ -22,7 +22,7 @@ from fewbit import progress
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded
-from fewbit.errors import FloatWeightsWarning, UsageError
+from fewbit.errors import FewbitWarning, UsageError
 
 VERBS: dict[str, Callable[..., object]] = {
     "compile": compile.compile_model,
@@ -56,13 +56,13 @@ def _say_warnings() -> None:
     show = warnings.showwarning
 
     def say_ours(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
-        if issubclass(category, FloatWeightsWarning):
+        if issubclass(category, FewbitWarning):
             progress.say(f"warning: {message}")
         else:
             show(message, category, *rest, **named)
 
     warnings.showwarning = say_ours
-    warnings.simplefilter("always", FloatWeightsWarning)
+    warnings.simplefilter("always", FewbitWarning)
 
 
 def _run(argv: list[str]) -> int | None:

@@ -33,7 +33,7 @@ def import_saved_model(
     *,
     signature: str = "",
 ) -> Program:
-    """A program of a SavedModel; unknown sizes are 1 where no shapes are given."""
+    """A program of a SavedModel; a batch that it leaves open is 1, with a warning."""
     worker = Path(__file__).with_name("worker.py")
     with TemporaryDirectory(prefix="fewbit-") as folder:
         command = [tensorflow_python(path), str(worker)]
