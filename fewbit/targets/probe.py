@@ -16,7 +16,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Literal
@@ -26,7 +25,7 @@ from fewbit.targets import registry
 from fewbit.targets.llvm import emit_object
 from fewbit.targets.tools import program_path
 
-Status = Literal["works", "unavailable", "not in this version"]
+Status = Literal["works", "unavailable"]
 TIME_LIMIT_SECONDS = 20
 
 
@@ -50,8 +49,6 @@ class Found:
 @dataclass(frozen=True)
 class Target:
     name: str
-    home: str
-    """The module that would implement it."""
     probe: Callable[[], Found]
 
 
@@ -67,18 +64,8 @@ def probe_target(target: Target) -> Report:
         # Drivers and wheels fail in every way there is; to find that out is the point.
         reason = (str(e).strip() or type(e).__name__).splitlines()[0]
         found = Found(False, f"the probe failed: {reason}", REINSTALL)
-    if not _exists(target.home):
-        why = f"planned; here {found.why}"
-        return Report(target.name, "not in this version", why, found.install)
     status: Status = "works" if found.works else "unavailable"
     return Report(target.name, status, found.why, found.install)
-
-
-def _exists(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 REINSTALL = "'make clean setup' in fewbit's folder"
@@ -281,9 +268,6 @@ PROBES: dict[str, Callable[[], Found]] = {
 """Targets whose tools or drivers are looked for; a layer is run on all others."""
 
 TARGETS = (
-    Target("interpreter", "fewbit.interpreter", probe_interpreter),
-    *(
-        Target(name, place.partition(":")[0], PROBES.get(name, partial(probe_layer, name)))
-        for name, place in registry.TARGETS.items()
-    ),
+    Target("interpreter", probe_interpreter),
+    *(Target(name, PROBES.get(name, partial(probe_layer, name))) for name in registry.TARGETS),
 )

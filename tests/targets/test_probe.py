@@ -25,15 +25,8 @@ def test_iree_compiles_and_runs_on_the_cpu() -> None:
     assert probe.probe_iree(probe.IREE_CPU).works
 
 
-def test_a_target_without_code_is_not_in_this_version() -> None:
-    target = Target("abacus", "fewbit.targets.abacus", lambda: Found(True, "it counted"))
-    assert probe_target(target) == Report(
-        "abacus", "not in this version", "planned; here it counted", ""
-    )
-
-
 def test_a_target_whose_probe_finds_nothing_says_why_and_what_to_install() -> None:
-    target = Target("abacus", "fewbit", lambda: Found(False, "no beads", "beads"))
+    target = Target("abacus", lambda: Found(False, "no beads", "beads"))
     assert probe_target(target) == Report("abacus", "unavailable", "no beads", "beads")
 
 
@@ -41,7 +34,7 @@ def test_a_probe_that_breaks_is_a_reason_not_a_crash() -> None:
     def broken() -> Found:
         raise OSError("the beads fell\noff")
 
-    report = probe_target(Target("abacus", "fewbit", broken))
+    report = probe_target(Target("abacus", broken))
     assert (report.status, report.why) == ("unavailable", "the probe failed: the beads fell")
 
 
