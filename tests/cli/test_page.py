@@ -1,8 +1,13 @@
-"""docs/cli.md and the help texts name exactly the options that there are, and every target."""
+"""docs/cli.md and the help texts name exactly the options that there are, and every target.
+
+Commands on all pages are made of verbs, options and targets that exist.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,7 +15,10 @@ import pytest
 from fewbit.cli.main import VERBS, build_app
 from fewbit.targets.registry import TARGETS, find_target
 
-PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+PAGES += [*ROOT.glob("benchmarks/*.md")]
 SECTIONS: dict[str, str] = dict(
     re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
 )
@@ -101,3 +109,30 @@ def test_every_target_is_in_the_help_and_on_the_page(target: str) -> None:
     assert re.search(rf"(?<![\w-]){target}\b", str(getattr(param, "help", "")))
     (section,) = (text for title, text in SECTIONS.items() if title.startswith("`fewbit compile"))
     assert re.search(rf"^\|.*`{target}(:\w+)?`", section, flags=re.MULTILINE)
+
+
+FENCED = re.compile(r"^```(?:sh)?\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> list[list[str]]:
+    """The words behind `fewbit` of every command, in blocks and within lines."""
+    text = page.read_text(encoding="utf-8")
+    lines = [line for block in FENCED.findall(text) for line in block.splitlines()]
+    spans = re.findall(r"`(fewbit [^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+    parts = [part for line in (*lines, *spans) for part in re.split(r"\s(?:&&|#|\|)", line)]
+    found = [re.match(r"\s*(?:\w+=\S+ )?(?:\.venv/bin/)?fewbit (.*)", part) for part in parts]
+    return [shlex.split(match[1]) for match in found if match]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_of_a_page_have_options_that_exist(page: Path) -> None:
+    for words in commands(page):
+        verb = words[0]
+        assert verb in VERBS, words
+        known = options_of(verb) | {"-v", "-q", "--verbose", "--quiet", "--debug", "--help"}
+        for word in words[1:]:
+            option = word.partition("=")[0]
+            assert not re.fullmatch(r"--?[a-z][a-z-]*", option) or option in known, (verb, word)
+        for flag, value in pairwise(words):
+            if flag == "-t" and value.isascii() and value[0].islower():
+                find_target(value)
