@@ -16,9 +16,9 @@ from fewbit.cli.main import VERBS, build_app
 from fewbit.targets.registry import TARGETS, find_target
 
 ROOT = Path(__file__).parents[2]
+PATTERNS = ("*.md", "docs/**/*.md", "examples/**/*.md", "benchmarks/*.md")
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
-PAGES += [*ROOT.glob("benchmarks/*.md")]
+PAGES = [page for pattern in PATTERNS for page in sorted(ROOT.glob(pattern))]
 SECTIONS: dict[str, str] = dict(
     re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
 )
@@ -136,3 +136,10 @@ def test_commands_of_a_page_have_options_that_exist(page: Path) -> None:
         for flag, value in pairwise(words):
             if flag == "-t" and value.isascii() and value[0].islower():
                 find_target(value)
+
+
+def test_every_option_of_a_target_is_on_the_page_for_python() -> None:
+    page = (ROOT / "docs" / "compile.md").read_text(encoding="utf-8")
+    cells = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
+    named = {span for cell in cells for span in re.findall(r"`(\w+)`", cell)}
+    assert {name for target in TARGETS for name in find_target(target).options} <= named

@@ -51,7 +51,7 @@ def tensorflow_python(model: PathLike) -> str:
     raise MissingToolError(
         "TensorFlow is not installed",
         place=Place(file=str(model)),
-        hint="pip install 'fewbit[tensorflow]', 1.3 GB; or keep it apart: "
+        hint="pip install 'fewbit[tensorflow]', 1.6 GB; or keep it apart: "
         "python -m venv tf && tf/bin/pip install tensorflow-cpu, "
         f"and set {PYTHON}=tf/bin/python",
     )
