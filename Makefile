@@ -19,7 +19,7 @@ setup: $(INSTALLED) ## Make .venv, with fewbit and its development tools in it
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "fewbit needs Python 3.11 or later; try: make PYTHON=python3.11" >&2; exit 1; }
-	@echo "Installing into $(VENV): about 2 GB, a minute or more"
+	@echo "Installing into $(VENV): about 3.3 GB with the CPU build of PyTorch, a few minutes"
 	@test -x $(BIN)/python || $(PYTHON) -m venv --clear $(VENV)
 	@$(PIP) --upgrade pip
 	@$(PIP) --editable '.[dev]'

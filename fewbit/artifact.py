@@ -21,6 +21,7 @@ from pydantic import Field
 from fewbit.errors import Error, Place, StoreError
 from fewbit.files import PathLike, inside, locked, replacing_folder
 from fewbit.folders import FolderKind, Record, read_bytes
+from fewbit.quant.float_weights import FloatWeights
 
 MANIFEST = "manifest.json"
 STATE_FILE = "state.safetensors"
@@ -89,6 +90,8 @@ class Manifest(Record):
     weight_bytes: Size = 0
     weights: tuple[Constant, ...] = ()
     """What lies behind the symbol `<name>_weights`, in its order."""
+    float_weights: FloatWeights | None = None
+    """Of a quantized program, weights that have no few bits."""
     variants: tuple[Variant, ...] = ()
     """Of a library for several processors, best first."""
     options: dict[str, str] = Field(default_factory=dict[str, str])

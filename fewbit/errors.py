@@ -123,3 +123,15 @@ class UnsupportedError(Error):
 
 class MissingToolError(Error):
     """An optional package or tool that is not installed."""
+
+
+class FewbitWarning(UserWarning):
+    """What a user should know, and no error; the command line says it as a note."""
+
+
+class FloatWeightsWarning(FewbitWarning):
+    """Weights stay float although the recipe has few bits for others."""
+
+
+class OpenSizesWarning(FewbitWarning):
+    """Sizes that a model leaves open were fixed, because the front end holds static ones only."""

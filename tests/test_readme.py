@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.cli import opt
+from fewbit.cli import demo, opt
 from fewbit.cli.main import VERBS
+from fewbit.targets.registry import TARGETS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -67,6 +68,19 @@ def test_python_runs_and_prints_what_it_says(tmp_path: Path) -> None:
 def test_the_program_is_the_example() -> None:
     (program,) = blocks("mlir")
     assert program in (ROOT / "examples" / "mlp.mlir").read_text(encoding="utf-8")
+
+
+def test_the_table_of_the_demo_is_what_the_demo_prints() -> None:
+    heading = f"| {' | '.join(demo.COLUMNS)} |"
+    assert heading in README
+    rows = README.partition(heading)[2].splitlines()[2 : 3 + len(demo.RECIPES)]
+    assert [row.split("`")[1] for row in rows] == ["float", *demo.RECIPES]
+
+
+def test_every_target_is_in_the_table_of_targets() -> None:
+    section = README.partition("## On real and simulated hardware")[2].partition("\n## ")[0]
+    missing = [name for name in TARGETS if not re.search(rf"`{name}\b", section)]
+    assert missing == []
 
 
 def test_make_targets_exist() -> None:

@@ -14,20 +14,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType
 from xdsl.ir import Operation
 
+from fewbit.analysis.weights import constant_bytes
 from fewbit.dialects.mico import (
     EmbeddingOp,
     GetConstantOp,
     QuantizedLayerOp,
-    RefAttr,
-    element_type,
     element_width,
     shape_of,
 )
 from fewbit.interpreter import Interpreter
-from fewbit.interpreter.values import Value, dtype_of
+from fewbit.interpreter.values import Value
 from fewbit.numerics import Width
 from fewbit.program import Program
 from fewbit.quant.quantize import layer_name
@@ -179,14 +177,4 @@ def _stored_bytes(program: Program, owner: object) -> int:
     """Bytes of a constant operand: weight, scale, zero point or bias."""
     if not isinstance(owner, GetConstantOp):
         return 0
-    value = owner.constant.value
-    if isinstance(value, RefAttr):
-        return program.store.nbytes(value.key)
-    shape, width = shape_of(owner.result.type), element_width(owner.result.type)
-    if DYNAMIC_INDEX in shape:
-        return 0
-    if width is not None:
-        return -(-prod(shape) * width.bits // 8)
-    element = element_type(owner.result.type)
-    size = 1 if element == IntegerType(1) else dtype_of(owner.result.type).itemsize
-    return prod(shape) * size
+    return constant_bytes(owner.constant, program.store)

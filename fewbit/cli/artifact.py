@@ -50,6 +50,8 @@ def _summary(folder: Folder) -> list[str]:
     arena = manifest.arena_bytes
     memory = "depends on shapes" if arena is None else f"{arena:,} B"
     lines.append(f"  weights {manifest.weight_bytes:,} B, arena {memory}")
+    if manifest.float_weights is not None:
+        lines.append(f"  {manifest.float_weights}")
     for name in manifest.files:
         lines.append(f"  {name} {(folder.path / name).stat().st_size:,} B")
     return lines

@@ -54,8 +54,9 @@ def compile_model(
         typer.Option(
             "--target",
             "-t",
-            help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ...; iree-cpu[:PROCESSOR], "
-            "iree-cuda[:sm_XX], cuda[:sm_XX], iree-vulkan, iree-rocm[:gfxNNN], iree-metal.",
+            help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ...; cuda[:sm_XX]; simulated "
+            "vexii, gemmini, bitfusion; iree-cpu[:PROCESSOR], iree-cuda[:sm_XX], iree-vulkan, "
+            "iree-rocm[:gfxNNN], iree-metal.",
         ),
     ] = "cpu",
     recipe: OptionalRecipe = None,
@@ -93,7 +94,7 @@ def compile_model(
         typer.Option(
             "--blas",
             metavar="LIBRARY",
-            help="Multiply float matrices by this CBLAS library: openblas, mkl, blis, or a path.",
+            help="cpu: multiply float matrices by this CBLAS library: openblas, mkl, blis, a path.",
         ),
     ] = None,
     integer_only: Annotated[
@@ -103,7 +104,7 @@ def compile_model(
     profile: Annotated[
         bool,
         typer.Option(
-            "--profile", help="The library counts the time of each layer; see its header."
+            "--profile", help="cpu: the library counts the time of each layer; see its header."
         ),
     ] = False,
     cpu_variants: Annotated[
@@ -111,7 +112,7 @@ def compile_model(
         typer.Option(
             "--cpu-variants",
             metavar="NAMES",
-            help="Code for several processors in one library: names with commas, auto, or all.",
+            help="cpu: code for several processors in a library: names with commas, auto, or all.",
         ),
     ] = None,
     precision: Annotated[
@@ -146,14 +147,14 @@ def compile_model(
     ] = None,
     kernels: Annotated[
         bool,
-        typer.Option("--kernels", help="iree-cpu: layers are computed by fewbit's own kernels."),
+        typer.Option("--kernels", help="iree-*: layers by fewbit's own kernels; on iree-cpu only."),
     ] = False,
     tuning_db: Annotated[
         str | None,
         typer.Option(
             "--tuning-db",
             metavar="FILE",
-            help="What 'fewbit tune' found, if not in the usual place; 'none' does not use it.",
+            help="cpu, cuda, iree-*: what 'fewbit tune' found, if not in the usual place; or none.",
         ),
     ] = None,
     input_shape: InputShape = None,
@@ -312,6 +313,8 @@ def _summarize(artifact: Artifact, seconds: float) -> None:
     for variant in manifest.variants:
         table.add_row(f"weights of {variant.name}", f"{variant.weight_bytes:,} B")
     table.add_row("weights", f"{manifest.weight_bytes:,} B")
+    if manifest.float_weights is not None:
+        table.add_row("stay float", manifest.float_weights.amount)
     if not manifest.functions:
         table.add_row("arena", arena)
     for function in manifest.functions[1:] and manifest.functions:

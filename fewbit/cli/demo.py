@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 RECIPES = ("w8a8", "[[8,6,6,4,4],[8,8,8,8,8]]", "w2a8")
 """Eight bits, the mixed scheme of MiCo's proposal, and two bits to see where it ends."""
+COLUMNS = ("program", "accuracy", "weights", "of float", "library", "one digit", "PyTorch")
 
 
 def demo(
@@ -71,7 +72,7 @@ def _from_training(epochs: int, seed: int) -> None:
     from rich.table import Table
 
     from fewbit.analysis.layers import report_layers
-    from fewbit.cli.inspect import print_layers
+    from fewbit.cli.inspect import print_layers, wide_console
     from fewbit.data import mnist
     from fewbit.frontends import import_model
     from fewbit.models import create, zoo
@@ -88,7 +89,7 @@ def _from_training(epochs: int, seed: int) -> None:
     )
     entry = zoo()["lenet"]
     program = import_model(model, entry.example_inputs(2), entry.dynamic_shapes)
-    table = Table("program", "accuracy", "weights", "of float", "one digit", "PyTorch")
+    table = Table(*COLUMNS)
     full = program.store.nbytes()
     layers: list[LayerReport] = []
     for recipe in ("float", *RECIPES):
@@ -100,18 +101,21 @@ def _from_training(epochs: int, seed: int) -> None:
             f"{measured.accuracy:.1%}",
             f"{size:,} bytes",
             f"{size / full:.0%}",
+            f"{measured.library:,} bytes",
             f"{measured.seconds * 1e6:.0f} us",
             f"{measured.torch / measured.seconds:.1f}x",
         )
         if recipe == RECIPES[1]:
             layers = report_layers(made, [digits.test_x[:64]], program)
-    console.print(table)
+    wide_console().print(table)
     print_layers(layers, f"LeNet, {RECIPES[1]}: noise of each layer on 64 digits")
 
 
 @dataclass(frozen=True)
 class _Measured:
     accuracy: float
+    library: int
+    """Bytes of the shared library: code, and weights as the kernels read them."""
     seconds: float
     torch: float
 
@@ -125,6 +129,7 @@ def _measure(program: Program, model: nn.Module, digits: Split) -> _Measured:
     from fewbit.targets.compile import compile
 
     compiled = compile(program, name="lenet")
+    library = (compiled.folder / "liblenet.so").stat().st_size
     (logits,) = compiled.run(digits.test_x)
     digit = digits.test_x[:1]
     threads = torch.get_num_threads()
@@ -135,4 +140,4 @@ def _measure(program: Program, model: nn.Module, digits: Split) -> _Measured:
     times = time_together(calls, seconds=0.5)
     torch.set_num_threads(threads)
     accuracy = float((logits.argmax(-1) == digits.test_y).mean())
-    return _Measured(accuracy, times["fewbit"].least, times["torch"].least)
+    return _Measured(accuracy, library, times["fewbit"].least, times["torch"].least)

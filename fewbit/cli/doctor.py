@@ -152,7 +152,7 @@ def _tool_table(tools: list[Tool]) -> Table:
 
 
 def _target_table(reports: list[Report]) -> Table:
-    styles = {"works": "green", "unavailable": "yellow", "not in this version": "dim"}
+    styles = {"works": "green", "unavailable": "yellow"}
     table = _table("target", "status", "why", "what to install")
     for report in reports:
         table.add_row(

@@ -113,6 +113,7 @@ def inspect(
         show_artifact(model, asm, as_json)
         return
     from fewbit.analysis.layers import made_up_inputs, report_layers
+    from fewbit.analysis.weights import float_weights
     from fewbit.frontends import import_model
 
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
@@ -130,8 +131,12 @@ def inspect(
         "recipe": recipe or program.recipe,
         "layers": [_plain(r) for r in layers],
     }
+    floats = float_weights(quantized)
+    found["float_weights"] = None if floats is None else floats.model_dump()
     if not as_json:
         print_layers(layers, f"{model}, {recipe or program.recipe or 'float'}")
+        if floats is not None:
+            print(floats)
     if cost:
         from fewbit.analysis.cost import layer_times, load_calibration
 

@@ -8,8 +8,9 @@ at the top (a test checks), so that `fewbit --help` answers at once. `-v`, `-q`,
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import typer.core
@@ -21,7 +22,7 @@ from fewbit import progress
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded
-from fewbit.errors import UsageError
+from fewbit.errors import FewbitWarning, UsageError
 
 VERBS: dict[str, Callable[..., object]] = {
     "compile": compile.compile_model,
@@ -45,6 +46,26 @@ def main() -> None:
 
 def run(argv: list[str]) -> int | None:
     progress.set_verbosity(progress.NORMAL)
+    with warnings.catch_warnings():
+        _say_warnings()
+        return _run(argv)
+
+
+def _say_warnings() -> None:
+    """Our own warnings are notes to the user, each time; those of others stay as they are."""
+    show = warnings.showwarning
+
+    def say_ours(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+        if issubclass(category, FewbitWarning):
+            progress.say(f"warning: {message}")
+        else:
+            show(message, category, *rest, **named)
+
+    warnings.showwarning = say_ours
+    warnings.simplefilter("always", FewbitWarning)
+
+
+def _run(argv: list[str]) -> int | None:
     try:
         status = build_app()(argv or ["--help"], prog_name="fewbit", standalone_mode=False)
     except TyperException as e:

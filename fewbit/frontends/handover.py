@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbit.errors import Place, UnsupportedError
+from fewbit.frontends.open_sizes import Sizes, warn_of_open
 from fewbit.start import SAFE
 
 if TYPE_CHECKING:
@@ -28,11 +29,17 @@ MODULE, ARGUMENTS, WEIGHTS = "module.mlir", "arguments.json", "weights.npz"
 
 
 def write_handover(
-    folder: Path, text: bytes, weights: Mapping[int, tuple[str, Any]], inputs: Sequence[str]
+    folder: Path,
+    text: bytes,
+    weights: Mapping[int, tuple[str, Any]],
+    inputs: Sequence[str],
+    declared: Mapping[str, Sizes] | None = None,
 ) -> None:
+    """`declared` are the shapes that the model itself gives its inputs, where they were taken."""
     names = {str(position): name for position, (name, _) in weights.items()}
     (folder / MODULE).write_bytes(text)
-    (folder / ARGUMENTS).write_text(json.dumps({"weights": names, "inputs": list(inputs)}))
+    described = {"weights": names, "inputs": list(inputs), "declared": dict(declared or {})}
+    (folder / ARGUMENTS).write_text(json.dumps(described))
     arrays = {str(position): np.asarray(data) for position, (_, data) in weights.items()}
     np.savez(folder / WEIGHTS, allow_pickle=False, **arrays)
 
@@ -46,6 +53,7 @@ def import_handover(folder: Path, name: str) -> Program:
             int(position): (str(called), arrays[position])
             for position, called in arguments["weights"].items()
         }
+    warn_of_open(arguments["declared"])
     text = (folder / MODULE).read_bytes()
     return import_stablehlo(text, weights, name=name, input_names=arguments["inputs"])
 

@@ -38,6 +38,12 @@ def is_known(location: LocationAttr) -> bool:
     return location is not UNKNOWN_LOC and location != UNKNOWN_LOC
 
 
+def forget_locations(root: Operation) -> None:
+    """Of text that is in no file of the user's: what is inlined takes the place of its call."""
+    for op in root.walk():
+        op.location = UNKNOWN_LOC
+
+
 def place_of(op: Operation, stage: str | None = None) -> Place:
     """Where `op` is, for an error message."""
     parts = list(_flatten(op.location))

@@ -9,6 +9,7 @@ is not changed; the one that is made shares the tensors that stay as they were.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -39,7 +40,7 @@ from fewbit.dialects.mico import (
     element_width,
     few_bit_type,
 )
-from fewbit.errors import Error, Place, UsageError
+from fewbit.errors import Error, FloatWeightsWarning, Place, UsageError
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.ir.verify import verify
@@ -81,7 +82,18 @@ def quantize(
         from fewbit.frontends import import_model
 
         model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
-    return _Quantization(model, recipe, Calibration.of(calibration or {}), weights or {}).program()
+    made = _Quantization(model, recipe, Calibration.of(calibration or {}), weights or {}).program()
+    _warn_of_floats(made)
+    return made
+
+
+def _warn_of_floats(program: Program) -> None:
+    """Say which weights the recipe did not reach."""
+    from fewbit.analysis.weights import float_weights
+
+    found = float_weights(program)
+    if found is not None and found.names:
+        warnings.warn(str(found), FloatWeightsWarning, stacklevel=3)
 
 
 def layers(program: Program) -> dict[str, list[Layer]]:

@@ -9,6 +9,7 @@ them does, is in `targets/registry.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,7 @@ def compile(
     computed by kernels of ours, which become part of the module. `tuning_db` is the file with what
     `fewbit tune` found, if not the usual one, or "none".
     """
+    from fewbit.analysis.weights import float_weights
     from fewbit.transforms.integer_only import integer_only as without_floats
 
     name = name or (
@@ -75,6 +77,7 @@ def compile(
             return Artifact(found.compile_file(Path(str(model)), request, folder), temporary)
     with progress(f"Importing {name}"):
         program = _program(model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes)
+    request = replace(request, float_weights=float_weights(program))
     if integer_only:
         program = without_floats(program, strict=True)
     with progress(f"Compiling {name}"):

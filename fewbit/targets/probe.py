@@ -1,9 +1,10 @@
 """Which targets work on this machine, found out by running something on each.
 
-A probe does the smallest real piece of work that its target stands on: compile a function of one
-operation, run it, compare the result. A target "works" only when fewbit has it and its probe
-came back right. A target that this version does not have says so, and still tells whether its
-foundation is there, because that is what one would install in advance.
+A probe does a small real piece of work: a layer is compiled for the target, run there, and compared
+with the interpreter. Where the target stands on a driver or on tools of others, the probe asks for
+these first, and can so say what to install. A target "works" only when its probe came back right.
+
+The targets are those of the registry, so that none can be missing here.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
+from fewbit.errors import Error
+from fewbit.targets import registry
 from fewbit.targets.llvm import emit_object
-from fewbit.targets.tools import tool_path
+from fewbit.targets.tools import program_path
 
-Status = Literal["works", "unavailable", "not in this version"]
+Status = Literal["works", "unavailable"]
 TIME_LIMIT_SECONDS = 20
 
 
@@ -46,8 +49,6 @@ class Found:
 @dataclass(frozen=True)
 class Target:
     name: str
-    home: str
-    """The module that would implement it."""
     probe: Callable[[], Found]
 
 
@@ -63,18 +64,8 @@ def probe_target(target: Target) -> Report:
         # Drivers and wheels fail in every way there is; to find that out is the point.
         reason = (str(e).strip() or type(e).__name__).splitlines()[0]
         found = Found(False, f"the probe failed: {reason}", REINSTALL)
-    if not _exists(target.home):
-        why = f"planned; here {found.why}"
-        return Report(target.name, "not in this version", why, found.install)
     status: Status = "works" if found.works else "unavailable"
     return Report(target.name, status, found.why, found.install)
-
-
-def _exists(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 REINSTALL = "'make clean setup' in fewbit's folder"
@@ -98,7 +89,7 @@ def probe_interpreter() -> Found:
 
 def probe_native() -> Found:
     """LLVM IR to an object, a shared library, and a call: what the `cpu` target stands on."""
-    linker = tool_path("iree-lld")
+    linker = program_path("iree-lld")
     if linker is None:
         return Found(False, "the linker of iree-base-compiler is missing", REINSTALL)
     ir = "define i32 @double(i32 %x) {\n %y = add i32 %x, %x\n ret i32 %y\n}"
@@ -150,11 +141,20 @@ IREE_ROCM = IreeDriver(
     compile_flags=("--iree-hal-target-device=hip",),
     install="an AMD GPU with ROCm's HIP runtime",
 )
+IREE_METAL = IreeDriver(
+    words="Metal",
+    driver="metal",
+    compile_flags=(
+        "--iree-hal-target-device=metal",
+        "--iree-metal-compile-to-metallib=false",
+    ),
+    install="a Mac with Apple silicon",
+)
 
 
 def probe_iree(kind: IreeDriver) -> Found:
     """Compile a module for the device and run it there."""
-    compiler, runner = tool_path("iree-compile"), tool_path("iree-run-module")
+    compiler, runner = program_path("iree-compile"), program_path("iree-run-module")
     if compiler is None or runner is None:
         return Found(False, "IREE's compiler or runtime is missing", REINSTALL)
     listing = subprocess.run(
@@ -195,12 +195,37 @@ def probe_cuda() -> Found:
         return Found(False, "NVIDIA's driver finds no GPU", install)
     name = ctypes.create_string_buffer(100)
     driver.cuDeviceGetName(name, len(name), 0)
-    return Found(True, f"NVIDIA's driver answers for {name.value.decode()}")
+    major, minor = ctypes.c_int(0), ctypes.c_int(0)
+    driver.cuDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0)
+    ran = probe_layer(f"cuda:sm_{major.value}{minor.value}", install)
+    return replace(ran, why=f"{ran.why}, on {name.value.decode()}") if ran.works else ran
 
 
-def probe_simulator() -> Found:
-    """Nothing to probe: the simulators will come inside fewbit."""
-    return Found(False, "nothing needs to be installed for it")
+def probe_layer(target: str, install: str = REINSTALL) -> Found:
+    """Compile a layer for a target and run it: on this machine, or on the target's simulator."""
+    import numpy as np
+
+    from fewbit.interpreter import interpret
+    from fewbit.program import Program
+    from fewbit.targets.compile import compile
+    from fewbit.targets.device import Device
+
+    program = Program.parse(_LAYER)
+    x = np.linspace(-3, 3, 8, dtype=np.float32).reshape(1, 8)
+    with _compiling:
+        (wanted,) = interpret(program.module, x)
+        try:
+            (y,) = compile(program, target, name="probe").run(x)
+        except Error as e:
+            return Found(False, e.what.splitlines()[0], e.hint or install)
+    if not np.allclose(y, wanted, rtol=1e-5, atol=1e-6):
+        return Found(False, f"it computed {y} where the interpreter says {wanted}", install)
+    simulated = isinstance(registry.find_target(target), Device)
+    return Found(True, f"compiled and ran a layer{' on its simulator' if simulated else ''}")
+
+
+_compiling = Lock()
+"""Held while a program is compiled in this process: modules are not shared by threads."""
 
 
 def _run(*command: str) -> str:
@@ -218,15 +243,31 @@ func.func @double(%x: tensor<4xi32>) -> tensor<4xi32> {
 }
 """
 
+_WEIGHTS = bytes(range(32)).hex()
+_LAYER = f"""\
+mico.constant @fc.scale : tensor<4xf32> = dense<[0.5, 0.25, 1.0, 2.0]>
+mico.constant @fc.weight : tensor<4x8x!mico.int<8>> = dense<"0x{_WEIGHTS}"> scale @fc.scale
+func.func @main(%x: tensor<1x8xf32>) -> tensor<1x4xf32> {{
+  %s = arith.constant 0.03125 : f32
+  %y = mico.bitlinear(%x, @fc.weight) act_scale(%s) {{act_bits = 8}}
+    : (tensor<1x8xf32>, f32) -> tensor<1x4xf32>
+  %z = mico.relu(%y) : tensor<1x4xf32> -> tensor<1x4xf32>
+  func.return %z : tensor<1x4xf32>
+}}
+"""
+
+PROBES: dict[str, Callable[[], Found]] = {
+    "cpu": probe_native,
+    "cuda": probe_cuda,
+    "iree-cpu": partial(probe_iree, IREE_CPU),
+    "iree-cuda": partial(probe_iree, IREE_CUDA),
+    "iree-vulkan": partial(probe_iree, IREE_VULKAN),
+    "iree-rocm": partial(probe_iree, IREE_ROCM),
+    "iree-metal": partial(probe_iree, IREE_METAL),
+}
+"""Targets whose tools or drivers are looked for; a layer is run on all others."""
+
 TARGETS = (
-    Target("interpreter", "fewbit.interpreter", probe_interpreter),
-    Target("cpu", "fewbit.targets.cpu", probe_native),
-    Target("iree-cpu", "fewbit.targets.iree", partial(probe_iree, IREE_CPU)),
-    Target("iree-vulkan", "fewbit.targets.iree", partial(probe_iree, IREE_VULKAN)),
-    Target("iree-cuda", "fewbit.targets.iree", partial(probe_iree, IREE_CUDA)),
-    Target("iree-rocm", "fewbit.targets.iree", partial(probe_iree, IREE_ROCM)),
-    Target("cuda", "fewbit.targets.cuda", probe_cuda),
-    Target("vexii", "fewbit.targets.vexii", probe_simulator),
-    Target("gemmini", "fewbit.targets.gemmini", probe_simulator),
-    Target("bitfusion", "fewbit.targets.bitfusion", probe_simulator),
+    Target("interpreter", probe_interpreter),
+    *(Target(name, PROBES.get(name, partial(probe_layer, name))) for name in registry.TARGETS),
 )

@@ -16,6 +16,7 @@ from typing import Any
 from fewbit.artifact import Folder
 from fewbit.errors import UsageError
 from fewbit.program import Program
+from fewbit.quant.float_weights import FloatWeights
 
 Pass = str | Callable[[Any], None]
 Inserted = Mapping[str, Sequence[Pass]]
@@ -39,6 +40,8 @@ class Request:
     watch: Watcher | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The target's own, by their names in Python; those that were not given are absent."""
+    float_weights: FloatWeights | None = None
+    """Of a quantized program, weights that have no few bits; the manifest names them."""
 
     @property
     def detail(self) -> str:

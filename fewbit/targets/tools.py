@@ -58,6 +58,15 @@ EXTERNAL_TOOLS = {
 """Programs by name, with what they are for; the first five come in the core wheels."""
 
 
+BUNDLED = {
+    "iree-lld": ("iree-base-compiler", "iree/compiler/_mlir_libs/iree-lld"),
+    "iree-compile": ("iree-base-compiler", "iree/compiler/_mlir_libs/iree-compile"),
+    "iree-opt": ("iree-base-compiler", "iree/compiler/_mlir_libs/iree-opt"),
+    "iree-run-module": ("iree-base-runtime", "iree/_runtime_libs/iree-run-module"),
+}
+"""Programs inside of packages: which package, and where in it."""
+
+
 def packages() -> list[Package]:
     """Every package that fewbit's metadata asks for, the core first; once, if extras share it."""
     try:
@@ -83,8 +92,13 @@ def tools() -> list[Tool]:
 def tool_path(name: str) -> str | None:
     """A program beside this Python (a virtual environment need not be activated), or on PATH."""
     if name == "iree-lld":
-        return _bundled("iree-base-compiler", "iree/compiler/_mlir_libs/iree-lld")
+        return _bundled(*BUNDLED[name])
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+
+
+def program_path(name: str) -> str | None:
+    """The program itself, where a wheel puts a script around it that takes longer than it does."""
+    return (_bundled(*BUNDLED[name]) if name in BUNDLED else None) or tool_path(name)
 
 
 def _look_up(requirement: Requirement) -> Package:
@@ -111,8 +125,8 @@ def _bundled(package: str, path: str) -> str | None:
 
 
 def _find_tool(name: str) -> Tool:
-    path = tool_path(name)
-    version = _version_of(path) if path else None
+    path, program = tool_path(name), program_path(name)
+    version = _version_of(program) if program else None
     return Tool(name, EXTERNAL_TOOLS[name], path, version)
 
 

@@ -65,6 +65,17 @@ class Branching(nn.Module):
 
 def branching():
     return Branching(), (torch.ones(2, 8),)
+
+class ByHand(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.a(x) + x @ self.b.weight.T
+
+def by_hand():
+    return ByHand(), (torch.ones(2, 8),)
 """
 
 
@@ -242,3 +253,35 @@ def test_mistakes_get_an_answer(
     shown = capsys.readouterr().err
     assert message in shown
     assert "Traceback" not in shown
+
+
+FLOAT = "1 of 2 weights, 89 % of weight bytes"
+
+
+def test_weights_that_stay_float_are_said(
+    factory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = f"{factory}:by_hand"
+    warning = f"warning: {FLOAT}, stays float: b.weight\n"
+    assert fewbit("quantize", model, "-r", "w4a8", "-o", tmp_path / "q") == 0
+    assert capsys.readouterr().err.count(warning) == 1
+    assert fewbit("inspect", model, "-r", "w4a8") == 0
+    shown = capsys.readouterr()
+    assert shown.err.count(warning) == 1
+    assert shown.out.endswith(f"{FLOAT}, stays float: b.weight\n")
+    assert fewbit("inspect", model, "-r", "w4a8", "--json", "-q") == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["float_weights"]["names"] == ["b.weight"]
+    assert shown.err == ""
+
+
+def test_an_artifact_says_which_weights_stay_float(
+    factory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert fewbit("compile", f"{factory}:by_hand", "-r", "w4a8,b=fp", "-o", tmp_path / "a") == 0
+    shown = capsys.readouterr()
+    assert FLOAT in shown.out
+    assert "warning" not in shown.err
+    assert fewbit("inspect", tmp_path / "a") == 0
+    said = f"{FLOAT}, stays float: as the recipe asks: b.weight"
+    assert said in capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbit.errors import UnsupportedError
+from fewbit.errors import OpenSizesWarning, UnsupportedError
 from fewbit.frontends.handover import import_handover, run_worker, write_handover
 from fewbit.frontends.input_shape import InputShape
 from fewbit.quant.quantize import layers
@@ -29,6 +29,13 @@ def test_weights_keep_their_places_and_names(tmp_path: Path) -> None:
     assert program.signature.inputs[0].name == "image"
     x = np.ones((4, 2), np.float32)
     np.testing.assert_array_equal(program.run(x)[0], x @ weight)
+
+
+def test_a_batch_that_the_model_leaves_open_is_said(tmp_path: Path) -> None:
+    weight = np.zeros((2, 3), np.float32)
+    write_handover(tmp_path, TEXT, {0: ("w", weight)}, ["image"], {"image": (None, 2), "t": (3,)})
+    with pytest.warns(OpenSizesWarning, match="--input-shape 8x2 --input-shape 3"):
+        import_handover(tmp_path, "model")
 
 
 def test_a_worker_gets_shapes_and_environment(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import MissingToolError, Place, UnsupportedError
 from fewbit.files import PathLike
+from fewbit.frontends.open_sizes import warn_of_open
 
 if TYPE_CHECKING:
     from fewbit.program import Program
@@ -28,7 +29,7 @@ BACKEND = "KERAS_BACKEND"
 
 
 def import_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None) -> Program:
-    """A program of a Keras model in memory; unknown batch sizes are 1 where no shape is given."""
+    """A program of a Keras model in memory; a batch that it leaves open is 1, with a warning."""
     keras = import_module("keras")
     backend = keras.backend.backend()
     if backend == "jax":
@@ -36,11 +37,13 @@ def import_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None
         from fewbit.frontends.stablehlo import import_stablehlo
 
         made = export_keras(model, input_shapes)
+        warn_of_open(made.declared)
         return import_stablehlo(made.text, made.weights, name=model.name, input_names=made.inputs)
     if backend == "torch":
-        from fewbit.frontends.keras.export import inputs_of, made_up
+        from fewbit.frontends.keras.export import declared_shapes, inputs_of, made_up
         from fewbit.frontends.torch import import_torch
 
+        warn_of_open(declared_shapes(model, input_shapes))
         return import_torch(model.eval(), made_up(inputs_of(model, input_shapes)))
     from fewbit.frontends.tensorflow import import_saved_model
 

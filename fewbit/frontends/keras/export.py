@@ -13,6 +13,7 @@ import numpy as np
 
 from fewbit.errors import UsageError
 from fewbit.frontends.jax import export, struct
+from fewbit.frontends.open_sizes import Sizes, closed
 from fewbit.frontends.stablehlo.names import parameter_path
 
 
@@ -22,6 +23,8 @@ class Exported:
     weights: dict[int, tuple[str, Any]]
     inputs: list[str]
     """What the arguments that are no weights are called."""
+    declared: dict[str, Sizes]
+    """The shapes of inputs as the model has them, where no others were given."""
 
 
 def export_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None) -> Exported:
@@ -53,13 +56,20 @@ def export_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None
     names = [
         inputs[index - len(flat)][0] for index in exported.module_kept_var_idx if index >= len(flat)
     ]
-    return Exported(exported.mlir_module().encode(), weights, names)
+    declared = declared_shapes(model, input_shapes)
+    return Exported(exported.mlir_module().encode(), weights, names, declared)
+
+
+def declared_shapes(model: Any, given: Sequence[Sequence[int]] | None) -> dict[str, Sizes]:
+    """The shapes of a model's inputs, with None for what it leaves open; none if others count."""
+    inputs = (getattr(model, "inputs", None) or ()) if given is None else ()
+    return {tensor.name: tuple(tensor.shape) for tensor in inputs}
 
 
 def inputs_of(
     model: Any, input_shapes: Sequence[Sequence[int]] | None
 ) -> list[tuple[str, tuple[int, ...], str]]:
-    """Names, shapes and types of a model's inputs; sizes that it leaves open are 1."""
+    """Names, shapes and types of a model's inputs; a batch that it leaves open is 1."""
     declared: list[Any] = list(getattr(model, "inputs", None) or ())
     if not declared and input_shapes is None:
         raise UsageError(
@@ -73,9 +83,8 @@ def inputs_of(
         raise UsageError(f"the model has {len(declared)} inputs, not {len(input_shapes)}")
     found: list[tuple[str, tuple[int, ...], str]] = []
     for i, tensor in enumerate(declared):
-        shape = tuple(1 if size is None else size for size in tensor.shape)
-        if input_shapes is not None:
-            shape = tuple(input_shapes[i])
+        given = None if input_shapes is None else tuple(input_shapes[i])
+        shape = closed(tensor.name, tensor.shape) if given is None else given
         found.append((tensor.name, shape, str(tensor.dtype)))
     return found
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 def main(path: str, folder: str, shapes: str) -> None:
     keras = import_module("keras")
+    from fewbit.errors import Error
     from fewbit.frontends.handover import write_handover
     from fewbit.frontends.input_shape import InputShape
     from fewbit.frontends.keras.export import export_keras
@@ -18,8 +19,11 @@ def main(path: str, folder: str, shapes: str) -> None:
     # Lambda layers are code in a file, and are not run.
     model = keras.saving.load_model(path, compile=False, safe_mode=True)
     given = json.loads(shapes)
-    made = export_keras(model, None if given is None else [InputShape.of(s) for s in given])
-    write_handover(Path(folder), made.text, made.weights, made.inputs)
+    try:
+        made = export_keras(model, None if given is None else [InputShape.of(s) for s in given])
+    except Error as e:
+        raise SystemExit(f"{e.what}; {e.hint}" if e.hint else e.what) from e
+    write_handover(Path(folder), made.text, made.weights, made.inputs, made.declared)
 
 
 if __name__ == "__main__":

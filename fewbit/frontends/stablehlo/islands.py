@@ -20,6 +20,7 @@ from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.dense import dense_text
 from fewbit.frontends.stablehlo.ops import Op, Value, print_op
 from fewbit.frontends.stablehlo.read import run_tool
+from fewbit.ir.locations import forget_locations
 from fewbit.ir.parse import parse_module
 
 PREFIX = "hlo."
@@ -69,6 +70,7 @@ class Islands:
         module = parse_module(_FLAGS_OF_TRUNCI.sub(r"\1", text), "torch-mlir", ctx)
         functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         for function in functions:
+            forget_locations(function)
             function.detach()
         return functions
 

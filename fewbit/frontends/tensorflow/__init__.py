@@ -33,7 +33,7 @@ def import_saved_model(
     *,
     signature: str = "",
 ) -> Program:
-    """A program of a SavedModel; unknown sizes are 1 where no shapes are given."""
+    """A program of a SavedModel; a batch that it leaves open is 1, with a warning."""
     worker = Path(__file__).with_name("worker.py")
     with TemporaryDirectory(prefix="fewbit-") as folder:
         command = [tensorflow_python(path), str(worker)]
@@ -51,7 +51,7 @@ def tensorflow_python(model: PathLike) -> str:
     raise MissingToolError(
         "TensorFlow is not installed",
         place=Place(file=str(model)),
-        hint="pip install 'fewbit[tensorflow]', 1.3 GB; or keep it apart: "
+        hint="pip install 'fewbit[tensorflow]', 1.6 GB; or keep it apart: "
         "python -m venv tf && tf/bin/pip install tensorflow-cpu, "
         f"and set {PYTHON}=tf/bin/python",
     )

@@ -52,9 +52,11 @@ def export(path, folder, shapes, signature):
     text = compiled.experimental_get_compiler_ir(*arguments)(stage="stablehlo")
     with open(os.path.join(folder, "module.mlir"), "w") as file:
         file.write(text)
+    declared = {} if shapes else {name: sizes(info) for name, info in inputs}
     named = {str(len(inputs) + i): name for i, name in enumerate(variables)}
     with open(os.path.join(folder, "arguments.json"), "w") as file:
-        json.dump({"weights": named, "inputs": [name for name, _ in inputs]}, file)
+        names = [name for name, _ in inputs]
+        json.dump({"weights": named, "inputs": names, "declared": declared}, file)
     arrays = {key: variables[name] for key, name in named.items()}
     np.savez(os.path.join(folder, "weights.npz"), allow_pickle=False, **arrays)
 
@@ -86,18 +88,29 @@ def pick(signatures, wanted):
     return wanted
 
 
+def sizes(info):
+    """The shape of an input, with None for what the model leaves open."""
+    return [None if d.size < 0 else d.size for d in info.tensor_shape.dim]
+
+
 def made_up(tf, named, shapes, i, count):
-    """A tensor of an input's shape and type; sizes that are left open are 1."""
+    """A tensor of an input's shape and type; a batch that is left open is 1."""
     name, info = named
     dtype = tf.as_dtype(info.dtype)
     if shapes is None:
         if info.tensor_shape.unknown_rank:
             raise SystemExit(f"the shape of the input '{name}' is not known; give --input-shape")
-        return tf.zeros([1 if d.size < 0 else d.size for d in info.tensor_shape.dim], dtype)
+        declared = sizes(info)
+        if None in declared[1:]:
+            text = "x".join("?" if size is None else str(size) for size in declared)
+            raise SystemExit(
+                f"the input '{name}' leaves sizes open: {text}; give them, --input-shape"
+            )
+        return tf.zeros([1 if size is None else size for size in declared], dtype)
     if len(shapes) != count:
         raise SystemExit(f"the model has {count} inputs, not {len(shapes)}")
-    sizes = shapes[i].partition(":")[0]
-    return tf.zeros([int(size) for size in sizes.split("x")], dtype)
+    text = shapes[i].partition(":")[0]
+    return tf.zeros([int(size) for size in text.split("x")], dtype)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from fewbit.errors import UnsupportedError
 from fewbit.frontends.torch.aten import CONVERTERS, is_check, name_of
 from fewbit.frontends.torch.sources import source_of
 from fewbit.frontends.torch.types import NARROW, WIDEN, is_known, is_unsigned
+from fewbit.ir.locations import forget_locations
 from fewbit.ir.parse import parse_module
 
 # torch-mlir's own backend pipeline, less the last step, a contract check.
@@ -74,6 +75,7 @@ class Islands:
         functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         for function in functions:
             _drop_unknown_flags(function)
+            forget_locations(function)
             function.detach()
         return functions
 

@@ -69,6 +69,7 @@ class BitFusion(Device):
                 outputs=tuple(map(_tensor, signature.outputs)),
                 recipe=program.recipe,
                 weight_bytes=(saved / WEIGHTS).stat().st_size,
+                float_weights=request.float_weights,
                 options={"layers": ",".join(block.layer for block in blocks.blocks)},
                 files={},
             )

@@ -21,6 +21,7 @@ from fewbit.errors import UsageError
 from fewbit.files import PathLike
 from fewbit.kernels.isa import Isa, names
 from fewbit.program import Program
+from fewbit.quant.float_weights import FloatWeights
 from fewbit.state import initial_state
 from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.archive import Member, archive
@@ -63,6 +64,7 @@ class Cpu(Target):
             profile=request.options.get("profile", False),
             variants=_variants(request),
             isa=_tuned(program, request),
+            float_weights=request.float_weights,
         )
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
@@ -132,6 +134,7 @@ def compile_cpu(
     profile: bool = False,
     variants: Sequence[Isa] = (),
     isa: Isa | None = None,
+    float_weights: FloatWeights | None = None,
 ) -> Folder:
     """Compile to `lib<name>.so`, `lib<name>.a` and `<name>.h` in a folder.
 
@@ -178,6 +181,7 @@ def compile_cpu(
         arena_bytes=arena,
         weight_bytes=weights.nbytes,
         weights=tuple(map(described_weight, weights.entries)),
+        float_weights=float_weights,
         variants=tuple(map(_variant, made)) if variants else (),
         options=options,
         files={},

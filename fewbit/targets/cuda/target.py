@@ -115,6 +115,7 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
         arena_bytes=plan.buffers["arena"].bytes,
         weight_bytes=made.assembly.weights.nbytes,
         weights=tuple(map(described_weight, made.assembly.weights.entries)),
+        float_weights=request.float_weights,
         options={"arch": plan.arch, "precision": made.precision},
         files={},
     )

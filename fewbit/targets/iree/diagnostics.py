@@ -2,12 +2,16 @@
 
 It may print an error and still end with status 0, having left something out: a pipeline of passes
 that it cannot read, for instance. So all that it prints is read, whatever the status.
+
+The text of a program is in a temporary file, which is gone when the error is read. So a place in it
+becomes that of the op which stands there, and a symbol that the linker misses that of the op which
+calls it. Only of a file of the user's own are lines shown as they are.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewbit.errors import Error, ParseError, PassError, Place
 from fewbit.targets.iree.source import FILE, Source
@@ -17,7 +21,13 @@ _LINE = re.compile(
     r"(?:(?P<kind>error|warning): |(?P<shout>ERROR|iree-compile): )(?P<what>.*)$",
     re.MULTILINE,
 )
-_WHOLE_OP = re.compile(r"'([\w.]+)' op ")
+_OP = re.compile(r"'(\w+\.[\w.]+)' op |operation '(\w+\.[\w.]+)'")
+_PRINTED = re.compile(
+    r'(?:%[\w#:]+ = )?"[\w.]+"\(.*\)(?: <\{.*\}>)? : (\(.*\) -> .+?)(?: loc\(.*\))?$'
+)
+"""An op that IREE prints at the end of a message; its types say what the op does not."""
+_MISSING = re.compile(r"undefined symbol: (\w+)")
+WIDE_MATH = "IREE has few functions of f64: compute it in f32, or compile for the target cpu"
 ISSUES = "give the file that --dump-ir writes to the developers of IREE"
 
 
@@ -70,21 +80,25 @@ def error_of(status: int, stderr: str, source: Source | None = None) -> Error | 
 
 
 def _as_error(message: Message, source: Source | None) -> Error:
-    op = _WHOLE_OP.search(message.what)
+    what, found = _PRINTED.sub(r"\1", message.what), _OP.search(message.what)
+    op = (found[1] or found[2]) if found else None
     if source is not None and message.file == FILE and message.line is not None:
-        known = source.place(message.line)
-        place = Place(
-            file=known.file,
-            line=known.line,
-            column=known.column,
-            layer=known.layer,
-            op=op[1] if op else None,
-            stage="iree-compile",
-        )
-        return PassError(f"IREE cannot compile this: {message.what}", place=place)
+        return _in_program(f"IREE cannot compile this: {what}", source.place(message.line), op)
+    missing = _MISSING.search(what)
+    if source is not None and missing:
+        caller = source.place_of_function(missing[1])
+        return _in_program(f"IREE cannot link this: {what}", caller, caller.op)
+    if source is not None and message.line is not None:
+        known = source.place_at(message.line)
+        return _in_program(f"IREE cannot read this: {what}", known, op or known.op)
     if message.file in (None, "<unknown>", "MLIR Textual PassPipeline Parser", "-") or (
         not message.line
     ):
-        return PassError(f"IREE reports: {message.what}", place=Place(stage="iree-compile"))
+        return PassError(f"IREE reports: {what}", place=Place(stage="iree-compile"))
     place = Place(file=message.file, line=message.line, column=message.column)
     return ParseError(message.what, place=place, excerpt=message.excerpt)
+
+
+def _in_program(what: str, known: Place, op: str | None) -> PassError:
+    hint = WIDE_MATH if op is not None and op.startswith("math.") else None
+    return PassError(what, place=replace(known, op=op, stage="iree-compile"), hint=hint)

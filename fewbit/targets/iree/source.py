@@ -6,8 +6,9 @@ into a table of the places that the program's own ops come from: `loc("conv1"("f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, NameLoc, StringAttr
 
@@ -17,6 +18,8 @@ from fewbit.ir.text import print_module
 
 FILE = "fewbit"
 """What IREE takes for the name of the file."""
+_NUMBER = re.compile(rf'"{FILE}":(\d+):1\)')
+_OP = re.compile(r'\s*(?:%[^=]+ = )?"(\w+\.[\w.]+)"\(')
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,21 @@ class Source:
 
     def place(self, line: int) -> Place:
         return self.places[line] if 0 <= line < len(self.places) else Place()
+
+    def place_at(self, line: int) -> Place:
+        """The place of the op that begins on a line of the text; its location may follow later."""
+        lines = self.text.splitlines()[line - 1 :]
+        found = next((number for text in lines if (number := _NUMBER.search(text))), None)
+        op = _OP.match(lines[0]) if lines else None
+        known = Place() if found is None else self.place(int(found[1]))
+        return replace(known, op=op[1] if op else known.op)
+
+    def place_of_function(self, symbol: str) -> Place:
+        """The place of the op that becomes a call of a function of C: `sin`, `powf`."""
+        names = {f"math.{word}" for word in (symbol, f"{symbol}f", symbol.removesuffix("f"))}
+        candidates = [place for place in self.places if (place.op or "").startswith("math.")]
+        exact = [place for place in candidates if place.op in names]
+        return next(iter(exact or candidates), Place())
 
 
 def to_source(

@@ -267,6 +267,7 @@ def _write(
             recipe=recipe,
             weight_bytes=weights,
             weights=entries,
+            float_weights=like.float_weights if like else request.float_weights,
             functions=tuple(functions),
             options=options,
             files={},

@@ -32,6 +32,7 @@ def write_program(
         arena_bytes=made.arena.static,
         weight_bytes=weights.nbytes,
         weights=tuple(map(described_weight, weights.entries)),
+        float_weights=request.float_weights,
         options={"xlen": str(made.processor.xlen), "layers": ",".join(made.layer_functions)},
         files={},
     )

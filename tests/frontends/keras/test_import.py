@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.errors import MissingToolError, UnsupportedError, UsageError
+from fewbit.errors import MissingToolError, OpenSizesWarning, UnsupportedError, UsageError
 from fewbit.quant.quantize import layers as quantizable
 from fewbit.quant.quantize import quantize
 
@@ -111,6 +112,37 @@ def test_unknown_sizes_are_asked_for() -> None:
     assert (program.run(np.zeros((2, 3), np.float32))[0] == 1).all()
     with pytest.raises(UsageError, match="1 inputs, not 2"):
         fewbit.import_model(convolutional(), input_shapes=[(1, 12, 12, 3), (1,)])
+
+
+def test_a_batch_that_is_left_open_is_1_and_that_is_said() -> None:
+    words = r"batch of 1.*'image' is \?x12x12x3.*--input-shape 8x12x12x3"
+    with pytest.warns(OpenSizesWarning, match=words):
+        program = fewbit.import_model(convolutional())
+    assert program.signature.inputs[0].shape == (1, 12, 12, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OpenSizesWarning)
+        fewbit.import_model(convolutional(), input_shapes=[(1, 12, 12, 3)])
+
+
+def test_other_open_sizes_are_asked_for() -> None:
+    inputs = keras.Input((None, None, 3), name="image")
+    model = keras.Model(inputs, keras.layers.Conv2D(4, 3, padding="same")(inputs))
+    with pytest.raises(UsageError, match=r"'image' leaves sizes open: \?x\?x\?x3"):
+        fewbit.import_model(model)
+    program = fewbit.import_model(model, input_shapes=[(1, 8, 8, 3)])
+    assert program.signature.inputs[0].shape == (1, 8, 8, 3)
+
+
+@pytest.mark.slow
+def test_files_say_which_sizes_they_leave_open(tmp_path: Path) -> None:
+    path = tmp_path / "model.keras"
+    convolutional().save(path)
+    with pytest.warns(OpenSizesWarning, match="--input-shape 8x12x12x3"):
+        fewbit.import_model(path)
+    inputs = keras.Input((None, 3), name="series")
+    keras.Model(inputs, keras.layers.Conv1D(4, 3)(inputs)).save(path)
+    with pytest.raises(UnsupportedError, match=r"'series' leaves sizes open.*--input-shape"):
+        fewbit.import_model(path)
 
 
 @pytest.mark.slow

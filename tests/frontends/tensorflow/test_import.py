@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.errors import MissingToolError, UnsupportedError
+from fewbit.errors import MissingToolError, OpenSizesWarning, UnsupportedError
 from fewbit.frontends.tensorflow import PYTHON, import_saved_model
 from fewbit.quant.quantize import layers, quantize
 
@@ -82,11 +82,26 @@ def test_a_saved_model(tmp_path: Path, tensorflow: str) -> None:
     np.testing.assert_allclose(logits, expected["logits"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(score, expected["score"], rtol=1e-5, atol=1e-5)
     quantize(program, "w4a8").verify()
-    assert import_saved_model(tmp_path / "model").signature.inputs[0].shape == (1, 6, 6, 2)
+    with pytest.warns(OpenSizesWarning, match=r"'image' is \?x6x6x2.*--input-shape 8x6x6x2"):
+        fixed = import_saved_model(tmp_path / "model")
+    assert fixed.signature.inputs[0].shape == (1, 6, 6, 2)
     with pytest.raises(UnsupportedError, match="there is no signature 'other'"):
         import_saved_model(tmp_path / "model", signature="other")
     with pytest.raises(UnsupportedError, match="the model has 1 inputs, not 2"):
         import_saved_model(tmp_path / "model", [(2, 6, 6, 2), (1,)])
+
+
+@pytest.mark.slow
+def test_open_sizes_beside_the_batch_are_asked_for(tmp_path: Path, tensorflow: str) -> None:
+    run(
+        tensorflow,
+        MAKE.replace("[None, 6, 6, 2]", "[None, None, 6, 2]"),
+        *(tmp_path / "model", tmp_path / "expected.npz"),
+    )
+    with pytest.raises(UnsupportedError, match=r"sizes open: \?x\?x6x2; .*--input-shape"):
+        import_saved_model(tmp_path / "model")
+    program = import_saved_model(tmp_path / "model", [(1, 6, 6, 2)])
+    assert program.signature.inputs[0].shape == (1, 6, 6, 2)
 
 
 @pytest.mark.slow

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.linalg import ops as linalg
@@ -54,6 +57,54 @@ def test_an_error_names_the_layer_and_its_line() -> None:
     place = caught.value.place
     assert (place.layer, place.file, place.line) == ("model.fc", "net.py", 7)
     assert place.stage == "iree-compile"
+
+
+class Wide(nn.Module):
+    """A layer, and a function of f64 behind it, which IREE does not have."""
+
+    def __init__(self, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.fc, self.function = nn.Linear(8, 8), function
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.function(self.fc(x).double())
+
+
+@pytest.mark.parametrize(
+    ("function", "op", "words"),
+    [
+        (torch.sin, "math.sin", "undefined symbol: sin"),
+        (torch.tan, "math.tan", "undefined symbol: cos"),
+        (torch.erf, "math.erf", "failed to legalize operation 'math.erf'"),
+    ],
+)
+def test_a_function_that_iree_lacks_is_named_with_its_line(
+    function: Callable[[torch.Tensor], torch.Tensor], op: str, words: str
+) -> None:
+    with pytest.raises(PassError, match=words) as caught:
+        fewbit.compile(Wide(function), "iree-cpu", example_inputs=(torch.zeros(2, 8),))
+    place, text = caught.value.place, str(caught.value)
+    assert (place.op, Path(place.file or "").name) == (op, Path(__file__).name)
+    assert "f32" in str(caught.value.hint)
+    assert "fewbit-iree-" not in text
+    assert "loc(" not in text
+
+
+def test_what_iree_cannot_read_names_the_layer_and_no_temporary_file() -> None:
+    def spoil(module: ModuleOp) -> None:
+        context = Context(allow_unregistered=True)
+        for op in module.walk():
+            if isinstance(op, linalg.GenericOp):
+                unknown = Parser(context, "#iree_codegen.no_such<1>").parse_attribute()
+                op.attributes["info"] = unknown
+
+    with pytest.raises(PassError) as caught:
+        fewbit.compile(fewbit.Program.parse(TEXT), "iree-cpu", passes={"linalg": [spoil]})
+    place = caught.value.place
+    assert (place.file, place.line, place.layer) == ("net.py", 7, "model.fc")
+    assert place.op == "linalg.generic"
+    assert "unknown attribute `no_such`" in str(caught.value)
+    assert "fewbit-iree-" not in str(caught.value)
 
 
 def test_a_syntax_error_shows_file_line_and_caret(tmp_path: Path) -> None:

@@ -1,0 +1,197 @@
+"""Weights that a recipe does not reach are found, however they are read, and are said once."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import fewbit
+from fewbit.analysis.weights import float_weights
+from fewbit.errors import FloatWeightsWarning
+from fewbit.program import Program
+from fewbit.quant.float_weights import FloatWeights
+from fewbit.quant.quantize import quantize
+
+X = torch.randn(2, 8)
+
+
+class Transposed(nn.Module):
+    """The layer of GPT-2: a weight of inputs by outputs, and `addmm`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 16))
+        self.bias = nn.Parameter(torch.zeros(16))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+class ByHand(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.a(x) + (x @ self.b.weight.T + self.b.bias)
+
+
+class Standardized(nn.Conv2d):
+    """A weight that is normed in every call, as that of ScaledStdConv."""
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        flat = self.weight.flatten(1)
+        flat = (flat - flat.mean(1, keepdim=True)) / flat.std(1, keepdim=True)
+        return F.conv2d(input, flat.view_as(self.weight), self.bias)
+
+
+class Einsum(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.experts = nn.Linear(8, 8), nn.Parameter(torch.randn(3, 8, 8))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("bi,kij->bkj", self.fc(x), self.experts)
+
+
+class Table(nn.Module):
+    """Rows that are looked up without an embedding, and sines that only scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.rows = nn.Linear(8, 8), nn.Parameter(torch.randn(10, 8))
+        self.register_buffer("sines", torch.randn(10, 8))
+
+    def forward(self, x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+        sines: torch.Tensor = self.get_buffer("sines")
+        return self.fc(x) * sines[i] + self.rows[i] * 2.0
+
+
+def weight_norm() -> nn.Module:
+    normed: Any = nn.utils.parametrizations.weight_norm
+    return nn.Sequential(normed(nn.Conv1d(4, 4, 3)), nn.Linear(6, 3))
+
+
+IMAGE = torch.randn(1, 3, 8, 8)
+MODELS: dict[str, tuple[nn.Module, tuple[torch.Tensor, ...], tuple[str, ...], int]] = {
+    "addmm": (nn.Sequential(nn.Linear(8, 8), Transposed()), (X,), ("1.weight",), 2),
+    "matmul": (ByHand(), (X,), ("b.weight",), 2),
+    "weight norm": (
+        weight_norm(),
+        (torch.randn(2, 4, 8),),
+        ("0.parametrizations.weight.original1",),
+        2,
+    ),
+    "standardized": (
+        nn.Sequential(Standardized(3, 4, 3), nn.Conv2d(4, 4, 1)),
+        (IMAGE,),
+        ("0.weight",),
+        2,
+    ),
+    "transposed convolution": (
+        nn.Sequential(nn.Conv2d(3, 4, 1), nn.ConvTranspose2d(4, 2, 3)),
+        (IMAGE,),
+        ("1.weight",),
+        2,
+    ),
+    "einsum": (Einsum(), (X,), ("experts",), 2),
+    "rows of a table": (Table(), (X, torch.tensor([1, 9])), ("rows",), 2),
+}
+
+
+def quantized(name: str, recipe: str = "w4a8") -> Program:
+    model, inputs, _, _ = MODELS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FloatWeightsWarning)
+        return fewbit.quantize(model.eval(), recipe, example_inputs=inputs)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_that_no_layer_reads_are_named(name: str) -> None:
+    _, _, names, count = MODELS[name]
+    found = float_weights(quantized(name))
+    assert found is not None
+    assert (found.names, found.asked, found.weights) == (names, (), count)
+
+
+def test_layers_norms_biases_and_embeddings_leave_nothing() -> None:
+    model = nn.Sequential(nn.Embedding(10, 8), nn.LayerNorm(8), nn.Linear(8, 4), nn.PReLU(4))
+    program = fewbit.quantize(model, "w4a8", example_inputs=(torch.tensor([1, 2]),))
+    assert float_weights(program) is None
+
+
+@pytest.mark.parametrize("name", ["llama-tiny", "ds-cnn"])
+def test_the_zoo_is_reached_by_recipes_whole(name: str) -> None:
+    assert float_weights(quantize(fewbit.import_model(f"zoo:{name}"), "w4a8")) is None
+
+
+def test_a_float_program_has_nothing_to_say() -> None:
+    model, inputs, _, _ = MODELS["matmul"]
+    assert float_weights(fewbit.import_model(model, inputs)) is None
+
+
+@pytest.mark.parametrize("recipe", ["w4a8,b=fp", '{"order": ["w4a8", "fp"], "version": 1}'])
+def test_what_a_recipe_leaves_float_was_asked_for(recipe: str) -> None:
+    found = float_weights(quantized("matmul", recipe))
+    assert found is not None
+    assert (found.names, found.asked) == ((), ("b.weight",))
+    assert str(found).endswith("stays float: as the recipe asks: b.weight")
+
+
+def test_a_layer_left_float_is_one_too() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FloatWeightsWarning)
+        program = fewbit.quantize(model, "w8a8,1=fp", example_inputs=(X,))
+    found = float_weights(program)
+    assert found == FloatWeights(asked=("1.weight",), weights=2, percent=80.0)
+
+
+def test_the_share_is_that_of_stored_bytes() -> None:
+    found = float_weights(quantized("matmul"))
+    assert found is not None
+    assert found.percent == pytest.approx(100 * 256 / (256 + 32), abs=0.1)
+
+
+def test_quantize_warns() -> None:
+    model, inputs, _, _ = MODELS["matmul"]
+    words = r"1 of 2 weights, 89 % of weight bytes, stays float: b\.weight"
+    with pytest.warns(FloatWeightsWarning, match=words):
+        fewbit.quantize(model, "w4a8", example_inputs=inputs)
+
+
+@pytest.mark.parametrize("target", ["cpu", "iree-cpu", "vexii", "gemmini", "bitfusion"])
+def test_the_manifest_of_every_target_names_them(target: str) -> None:
+    artifact = fewbit.compile(quantized("addmm", "w8a8"), target)
+    found = artifact.manifest.float_weights
+    assert found is not None
+    assert found.names == ("1.weight",)
+
+
+def test_rows_by_indices_of_the_run_are_not_taken_for_constants() -> None:
+    """The row of an expert multiplies like a weight, and is one."""
+
+    class Expert(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fc, self.experts = nn.Linear(8, 8), nn.Parameter(torch.randn(3, 8, 8))
+
+        def forward(self, x: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
+            return torch.bmm(self.fc(x)[:, None], self.experts[i])
+
+    with pytest.warns(FloatWeightsWarning, match="experts"):
+        fewbit.quantize(Expert(), "w4a8", example_inputs=(X, torch.tensor([0, 2])))
+
+
+def test_a_sentence_names_a_few_and_counts_the_rest() -> None:
+    names = tuple(f"layer{i}" for i in range(9))
+    text = str(FloatWeights(names=names, asked=("head",), weights=20, percent=41.4))
+    assert text == (
+        "10 of 20 weights, 41 % of weight bytes, stay float: layer0, layer1, layer2, layer3, "
+        "layer4, layer5 and 3 more; as the recipe asks: head"
+    )
