@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fewbit.targets.cpu.compilation import STAGES
 
 import fewbit
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
-from fewbit.targets.cpu.compilation import STAGES
 
 TEXT = """
 func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fewbit.targets.cpu.compilation import STAGES, Compilation
 
 import fewbit
 from fewbit.analysis.layers import made_up_inputs
 from fewbit.models import zoo
 from fewbit.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.targets.cpu.compilation import STAGES, Compilation
 from fewbit.targets.cpu.target import isa_of
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
 

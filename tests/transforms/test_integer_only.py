@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from fewbit.targets.cpu.compilation import Compilation
 from xdsl.dialects import func
 from xdsl.dialects.builtin import f32
 
@@ -21,7 +22,6 @@ from fewbit.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.quant.quantize import quantize
 from fewbit.store import WeightStore
-from fewbit.targets.cpu.compilation import Compilation
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
 from fewbit.transforms.inline import Inline
 from fewbit.transforms.integer_only import integer_only

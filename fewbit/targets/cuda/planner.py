@@ -141,6 +141,10 @@ class Assembly:
                 self._describe_nest(step) if isinstance(step, Nest) else self._describe_layer(step)
             )
 
+    @property
+    def text(self) -> str:
+        return self.source()
+
     def source(self) -> str:
         """All generated kernels."""
         return "\n".join([PRELUDE, *(text.replace("@", n) for text, n in self.kernels.items())])

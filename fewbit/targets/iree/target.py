@@ -15,6 +15,8 @@ from fewbit import __version__
 from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
 from fewbit.errors import UsageError
 from fewbit.kernels.isa import Isa
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.signature import Signature, TensorSpec
@@ -22,8 +24,8 @@ from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compil
 from fewbit.targets.iree.devices import compile_flags, find_device, kernels_for
 from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
-from fewbit.targets.iree.lowering import ENTRY, OURS, Lowering
 from fewbit.targets.iree.parameters import Parameters
+from fewbit.targets.iree.pipeline import ENTRY, SOURCE, iree_pipeline
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
 from fewbit.targets.iree.reflection import functions_of
 from fewbit.targets.iree.source import Source
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 class Iree(Target):
     """IREE on CPUs and GPUs."""
 
-    stages = (*OURS, *PHASES)
-    ours = OURS
     options = frozenset({"compile_to", "compile_from", "iree_flags", "kernels", "tuning_db"})
 
     def check(self, request: Request) -> None:
@@ -51,27 +51,37 @@ class Iree(Target):
                     hint=f"phases are {', '.join(PHASES)}",
                 )
 
+    def pipeline(self, request: Request) -> Pipeline:
+        return iree_pipeline(kernels=bool(request.options.get("kernels")))
+
+    def facts(self, program: Program, request: Request) -> Sequence[object]:
+        isa = _isa(request)
+        return () if isa is None else (isa,)
+
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        source, parameters = self._lowered(program, request)
+        begun = self.begin(program, request).run(SOURCE)
+        return self.write(begun, program, request, output)
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        if stage not in PHASES:
+            return super().lower(program, stage, request)
+        source = self.begin(program, request).run(SOURCE).module
+        return compile_text(source, _flags(request), request.name, stage).data.decode()
+
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        """Have IREE compile the source that a program has become."""
+        source, parameters = made.module, made.ctx.get(Parameters)
         phase = request.options.get("compile_to")
 
-        def write(made: Made, output: Path) -> Folder:
-            return self.write(program, parameters, made, request, output, source.files)
+        def write(built: Made, output: Path) -> Folder:
+            return self.write_made(program, parameters, built, request, output, source.files)
 
         database = None if phase else _tuning(request)
         if database is not None:
             return self._tuned(program, source, request, database, output, write)
-        made = compile_text(source, _flags(request), request.name, phase)
-        _show(made, phase, request)
-        return write(made, output)
-
-    def lower(self, program: Program, stage: str, request: Request) -> str:
-        if stage in OURS:
-            lowering = Lowering(program, request.passes, request.watch, _isa(request))
-            lowering.run(stage)
-            return lowering.text()
-        source, _ = self._lowered(program, request)
-        return compile_text(source, _flags(request), request.name, stage).data.decode()
+        built = compile_text(source, _flags(request), request.name, phase)
+        _show(built, phase, request)
+        return write(built, output)
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.iree import load_iree
@@ -91,7 +101,7 @@ class Iree(Target):
         functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
 
-    def write(
+    def write_made(
         self,
         program: Program,
         parameters: Parameters,
@@ -105,11 +115,6 @@ class Iree(Target):
         phase = request.options.get("compile_to")
         function = named if phase else _with_names(functions_of(made.data)[0], named)
         return _write(output, request, made, [function], parameters, program.recipe, files=files)
-
-    def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
-        lowering = Lowering(program, request.passes, request.watch, _isa(request))
-        lowering.run()
-        return lowering.finish()
 
     def _tuned(
         self,

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from fewbit.targets.cpu.compilation import ENTRY, Compilation
 from llvmlite import binding
 from torch_mlir.execution_engine import ExecutionEngine
 from xdsl.dialects import bufferization, func, memref, tensor
@@ -28,7 +29,6 @@ from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.runtime.native import ALIGNMENT
 from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.compilation import ENTRY, Compilation
 from fewbit.targets.cpu.interface import Port
 from fewbit.targets.cpu.share_work import BARRIER
 from fewbit.targets.cpu.stubs import KernelCalls

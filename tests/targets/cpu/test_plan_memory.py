@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fewbit.targets.cpu.compilation import ENTRY, Compilation
 
 import fewbit
 from fewbit.ir.bindings import find_function, mlir_context
@@ -17,7 +18,6 @@ from fewbit.kernels.isa import Isa
 from fewbit.models import lenet_text
 from fewbit.program import Program
 from fewbit.targets.cpu.arena import Buffer, lower_bound, overlaps
-from fewbit.targets.cpu.compilation import ENTRY, Compilation
 from fewbit.targets.cpu.outline_loops import VIEWS
 from fewbit.targets.cpu.plan_memory import element_bytes
 from tests.targets.cpu.programs import inputs, layers

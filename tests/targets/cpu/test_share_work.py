@@ -7,11 +7,11 @@ import re
 
 import numpy as np
 import pytest
+from fewbit.targets.cpu.compilation import Compilation
 
 import fewbit
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
-from fewbit.targets.cpu.compilation import Compilation
 
 
 def add(size: int) -> Program:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from fewbit.targets.cpu.compilation import Compilation
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -20,7 +21,6 @@ import fewbit
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
 from fewbit.targets.cpu import compilation, tile_sizes
-from fewbit.targets.cpu.compilation import Compilation
 from fewbit.targets.cpu.tile_loops import tile_loops
 from tests.targets.cpu.emulate import EMULATORS, emulated
 

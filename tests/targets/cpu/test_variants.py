@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fewbit.targets.cpu.compilation import STAGES
 
 import fewbit
 from fewbit.errors import UnsupportedError, UsageError
@@ -14,7 +15,6 @@ from fewbit.kernels.isa import Isa, family, names
 from fewbit.models import lenet_text
 from fewbit.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.compilation import STAGES
 from fewbit.targets.cpu.elf import dynamic_symbols
 from fewbit.targets.cpu.variants import variants_of
 from fewbit.targets.llvm import host_features

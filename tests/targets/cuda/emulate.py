@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from fewbit.targets.cuda.compilation import Compilation
 
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.few_bit import FewBitMatmul, _shifts
 from fewbit.kernels.cuda.unfold import Unfold
 from fewbit.numerics.widths import Width
-from fewbit.targets.cuda.compilation import Compilation
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 DRIVE = """

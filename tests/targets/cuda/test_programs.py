@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fewbit.targets.cuda.compilation import Compilation
 
 import fewbit
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.cuda.arch import HOPPER, TURING
-from fewbit.targets.cuda.compilation import Compilation
 from tests.targets.cuda.emulate import COMPILER, Emulated
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
