@@ -103,7 +103,7 @@ def to_llvm_ir(module: Module) -> str:
         return llvm.translate_module_to_llvmir(module.operation)
 
 
-def walk(op: Module | OpView) -> Iterator[OpView]:
+def walk(op: Any) -> Iterator[OpView]:
     """An op, and all within it; what changes them needs a list."""
     yield op
     for region in op.operation.regions:

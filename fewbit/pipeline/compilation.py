@@ -6,12 +6,13 @@ To lower a program is to compile it and stop early: both are the same object, ru
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.context import CompileContext, make_compile_context
 from fewbit.pipeline.driver import Driver, Given, Inserted, Observer, Watcher
 from fewbit.pipeline.forms import text_of
+from fewbit.pipeline.registry import parse_passes
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 
@@ -51,12 +52,14 @@ class Compilation:
 
     def branch(self, ctx: CompileContext, watch: Watcher | None) -> Compilation:
         """Another compilation that goes on from here, with a module and a context of its own."""
-        return Compilation(
-            self.pipeline,
-            ctx,
-            self.module.clone(),
-            self.inserted,
-            watch,
-            self.observers,
-            self.reached,
-        )
+        return replace(self, ctx=ctx, module=self.module.clone(), watch=watch)
+
+
+def run_passes(program: Program, *passes: str) -> Program:
+    """A copy of a program, changed by passes of ours and verified after each."""
+    ctx = make_compile_context(program.store, program.recipe)
+    driver = Driver(ctx, {}, verify_passes=True)
+    module = program.module.clone()
+    for each in parse_passes(",".join(passes)):
+        module = driver.run_pass(each, module)
+    return ctx.program(module)

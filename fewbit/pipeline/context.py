@@ -1,8 +1,8 @@
 """What passes know beside the module: the weight store, what the target is, what was found out.
 
 All but the store are *facts*: objects that are asked for by their class. A target puts in what it
-is (`Isa`, `Hardware`, a BLAS library), a pass what later ones need (the calls of kernels, the arena).
-A pass that misses a fact says what would have made it, because `fewbit-opt` runs passes alone.
+is (`Isa`, `Hardware`, a BLAS library), a pass what later ones need (calls of kernels, the arena).
+A pass that misses a fact says how to get it, because `fewbit-opt` runs passes alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The one driver: runs pipelines, verifies, inserts, times, shows and stops.
 
 `fewbit-opt` verifies after each pass, a compilation after each stage, since verification would
-otherwise be most of its time. Observers are told of every pass, watchers of every stage; dumps, diffs
-and times are made by them. A module that fails verification is shown to observers all the same,
-since that is when one wants to see it; then the error leaves.
+otherwise be most of its time. Observers are told of every pass, watchers of every stage; dumps,
+diffs and times are made by them. A module that fails verification is shown to observers all the
+same, since that is when one wants to see it; then the error leaves.
 """
 
 from __future__ import annotations

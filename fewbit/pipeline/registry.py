@@ -93,25 +93,27 @@ def available_passes() -> PassTable:
         ) from e
 
 
-def parse_passes(text: str, form: Form = "xdsl") -> list[Pass]:
+def parse_passes(text: str, form: Form = "xdsl", known: PassTable | None = None) -> list[Pass]:
     """The passes of a list; the program is held by `form` before the first of them."""
+    known = available_passes() if known is None else known
     passes: list[Pass] = []
     for spec in split_specs(text):
-        passes.append(resolve(spec, form))
+        passes.append(resolve(spec, form, known))
         form = form_given(passes[-1]) or form
     return passes
 
 
-def resolve(spec: str, form: Form) -> Pass:
+def resolve(spec: str, form: Form, known: PassTable | None = None) -> Pass:
     """The pass that a text names, for a program that is held by `form`."""
-    name, known = name_of(spec), available_passes()
-    if form != "upstream" and name in known:
+    known = available_passes() if known is None else known
+    name = name_of(spec)
+    if name in BINDINGS or (form != "upstream" and name in known):
         return _make_pass(_parse(spec), known)
-    if name in BINDINGS:
-        return _make_pass(_parse(spec), BINDINGS)
     if form == "upstream" or is_upstream(spec):
         return UpstreamPass(spec)
-    raise UsageError(f"there is no pass '{name}'", hint=suggest_pass(name))
+    if " " in name:
+        _parse(spec)
+    raise UsageError(f"there is no pass '{name}'", hint=suggest_pass(name, known))
 
 
 def is_upstream(spec: str) -> bool:
@@ -126,9 +128,9 @@ def is_upstream(spec: str) -> bool:
     return True
 
 
-def suggest_pass(name: str) -> str:
+def suggest_pass(name: str, known: PassTable) -> str:
     """What to do about a name that no pass has."""
-    similar = get_close_matches(name, available_passes(), n=3)
+    similar = get_close_matches(name, known, n=3)
     if not similar:
         return "'fewbit-opt --list-passes' lists them all"
     return f"did you mean {' or '.join(repr(other) for other in similar)}?"

@@ -27,7 +27,7 @@ def split_specs(text: str) -> list[str]:
     if depth or quote:
         what = "a bracket" if depth else "a quote"
         raise UsageError(
-            f"{what} in the list of passes has no counterpart",
+            f"the list of passes cannot be read: {what} has no counterpart",
             hint="write it as 'first-pass,second-pass{option=1 other-option=a,b}'",
         )
     return [piece.strip() for piece in pieces if piece.strip()]

@@ -59,8 +59,11 @@ class Target(ABC):
         """The stages that a program goes through."""
 
     @abstractmethod
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
-        """What passes must know of the target and of what was asked for."""
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        """What passes must know of the target and of what was asked for.
+
+        Without a program, which `fewbit-opt` has not where a text is no longer one, only that.
+        """
 
     @abstractmethod
     def check(self, request: Request) -> None:

@@ -1,10 +1,10 @@
 """Fold batch norms into the float layers in front of them.
 
 A batch norm of constants is a factor and an offset for each channel, which the layer's weight and
-bias can take in: one op less, and nothing left between a layer and what follows it. The new weights are
-computed in float64 and rounded once, and keep their names; a bias that a layer did not have is
-named after its weight. A quantized layer keeps its batch norm: folding would move the integers of
-its weight.
+bias can take in: one op less, and nothing left between a layer and what follows it. The new
+weights are computed in float64 and rounded once, and keep their names; a bias that a layer did not
+have is named after its weight. A quantized layer keeps its batch norm: folding would move the
+integers of its weight.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ LOWER_MICO_PRECISELY: Final[tuple[str, ...]] = tuple(
 )
 """The same, with float ops in f64 and rounded once: equal to the interpreter to the bit."""
 
-# Parts of pipelines that targets share. Passes of ours run on xDSL until `to-upstream`; after it, on
-# the bindings of the torch-mlir wheel, among upstream's.
+# Parts of pipelines that targets share. Passes of ours run on xDSL until `to-upstream`; after it,
+# on the bindings of the torch-mlir wheel, among upstream's.
 
 TO_KERNELS: Final[tuple[str, ...]] = (
     "inline",
@@ -64,7 +64,7 @@ CPU_LINALG: Final[tuple[str, ...]] = ("lower-kernel", *LOWER_OTHERS)
 """Everything that no kernel is called for, as loops over tensors."""
 
 BARE_METAL_LINALG: Final[tuple[str, ...]] = ("lower-kernel{precise=true}", *LOWER_OTHERS)
-"""The same with means as the interpreter computes them: what is rounded behind them is then equal."""
+"""The same with means as the interpreter computes them, so that what rounds them rounds alike."""
 
 IREE_LINALG: Final[tuple[str, ...]] = (
     "name-windows",

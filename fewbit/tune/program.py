@@ -159,7 +159,7 @@ def _time_modules(
     inputs = made_up_inputs(program, dynamic=1)
     with TemporaryDirectory(prefix="fewbit-tuned-") as folder:
         loaded = [
-            load_iree(Iree().write(program, parameters, made, request, Path(folder) / str(i)))
+            load_iree(Iree().write_made(program, parameters, made, request, Path(folder) / str(i)))
             for i, made in enumerate([modules[0], *modules])
         ]
     calls = [module.prepare(*inputs) for module in loaded]

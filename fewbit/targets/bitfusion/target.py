@@ -56,7 +56,7 @@ class BitFusion(Device):
     def pipeline(self, request: Request) -> Pipeline:
         return PIPELINE
 
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         return (AcceleratorName(accelerator_name(request)),)
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:

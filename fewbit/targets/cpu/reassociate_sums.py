@@ -1,10 +1,11 @@
 """Sums over elements that lie side by side in memory, in lanes.
 
 A sum of floats in order is a chain: each addition waits for the one before. LLVM computes it in
-lanes if it is told that the order is free. It is told so for sums alone, and that there are
-a fixed number of them (`add-in-lanes`), so that a sum has the same bits on all processors of a family: how lanes are added
-up in the end, and what is left over, follows from the instructions that they have. A sum is never
-divided among threads, so their number changes nothing. Sums of what lies far apart stay in order:
+lanes if it is told that the order is free. It is told so for sums alone, and to take a fixed number
+of lanes (`add-in-lanes`), so that a sum has the same bits on all processors of a family: how lanes
+are added up in the end, and what is left over, follows from the instructions that they have. A sum
+is never divided among threads, so their number changes nothing. Sums of what lies far apart stay in
+order:
 lanes would gather, and tiles, which take such sums several at a time, must not change their bits.
 """
 # pyright: basic, reportAttributeAccessIssue=false

@@ -46,11 +46,11 @@ class Cpu(Target):
         given = request.options
         return native_pipeline(blas=bool(given.get("blas")), profile=bool(given.get("profile")))
 
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         return cpu_facts(
             program,
             request.name,
-            _tuned(program, request) or isa_of(request.target),
+            (program and _tuned(program, request)) or isa_of(request.target),
             profile=bool(request.options.get("profile")),
             blas=find_blas(request.options.get("blas")),
         )
@@ -85,7 +85,7 @@ class Cpu(Target):
 
 
 def cpu_facts(
-    program: Program,
+    program: Program | None,
     name: str,
     isa: Isa,
     *,
@@ -93,8 +93,9 @@ def cpu_facts(
     blas: Cblas | None = None,
 ) -> Sequence[object]:
     """What passes to native code must know: the processor, the C interface, a place for weights."""
-    interface = interface_of(signature_of(program.module), name, profile)
-    facts: list[object] = [isa, interface, WeightImage()]
+    facts: list[object] = [isa, WeightImage()]
+    if program is not None:
+        facts.append(interface_of(signature_of(program.module), name, profile))
     return facts if blas is None else [*facts, blas]
 
 
@@ -133,9 +134,14 @@ def isa_of(target: str) -> Isa:
 
 def compile_cpu(program: Program, name: str, output: PathLike, isa: Isa) -> Folder:
     """A library for one processor, which may have tiles that a search tries."""
-    ctx = make_compile_context(program.store, program.recipe, cpu_facts(program, name, isa))
-    made = Compilation(native_pipeline(), ctx, program.module.clone()).run()
+    made = begin_cpu(program, name, isa).run()
     return write_library([made], program, Request("cpu", name), Path(output))
+
+
+def begin_cpu(program: Program, name: str, isa: Isa) -> Compilation:
+    """A compilation for one processor in which no stage has run yet."""
+    ctx = make_compile_context(program.store, program.recipe, cpu_facts(program, name, isa))
+    return Compilation(native_pipeline(), ctx, program.module.clone())
 
 
 def write_library(

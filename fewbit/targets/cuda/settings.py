@@ -8,7 +8,7 @@ from math import prod
 
 from fewbit.errors import ShapeError, UsageError
 from fewbit.kernels.cuda.arch import Arch
-from fewbit.kernels.cuda.table import Table
+from fewbit.kernels.cuda.table import Entry, Table
 from fewbit.signature import Signature, TensorSpec
 from fewbit.targets.cuda.layer import Precision
 
@@ -24,7 +24,7 @@ class GpuSettings:
     precision: Precision = "f32"
     sizes: Sequence[Shape] | None = None
     """The shapes of inputs as they were asked for; open sizes are 1 without it."""
-    tuned: Table = field(default_factory=dict)
+    tuned: Table = field(default_factory=dict[str, dict[str, list[Entry]]])
     """Settings of kernels that a search found, which come before those of the package."""
     inputs: tuple[Shape, ...] = field(init=False)
 

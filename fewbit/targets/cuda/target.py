@@ -36,7 +36,9 @@ class Cuda(Target):
     def pipeline(self, request: Request) -> Pipeline:
         return PIPELINE
 
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        if program is None:
+            return (WeightImage(),)
         settings = GpuSettings(
             signature_of(program.module),
             arch_of(request),

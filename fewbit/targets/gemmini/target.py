@@ -79,7 +79,7 @@ class Gemmini(Device):
         pipeline = bare_metal_pipeline(HOST.xlen, "call-streams")
         return pipeline.with_passes("mico", ("rejoin-devices",))
 
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         return [*bare_metal_facts(program, request.name, HOST), Hardware.of(request.detail)]
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:

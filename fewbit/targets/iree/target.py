@@ -54,7 +54,7 @@ class Iree(Target):
     def pipeline(self, request: Request) -> Pipeline:
         return iree_pipeline(kernels=bool(request.options.get("kernels")))
 
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         isa = _isa(request)
         return () if isa is None else (isa,)
 

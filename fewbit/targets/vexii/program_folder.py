@@ -25,10 +25,12 @@ from fewbit.targets.vexii.simulate import PROGRAM
 from fewbit.targets.vexii.translate_to_bare_metal_ir import LayerFunctions
 
 
-def bare_metal_facts(program: Program, name: str, processor: Processor) -> list[object]:
+def bare_metal_facts(program: Program | None, name: str, processor: Processor) -> list[object]:
     """What passes to a bare-metal program must know."""
-    interface = interface_of(signature_of(program.module), name)
-    return [processor, processor.isa, interface, WeightImage()]
+    facts: list[object] = [processor, processor.isa, WeightImage()]
+    if program is None:
+        return facts
+    return [*facts, interface_of(signature_of(program.module), name)]
 
 
 def write_program(

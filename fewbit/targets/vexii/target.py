@@ -52,7 +52,7 @@ class Vexii(Device):
     def pipeline(self, request: Request) -> Pipeline:
         return bare_metal_pipeline(processor_of(request.target or "vexii").xlen, "call-dots")
 
-    def facts(self, program: Program, request: Request) -> Sequence[object]:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         return bare_metal_facts(program, request.name, processor_of(request.target))
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
