@@ -197,7 +197,7 @@ def _build_model(name: str, folder: Path, database: Database) -> None:
             continue
         for build_, suffix in ((found.default, ""), (found.tuned, "-tuned")):
             if build_ is not None:
-                Iree().write(
+                Iree().write_made(
                     program,
                     parameters,
                     build_.made,

@@ -47,9 +47,9 @@ def jit_machine(isa: Isa, opt: int = 3) -> Any:
     )
 
 
-def parse_ir(text: str) -> Any:
+def parse_ir(text: str, context: Any = None) -> Any:
     try:
-        module = _llvm().parse_assembly(text)
+        module = _llvm().parse_assembly(text, context)
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()
@@ -62,9 +62,11 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any
 
     Only functions that are `public` can be called from outside.
     """
-    module = parse_ir(texts[0])
+    # In a context of their own, types are named as in the text, whatever was compiled before.
+    context = _llvm().create_context()
+    module = parse_ir(texts[0], context)
     for text in texts[1:]:
-        module.link_in(parse_ir(text))
+        module.link_in(parse_ir(text, context))
     for function in module.functions:
         if not function.is_declaration and function.name not in public:
             function.linkage = "internal"
@@ -76,7 +78,7 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any
 
 def link_in(module: Any, text: str) -> None:
     """Add functions to a module that was optimized already; nobody else can call them."""
-    added = parse_ir(text)
+    added = parse_ir(text, module._context)
     names = [function.name for function in added.functions]
     module.link_in(added)
     for name in names:
