@@ -35,7 +35,7 @@ from fewbit.hardware.host import host
 from fewbit.models.registry import create, find_entry, zoo
 from fewbit.runtime.iree import load_iree
 from fewbit.targets.iree.devices import compile_flags
-from fewbit.targets.iree.lowering import Lowering
+from fewbit.targets.iree.pipeline import to_iree
 from fewbit.targets.iree.target import Iree
 from fewbit.targets.target import Request
 from fewbit.tune.analytic import Analytic
@@ -78,9 +78,7 @@ def dispatches(model: str) -> list[Configured]:
     folder = FOLDER / model
     if not folder.is_dir():
         entry = find_entry(model)
-        lowering = Lowering(import_model(create(model), entry.example_inputs(1)), {})
-        lowering.run()
-        source, _ = lowering.finish()
+        source, _ = to_iree(import_model(create(model), entry.example_inputs(1)))
         found = build(source, plain_flags(), model).dispatches
         folder.mkdir(parents=True)
         for each in found:
@@ -190,9 +188,7 @@ def models(names: Sequence[str], database: Database) -> None:
 
 def _build_model(name: str, folder: Path, database: Database) -> None:
     program = import_model(create(name), find_entry(name).example_inputs(1))
-    lowering = Lowering(program, {})
-    lowering.run()
-    source, parameters = lowering.finish()
+    source, parameters = to_iree(program)
     for kind, flags in (("plain", plain_flags()), ("ours", compile_flags("iree-cpu"))):
         try:
             found = apply(source, flags, "model", database)
@@ -201,7 +197,7 @@ def _build_model(name: str, folder: Path, database: Database) -> None:
             continue
         for build_, suffix in ((found.default, ""), (found.tuned, "-tuned")):
             if build_ is not None:
-                Iree().write(
+                Iree().write_made(
                     program,
                     parameters,
                     build_.made,

@@ -93,6 +93,12 @@ class Program:
     def text(self, *, generic: bool = False, locations: bool = False) -> str:
         return print_module(self.module, generic=generic, locations=locations)
 
+    def copy(self) -> Program:
+        """A program of its own, to be changed; the weights themselves are shared."""
+        store = WeightStore()
+        store.merge(self.store)
+        return Program(self.module.clone(), store, self.recipe)
+
     def verify(self, stage: str | None = None) -> None:
         """Check the module, then every weight that it refers to: presence, type and content."""
         verify(self.module, stage)

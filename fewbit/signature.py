@@ -41,6 +41,12 @@ class Signature:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
 
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether some size is known only at run time."""
+        shapes = [spec.shape for spec in (*self.inputs, *self.outputs)]
+        return any(shape is None or None in shape for shape in shapes)
+
     def __str__(self) -> str:
         inputs, outputs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
         return f"{self.name}({inputs}) -> ({outputs})"

@@ -8,7 +8,31 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
-from fewbit.transforms import PASSES
+from fewbit.pipeline.loaders import loaders
+from fewbit.transforms import NAMES
+
+ROOMS = {
+    "fewbit.transforms": NAMES,
+    "fewbit.targets.cpu": (
+        "assert-sizes",
+        "bind-memory",
+        "bound-lookups",
+        "call-contractions",
+        "call-kernels",
+        "carry-in-place",
+        "drop-asserts",
+        "fill-splats",
+        "make-shape-function",
+        "note-layer-depths",
+        "refuse-foreign",
+        "rename-entry",
+    ),
+    "fewbit.targets.cuda": ("call-layers", "join-products", "find-output-shapes"),
+    "fewbit.targets.vexii": ("call-dots",),
+    "fewbit.targets.gemmini": ("call-streams", "rejoin-devices"),
+    "fewbit.targets.iree": ("bind-parameters", "dispatch-kernels"),
+}
+"""The passes of each package, which are loaded when they are asked for."""
 
 
 def _graph() -> Dialect:
@@ -30,5 +54,6 @@ def _mico() -> Dialect:
 
 
 UNIVERSE = Universe(
-    all_dialects={"graph": _graph, "kernel": _kernel, "mico": _mico}, all_passes=PASSES
+    all_dialects={"graph": _graph, "kernel": _kernel, "mico": _mico},
+    all_passes={k: v for room, names in ROOMS.items() for k, v in loaders(room, names).items()},
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from fewbit.analysis.cost.kernel_call import KernelCall
-from fewbit.targets.cpu import call_kernels, compilation
+from fewbit.targets.cpu import call_kernels, translate_to_llvm_ir
 
 
 @pytest.fixture(autouse=True)
@@ -19,5 +19,5 @@ def all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         return most
 
     monkeypatch.setattr(call_kernels, "useful_threads", most_of)
-    monkeypatch.setattr(compilation, "WORTH_SHARING", 1e-30)
-    monkeypatch.setattr(compilation, "WORTH_WAKING", 1e-30)
+    monkeypatch.setattr(translate_to_llvm_ir, "WORTH_SHARING", 1e-30)
+    monkeypatch.setattr(translate_to_llvm_ir, "WORTH_WAKING", 1e-30)

@@ -10,7 +10,7 @@ from fewbit.bench.case import Array
 from fewbit.bench.roofline import Roofline
 from fewbit.runtime import Artifact
 from fewbit.runtime.profile import CallProfile
-from fewbit.targets.cpu.profile import LOOP
+from fewbit.targets.cpu.count_cycles import LOOP
 
 
 @dataclass(frozen=True)

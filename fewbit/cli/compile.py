@@ -266,7 +266,7 @@ def _dump(folder: Path, target: Target) -> Callable[[str, str], None]:
     from fewbit.files import replacing_file
 
     names = {
-        stage: f"{i:02}-{stage}{target.suffixes.get(stage, '.mlir')}"
+        stage: f"{i:02}-{stage}{'.mlir' if stage == GRAPH else target.suffix(stage)}"
         for i, stage in enumerate((GRAPH, *target.stages))
     }
     folder.mkdir(parents=True, exist_ok=True)

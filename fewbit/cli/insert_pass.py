@@ -40,12 +40,12 @@ def _passes(stage: str, given: str, target: Target) -> list[Pass]:
     file, colon, function = given.rpartition(":")
     if colon and file.endswith(".py"):
         return [_function(Path(file), function)]
-    if stage in target.upstream:
+    if target.default_pipeline[stage].form == "upstream":
         _check_upstream(given)
         return [given]
-    from fewbit.cli.passes import available_passes, parse_passes
+    from fewbit.pipeline.registry import parse_passes
 
-    return [str(each.spec()) for each in parse_passes(given, available_passes())]
+    return [str(each) for each in parse_passes(given)]
 
 
 def _function(path: Path, name: str) -> Callable[[Any], None]:
@@ -75,10 +75,9 @@ def load_file(path: Path) -> object:
 
 def _check_upstream(pipeline: str) -> None:
     """A wrong name would be noticed after minutes of work: try it on nothing."""
-    from fewbit.ir import bindings
+    from fewbit.ir.bindings import check_upstream
 
-    upstream: Any = bindings
     try:
-        upstream.run_upstream(upstream.parse_mlir("module {}"), pipeline)
+        check_upstream(pipeline)
     except PassError as e:
         raise UsageError(e.what, place=e.place, hint=e.hint) from e

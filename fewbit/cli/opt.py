@@ -1,5 +1,10 @@
 """`fewbit-opt`: read a module, run passes on it by name, print it, in the manner of mlir-opt.
 
+Passes are ours, plug-ins', xDSL's and upstream MLIR's; a program goes over to upstream's MLIR where
+`to-upstream` or a pass of upstream's stands, and a text is read by upstream's MLIR where the first
+pass is one of its. Passes that need weights or a target get them by `--weights` or from a folder
+that `fewbit quantize` wrote, and by `-t`.
+
 The module is verified before the first pass and after every one. A file of several modules
 (`--split-input-file`) is worked through to the end even where one of them fails, and an output
 file is written only when all went well. With `--diff` the diffs are the output, and the module
@@ -12,11 +17,10 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import fewbit
 from fewbit import progress
@@ -24,10 +28,11 @@ from fewbit.cli.guard import guarded, report
 from fewbit.errors import Error, ParseError, Place, UsageError
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-    from xdsl.passes import ModulePass
-
-    from fewbit.cli.stages import Stage, Watcher
+    from fewbit.pipeline.context import CompileContext
+    from fewbit.pipeline.driver import Observer, Step
+    from fewbit.pipeline.passes import Pass
+    from fewbit.program import Program
+    from fewbit.targets.target import Target
 
 SEPARATOR = "// -----"
 
@@ -39,6 +44,9 @@ def main() -> None:
 def run(argv: list[str]) -> int:
     options, others = _argument_parser().parse_known_args(argv)
     progress.set_verbosity(progress.QUIET if options.quiet else options.verbose)
+    if options.print_pipeline:
+        print(_pipeline_text(options.target))
+        return 0
     if options.list_passes:
         from fewbit.cli.passes import describe_passes
 
@@ -59,7 +67,12 @@ def _argument_parser() -> argparse.ArgumentParser:
         epilog="A pass may also be given as a flag: --cse, or --place-devices='option=value'.",
         allow_abbrev=False,
     )
-    parser.add_argument("file", nargs="?", default="-", help="MLIR text; - or nothing is stdin")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        help="MLIR text, or the folder of a program; - or nothing is stdin",
+    )
     parser.add_argument(
         "-p",
         "--passes",
@@ -69,6 +82,10 @@ def _argument_parser() -> argparse.ArgumentParser:
         help="passes in order: 'canonicalize,some-pass{option=1}'",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write here, whole or not at all")
+    parser.add_argument("-t", "--target", help="what passes that call kernels compile for")
+    parser.add_argument(
+        "--weights", metavar="FILE", type=Path, help="a safetensors file that constants refer to"
+    )
     flags = {
         "--split-input-file": f"treat parts between lines '{SEPARATOR}' as separate modules",
         "--verify-diagnostics": "check the errors against // expected-error {{...}} comments",
@@ -78,7 +95,9 @@ def _argument_parser() -> argparse.ArgumentParser:
         "--print-locations": "print loc(...) on every op",
         "--allow-unregistered-dialect": "accept ops of dialects that are not known",
         "--no-verify": "do not verify before and between passes",
-        "--time-passes": "print how long each pass took, on stderr",
+        "--timing": "print how long each pass took, on stderr",
+        "--time-passes": "the same",
+        "--print-pipeline": "print the passes of the target -t, as -p takes them, and exit",
         "--list-passes": "list all passes with their options, and exit",
         "--debug": "show the traceback of an error",
     }
@@ -114,24 +133,16 @@ class Session:
     """One call of `fewbit-opt`: its options, and what is made from them once."""
 
     def __init__(self, options: argparse.Namespace, others: list[str]) -> None:
-        from fewbit.cli.stages import Timing
-        from fewbit.ir.context import make_context
-        from fewbit.ir.text import print_module
+        from fewbit.pipeline.observers import Timing
 
         self.options = options
         self.file = "<stdin>" if options.file == "-" else str(options.file)
         self.passes = _requested_passes(options.passes, others)
-        self.context = make_context(allow_unregistered=options.allow_unregistered_dialect)
         self.timing = Timing()
-        self.to_text = partial(
-            print_module,
-            generic=options.generic,
-            properties_as_attributes=options.properties_as_attributes,
-            locations=options.print_locations,
-        )
 
     def run(self) -> int:
-        text = _read(self.options.file)
+        folder = Path(self.options.file)
+        text = str(folder) if folder.is_dir() else _read(self.options.file)
         parts = split_input(text) if self.options.split_input_file else [Part(text, 1, "")]
         printed: list[str] = []
         complaints: list[Error] = []
@@ -145,30 +156,88 @@ class Session:
                     errors.append(e)
                 complaints.extend(self._judge(part, errors))
         self._write(f"{SEPARATOR}\n".join(printed), complete=not complaints)
-        if self.options.time_passes:
+        if self.options.time_passes or self.options.timing:
             print("\n".join(self.timing.lines()), file=sys.stderr)
         return max((report(e, debug=self.options.debug) for e in complaints), default=0)
 
     def _process(self, part: Part, step: progress.Step) -> str:
         """The text of a module after all passes."""
-        from fewbit.cli.stages import run_passes
-        from fewbit.ir.parse import parse_module
+        from fewbit.pipeline.driver import Driver, Step
 
-        module = parse_module(part.text, self.file, self.context, part.first_line)
-        watchers = [_Announcer(step), *self._watchers(part)]
+        module, ctx = self._read(part)
+        observers = [_Announcer(step), *self._observers(part)]
         verified = not self.options.no_verify
-        run_passes(self.context, module, self.passes, watchers, verified=verified)
+        driver = Driver(ctx, {}, observers=observers, verify_passes=verified)
+        driver.show(Step(0, "input", "input", 0.0), module)
+        for each in self.passes:
+            module = driver.run_pass(each, module)
         return self.to_text(module)
 
-    def _watchers(self, part: Part) -> list[Watcher]:
-        from fewbit.cli.stages import Diff, Dump
+    def _read(self, part: Part) -> tuple[Any, CompileContext]:
+        """A module as the library holds it that the first pass works with, and its context."""
+        from fewbit.ir.parse import parse_module
+        from fewbit.pipeline.context import make_compile_context
+        from fewbit.pipeline.passes import form_taken
+        from fewbit.program import Program
+        from fewbit.store import WeightStore
 
-        watchers: list[Watcher] = [self.timing]
+        allowed = self.options.allow_unregistered_dialect
+        store = WeightStore.open(self.options.weights) if self.options.weights else WeightStore()
+        if self.passes and form_taken(self.passes[0]) == "upstream":
+            from fewbit.ir.bindings import parse_mlir
+
+            ctx = make_compile_context(store, allow_unregistered=allowed)
+            self._add_facts(ctx, None)
+            return parse_mlir(part.text), ctx
+        if Path(self.options.file).is_dir():
+            program = Program.load(self.options.file)
+            ctx = make_compile_context(program.store, program.recipe, allow_unregistered=allowed)
+        else:
+            ctx = make_compile_context(store, allow_unregistered=allowed)
+            module = parse_module(part.text, self.file, ctx, part.first_line)
+            program = Program(module, ctx.store)
+        self._add_facts(ctx, program)
+        return program.module, ctx
+
+    def _add_facts(self, ctx: CompileContext, program: Program | None) -> None:
+        """Let passes know the target, if one is given."""
+        if self.options.target is None:
+            return
+        from fewbit.targets.target import Request
+
+        request = Request(self.options.target)
+        for fact in _find_target(self.options.target).facts(program, request):
+            ctx.put(fact)
+
+    def to_text(self, module: Any) -> str:
+        from xdsl.dialects.builtin import ModuleOp
+
+        from fewbit.ir.text import print_module
+        from fewbit.pipeline.forms import form_of, text_of
+
+        options = self.options
+        if isinstance(module, ModuleOp):
+            return print_module(
+                module,
+                generic=options.generic,
+                properties_as_attributes=options.properties_as_attributes,
+                locations=options.print_locations,
+            )
+        if form_of(module) == "upstream":
+            return module.operation.get_asm(
+                print_generic_op_form=options.generic, enable_debug_info=options.print_locations
+            )
+        return text_of(module)
+
+    def _observers(self, part: Part) -> list[Observer]:
+        from fewbit.pipeline.observers import Diff, Dump
+
+        observers: list[Observer] = [self.timing]
         if self.options.dump_ir:
-            watchers.append(Dump(self.options.dump_ir / part.name, self.to_text))
+            observers.append(Dump(self.options.dump_ir / part.name, self.to_text))
         if self.options.diff:
-            watchers.append(Diff(_coloured_printer(), self.to_text))
-        return watchers
+            observers.append(Diff(_coloured_printer(), self.to_text))
+        return observers
 
     def _judge(self, part: Part, errors: list[Error]) -> list[Error]:
         if not self.options.verify_diagnostics:
@@ -193,10 +262,10 @@ class _Announcer:
 
     step: progress.Step
 
-    def __call__(self, stage: Stage, module: ModuleOp) -> None:
+    def __call__(self, step: Step, module: Any) -> None:
         self.step()
-        if stage.number:
-            progress.say(f"{stage.spec}: {stage.seconds:.2f} s", progress.VERBOSE)
+        if step.number:
+            progress.say(f"{step.spec}: {step.seconds:.2f} s", progress.VERBOSE)
 
 
 def split_input(text: str) -> list[Part]:
@@ -215,8 +284,27 @@ def split_input(text: str) -> list[Part]:
     ]
 
 
-def _requested_passes(lists: list[str], flags: list[str]) -> list[ModulePass]:
-    from fewbit.cli.passes import available_passes, parse_passes, suggest_pass
+def _pipeline_text(target: str | None) -> str:
+    """The passes of a target, a line for each stage."""
+    from fewbit.targets.target import Request
+
+    if target is None:
+        raise UsageError("a pipeline is that of a target", hint="give it with -t, as in -t cpu")
+    stages = _find_target(target).pipeline(Request(target)).stages
+    return ",\n".join(",".join(stage.passes) for stage in stages if stage.passes)
+
+
+def _find_target(text: str) -> Target:
+    from fewbit.targets.registry import find_target
+    from fewbit.targets.target import Request
+
+    target = find_target(text)
+    target.check(Request(text))
+    return target
+
+
+def _requested_passes(lists: list[str], flags: list[str]) -> list[Pass]:
+    from fewbit.pipeline.registry import available_passes, parse_passes, suggest_pass
 
     available = available_passes()
     for flag in flags:
@@ -230,7 +318,7 @@ def _requested_passes(lists: list[str], flags: list[str]) -> list[ModulePass]:
             "passes are given both with -p and as flags",
             hint="use one of the two, so that their order is clear",
         )
-    return parse_passes(",".join(lists or map(_flag_to_spec, flags)), available)
+    return parse_passes(",".join(lists or map(_flag_to_spec, flags)))
 
 
 def _flag_to_spec(flag: str) -> str:

@@ -15,8 +15,8 @@ from xdsl.passes import ModulePass
 
 from fewbit.cli.insert_pass import load_file
 from fewbit.cli.json_output import print_json
-from fewbit.cli.passes import available_passes
 from fewbit.errors import Place, UsageError
+from fewbit.ir.context import multiverse
 from fewbit.program import Program
 from fewbit.tune.passes import Choice, tune_passes
 
@@ -32,7 +32,7 @@ def _find(name: str) -> type[ModulePass]:
         if isinstance(found, type) and issubclass(found, ModulePass):
             return found
         raise UsageError(f"there is no pass '{kind}' in the file", place=Place(file=file))
-    known = available_passes()
+    known = multiverse().all_passes
     if name in known:
         return known[name]()
     close = get_close_matches(name, known, n=1)

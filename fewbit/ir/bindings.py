@@ -54,21 +54,45 @@ def parse_mlir(text: str, stage: str | None = None) -> Module:
 def run_upstream(module: Module, pipeline: str, anchor: str = "builtin.module") -> None:
     """Run upstream passes in place, such as `canonicalize,func.func(affine-scalrep)`."""
     from torch_mlir import ir
-    from torch_mlir.passmanager import PassManager
 
     with mlir_context():
-        try:
-            manager = PassManager.parse(f"{anchor}({pipeline})")
-        except ValueError as e:
-            raise PassError(
-                f"upstream MLIR has no such pass: {e}",
-                place=Place(stage=pipeline),
-                hint="write passes as mlir-opt does: name{option=value}, func.func(name)",
-            ) from e
+        manager = _pass_manager(f"{anchor}({pipeline})", pipeline)
         try:
             manager.run(module.operation)
         except ir.MLIRError as e:
             raise PassError(f"the pass failed: {_first(e)}", place=Place(stage=pipeline)) from e
+
+
+def check_upstream(pipeline: str) -> None:
+    """Refuse a pass that upstream's MLIR does not have, or not with these options."""
+    with mlir_context():
+        _pass_manager(f"builtin.module({pipeline})", pipeline)
+
+
+def _pass_manager(text: str, pipeline: str) -> Any:
+    from torch_mlir.passmanager import PassManager
+
+    try:
+        return PassManager.parse(text)
+    except ValueError as e:
+        raise PassError(
+            f"upstream MLIR has no such pass: {e}",
+            place=Place(stage=pipeline),
+            hint="write passes as mlir-opt does: name{option=value}, func.func(name)",
+        ) from e
+
+
+def verify_upstream(module: Module, stage: str | None = None) -> None:
+    """Check a module by the rules of its ops."""
+    from torch_mlir import ir
+
+    with mlir_context():
+        try:
+            module.operation.verify()
+        except ir.MLIRError as e:
+            raise PassError(
+                f"the program is not valid: {_first(e)}", place=Place(stage=stage)
+            ) from e
 
 
 def to_llvm_ir(module: Module) -> str:
@@ -79,7 +103,7 @@ def to_llvm_ir(module: Module) -> str:
         return llvm.translate_module_to_llvmir(module.operation)
 
 
-def walk(op: Module | OpView) -> Iterator[OpView]:
+def walk(op: Any) -> Iterator[OpView]:
     """An op, and all within it; what changes them needs a list."""
     yield op
     for region in op.operation.regions:

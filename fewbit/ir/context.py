@@ -27,9 +27,14 @@ def _multiverse(path: tuple[str, ...]) -> Universe:
 
 
 def make_context(*, allow_unregistered: bool = False) -> Context:
+    ctx = Context(allow_unregistered=allow_unregistered)
+    register_dialects(ctx)
+    return ctx
+
+
+def register_dialects(ctx: Context) -> None:
+    """Let a context know every dialect."""
     from fewbit.dialects.upstream import EXTENDED
 
-    ctx = Context(allow_unregistered=allow_unregistered)
     for name, factory in (multiverse().all_dialects | EXTENDED).items():
         ctx.register_dialect(name, factory)
-    return ctx

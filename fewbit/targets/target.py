@@ -1,28 +1,26 @@
-"""What a target is: the stages that a program goes through, its options, and what runs the result.
+"""What a target is: a pipeline of stages, the facts it begins with, and what runs the result.
 
 `targets/registry.py` lists all of them by name. Nothing else knows one by its name: the command
-line, `fewbit.compile`, `fewbit.load` and benchmarks ask the registry.
+line, `fewbit.compile`, `fewbit.load` and benchmarks ask the registry. `compile` and `lower` are the
+same compilation, run to its end or to a stage.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from fewbit.artifact import Folder
 from fewbit.errors import UsageError
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.context import make_compile_context
+from fewbit.pipeline.driver import Given, Inserted, Observer, Watcher
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.quant.float_weights import FloatWeights
-
-Pass = str | Callable[[Any], None]
-Inserted = Mapping[str, Sequence[Pass]]
-"""Passes to run after a stage, by its name."""
-Watcher = Callable[[str, str], None]
-"""Told the name of a stage and the text of the program after it."""
 
 NO_TUNING = "none"
 """In the place of a tuning database: what searches found is not used."""
@@ -36,12 +34,14 @@ class Request:
     """As the user wrote it, `cpu:riscv64`."""
     name: str = "model"
     """What the result is called."""
-    passes: Inserted = field(default_factory=dict[str, Sequence[Pass]])
+    passes: Inserted = field(default_factory=dict[str, Sequence[Given]])
     watch: Watcher | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The target's own, by their names in Python; those that were not given are absent."""
     float_weights: FloatWeights | None = None
     """Of a quantized program, weights that have no few bits; the manifest names them."""
+    observers: Sequence[Observer] = ()
+    """Told of every pass."""
 
     @property
     def detail(self) -> str:
@@ -52,34 +52,67 @@ class Request:
 class Target(ABC):
     """A kind of machine or runtime that programs are compiled for."""
 
-    stages: tuple[str, ...]
-    """In the order in which a program goes through them."""
-    ours: tuple[str, ...]
-    """Stages at which it is an xDSL module, which passes of ours run on."""
-    upstream: tuple[str, ...] = ()
-    """Stages at which upstream's passes run on it."""
-    suffixes: Mapping[str, str] = MappingProxyType({})
-    """Of files with the text after a stage, where that is not MLIR."""
     options: frozenset[str]
     """Names of the keyword arguments that `fewbit.compile` hands to it."""
     parts: tuple[str, ...] = ()
     """Names that may follow a stage's, `kernel:x86-64-v3`, where it has several texts."""
 
     @abstractmethod
+    def pipeline(self, request: Request) -> Pipeline:
+        """The stages that a program goes through."""
+
+    @abstractmethod
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        """What passes must know of the target and of what was asked for.
+
+        Without a program, which `fewbit-opt` has not where a text is no longer one, only that.
+        """
+
+    @abstractmethod
     def check(self, request: Request) -> None:
         """Refuse what cannot be compiled, before any work is done."""
 
     @abstractmethod
-    def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        """Go through all stages and write an artifact."""
-
-    @abstractmethod
-    def lower(self, program: Program, stage: str, request: Request) -> str:
-        """The text of a program after a stage."""
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        """Write an artifact of a program that has gone through all stages."""
 
     @abstractmethod
     def load(self, folder: Folder) -> Any:
         """What runs an artifact on this machine: a function of arrays that gives a tuple."""
+
+    def begin(self, program: Program, request: Request) -> Compilation:
+        """A compilation in which no stage has run yet."""
+        ctx = make_compile_context(program.store, program.recipe, self.facts(program, request))
+        return Compilation(
+            self.pipeline(request),
+            ctx,
+            program.module.clone(),
+            request.passes,
+            request.watch,
+            request.observers,
+        )
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        """Go through all stages and write an artifact."""
+        return self.write(self.begin(program, request).run(), program, request, output)
+
+    def lower(self, program: Program, stage: str, request: Request) -> str:
+        """The text of a program after a stage."""
+        return self.begin(program, request).run(stage).text
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of all stages, which no option changes."""
+        return self.default_pipeline.names
+
+    @property
+    def default_pipeline(self) -> Pipeline:
+        """The pipeline where nothing special is asked for."""
+        return self.pipeline(Request(""))
+
+    def suffix(self, stage: str) -> str:
+        """The ending of a file with the text after a stage."""
+        return self.default_pipeline[stage].suffix
 
     def reads(self, path: Path) -> bool:
         """Whether the target's own compiler takes this file, and no program is made of it."""
@@ -90,12 +123,10 @@ class Target(ABC):
         raise NotImplementedError
 
     def check_stage(self, stage: str) -> None:
-        if stage not in self.stages:
-            hint = f"stages are {', '.join(self.stages)}"
-            raise UsageError(f"there is no stage '{stage}'", hint=hint)
+        self.default_pipeline.until(stage)
 
     def check_insertable(self, stage: str) -> None:
-        places = (*self.ours, *self.upstream)
+        places = [each.name for each in self.default_pipeline.stages if each.form != "other"]
         if stage not in places:
             raise UsageError(
                 f"no pass can be inserted after '{stage}'",

@@ -1,28 +1,26 @@
 """Passes, one per file, by name.
 
 The name of a pass is the name of its file and of its class: `fold-constants` is `FoldConstants` in
-`fold_constants.py`. Each value of `PASSES` imports its pass when asked, so listing the passes
-loads none of them. `canonicalize`, `cse` and `dce` are xDSL's own and are not repeated here.
+`fold_constants.py`. `canonicalize`, `cse` and `dce` are xDSL's own and are not repeated here.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from importlib import import_module
-
-from xdsl.passes import ModulePass
 
 NAMES = (
     "constants-to-arith",
     "drop-empty-tensors",
     "expand-math",
+    "fold-batch-norm",
     "fold-constants",
+    "fold-flatten",
+    "fold-weights",
     "fuse-epilogue",
     "fuse-quantize",
     "fuse-requantize",
     "hoist-quantize",
     "im2col",
     "inline",
+    "integer-only",
     "lower-activation-quant",
     "lower-attention",
     "lower-bit-conv",
@@ -47,14 +45,3 @@ NAMES = (
     "unpack-weights",
     "widen-sums",
 )
-
-
-def _loader(name: str) -> Callable[[], type[ModulePass]]:
-    def load() -> type[ModulePass]:
-        module = import_module(f"{__name__}.{name.replace('-', '_')}")
-        return getattr(module, "".join(word.capitalize() for word in name.split("-")))
-
-    return load
-
-
-PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: _loader(name) for name in NAMES}

@@ -22,19 +22,16 @@ from fewbit.interpreter.values import dtype_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.numerics import pack
 from fewbit.program import Program
-from fewbit.store import WeightStore
 
 Array = npt.NDArray[Any]
 
 
 class ChangedWeights:
-    """A copy of a program, whose constants may be changed. Use it under its symbol table."""
+    """A program whose constants are changed in place. Use it under its symbol table."""
 
     def __init__(self, program: Program) -> None:
-        store = WeightStore()
-        store.merge(program.store)
-        self.program = Program(program.module.clone(), store, program.recipe)
-        self.symbols = SymbolTable(self.program.module)
+        self.program = program
+        self.symbols = SymbolTable(program.module)
         self._readers = Counter(op.symbol.root_reference.data for op in self._reads())
 
     def _reads(self) -> list[GetConstantOp]:

@@ -1,28 +1,48 @@
 """Fold batch norms into the float layers in front of them.
 
 A batch norm of constants is a factor and an offset for each channel, which the layer's weight and
-bias can take in: one op less, and nothing left between a layer and what follows it. It changes
-weights, so this is a function of a program and not a pass of a module. The new weights are
-computed in float64 and rounded once, and keep their names; a bias that a layer did not have is
-named after its weight. A quantized layer keeps its batch norm: folding would move the integers of
-its weight.
+bias can take in: one op less, and nothing left between a layer and what follows it. The new
+weights are computed in float64 and rounded once, and keep their names; a bias that a layer did not
+have is named after its weight. A quantized layer keeps its batch norm: folding would move the
+integers of its weight.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fewbit.dialects.mico import BatchNormOp, QuantizedLayerOp, element_type, shape_of
 from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.ir.symbols import using
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.transforms.changed_weights import ChangedWeights, constant_of, is_constant
 
 
+@dataclass(frozen=True)
+class FoldBatchNorm(ModulePass):
+    """Fold batch norms into the float layers in front of them."""
+
+    name = "fold-batch-norm"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _fold_all(compile_context(ctx).program(op))
+
+
 def fold_batch_norm(program: Program) -> Program:
-    """The program without the batch norms that float layers can take in."""
+    """A copy of the program without the batch norms that float layers can take in."""
+    copy = program.copy()
+    _fold_all(copy)
+    return copy
+
+
+def _fold_all(program: Program) -> None:
     weights = ChangedWeights(program)
     with using(weights.symbols):
         norms = [op for op in weights.program.module.walk() if isinstance(op, BatchNormOp)]
@@ -31,7 +51,6 @@ def fold_batch_norm(program: Program) -> Program:
             if isinstance(layer, QuantizedLayerOp) and _can_take_in(layer, norm):
                 _fold(layer, norm, weights)
         weights.sweep()
-    return weights.program
 
 
 def _can_take_in(layer: QuantizedLayerOp, norm: BatchNormOp) -> bool:

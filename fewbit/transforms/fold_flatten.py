@@ -3,20 +3,24 @@
 `propagate-layout` leaves one transpose in front of a classifier: the image is flattened with its
 channels first, because that is the order of the weight's columns. They are moved once, here, in
 place of the image at each run. Between the two may stand what treats all features of a row alike.
-It changes weights, so this is a function of a program, run on what `propagate-layout` leaves.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.ir.symbols import using
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.transforms.changed_weights import ChangedWeights, is_constant
 from fewbit.transforms.layout.turned import sinking
@@ -33,17 +37,26 @@ ALIKE = (
 """Ops for which the order of a row's features makes no difference; scales are of whole rows."""
 
 
-def fold_flatten(program: Program) -> Program:
-    """The program without the transposes between an image and a linear layer."""
+@dataclass(frozen=True)
+class FoldFlatten(ModulePass):
+    """Drop the transposes between an image and a linear layer."""
+
+    name = "fold-flatten"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        fold_flatten(compile_context(ctx).program(op))
+
+
+def fold_flatten(program: Program) -> None:
+    """Drop, in place, the transposes between an image and a linear layer."""
     weights = ChangedWeights(program)
     with using(weights.symbols):
-        for op in list(weights.program.module.walk()):
+        for op in list(program.module.walk()):
             # Groups that have scales are of neighbours, so their columns stay where they are.
             if isinstance(op, kernel.MatmulOp) and is_constant(op.weight) and not op.scale_groups:
                 _fold(op, weights)
-        dce(weights.program.module)
+        dce(program.module)
         weights.sweep()
-    return weights.program
 
 
 def _fold(op: kernel.MatmulOp, weights: ChangedWeights) -> None:

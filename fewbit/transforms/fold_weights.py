@@ -1,7 +1,7 @@
 """Evaluate what depends on weights alone, and keep the outcome as a weight.
 
 `fold-constants` works on the text of a module and keeps it small; here the weights themselves take
-part, so this is a function of a program and not a pass of a module. Transposed weights, folded
+part, which the context brings. Transposed weights, folded
 batch norms and unpacked integers are made once, when a program is compiled, instead of at each run.
 Only what other ops still read is kept. A result much larger than what it is made of, such as a
 weight that is broadcast, is left to be computed.
@@ -9,11 +9,14 @@ weight that is broadcast, is left to be computed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fewbit.dialects.mico import GetConstantOp, element_width
@@ -21,6 +24,7 @@ from fewbit.interpreter import evaluate_op
 from fewbit.interpreter.constants import read_constant
 from fewbit.interpreter.values import Value
 from fewbit.ir.symbols import using
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.transforms.changed_weights import ChangedWeights
 from fewbit.transforms.fold_constants import (
@@ -36,12 +40,21 @@ SMALL = 4096
 """Bytes of a result that is kept whatever it is made of."""
 
 
-def fold_weights(program: Program) -> Program:
-    """The program with all that depends on weights alone computed."""
+@dataclass(frozen=True)
+class FoldWeights(ModulePass):
+    """Compute what depends on weights alone, and keep the outcome as a weight."""
+
+    name = "fold-weights"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        fold_weights(compile_context(ctx).program(op))
+
+
+def fold_weights(program: Program) -> None:
+    """Compute, in place, all that depends on weights alone."""
     changed = ChangedWeights(program)
     with using(changed.symbols):
         _Folding(changed).run()
-    return changed.program
 
 
 class _Folding:

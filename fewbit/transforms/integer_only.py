@@ -21,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f32, i32
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import dce
 
@@ -34,6 +36,7 @@ from fewbit.ir.context import make_context
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import using
 from fewbit.numerics import fixed_point as as_fixed_point
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.transforms.changed_weights import ChangedWeights
 from fewbit.transforms.inline import Inline
@@ -67,16 +70,35 @@ MEAN_BITS = 8
 """How many bits finer than the step that follows the terms of a sum, or of a mean, are."""
 
 
+@dataclass(frozen=True)
+class IntegerOnly(ModulePass):
+    """Leave no float tensor between layers that have static scales."""
+
+    name = "integer-only"
+
+    strict: bool = False
+    """Whether a program in which floats stay is refused."""
+    fixed_point: bool = False
+    """Whether factors are integers and shifts."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _without_floats(compile_context(ctx).program(op), self.strict, self.fixed_point)
+
+
 def integer_only(program: Program, *, strict: bool = False, fixed_point: bool = False) -> Program:
-    """The program with no float tensor between layers that have static scales."""
-    weights = ChangedWeights(program)
-    module = weights.program.module
+    """A copy of the program with no float tensor between layers that have static scales."""
+    copy = program.copy()
+    _without_floats(copy, strict, fixed_point)
+    return copy
+
+
+def _without_floats(program: Program, strict: bool, fixed_point: bool) -> None:
+    weights, module = ChangedWeights(program), program.module
     Inline().apply(make_context(), module)
     with using(weights.symbols):
         _Flow(weights, strict, fixed_point).run()
     dce(module)
     SymbolDce().apply(make_context(), module)
-    return weights.program
 
 
 class Sums(NamedTuple):

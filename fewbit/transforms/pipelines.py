@@ -36,10 +36,12 @@ LOWER_MICO_PRECISELY: Final[tuple[str, ...]] = tuple(
 )
 """The same, with float ops in f64 and rounded once: equal to the interpreter to the bit."""
 
-# The CPU target. Passes of ours run on xDSL, upstream's in the torch-mlir wheel; what lies between
-# them (binding memory, outlining loops, planning the arena, sharing work) is in targets/cpu.
+# Parts of pipelines that targets share. Passes of ours run on xDSL until `to-upstream`; after it,
+# on the bindings of the torch-mlir wheel, among upstream's.
 
-CPU_KERNELS: Final[tuple[str, ...]] = (
+TO_KERNELS: Final[tuple[str, ...]] = (
+    "inline",
+    "fold-batch-norm",
     "select-kernels",
     "propagate-layout",
     "fuse-epilogue",
@@ -48,14 +50,11 @@ CPU_KERNELS: Final[tuple[str, ...]] = (
     "fuse-quantize",
     "fuse-requantize",
     "cse",
+    "fold-flatten",
 )
 """Layers as ops that kernels compute, with channels innermost from end to end."""
 
-CPU_BLAS: Final[tuple[str, ...]] = ("im2col",)
-"""Products that a BLAS library computes, in place of calls of kernels."""
-
-CPU_LINALG: Final[tuple[str, ...]] = (
-    "lower-kernel",
+LOWER_OTHERS: Final[tuple[str, ...]] = (
     *LOWER_MICO,
     "lower-scatter",
     "drop-empty-tensors",
@@ -64,7 +63,11 @@ CPU_LINALG: Final[tuple[str, ...]] = (
     "expand-math",
     "canonicalize",
 )
+CPU_LINALG: Final[tuple[str, ...]] = ("lower-kernel", *LOWER_OTHERS)
 """Everything that no kernel is called for, as loops over tensors."""
+
+BARE_METAL_LINALG: Final[tuple[str, ...]] = ("lower-kernel{precise=true}", *LOWER_OTHERS)
+"""The same with means as the interpreter computes them, so that what rounds them rounds alike."""
 
 IREE_LINALG: Final[tuple[str, ...]] = (
     "name-windows",
@@ -77,6 +80,19 @@ IREE_LINALG: Final[tuple[str, ...]] = (
     "canonicalize",
 )
 """For IREE: its strategies know convolutions and pooling by their names."""
+
+TO_SHAPES: Final[tuple[str, ...]] = ("refuse-foreign", "rename-entry", "make-shape-function")
+"""What tells the shapes of outputs is taken from the program while it is on tensors."""
+
+TO_CALLER_MEMORY: Final[tuple[str, ...]] = (
+    "drop-asserts",
+    "carry-in-place",
+    "bound-lookups",
+    "fill-splats",
+    "bind-memory",
+    "to-upstream",
+)
+"""Inputs, outputs and weights become memory of the caller."""
 
 CPU_GENERIC: Final[tuple[str, ...]] = (
     "canonicalize",
@@ -110,6 +126,13 @@ CPU_MEMORY: Final[tuple[str, ...]] = (
     "cse",
 )
 """Tensors become memory."""
+
+PLACED: Final[tuple[str, ...]] = (
+    "place-outputs",
+    "copies-to-linalg",
+    "measure-before-collapse",
+)
+"""Outputs are computed in their memory; what is copied, is copied by loops."""
 
 CPU_TILING: Final[tuple[str, ...]] = ("linalg", "affine")
 """Where loop nests may be tiled: as ops of linalg, and as affine loops what these cannot be."""
@@ -151,10 +174,11 @@ CPU_LOOPS: Final[tuple[str, ...]] = (
 )
 """Each function that holds a loop nest: affine loops, improved, then plain loops."""
 
-CPU_METADATA: Final[tuple[str, ...]] = ("expand-strided-metadata", "lower-affine")
-"""Views become arithmetic on offsets, sizes and strides."""
-
 CPU_LLVM: Final[tuple[str, ...]] = (
+    # Views become arithmetic on offsets, sizes and strides.
+    "expand-strided-metadata",
+    "lower-affine",
+    "guard-divisions",
     "arith-expand",
     "convert-scf-to-cf",
     "convert-math-to-llvm",
@@ -169,6 +193,7 @@ CPU_LLVM: Final[tuple[str, ...]] = (
     "reconcile-unrealized-casts",
     "canonicalize",
     "cse",
+    "add-in-lanes",
 )
 """The llvm dialect, which is translated to LLVM IR."""
 

@@ -150,4 +150,4 @@ class Programs:
 
         self._count += 1
         folder = self._folder / str(self._count)
-        return load_native(compile_cpu(self._program, "model", TARGET, folder, isa=isa))
+        return load_native(compile_cpu(self._program, "model", folder, isa))

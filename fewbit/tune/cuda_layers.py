@@ -163,14 +163,13 @@ def layers_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Layer], dict[str, tuple[int, str]]]:
     """The layers of a program that have settings to choose; loops have none."""
-    from fewbit.targets.cuda.compilation import Compilation
     from fewbit.targets.cuda.emit import Nest
+    from fewbit.targets.cuda.target import compile_cuda
 
-    made = Compilation(program, "model", arch, **options)
-    made.run()
+    made = compile_cuda(program, arch, **options)
     found: dict[str, Layer] = {}
     left: dict[str, tuple[int, str]] = {}
-    for step in made.assembly.planner.steps:
+    for step in made.module.planner.steps:
         if isinstance(step, Nest):
             continue
         problem: Any = step.problem

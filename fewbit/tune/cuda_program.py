@@ -199,12 +199,10 @@ def _timed(call: Callable[[], Any]) -> Callable[[int], float]:
 def build_for(program: Program, arch: Arch) -> Build:
     """A program through IREE as it is, with its dispatches."""
     from fewbit.targets.iree.devices import compile_flags
-    from fewbit.targets.iree.lowering import Lowering
+    from fewbit.targets.iree.pipeline import to_iree
     from fewbit.tune.iree.build import build
 
-    lowering = Lowering(program, {})
-    lowering.run()
-    source, _ = lowering.finish()
+    source, _ = to_iree(program)
     return build(source, compile_flags(f"iree-cuda:sm_{arch.compute}"), "model")
 
 

@@ -87,15 +87,13 @@ def _tune_iree(
     watch: Callable[[Row], None],
 ) -> Report:
     from fewbit.targets.iree.devices import compile_flags
-    from fewbit.targets.iree.lowering import Lowering
+    from fewbit.targets.iree.pipeline import to_iree
     from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, Applied, find_schedules, substitute
     from fewbit.tune.iree.build import build
     from fewbit.tune.iree.layout import in_rows, is_faster, keep_layout
     from fewbit.tune.iree.tuning import tune_dispatches
 
-    lowering = Lowering(program, {})
-    lowering.run()
-    source, parameters = lowering.finish()
+    source, parameters = to_iree(program)
     flags, end = compile_flags("iree-cpu"), monotonic() + seconds
 
     def search_with(flags: Sequence[str], seconds: float) -> tuple[list[Row], Applied]:
@@ -161,7 +159,7 @@ def _time_modules(
     inputs = made_up_inputs(program, dynamic=1)
     with TemporaryDirectory(prefix="fewbit-tuned-") as folder:
         loaded = [
-            load_iree(Iree().write(program, parameters, made, request, Path(folder) / str(i)))
+            load_iree(Iree().write_made(program, parameters, made, request, Path(folder) / str(i)))
             for i, made in enumerate([modules[0], *modules])
         ]
     calls = [module.prepare(*inputs) for module in loaded]

@@ -12,7 +12,7 @@ from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
-from fewbit.targets.cpu.compilation import STAGES
+from fewbit.targets.cpu.pipeline import native_pipeline
 
 TEXT = """
 func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
@@ -59,7 +59,7 @@ def compiled(*argv: object) -> int:
 
 def test_stages_are_those_of_the_target(capsys: pytest.CaptureFixture[str]) -> None:
     assert compiled("zoo:mlp", "--stop-after", "assembly") == 2
-    assert f"stages are {', '.join(('graph', *STAGES))}" in capsys.readouterr().err
+    assert f"stages are {', '.join(('graph', *native_pipeline().names))}" in capsys.readouterr().err
 
 
 def test_artifact_in_the_default_folder(program: Path, capsys: pytest.CaptureFixture[str]) -> None:

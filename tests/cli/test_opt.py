@@ -154,10 +154,11 @@ def test_long_work_shows_progress_unless_quiet(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def slow(*_: object) -> None:
+    def slow(driver: object, each: object, module: object) -> object:
         time.sleep(SHOW_AFTER_SECONDS + 0.3)
+        return module
 
-    monkeypatch.setattr("fewbit.cli.stages._apply", slow)
+    monkeypatch.setattr("fewbit.pipeline.driver.Driver._apply", slow)
     assert run(good, "-p", "cse,dce", *flags) == 0
     assert (f"Working on {good}: 33% (1 of 3)" in capsys.readouterr().err) == shown
 

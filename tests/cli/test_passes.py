@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
-from fewbit.cli.passes import available_passes, describe_passes, parse_passes
+from fewbit.cli.passes import describe_passes
 from fewbit.errors import Error, UsageError
+from fewbit.pipeline.registry import available_passes, parse_passes
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,14 @@ def test_passes_of_fewbit_and_of_xdsl_are_available() -> None:
 
 
 def test_options_reach_the_pass() -> None:
-    passes = parse_passes('split-loops{parts=2},split-loops{parts=3 name-pattern="a.*"}', TABLE)
+    passes = parse_passes(
+        'split-loops{parts=2},split-loops{parts=3 name-pattern="a.*"}', known=TABLE
+    )
     assert passes == [SplitLoops(2), SplitLoops(3, "a.*")]
 
 
 def test_no_passes_is_fine() -> None:
-    assert parse_passes("", TABLE) == []
+    assert parse_passes("", known=TABLE) == []
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,7 @@ def test_no_passes_is_fine() -> None:
 )
 def test_a_mistake_is_a_usage_error_that_helps(text: str, what: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_passes(text, TABLE)
+        parse_passes(text, known=TABLE)
     assert what in caught.value.what
     assert caught.value.hint is not None
     assert hint in caught.value.hint
@@ -69,7 +72,7 @@ def test_a_mistake_is_a_usage_error_that_helps(text: str, what: str, hint: str) 
 
 def test_a_list_that_cannot_be_read_shows_where() -> None:
     with pytest.raises(UsageError) as caught:
-        parse_passes("split-loops parts", TABLE)
+        parse_passes("split-loops parts", known=TABLE)
     assert caught.value.excerpt is not None
     source, carets, *_ = caught.value.excerpt.splitlines()
     assert source == "split-loops parts"
@@ -80,7 +83,7 @@ def test_a_broken_plugin_is_an_error_with_a_way_out(monkeypatch: pytest.MonkeyPa
     def clash() -> Universe:
         raise ValueError("Duplicate definition of cse")
 
-    monkeypatch.setattr(Universe, "get_multiverse", clash)
+    monkeypatch.setattr("fewbit.pipeline.registry.multiverse", clash)
     with pytest.raises(Error, match="Duplicate definition of cse"):
         available_passes()
 
@@ -90,7 +93,7 @@ def test_a_pass_that_cannot_be_loaded_is_an_error_with_a_way_out() -> None:
         raise ImportError("No module named 'abacus'")
 
     with pytest.raises(Error, match="pass 'count' cannot be loaded: ImportError"):
-        parse_passes("count", {"count": missing})
+        parse_passes("count", known={"count": missing})
 
 
 def test_the_list_of_passes_begins_with_ours_and_tells_options() -> None:

@@ -17,8 +17,8 @@ from fewbit.analysis.layers import made_up_inputs
 from fewbit.models import zoo
 from fewbit.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.targets.cpu.compilation import STAGES, Compilation
-from fewbit.targets.cpu.target import isa_of
+from fewbit.targets.cpu.pipeline import native_pipeline
+from fewbit.targets.cpu.target import begin_cpu, isa_of
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")
@@ -98,18 +98,15 @@ def test_stages_of_ours_compute_the_same(recipe: str | None) -> None:
     inputs = made_up_inputs(program)
     (expected,) = program.run(*inputs)
     for stage in ("mico", "kernel"):
-        compilation = Compilation(program, "net", isa_of("cpu"))
-        compilation.run(stage)
+        compilation = begin_cpu(program, "net", isa_of("cpu")).run(stage)
         (found,) = compilation.program.run(*inputs)
         assert relative(found, expected) < ROUNDING
 
 
 def test_every_stage_has_a_text() -> None:
     program = imported("lenet")
-    for stage in STAGES:
-        compilation = Compilation(program, "net", isa_of("cpu"))
-        compilation.run(stage)
-        assert len(compilation.text(stage)) > 100
+    for stage in native_pipeline().names:
+        assert len(begin_cpu(program, "net", isa_of("cpu")).run(stage).text) > 100
 
 
 @pytest.mark.parametrize("batch", [1, 2, 7])

@@ -6,17 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from xdsl.passes import PassPipeline
-from xdsl.universe import Universe
 
 from fewbit.frontends import import_model
-from fewbit.ir.context import make_context
-from fewbit.ir.verify import verify
 from fewbit.models import create, zoo
+from fewbit.pipeline.compilation import run_passes
 from fewbit.program import Program
 from fewbit.quant.quantize import quantize
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.fold_flatten import fold_flatten
 
 QUICK = ("lenet", "ds-cnn", "kws-conv1d")
 EXTENT = {"resnet18": 32, "mobilenet-v2": 32, "squeezenet": 48}
@@ -24,14 +20,6 @@ CONVOLUTIONAL = (
     "cmsis-cnn", "ds-cnn", "kws-conv1d", "lenet", "m5", "mobilenet-v2", "resnet18", "resnet8",
     "squeezenet", "vgg",
 )  # fmt: skip
-
-
-def run_passes(program: Program, passes: str) -> Program:
-    module = program.module.clone()
-    pipeline = PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes)
-    pipeline.apply(make_context(), module)
-    verify(module, stage=passes)
-    return Program(module, program.store)
 
 
 def models() -> list[object]:
@@ -59,7 +47,7 @@ def test_channels_last(name: str) -> None:
         np.testing.assert_allclose(given, expected, atol=2e-5 * np.abs(expected).max())
         selected = run_passes(folded, "select-kernels,propagate-layout,fuse-epilogue,cse")
         np.testing.assert_array_equal(selected.run(*x)[0], given)
-        flat = fold_flatten(selected)
+        flat = run_passes(selected, "fold-flatten")
         flat.verify()
         np.testing.assert_allclose(flat.run(*x)[0], given, atol=1e-5 * np.abs(given).max())
         ops = count(flat)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from fewbit import __version__
 from fewbit.artifact import Folder, Manifest, Tensor
 from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp
 from fewbit.errors import ShapeError
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.targets.device import Device, Estimate, Events, Execution, LegalLayer
 from fewbit.targets.target import Request
@@ -24,7 +27,6 @@ class Doubling:
 class Small(Device):
     """Has multipliers of 2, 4 and 8 bits, for linear layers."""
 
-    stages = ours = ()
     options = frozenset()
     widths = (2, 4, 8)
 
@@ -33,10 +35,13 @@ class Small(Device):
 
     def check(self, request: Request) -> None: ...
 
-    def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        raise NotImplementedError
+    def pipeline(self, request: Request) -> Pipeline:
+        return Pipeline(())
 
-    def lower(self, program: Program, stage: str, request: Request) -> str:
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        return ()
+
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         raise NotImplementedError
 
     def simulator(self, folder: Folder) -> Doubling:

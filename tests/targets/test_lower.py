@@ -33,7 +33,7 @@ class Net(nn.Module):
 
 @cache
 def program(recipe: str | None) -> Program:
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
     plain = fewbit.import_model(Net(), (torch.randn(3, 4, 6, 6),))
     return plain if recipe is None else fewbit.quantize(plain, recipe)
 

@@ -10,8 +10,8 @@ from fewbit.targets.target import Request
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_target_has_stages_and_is_checked(name: str) -> None:
     target = check(Request(name))
-    assert target.stages[: len(target.ours)] == target.ours
-    assert set(target.upstream) <= set(target.stages)
+    forms = [stage.form for stage in target.default_pipeline.stages]
+    assert forms == sorted(forms, key=["xdsl", "upstream", "other"].index)
 
 
 def test_names() -> None:

@@ -4,10 +4,10 @@ import pytest
 from xdsl.passes import PassPipeline
 from xdsl.universe import Universe
 
-from fewbit.ir.context import make_context
 from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
+from fewbit.pipeline.context import make_compile_context
 
 RunPasses = Callable[[str, str], str]
 
@@ -17,7 +17,7 @@ def run_passes() -> RunPasses:
     """Runs passes, spelled as on the command line, on a text; verifies before and after."""
 
     def run(text: str, passes: str) -> str:
-        ctx = make_context()
+        ctx = make_compile_context()
         module = parse_module(text, ctx=ctx)
         verify(module)
         PassPipeline.parse_spec(Universe.get_multiverse().all_passes, passes).apply(ctx, module)

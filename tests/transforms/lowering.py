@@ -25,8 +25,8 @@ from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
 from fewbit.ir.walk import nested_ops
 from fewbit.numerics import Quantized, Width, pack
-from fewbit.transforms import PASSES
 from fewbit.transforms.pipelines import LOWER_MICO
+from fewbit.universe import UNIVERSE
 from tests.dialects.programs import OPS, functions
 
 Array = npt.NDArray[Any]
@@ -40,7 +40,7 @@ def context() -> Context:
 def lower(module: ModuleOp, *passes: str) -> ModuleOp:
     """Run passes, all of `LOWER_MICO` if none is named, and verify after each."""
     for name in passes or LOWER_MICO:
-        PASSES[name]()().apply(context(), module)
+        UNIVERSE.all_passes[name]()().apply(context(), module)
         verify(module, name)
     return module
 

@@ -8,8 +8,8 @@ import pytest
 
 from fewbit.dialects import mico
 from fewbit.numerics import quantize_weight
+from fewbit.pipeline.compilation import run_passes
 from fewbit.program import Program
-from fewbit.transforms.fold_flatten import fold_flatten
 from tests.transforms.lowering import constants, hexadecimal
 
 X, IMAGE = "tensor<?x2x3x4xf32>", "tensor<?x4x2x3xf32>"
@@ -63,7 +63,7 @@ FOLDED = [
 @pytest.mark.parametrize("body", FOLDED)
 def test_folded(body: str) -> None:
     before = program(body)
-    after = fold_flatten(before)
+    after = run_passes(before, "fold-flatten")
     after.verify()
     assert transposes(after) == 0
     assert "@fc.weight" in after.text()
@@ -81,7 +81,7 @@ def test_few_bit_weight_behind_quantization(quantize: str) -> None:
         + f"%y = kernel.matmul(%u, %w) : ({U}, {V}) -> {acc}\n",
         acc,
     )
-    after = fold_flatten(before)
+    after = run_passes(before, "fold-flatten")
     after.verify()
     assert transposes(after) == 0
     np.testing.assert_array_equal(results(after), results(before))
@@ -98,7 +98,7 @@ def test_groups_that_have_scales_are_of_neighbours() -> None:
         + "%y = kernel.matmul(%u, %w) x_scale(%t2) weight_scale(%s)"
         + f" : ({U}, {V}, tensor<?xf32>, tensor<5x4xf32>) -> {Y}\n"
     )
-    after = fold_flatten(program(body))
+    after = run_passes(program(body), "fold-flatten")
     assert transposes(after) == 1
 
 
@@ -113,7 +113,7 @@ def test_a_weight_that_others_read_stays_as_it_is() -> None:
         + f"%b = kernel.matmul(%a, %v) : ({FLAT}, {W}) -> {Y}\n"
         + f"%y = mico.add(%z, %b) : ({Y}, {Y}) -> {Y}\n"
     )
-    after = fold_flatten(before)
+    after = run_passes(before, "fold-flatten")
     after.verify()
     assert transposes(after) == 0
     assert "@fc.weight.1" in after.text()
@@ -140,5 +140,5 @@ LEFT = [
 
 @pytest.mark.parametrize("body", LEFT)
 def test_left(body: str) -> None:
-    after = fold_flatten(program(body))
+    after = run_passes(program(body), "fold-flatten")
     assert transposes(after) == 1

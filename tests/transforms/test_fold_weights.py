@@ -11,8 +11,9 @@ import pytest
 from fewbit.dialects import mico
 from fewbit.ir.verify import verify
 from fewbit.numerics import quantize_weight
+from fewbit.pipeline.compilation import run_passes
 from fewbit.program import Program
-from fewbit.transforms.fold_weights import GROWTH, SMALL, fold_weights
+from fewbit.transforms.fold_weights import GROWTH, SMALL
 from tests.transforms.lowering import constants, hexadecimal
 
 W, T, X = "tensor<6x4xf32>", "tensor<4x6xf32>", "tensor<?x6xf32>"
@@ -30,7 +31,7 @@ def program(body: str, result: str = "tensor<?x4xf32>", more: str = "") -> Progr
 def folded(before: Program) -> Program:
     """Folded, with a text, store and results that are right."""
     text = str(before.module)
-    after = fold_weights(before)
+    after = run_passes(before, "fold-weights")
     verify(after.module)
     assert str(before.module) == text
     x = np.random.default_rng(1).normal(size=(3, 6)).astype(np.float32)

@@ -21,7 +21,7 @@ from fewbit.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.quant.quantize import quantize
 from fewbit.store import WeightStore
-from fewbit.targets.cpu.compilation import Compilation
+from fewbit.targets.cpu.target import begin_cpu
 from fewbit.transforms.fold_batch_norm import fold_batch_norm
 from fewbit.transforms.inline import Inline
 from fewbit.transforms.integer_only import integer_only
@@ -91,11 +91,11 @@ def test_fixed_point_multiplies_no_floats() -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_memory_between_layers_holds_integers(name: str) -> None:
     made = integer_only(quantized(name, "w8a8-static"), strict=True)
-    linalg = Compilation(made, "net", Isa.host()).run("linalg").decode()
+    linalg = begin_cpu(made, "net", Isa.host()).run("linalg").text
     produced = re.findall(r"linalg\.generic.*?-> (tensor<\S+>)", linalg, re.DOTALL)
     floats = [type for type in produced if type.endswith("xf32>")]
     assert set(floats) <= {"tensor<?x10xf32>"}
-    memref = Compilation(made, "net", Isa.host()).run("memref").decode()
+    memref = begin_cpu(made, "net", Isa.host()).run("memref").text
     # The entry is given inputs, results, weights and the arena, in which all else lies.
     entry = memref[memref.index("@program.entry(") :]
     arena = re.findall(r"memref\.view %arg3.* to (memref<.*>)", entry.split("return")[0])

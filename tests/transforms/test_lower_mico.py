@@ -18,8 +18,8 @@ from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.walk import nested_ops
 from fewbit.models import lenet_text
-from fewbit.transforms import PASSES
 from fewbit.transforms.pipelines import LOWER_MICO
+from fewbit.universe import UNIVERSE
 from tests.dialects.programs import OPS, functions
 from tests.transforms.lowering import RANDOM, assert_same, check, lower, mico_ops
 
@@ -33,7 +33,7 @@ def lenet() -> ModuleOp:
 
 def test_every_pass_of_the_pipeline_exists() -> None:
     for name in LOWER_MICO:
-        assert PASSES[name]().name == name
+        assert UNIVERSE.all_passes[name]().name == name
 
 
 def test_lenet_is_the_same_to_the_bit() -> None:

@@ -13,7 +13,7 @@ import fewbit
 from fewbit.ir.parse import parse_module
 from fewbit.kernels.cuda.arch import HOPPER
 from fewbit.program import Program
-from fewbit.targets.cuda.compilation import Compilation
+from fewbit.targets.cuda.target import compile_cuda
 from tests.targets.cuda.emulate import COMPILER, Emulated
 from tests.transforms.lowering import lower
 
@@ -101,6 +101,4 @@ def test_compiled_for_other_targets(target: str, element: str) -> None:
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 def test_planned_for_a_gpu(tmp_path: Path) -> None:
     program, x = columns("f16"), numbers("f16")
-    compilation = Compilation(program, "net", HOPPER)
-    compilation.run()
-    assert_close(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0])
+    assert_close(Emulated(compile_cuda(program, HOPPER), tmp_path)(x)[0], program.run(x)[0])

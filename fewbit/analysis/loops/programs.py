@@ -41,11 +41,9 @@ class Source:
 
 def list_program(program: Program, dynamic: int = 1) -> Listing:
     """The nests of a program, with the layers that they come from."""
-    from fewbit.targets.iree.lowering import Lowering
+    from fewbit.targets.iree.pipeline import to_iree
 
-    lowering = Lowering(program, {})
-    lowering.run()
-    source, _ = lowering.finish()
+    source, _ = to_iree(program)
     return list_module(parse_generic(generic_text(source.text, locations=True)), dynamic)
 
 

@@ -16,71 +16,61 @@ from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.errors import Error, Place
-from fewbit.ir.text import print_module
-from fewbit.ir.verify import verify
+from fewbit.pipeline.stage import Pipeline, Stage
 from fewbit.program import Program
 from fewbit.quant.quantize import layer_name
-from fewbit.targets.bitfusion.accelerator import Accelerator
+from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks, Shape, make_block
 from fewbit.targets.device import float_reason
-from fewbit.targets.own_passes import run_own_passes
 from fewbit.targets.target import Request
 
-STAGES = ("mico", "blocks")
+PIPELINE = Pipeline((Stage("mico"), Stage("blocks", ("inline", "to-blocks"), ".json", "other")))
 
 
-@dataclass
-class Lowering:
-    """A program on its way, and the blocks at the end of it."""
+@dataclass(frozen=True)
+class AcceleratorName:
+    """Which of the known accelerators the program is for."""
+
+    name: str
+
+    @property
+    def accelerator(self) -> Accelerator:
+        return ACCELERATORS[self.name]
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The blocks of a program, and the program that the host interprets around them."""
 
     program: Program
-    request: Request
-    accelerator: Accelerator
+    blocks: Blocks
 
-    def run(self) -> Blocks:
-        """Both stages."""
-        self.mico()
-        run_own_passes(self.program.module, ("inline",))
-        blocks = Blocks(
-            accelerator=accelerator_name(self.request),
-            blocks=tuple(self._block(op, number) for number, op in enumerate(self._layers())),
-        )
-        if self.request.watch is not None:
-            self.request.watch("blocks", blocks.model_dump_json(indent=2))
-        return blocks
+    @property
+    def text(self) -> str:
+        return self.blocks.model_dump_json(indent=2)
 
-    def mico(self) -> str:
-        """The program with inserted passes run, as text."""
-        self.program = Program(self.program.module.clone(), self.program.store, self.program.recipe)
-        module = self.program.module
-        for each in self.request.passes.get("mico", ()):
-            if callable(each):
-                each(module)
-            else:
-                run_own_passes(module, (each,))
-            verify(module, "mico")
-        text = print_module(module)
-        if self.request.watch is not None:
-            self.request.watch("mico", text)
-        return text
 
-    def _layers(self) -> Iterator[QuantizedLayerOp]:
-        return device_layers(self.program)
+def lower_layers(program: Program, name: AcceleratorName) -> Lowered:
+    """A block for each layer that the accelerator runs."""
+    layers = enumerate(device_layers(program))
+    made = tuple(_block(op, number, name.accelerator) for number, op in layers)
+    return Lowered(program, Blocks(accelerator=name.name, blocks=made))
 
-    def _block(self, op: QuantizedLayerOp, number: int) -> Block:
-        act, weight = op.act_width, op.weight_width
-        assert act is not None
-        assert weight is not None
-        name = layer_name(op) or op.name
-        shape, groups = layer_shape(op)
-        first = number == 0 and isinstance(op, ConvolutionOp)
-        unfolded = first or max(shape.dilation) > 1
-        bits = act.bits, weight.bits
-        try:
-            return make_block(name, shape, groups, bits, unfolded, self.accelerator)
-        except Error as error:
-            error.place = error.place or Place(layer=name)
-            raise
+
+def _block(op: QuantizedLayerOp, number: int, accelerator: Accelerator) -> Block:
+    act, weight = op.act_width, op.weight_width
+    assert act is not None
+    assert weight is not None
+    name = layer_name(op) or op.name
+    shape, groups = layer_shape(op)
+    first = number == 0 and isinstance(op, ConvolutionOp)
+    unfolded = first or max(shape.dilation) > 1
+    bits = act.bits, weight.bits
+    try:
+        return make_block(name, shape, groups, bits, unfolded, accelerator)
+    except Error as error:
+        error.place = error.place or Place(layer=name)
+        raise
 
 
 def accelerator_name(request: Request) -> str:

@@ -6,22 +6,26 @@ of the original simulator.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
+from typing import cast
 
 from fewbit import __version__
 from fewbit.artifact import Folder, Manifest, Tensor, write_folder
 from fewbit.dialects.mico import QuantizedLayerOp
 from fewbit.errors import UnsupportedError, UsageError
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import MANIFEST, TEXT, WEIGHTS, Program
 from fewbit.progress import say
 from fewbit.signature import TensorSpec
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks
 from fewbit.targets.bitfusion.lowering import (
-    STAGES,
-    Lowering,
+    PIPELINE,
+    AcceleratorName,
+    Lowered,
     accelerator_name,
     host_reason,
 )
@@ -36,9 +40,6 @@ ERROR = "as the original simulator says, which is analytic; what the host does i
 class BitFusion(Device):
     """An array of multipliers that are composed of bricks."""
 
-    stages = STAGES
-    ours = STAGES[:1]
-    suffixes = MappingProxyType({"blocks": ".json"})
     options = frozenset()
     widths = tuple(range(1, 9))
 
@@ -52,15 +53,20 @@ class BitFusion(Device):
     def refusal(self, op: QuantizedLayerOp) -> str | None:
         return host_reason(op)
 
-    def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        lowering = _lowering(program, request)
-        blocks = lowering.run()
-        for notice in self.legalize(lowering.program).notices:
+    def pipeline(self, request: Request) -> Pipeline:
+        return PIPELINE
+
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        return (AcceleratorName(accelerator_name(request)),)
+
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        lowered = cast(Lowered, made.module)
+        for notice in self.legalize(lowered.program).notices:
             say(notice)
-        signature = lowering.program.signature
+        signature = lowered.program.signature
         with TemporaryDirectory(prefix="fewbit-bitfusion-") as temporary:
             saved = Path(temporary) / "program"
-            lowering.program.save(saved)
+            lowered.program.save(saved)
             manifest = Manifest(
                 name=request.name,
                 target=request.target,
@@ -70,20 +76,14 @@ class BitFusion(Device):
                 recipe=program.recipe,
                 weight_bytes=(saved / WEIGHTS).stat().st_size,
                 float_weights=request.float_weights,
-                options={"layers": ",".join(block.layer for block in blocks.blocks)},
+                options={"layers": ",".join(block.layer for block in lowered.blocks.blocks)},
                 files={},
             )
             files: dict[str, bytes | Path] = {
                 name: saved / name for name in (TEXT, WEIGHTS, MANIFEST)
             }
-            files[BLOCKS] = blocks.model_dump_json(indent=2).encode()
+            files[BLOCKS] = lowered.text.encode()
             return write_folder(output, manifest, files)
-
-    def lower(self, program: Program, stage: str, request: Request) -> str:
-        lowering = _lowering(program, request)
-        if stage == "mico":
-            return lowering.mico()
-        return lowering.run().model_dump_json(indent=2)
 
     def simulator(self, folder: Folder) -> BitFusionSimulator:
         return BitFusionSimulator(folder)
@@ -105,10 +105,6 @@ class BitFusion(Device):
             layers=tuple(_layer_cost(block, accelerator) for block in ran),
         )
         return (estimate,)
-
-
-def _lowering(program: Program, request: Request) -> Lowering:
-    return Lowering(program, request, ACCELERATORS[accelerator_name(request)])
 
 
 def _layer_cost(block: Block, accelerator: Accelerator) -> LayerCost:

@@ -10,21 +10,38 @@ loops.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
+from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from fewbit.dialects import kernel, mico
+from fewbit.pipeline.entry import entry_of
 from fewbit.targets.cpu.call_contractions import NAMED
 
 Place = tuple[SSAValue, int]
 """A tensor, and one of its dimensions."""
+
+
+@dataclass(frozen=True)
+class AssertSizes(ModulePass):
+    """Assert that sizes which must be equal are."""
+
+    name = "assert-sizes"
+
+    kernels: bool = False
+    """Whether ops of the kernel dialect are looked at, or loops and slices."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        (assert_kernel_sizes if self.kernels else assert_tensor_sizes)(entry_of(op))
 
 
 def assert_kernel_sizes(entry: func.FuncOp) -> None:

@@ -13,8 +13,10 @@ allocated for its caller.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
+from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf
 from xdsl.dialects.builtin import (
     FunctionType,
@@ -29,6 +31,7 @@ from xdsl.dialects.builtin import (
     i8,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
@@ -38,9 +41,22 @@ from fewbit.errors import UnsupportedError
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
+from fewbit.pipeline.context import compile_context
+from fewbit.pipeline.entry import entry_of
 from fewbit.program import Program
 from fewbit.state import updated_inputs
 from fewbit.targets.cpu.weights import WeightImage
+
+
+@dataclass(frozen=True)
+class BindMemory(ModulePass):
+    """Turn inputs, outputs and weights of the entry into memory of its caller."""
+
+    name = "bind-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        bind_memory(known.program(op), entry_of(op), known.get(WeightImage))
 
 
 def bind_memory(

@@ -8,12 +8,27 @@ own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.pipeline.entry import entry_of
+
+
+@dataclass(frozen=True)
+class BoundLookups(ModulePass):
+    """Clamp indices that depend on data."""
+
+    name = "bound-lookups"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        bound_lookups(entry_of(op))
 
 
 def bound_lookups(entry: func.FuncOp) -> None:

@@ -19,12 +19,14 @@ from dataclasses import dataclass, replace
 from math import inf, prod
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
     FloatAttr,
     IntegerAttr,
+    ModuleOp,
     f32,
     i8,
     i32,
@@ -32,10 +34,12 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
+from xdsl.passes import ModulePass
 
 from fewbit.analysis.cost.calibration import Calibration
 from fewbit.analysis.cost.kernel_call import KernelCall, MatrixSizes
 from fewbit.kernels import IntegerMatmul, IntegerPackB, Matmul, PackB
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, shape_of, tensor_of
 from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Memref, Size, Stub, literal
@@ -79,6 +83,17 @@ class Contraction:
     def packed(self) -> Dims:
         """Loops around calls that the second input depends on: it is packed for each."""
         return tuple(loop for loop in self.outer if loop in self.rhs)
+
+
+@dataclass(frozen=True)
+class CallContractions(ModulePass):
+    """Call kernels for contractions that are no layers."""
+
+    name = "call-contractions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        call_contractions(known.program(op), known.get(KernelCalls))
 
 
 def call_contractions(program: Program, calls: KernelCalls) -> None:

@@ -10,19 +10,23 @@ kernel computes is left to `lower-kernel`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf, prod
 from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
+    ModuleOp,
     TensorType,
     f32,
     i8,
     i32,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
 
 from fewbit.analysis.cost.calibration import Calibration
 from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
@@ -43,6 +47,7 @@ from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
 from fewbit.kernels.integer.output import LARGEST
 from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import packed_size
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.targets.cpu.call_max_pool import MaxPoolSite
 from fewbit.targets.cpu.call_quantize_rows import QuantizeRowsCall, finds_largest
@@ -53,6 +58,17 @@ from fewbit.targets.cpu.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
 from fewbit.targets.cpu.unsigned import is_unsigned
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class CallKernels(ModulePass):
+    """Call generated kernels for the layers that they compute."""
+
+    name = "call-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        known.put(call_kernels(known.program(op), known.get(Isa)))
 
 
 def call_kernels(program: Program, isa: Isa) -> KernelCalls:

@@ -7,11 +7,27 @@ still read after it has been replaced.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from xdsl.context import Context
 from xdsl.dialects import bufferization, func, scf
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
+
+from fewbit.pipeline.entry import entry_of
+
+
+@dataclass(frozen=True)
+class CarryInPlace(ModulePass):
+    """Let loops carry tensors in one place."""
+
+    name = "carry-in-place"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        carry_in_place(entry_of(op))
 
 
 def carry_in_place(entry: func.FuncOp) -> None:

@@ -8,15 +8,29 @@ long inner loop is what LLVM vectorizes well, and what threads can share.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import find_function, mlir_context, walk
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
 from fewbit.targets.cpu.outline_loops import loop_kinds
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, OpView, Value
 
 Dims = list[int]
+
+
+@dataclass(frozen=True)
+class CollapseLoops(BindingsPass):
+    """Join neighbouring loops over neighbouring elements."""
+
+    name = "collapse-loops"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        collapse_loops(module, ENTRY)
 
 
 def collapse_loops(module: Module, entry: str) -> None:

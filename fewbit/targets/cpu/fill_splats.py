@@ -6,16 +6,36 @@ them. A loop that reads such a constant has the number itself, once the two are 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+)
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.ir.parse import LARGE_SPLAT
+from fewbit.pipeline.entry import entry_of
+
+
+@dataclass(frozen=True)
+class FillSplats(ModulePass):
+    """Write large constants of one number by loops."""
+
+    name = "fill-splats"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        fill_splats(entry_of(op))
 
 
 def fill_splats(entry: func.FuncOp) -> None:

@@ -7,9 +7,12 @@ zero, which would end the process. The quotient does not matter then: nothing is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fewbit.ir.bindings import index_constant, is_constant, mlir_context, walk
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
@@ -18,6 +21,16 @@ DIVISIONS = (
     "arith.divui", "arith.divsi", "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui",
     "arith.remui", "arith.remsi",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GuardDivisions(BindingsPass):
+    """Divide sizes by at least 1."""
+
+    name = "guard-divisions"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        guard_divisions(module)
 
 
 def guard_divisions(module: Module) -> None:

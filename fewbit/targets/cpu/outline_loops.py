@@ -22,6 +22,9 @@ from fewbit.ir.bindings import (
     mlir_context,
     walk,
 )
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
@@ -32,13 +35,53 @@ LONG_ENOUGH = 8
 """Iterations of a loop that can be split over several threads."""
 
 
+NEST = "loop_nest"
+"""The attribute of functions that hold a loop nest."""
+
+
 @dataclass(frozen=True)
 class Outlined:
+    """A function that holds one loop nest, as its attribute says."""
+
     name: str
     overlaps: bool
     """Whether its arguments may share memory, so that they cannot be called distinct."""
     split: int | None
     """The depth of the loop that threads share; None where the first thread does it all."""
+
+    def write(self, function: Any) -> None:
+        """Set the attribute of a function that is this nest."""
+        from torch_mlir import ir
+
+        parts = {"overlaps": ir.BoolAttr.get(self.overlaps)}
+        if self.split is not None:
+            parts["split"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.split)
+        function.operation.attributes[NEST] = ir.DictAttr.get(parts)
+
+
+def outlined_of(module: Module) -> list[Outlined]:
+    """The loop nests that are functions, in their order; in the func and in the llvm dialect."""
+    from torch_mlir import ir
+
+    found = []
+    for op in module.body.operations:
+        if NEST not in op.operation.attributes:
+            continue
+        parts = ir.DictAttr(op.operation.attributes[NEST])
+        split = ir.IntegerAttr(parts["split"]).value if "split" in parts else None
+        name = ir.StringAttr(op.operation.attributes["sym_name"]).value
+        found.append(Outlined(name, ir.BoolAttr(parts["overlaps"]).value, split))
+    return found
+
+
+@dataclass(frozen=True)
+class OutlineLoops(BindingsPass):
+    """Move every loop nest of the entry into a function."""
+
+    name = "outline-loops"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        outline_loops(module, ENTRY)
 
 
 def outline_loops(module: Module, entry: str) -> list[Outlined]:
@@ -94,6 +137,7 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
         made.operation.erase()
     else:
         known[body] = Outlined(name, overlaps, split)
+        known[body].write(made)
 
 
 def _captured(op: OpView) -> tuple[list[Value], list[Value]]:
@@ -184,17 +228,3 @@ def layer_hint(op: OpView) -> str:
     """The name of the layer that an op came from, for the name of a function."""
     names = re.findall(r'loc\("([\w.]+)"', str(op.operation.location))
     return "_" + re.sub(r"\W+", "_", names[0]) if names else ""
-
-
-def copies_to_linalg(module: Module) -> None:
-    """Copies as loops: MLIR would call a function of its own runtime for them."""
-    from torch_mlir import ir
-    from torch_mlir.dialects import linalg
-
-    with mlir_context(), ir.Location.unknown():
-        for op in list(walk(module)):
-            if op.operation.name == "memref.copy":
-                source, target = op.operation.operands
-                with ir.InsertionPoint(op), op.operation.location:
-                    linalg.copy(source, outs=[target])
-                op.operation.erase()

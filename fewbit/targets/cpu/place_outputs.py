@@ -9,9 +9,13 @@ copied to nowhere else, and nothing else touches the output.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import mlir_context
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
 from fewbit.targets.cpu.outline_loops import find_function, is_block
 
 if TYPE_CHECKING:
@@ -19,6 +23,16 @@ if TYPE_CHECKING:
 
 RESHAPES = ("memref.expand_shape", "memref.collapse_shape", "memref.cast")
 """Other views of the same elements, all of them in their order."""
+
+
+@dataclass(frozen=True)
+class PlaceOutputs(BindingsPass):
+    """Compute outputs in their own memory, in place of copying them there."""
+
+    name = "place-outputs"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        place_outputs(module, ENTRY)
 
 
 def place_outputs(module: Module, entry: str) -> None:

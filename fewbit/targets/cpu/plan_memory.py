@@ -23,8 +23,10 @@ from fewbit.ir.bindings import (
     known_integer,
     mlir_context,
     update_type,
-    walk,
 )
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
 from fewbit.targets.cpu.arena import Buffer, Plan, plan
 from fewbit.targets.cpu.outline_loops import VIEWS
 
@@ -52,6 +54,16 @@ class Arena:
     regions: tuple[Region, ...]
 
 
+@dataclass(frozen=True)
+class PlanMemory(BindingsPass):
+    """Give the entry one arena in place of its allocations."""
+
+    name = "plan-memory"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        ctx.put(plan_memory(module, ENTRY))
+
+
 def plan_memory(module: Module, entry: str) -> Arena:
     """Give the entry an arena in place of its allocations, and a function that tells its size.
 
@@ -68,42 +80,6 @@ def plan_memory(module: Module, entry: str) -> Arena:
         _use_arena(function, regions)
         static = sum(r.plan.peak for r in regions) if all(not r.dims for r in regions) else None
         return Arena(static, tuple(regions))
-
-
-def measure_before_collapse(module: Module, entry: str) -> None:
-    """Take sizes of memory whose other dimensions are joined from the memory as it was, in place.
-
-    Upstream has no such pattern, and one size must not be two values where memory is planned.
-    """
-    from torch_mlir import ir
-    from torch_mlir.dialects import memref
-
-    with mlir_context(), ir.Location.unknown():
-        for op in list(walk(find_function(module, entry))):
-            if op.operation.name != "memref.dim":
-                continue
-            source, axis = op.operation.operands
-            found = _before_collapse(source, known_integer(axis))
-            if found is None:
-                continue
-            with ir.InsertionPoint(op), op.operation.location:
-                size = memref.DimOp(found[0], index_constant(found[1])).result
-            op.operation.results[0].replace_all_uses_with(size)
-            op.operation.erase()
-
-
-def _before_collapse(source: Value, axis: int | None) -> tuple[Value, int] | None:
-    from torch_mlir import ir
-
-    if axis is None or is_block(source.owner) or source.owner.name != "memref.collapse_shape":
-        return None
-    before = source.owner.operands[0]
-    sizes = ir.MemRefType(before.type).shape
-    axes = [ir.IntegerAttr(a).value for a in source.owner.attributes["reassociation"][axis]]
-    longer = [a for a in axes if sizes[a] != 1]
-    if len(longer) != 1:
-        return None
-    return _before_collapse(before, longer[0]) or (before, longer[0])
 
 
 def _regions(block: Block) -> list[Region]:

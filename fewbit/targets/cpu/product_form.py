@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fewbit.targets.cpu.products import indices_of
+from fewbit.targets.cpu.name_products import indices_of
 
 if TYPE_CHECKING:
     from torch_mlir.ir import OpView, Value

@@ -1,10 +1,11 @@
 """Sums over elements that lie side by side in memory, in lanes.
 
 A sum of floats in order is a chain: each addition waits for the one before. LLVM computes it in
-lanes if it is told that the order is free. It is told so for sums alone, and that there are
-`LANES` of them, so that a sum has the same bits on all processors of a family: how lanes are added
-up in the end, and what is left over, follows from the instructions that they have. A sum is never
-divided among threads, so their number changes nothing. Sums of what lies far apart stay in order:
+lanes if it is told that the order is free. It is told so for sums alone, and to take a fixed number
+of lanes (`add-in-lanes`), so that a sum has the same bits on all processors of a family: how lanes
+are added up in the end, and what is left over, follows from the instructions that they have. A sum
+is never divided among threads, so their number changes nothing. Sums of what lies far apart stay in
+order:
 lanes would gather, and tiles, which take such sums several at a time, must not change their bits.
 So do sums of integers that are scaled, group by group: numerics fixes their order.
 """
@@ -13,21 +14,28 @@ So do sums of integers that are scaled, group by group: numerics fixes their ord
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fewbit.ir.bindings import mlir_context, walk
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.passes import BindingsPass
 from fewbit.targets.cpu.outline_loops import loop_kinds
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
 
-LANES = 16
 _FREE = "#arith.fastmath<reassoc>"
-_IN_LANES = (
-    f"#llvm.loop_annotation<vectorize = <disable = false, width = {LANES} : i32, "
-    "scalableEnable = false>, interleave = <count = 1 : i32>, unroll = <disable = true>>"
-)
-"""Unrolled before there are lanes, a short sum would stay one addition after another."""
+
+
+@dataclass(frozen=True)
+class ReassociateSums(BindingsPass):
+    """Free the order of sums over elements side by side."""
+
+    name = "reassociate-sums"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        reassociate_sums(module)
 
 
 def reassociate_sums(module: Module) -> None:
@@ -82,39 +90,3 @@ def _scales_integers(value: Value) -> bool:
             return ir.IntegerType(owner.operands[0].type).width == 32
         case _:
             return False
-
-
-def add_in_lanes(module: Module) -> None:
-    """Ask LLVM for lanes in the innermost loops of such sums; the module is in the llvm dialect."""
-    from torch_mlir import ir
-
-    with mlir_context(), ir.Location.unknown():
-        lanes = ir.Attribute.parse(_IN_LANES)
-        for function in module.body.operations:
-            for region in function.regions:
-                for back in _innermost_sums(list(region.blocks)):
-                    back.operation.attributes["loop_annotation"] = lanes
-
-
-def _innermost_sums(blocks: list[Block]) -> list[OpView]:
-    """The jumps back of loops that hold such a sum and no other loop."""
-    numbers = {block: i for i, block in enumerate(blocks)}
-    found, last = [], -1
-    for i, block in enumerate(blocks):
-        *_, end = block.operations
-        starts = [numbers[s] for s in end.operation.successors if numbers[s] <= i]
-        if not starts:
-            continue
-        if starts[0] > last and any(map(_is_free_sum, blocks[starts[0] : i + 1])):
-            found.append(end)
-        last = i
-    return found
-
-
-def _is_free_sum(block: Block) -> bool:
-    return any(
-        op.operation.name == "llvm.fadd"
-        and "reassoc" in str(op.operation.attributes["fastmathFlags"])
-        for op in block.operations
-        if "fastmathFlags" in op.operation.attributes
-    )

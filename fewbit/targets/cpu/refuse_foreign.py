@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from xdsl.context import Context
 from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from fewbit.errors import UnsupportedError
 from fewbit.ir.locations import place_of
+from fewbit.pipeline.entry import entry_of
 
 LOWERED = frozenset((
     "arith", "affine", "bufferization", "builtin", "cf", "complex", "func", "index", "linalg",
     "math", "memref", "mico", "scf", "tensor", "vector",
 ))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RefuseForeign(ModulePass):
+    """Refuse ops of dialects that are not lowered."""
+
+    name = "refuse-foreign"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        refuse_foreign(entry_of(op))
 
 
 def refuse_foreign(entry: func.FuncOp) -> None:

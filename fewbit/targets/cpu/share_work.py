@@ -10,6 +10,7 @@ between those that follow one another; what decides on a branch or loop, all rea
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,10 @@ from fewbit.ir.bindings import (
     update_type,
     walk,
 )
-from fewbit.targets.cpu.outline_loops import Outlined
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
+from fewbit.targets.cpu.outline_loops import outlined_of
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
@@ -30,9 +34,20 @@ READS = "memref.load"
 EFFECTS = ("func.call", READS, "memref.store", "memref.copy")
 
 
-def share_work(
-    module: Module, entry: str, outlined: Sequence[Outlined], *, wait_always: bool = False
-) -> None:
+@dataclass(frozen=True)
+class ShareWork(BindingsPass):
+    """Split loop nests over threads."""
+
+    name = "share-work"
+
+    wait_always: bool = False
+    """Whether threads wait for one another after every nest, as a profile needs it."""
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        share_work(module, ENTRY, wait_always=self.wait_always)
+
+
+def share_work(module: Module, entry: str, *, wait_always: bool = False) -> None:
     """Add to the entry `thread`, `threads` and what the barrier needs; split loops in place.
 
     `wait_always` is for a profile, which counts from wait to wait.
@@ -40,6 +55,7 @@ def share_work(
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
+        outlined = outlined_of(module)
         for each in outlined:
             function = find_function(module, each.name)
             if each.split is None:

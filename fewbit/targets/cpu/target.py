@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from fewbit import __version__
@@ -20,32 +19,48 @@ from fewbit.artifact import (
 from fewbit.errors import UsageError
 from fewbit.files import PathLike
 from fewbit.kernels.isa import Isa, names
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.context import make_compile_context
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
-from fewbit.quant.float_weights import FloatWeights
+from fewbit.signature import signature_of as program_signature
 from fewbit.state import initial_state
 from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.archive import Member, archive
 from fewbit.targets.cpu.cblas import Cblas, find_blas
-from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES, Compilation
 from fewbit.targets.cpu.described import described_port, described_weight
 from fewbit.targets.cpu.dispatch import dispatch_object, variant_functions
+from fewbit.targets.cpu.emit_object import HiddenSymbols
 from fewbit.targets.cpu.header import header_text
-from fewbit.targets.cpu.interface import STATE_BYTES, Interface
+from fewbit.targets.cpu.interface import STATE_BYTES, Interface, interface_of
 from fewbit.targets.cpu.link import link_shared
+from fewbit.targets.cpu.pipeline import native_pipeline
+from fewbit.targets.cpu.plan_memory import Arena
+from fewbit.targets.cpu.use_blas import BlasCalls
 from fewbit.targets.cpu.variants import compile_variants, variants_of
-from fewbit.targets.target import NO_TUNING, Inserted, Request, Target, Watcher
+from fewbit.targets.cpu.weights import SharedWeights, WeightImage
+from fewbit.targets.target import NO_TUNING, Request, Target
 from fewbit.tensor_file import write
 
 
 class Cpu(Target):
     """Native code: a shared and a static library."""
 
-    stages = STAGES
-    ours = OURS
-    upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
-    suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
     options = frozenset({"blas", "profile", "cpu_variants", "tuning_db"})
     parts = names()
+
+    def pipeline(self, request: Request) -> Pipeline:
+        given = request.options
+        return native_pipeline(blas=bool(given.get("blas")), profile=bool(given.get("profile")))
+
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        return cpu_facts(
+            program,
+            request.name,
+            (program and _tuned(program, request)) or isa_of(request.target),
+            profile=bool(request.options.get("profile")),
+            blas=find_blas(request.options.get("blas")),
+        )
 
     def check(self, request: Request) -> None:
         isa_of(request.target)
@@ -53,19 +68,11 @@ class Cpu(Target):
         find_blas(request.options.get("blas"))
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        return compile_cpu(
-            program,
-            request.name,
-            request.target,
-            output,
-            inserted=request.passes,
-            watch=request.watch,
-            blas=find_blas(request.options.get("blas")),
-            profile=request.options.get("profile", False),
-            variants=_variants(request),
-            isa=_tuned(program, request),
-            float_weights=request.float_weights,
-        )
+        variants = _variants(request)
+        if not variants:
+            return super().compile(program, request, output)
+        made = compile_variants(self.begin(program, request), variants)
+        return write_library(made, program, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         if "cpu_variants" in request.options:
@@ -73,22 +80,30 @@ class Cpu(Target):
                 "one stage is the program for one processor, and cpu_variants names several",
                 hint="give one of them as the target, or write all stages with --dump-ir",
             )
-        made = Compilation(
-            program,
-            request.name,
-            _tuned(program, request) or isa_of(request.target),
-            request.passes,
-            request.watch,
-            find_blas(request.options.get("blas")),
-            request.options.get("profile", False),
-        )
-        made.run(stage)
-        return made.text(stage)
+        return super().lower(program, stage, request)
+
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        return write_library([made], program, request, output)
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.native import load_native
 
         return load_native(folder)
+
+
+def cpu_facts(
+    program: Program | None,
+    name: str,
+    isa: Isa,
+    *,
+    profile: bool = False,
+    blas: Cblas | None = None,
+) -> Sequence[object]:
+    """What passes to native code must know: the processor, the C interface, a place for weights."""
+    facts: list[object] = [isa, WeightImage()]
+    if program is not None:
+        facts.append(interface_of(program_signature(program.module), name, profile))
+    return facts if blas is None else [*facts, blas]
 
 
 def _variants(request: Request) -> Sequence[Isa]:
@@ -122,58 +137,51 @@ def isa_of(target: str) -> Isa:
     return Isa.of(processor or "host")
 
 
-def compile_cpu(
-    program: Program,
-    name: str,
-    target: str,
-    output: PathLike,
-    *,
-    inserted: Inserted | None = None,
-    watch: Watcher | None = None,
-    blas: Cblas | None = None,
-    profile: bool = False,
-    variants: Sequence[Isa] = (),
-    isa: Isa | None = None,
-    float_weights: FloatWeights | None = None,
-) -> Folder:
-    """Compile to `lib<name>.so`, `lib<name>.a` and `<name>.h` in a folder.
+def compile_cpu(program: Program, name: str, output: PathLike, isa: Isa) -> Folder:
+    """A library for one processor, which may have tiles that a search tries."""
+    made = begin_cpu(program, name, isa).run()
+    return write_library([made], program, Request("cpu", name), Path(output))
 
-    With `variants`, the library has code for each of these processors. `isa` is the target's own
-    with tiles that a search found.
-    """
-    isa = isa or isa_of(target)
-    compilation = Compilation(program, name, isa, inserted or {}, watch, blas, profile)
-    interface = compilation.interface
-    name = interface.name
-    if variants:
-        made, weights = compile_variants(compilation, variants)
-        options = {"triple": isa.triple}
-    else:
-        compilation.run(STAGES[-1])
-        made, weights = [compilation], compilation.weights
+
+def begin_cpu(program: Program, name: str, isa: Isa) -> Compilation:
+    """A compilation for one processor in which no stage has run yet."""
+    ctx = make_compile_context(program.store, program.recipe, cpu_facts(program, name, isa))
+    return Compilation(native_pipeline(), ctx, program.module.clone())
+
+
+def write_library(
+    made: Sequence[Compilation], program: Program, request: Request, output: Path
+) -> Folder:
+    """Write `lib<name>.so`, `lib<name>.a` and `<name>.h`, with code for each of some processors."""
+    first = made[0].ctx
+    variants = [each.ctx.get(Isa) for each in made] if first.find(HiddenSymbols) else []
+    isa, interface = isa_of(request.target) if variants else first.get(Isa), first.get(Interface)
+    name, options = interface.name, {"triple": isa.triple}
+    if not variants:
         options = {"processor": isa.cpu, "triple": isa.triple, "features": isa.features}
+    weights = first.get(SharedWeights) if variants else first.get(WeightImage)
     arena = _largest([_arena_bytes(each) for each in made])
-    members = [Member(_object_name(each), each.code, (*each.symbols.values(),)) for each in made]
-    tiles = {tile.name: tile for each in made for tile in each.tiles}
+    members = [_member(each, interface) for each in made]
+    tiles = {tile.name: tile for each in made for tile in each.module.tiles}
     members += [Member(t.name, t.data, (*t.symbols.values(),)) for t in tiles.values()]
     if variants:
-        symbols = [each.symbols for each in made]
+        symbols = [each.ctx.get(HiddenSymbols).names for each in made]
         public = (*interface.functions, *variant_functions(interface))
         dispatch = dispatch_object(interface, variants, symbols, arena)
         members.insert(0, Member(f"{name}.o", dispatch, public))
     image = objects.weights_object(f"{name}_weights", weights.tobytes(), isa)
     members.append(Member(f"{name}_weights.o", image, (f"{name}_weights",)))
-    if profile:
+    if interface.profile:
         options["profile"] = "cycles"
     libraries: dict[str, str] = {}
     for each in made:
-        calls = each.blas_calls
+        calls = each.ctx.find(BlasCalls)
         if calls is not None and calls.symbols:
             options["blas"] = calls.library.name
             libraries = calls.libraries
     manifest = Manifest(
         name=name,
-        target=target,
+        target=request.target,
         compiler=__version__,
         inputs=tuple(map(described_port, interface.inputs)),
         outputs=tuple(map(described_port, interface.outputs)),
@@ -181,7 +189,7 @@ def compile_cpu(
         arena_bytes=arena,
         weight_bytes=weights.nbytes,
         weights=tuple(map(described_weight, weights.entries)),
-        float_weights=float_weights,
+        float_weights=request.float_weights,
         variants=tuple(map(_variant, made)) if variants else (),
         options=options,
         files={},
@@ -190,7 +198,7 @@ def compile_cpu(
     symbol = f"{name}_signature"
     signed = objects.text_object(symbol, signature, isa)
     members.append(Member(f"{symbol}.o", signed, (symbol,)))
-    described = _description(compilation)
+    described = f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__}"
     text = header_text(interface, arena, described, signature, [each.name for each in variants])
     files = {
         f"lib{name}.so": link_shared([m.data for m in members], f"lib{name}.so", isa, libraries),
@@ -198,7 +206,7 @@ def compile_cpu(
         f"{name}.h": text.encode(),
     }
     files |= _initial_state(program, interface)
-    return write_folder(Path(output), manifest, files)
+    return write_folder(output, manifest, files)
 
 
 def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:
@@ -213,13 +221,17 @@ def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:
         return {STATE_FILE: path.read_bytes()}
 
 
-def _object_name(compilation: Compilation) -> str:
-    name = compilation.interface.name
-    return f"{name}.{compilation.isa.name}.o" if compilation.variant else f"{name}.o"
+def _member(made: Compilation, interface: Interface) -> Member:
+    """The object of a processor in a static library."""
+    hidden = made.ctx.find(HiddenSymbols)
+    if hidden is None:
+        return Member(f"{interface.name}.o", made.module.data, interface.functions)
+    name = f"{interface.name}.{made.ctx.get(Isa).name}.o"
+    return Member(name, made.module.data, (*hidden.names.values(),))
 
 
-def _arena_bytes(compilation: Compilation) -> int | None:
-    arena = compilation.arena.static
+def _arena_bytes(made: Compilation) -> int | None:
+    arena = made.ctx.get(Arena).static
     return None if arena is None else arena + STATE_BYTES
 
 
@@ -228,18 +240,13 @@ def _largest(sizes: Sequence[int | None]) -> int | None:
     return max(known) if len(known) == len(sizes) else None
 
 
-def _variant(compilation: Compilation) -> Variant:
-    isa, weights = compilation.isa, compilation.weights
+def _variant(made: Compilation) -> Variant:
+    isa, weights = made.ctx.get(Isa), made.ctx.get(WeightImage)
     return Variant(
         name=isa.name,
         processor=isa.cpu,
         features=isa.features,
-        arena_bytes=_arena_bytes(compilation),
+        arena_bytes=_arena_bytes(made),
         weight_bytes=weights.bytes_read,
         weights=tuple(map(described_weight, weights.entries)),
     )
-
-
-def _description(compilation: Compilation) -> str:
-    recipe = compilation.program.recipe or "float"
-    return f"{compilation.interface.name}, {recipe}, compiled by fewbit {__version__}"

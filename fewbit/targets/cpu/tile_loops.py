@@ -10,7 +10,7 @@ order are chosen in `tile_sizes.py`. Loops that threads share count tiles, which
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fewbit.errors import PassError, Place
@@ -22,7 +22,9 @@ from fewbit.ir.bindings import (
     run_upstream,
     walk,
 )
-from fewbit.targets.cpu.outline_loops import Outlined, loop_kinds
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.passes import BindingsPass
+from fewbit.targets.cpu.outline_loops import Outlined, loop_kinds, outlined_of
 from fewbit.targets.cpu.tile_sizes import Access, Kind, Nest, Tiling, affine_tiles, choose_tiling
 from fewbit.transforms import pipelines
 
@@ -37,14 +39,24 @@ PLAIN = ("f32", "f64", "i8", "i16", "i32", "i64")
 """Elements that lie in memory as they do in vectors."""
 
 
-def tile_loops(
-    module: Module, outlined: Sequence[Outlined], levels: Sequence[str] = pipelines.CPU_TILING
-) -> list[Outlined]:
-    """Tile functions that hold one nest each, in place; the nests, with the loops to share."""
+@dataclass(frozen=True)
+class TileLoops(BindingsPass):
+    """Tile loop nests that transpose, or sum across rows."""
+
+    name = "tile-loops"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        tile_loops(module)
+
+
+def tile_loops(module: Module, levels: Sequence[str] = pipelines.CPU_TILING) -> None:
+    """Tile functions that hold one nest each, in place, and note which loop is to be shared."""
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
-        return [_tile(find_function(module, each.name), each, levels) for each in outlined]
+        for each in outlined_of(module):
+            function = find_function(module, each.name)
+            _tile(function, each, levels).write(function)
 
 
 def _tile(function: Any, outlined: Outlined, levels: Sequence[str]) -> Outlined:

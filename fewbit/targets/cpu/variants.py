@@ -10,8 +10,11 @@ from collections.abc import Sequence
 
 from fewbit.errors import UsageError
 from fewbit.kernels.isa import Isa, family, names
-from fewbit.targets.cpu.compilation import FOR_ALL, STAGES, Compilation
-from fewbit.targets.cpu.weights import SharedWeights, VariantWeights
+from fewbit.pipeline.compilation import Compilation
+from fewbit.targets.cpu.emit_object import HiddenSymbols
+from fewbit.targets.cpu.interface import Interface
+from fewbit.targets.cpu.pipeline import FOR_ALL
+from fewbit.targets.cpu.weights import SharedWeights, VariantWeights, WeightImage
 
 SELDOM = ("x86-64-v4",)
 """Processors that `auto` leaves out: the few that have AVX-512 without VNNI run x86-64-v3."""
@@ -46,13 +49,24 @@ def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
     return tuple(isa for isa in every if isa.name in wanted)
 
 
-def compile_variants(
-    start: Compilation, isas: Sequence[Isa]
-) -> tuple[list[Compilation], SharedWeights]:
-    """An object for each processor, from a compilation that has not begun; their weights."""
+def compile_variants(start: Compilation, isas: Sequence[Isa]) -> list[Compilation]:
+    """An object for each processor, from a compilation that has not begun; one weight image."""
     weights = SharedWeights()
     start.run(FOR_ALL)
-    made = [start.for_processor(isa, VariantWeights(shared=weights)) for isa in isas]
-    for each in made:
-        each.run(STAGES[-1], after=FOR_ALL)
-    return made, weights
+    return [_variant(start, isa, weights).run() for isa in isas]
+
+
+def _variant(start: Compilation, isa: Isa, weights: SharedWeights) -> Compilation:
+    """The program after the stage that all share, to go on for one processor."""
+    ctx, watch = start.ctx.clone(), start.watch
+    ctx.put(isa)
+    ctx.put(weights)
+    ctx.put(VariantWeights(shared=weights), WeightImage)
+    interface = ctx.get(Interface)
+    prefix = f"{interface.name}.{isa.name}"
+    ctx.put(
+        HiddenSymbols(
+            {name: f"{prefix}{name.removeprefix(interface.name)}" for name in interface.functions}
+        )
+    )
+    return start.branch(ctx, watch and (lambda stage, text: watch(f"{stage}:{isa.name}", text)))

@@ -9,15 +9,17 @@ where rows are few, or where groups of them have scales; attention in f16 is one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isclose, prod
 from typing import Any, cast
 
 from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref
-from xdsl.dialects.builtin import MemRefType, TensorType, UnitAttr, f16, f32, i32
+from xdsl.dialects.builtin import MemRefType, ModuleOp, TensorType, UnitAttr, f16, f32, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects import kernel, mico
@@ -28,9 +30,11 @@ from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul
 from fewbit.kernels.cuda.unfold import Unfold
 from fewbit.numerics.widths import Width
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.targets.cuda.attention import can_attend, is_strided
 from fewbit.targets.cuda.layer import Layer, Precision, View
+from fewbit.targets.cuda.settings import GpuSettings
 from fewbit.targets.cuda.unfolded import image_of, unfold_of
 from fewbit.targets.cuda.views import seen_through
 from fewbit.transforms import lower_kernel
@@ -47,8 +51,28 @@ EXACT = 1 << 24
 """Integers below are floats, too: sums of them in floats are exact."""
 
 
+@dataclass(frozen=True)
+class GpuLayers:
+    """The layers that a program calls, by the names of the functions that are called."""
+
+    layers: Mapping[str, Layer]
+
+
+@dataclass(frozen=True)
+class CallLayers(ModulePass):
+    """Call GPU kernels for layers."""
+
+    name = "call-layers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        settings = known.get(GpuSettings)
+        calls = LayerCalls(known.program(op), settings.precision, settings.arch, settings.open_size)
+        known.put(GpuLayers(calls.run()))
+
+
 @dataclass
-class CallLayers:
+class LayerCalls:
     """Rewrites the layers of a program, in its order."""
 
     program: Program

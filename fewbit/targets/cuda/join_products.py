@@ -7,28 +7,46 @@ the time is that of launches, and one launch for all of them reads the same weig
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DenseArrayBase, SymbolRefAttr, TensorType, f32, i64
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, SymbolRefAttr, TensorType, f32, i64
 from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.ir.symbols import using
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
+from fewbit.targets.cuda.call_layers import FEW_ROWS, rows_of
+from fewbit.targets.cuda.settings import GpuSettings
 from fewbit.transforms import lower_kernel
 from fewbit.transforms.changed_weights import ChangedWeights, constant_of, is_constant
 
 Array = npt.NDArray[Any]
 
 
-def join_products(program: Program, is_short: Callable[[SSAValue], bool]) -> Program:
-    """The program with products of one input joined, where that `is_short`: has few rows."""
+@dataclass(frozen=True)
+class JoinProducts(ModulePass):
+    """Join linear layers of one input of few rows into one product."""
+
+    name = "join-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        size = known.get(GpuSettings).open_size
+        join_products(known.program(op), lambda x: rows_of(x, size) <= FEW_ROWS)
+
+
+def join_products(program: Program, is_short: Callable[[SSAValue], bool]) -> None:
+    """Join, in place, products of one input where that `is_short`: has few rows."""
     changed = ChangedWeights(program)
     groups: dict[Hashable, list[kernel.MatmulOp]] = {}
     for op in changed.program.module.walk():
@@ -39,7 +57,6 @@ def join_products(program: Program, is_short: Callable[[SSAValue], bool]) -> Pro
             if len(ops) > 1:
                 _join(ops, changed)
         changed.sweep()
-    return changed.program
 
 
 def _key(op: kernel.MatmulOp) -> Hashable | None:

@@ -141,6 +141,10 @@ class Assembly:
                 self._describe_nest(step) if isinstance(step, Nest) else self._describe_layer(step)
             )
 
+    @property
+    def text(self) -> str:
+        return self.source()
+
     def source(self) -> str:
         """All generated kernels; above them, which kernels of ours the layers have."""
         layers = [_comment(step) for step in self.described if "problem" in step]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from fewbit import __version__
@@ -12,35 +12,48 @@ from fewbit.artifact import Folder, Manifest, Tensor, write_folder
 from fewbit.errors import UsageError
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.context import make_compile_context
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.runtime.cuda import PLAN
-from fewbit.signature import TensorSpec
+from fewbit.signature import TensorSpec, signature_of
 from fewbit.targets.cpu.described import described_weight
-from fewbit.targets.cuda.compilation import OURS, STAGES, Compilation, Shape
+from fewbit.targets.cpu.weights import WeightImage
+from fewbit.targets.cuda.find_output_shapes import OutputShapes
 from fewbit.targets.cuda.layer import Precision
+from fewbit.targets.cuda.pipeline import PIPELINE
+from fewbit.targets.cuda.planner import Assembly
+from fewbit.targets.cuda.settings import GpuSettings, Shape
 from fewbit.targets.target import Request, Target
 
 
 class Cuda(Target):
     """A plan of launches, cubins, and weights."""
 
-    stages = STAGES
-    ours = OURS
-    upstream = ("memref",)
-    suffixes = MappingProxyType({"cuda": ".cu"})
     options = frozenset({"precision", "sizes", "tuning_db"})
+
+    def pipeline(self, request: Request) -> Pipeline:
+        return PIPELINE
+
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        if program is None:
+            return (WeightImage(),)
+        settings = GpuSettings(
+            signature_of(program.module),
+            arch_of(request),
+            _precision(request),
+            request.options.get("sizes"),
+            _tuned(request),
+        )
+        return settings, WeightImage()
 
     def check(self, request: Request) -> None:
         arch_of(request)
         _precision(request)
 
-    def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        made = _compilation(program, request)
-        _run(made, STAGES[-1], request)
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         return write(made, request, output)
-
-    def lower(self, program: Program, stage: str, request: Request) -> str:
-        return _run(_compilation(program, request), stage, request)
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.cuda import load_cuda
@@ -48,15 +61,21 @@ class Cuda(Target):
         return load_cuda(folder)
 
 
+def compile_cuda(
+    program: Program,
+    arch: Arch,
+    precision: Precision = "f32",
+    sizes: Sequence[Shape] | None = None,
+) -> Compilation:
+    """A program through all stages, as the package's own table has it."""
+    settings = GpuSettings(signature_of(program.module), arch, precision, sizes)
+    ctx = make_compile_context(program.store, program.recipe, (settings, WeightImage()))
+    return Compilation(PIPELINE, ctx, program.module.clone()).run()
+
+
 def arch_of(request: Request) -> Arch:
     """The generation behind the colon; Hopper if there is none."""
     return find_arch(request.detail) if request.detail else HOPPER
-
-
-def _run(made: Compilation, stage: str, request: Request) -> str:
-    """The text after a stage, on the way with what searches found."""
-    with table.preferring(_tuned(request)):
-        return made.run(stage)
 
 
 def _tuned(request: Request) -> table.Table:
@@ -80,43 +99,32 @@ def _precision(request: Request) -> Precision:
     return precision
 
 
-def _compilation(program: Program, request: Request) -> Compilation:
-    return Compilation(
-        program,
-        request.name,
-        arch_of(request),
-        _precision(request),
-        request.options.get("sizes"),
-        request.passes,
-        request.watch,
-    )
-
-
 def write(made: Compilation, request: Request, output: Path) -> Folder:
     """The artifact: the plan as JSON, an image of machine code for each kernel, and weights."""
-    plan = made.assembly.plan(request.name)
+    assembly, settings = cast(Assembly, made.module), made.ctx.get(GpuSettings)
+    plan = assembly.plan(request.name)
     plain = plan.plain()
     del plain["images"]
     name = request.name
     files: dict[str, bytes | Path] = {
-        PLAN: json.dumps({**plain, "steps": made.assembly.described}, indent=1).encode(),
-        f"{name}.cu": made.assembly.source().encode(),
-        f"{name}.weights": made.assembly.weights.tobytes(),
+        PLAN: json.dumps({**plain, "steps": assembly.described}, indent=1).encode(),
+        f"{name}.cu": assembly.source().encode(),
+        f"{name}.weights": assembly.weights.tobytes(),
     }
     files |= {f"{i}.cubin": image for i, image in enumerate(plan.images)}
-    signature = made.signature
+    signature = settings.signature
     manifest = Manifest(
         name=name,
         target=request.target,
         compiler=__version__,
-        inputs=tuple(map(_tensor, signature.inputs, made.inputs)),
-        outputs=tuple(map(_tensor, signature.outputs, made.outputs)),
-        recipe=made.program.recipe,
+        inputs=tuple(map(_tensor, signature.inputs, settings.inputs)),
+        outputs=tuple(map(_tensor, signature.outputs, made.ctx.get(OutputShapes).shapes)),
+        recipe=made.ctx.recipe,
         arena_bytes=plan.buffers["arena"].bytes,
-        weight_bytes=made.assembly.weights.nbytes,
-        weights=tuple(map(described_weight, made.assembly.weights.entries)),
+        weight_bytes=assembly.weights.nbytes,
+        weights=tuple(map(described_weight, assembly.weights.entries)),
         float_weights=request.float_weights,
-        options={"arch": plan.arch, "precision": made.precision},
+        options={"arch": plan.arch, "precision": settings.precision},
         files={},
     )
     return write_folder(output, manifest, files)

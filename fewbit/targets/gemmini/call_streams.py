@@ -15,14 +15,17 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
+    ModuleOp,
     TensorType,
     UnrealizedConversionCastOp,
     i8,
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from fewbit.dialects import kernel
@@ -31,18 +34,20 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.isa import Isa
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.targets.cpu.call_site import CallSite, constant_name, shape_of
-from fewbit.targets.cpu.stubs import KernelCalls, Stub
+from fewbit.targets.cpu.stubs import Stub
 from fewbit.targets.gemmini.command import Command
 from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.issue import START, START_SYMBOL, Issuer
+from fewbit.targets.gemmini.issue import OPERANDS, START, START_SYMBOL, Issuer
 from fewbit.targets.gemmini.legal import conv_refusal, pool_refusal
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.streams.max_pool import MaxPool, max_pool
 from fewbit.targets.gemmini.streams.output import I32, Output
 from fewbit.targets.gemmini.tiler import ConvShape
+from fewbit.targets.vexii.device_calls import MARK, DeviceCalls, emit_mark
 from fewbit.transforms.lower_kernel import finished
 
 Array = np.ndarray[Any, Any]
@@ -62,8 +67,29 @@ class Stream:
     """Whether it is sent for each sample of a batch whose size only a run knows."""
 
 
+@dataclass(frozen=True)
+class OnHost:
+    """Names of the layers that a program has placed elsewhere."""
+
+    layers: Container[str]
+
+
+@dataclass(frozen=True)
+class CallStreams(ModulePass):
+    """Send command streams for what the accelerator computes."""
+
+    name = "call-streams"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        away, program = known.find(OnHost), known.program(op)
+        hosted = () if away is None else away.layers
+        calls = call_streams(program, known.get(Isa), known.get(Hardware), hosted)
+        known.put(calls, DeviceCalls)
+
+
 @dataclass
-class StreamCalls(KernelCalls):
+class StreamCalls(DeviceCalls):
     """The calls of a program, and the streams behind them."""
 
     hardware: Hardware = field(default_factory=Hardware)
@@ -87,6 +113,20 @@ class StreamCalls(KernelCalls):
             for number, stream in enumerate(self.streams)
         ]
         return ["\n".join([self.issuer.table_ir(), *declared, *self.stubs])]
+
+    @property
+    def public(self) -> set[str]:
+        return {OPERANDS}
+
+    @property
+    def called_first(self) -> tuple[str, ...]:
+        return (START_SYMBOL,) if self.streams else ()
+
+    def object(self) -> bytes:
+        assembler = self.issuer.assembler
+        if MARK not in assembler.symbols:
+            emit_mark(assembler)
+        return assembler.object("double")
 
 
 def call_streams(

@@ -6,36 +6,39 @@ the host. Operands of fewer bits than eight are stored as bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
+from typing import cast
 
 from fewbit.artifact import Folder
 from fewbit.dialects.mico import BitConv2dOp, BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.syntax import ints
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.progress import say
-from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
 from fewbit.targets.device import Device, Estimate, Events, Legal
-from fewbit.targets.gemmini.compilation import DEVICE, GemminiCompilation
+from fewbit.targets.gemmini.call_streams import StreamCalls
 from fewbit.targets.gemmini.cycles import estimate_cycles
 from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.legal import conv_refusal
+from fewbit.targets.gemmini.rejoin_devices import DEVICE
 from fewbit.targets.gemmini.simulate import GemminiSimulator
 from fewbit.targets.gemmini.streams_file import read_streams, stream_files
 from fewbit.targets.partition import elsewhere, partition
 from fewbit.targets.target import Request
+from fewbit.targets.vexii.device_calls import DeviceCalls
+from fewbit.targets.vexii.pipeline import bare_metal_pipeline
 from fewbit.targets.vexii.processor import Processor
-from fewbit.targets.vexii.program_folder import write_program
+from fewbit.targets.vexii.program_folder import bare_metal_facts, write_program
+
+HOST = Processor(64)
 
 
 class Gemmini(Device):
     """A systolic array of int8 multipliers."""
 
-    stages = STAGES
-    ours = OURS
-    upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
-    suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
     options = frozenset()
     widths = (8,)
 
@@ -72,18 +75,22 @@ class Gemmini(Device):
         groups = op.groups.value.data
         return conv_refusal(shape_of(op.weight.type), strides, dilations, op.padding_pairs, groups)
 
+    def pipeline(self, request: Request) -> Pipeline:
+        pipeline = bare_metal_pipeline(HOST.xlen, "call-streams")
+        return pipeline.with_passes("mico", ("rejoin-devices",))
+
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        return [*bare_metal_facts(program, request.name, HOST), Hardware.of(request.detail)]
+
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         for notice in self.legalize(program).notices:
             say(notice)
-        made = self._compilation(program, request)
-        made.run(STAGES[-1])
-        files = stream_files(made.streams.streams, made.hardware)
-        return write_program(made, program.recipe, request, output, files)
+        return super().compile(program, request, output)
 
-    def lower(self, program: Program, stage: str, request: Request) -> str:
-        made = self._compilation(program, request)
-        made.run(stage)
-        return made.text(stage)
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        calls = cast(StreamCalls, made.ctx.get(DeviceCalls))
+        files = stream_files(calls.streams, made.ctx.get(Hardware))
+        return write_program(made, program.recipe, request, output, files)
 
     def simulator(self, folder: Folder) -> GemminiSimulator:
         return GemminiSimulator(folder)
@@ -91,15 +98,3 @@ class Gemmini(Device):
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
         sent = read_streams(folder)
         return (estimate_cycles(sent.layers, sent.hardware, events),)
-
-    def _compilation(self, program: Program, request: Request) -> GemminiCompilation:
-        processor = Processor(64)
-        return GemminiCompilation(
-            program,
-            request.name,
-            processor.isa,
-            request.passes,
-            request.watch,
-            processor=processor,
-            hardware=Hardware.of(request.detail),
-        )

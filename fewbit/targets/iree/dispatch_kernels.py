@@ -15,16 +15,19 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
+from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, tensor
 from xdsl.dialects.bufferization import ToBufferOp, ToTensorOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import shape_of
 from fewbit.dialects.upstream.iree import DispatchOp
 from fewbit.kernels.isa import Isa
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
 from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.call_kernels import call_kernels
@@ -129,6 +132,17 @@ builtin.module {{
 }}
 }}
 """
+
+
+@dataclass(frozen=True)
+class DispatchKernels(ModulePass):
+    """Compute layers by dispatches of our own kernels."""
+
+    name = "dispatch-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        known.put(dispatch_kernels(known.program(op), known.get(Isa)))
 
 
 def dispatch_kernels(program: Program, isa: Isa) -> Kernels:

@@ -16,6 +16,8 @@ from fewbit import __version__
 from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
 from fewbit.errors import PassError, UsageError
 from fewbit.kernels.isa import Isa
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.progress import say
 from fewbit.signature import Signature, TensorSpec
@@ -23,8 +25,8 @@ from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compil
 from fewbit.targets.iree.devices import compile_flags, find_device, kernels_for
 from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
-from fewbit.targets.iree.lowering import ENTRY, OURS, Lowering
 from fewbit.targets.iree.parameters import Parameters
+from fewbit.targets.iree.pipeline import ENTRY, SOURCE, iree_pipeline
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
 from fewbit.targets.iree.reflection import functions_of
 from fewbit.targets.iree.source import Source
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 class Iree(Target):
     """IREE on CPUs and GPUs."""
 
-    stages = (*OURS, *PHASES)
-    ours = OURS
     options = frozenset({"compile_to", "compile_from", "iree_flags", "kernels", "tuning_db"})
 
     def check(self, request: Request) -> None:
@@ -52,29 +52,38 @@ class Iree(Target):
                     hint=f"phases are {', '.join(PHASES)}",
                 )
 
+    def pipeline(self, request: Request) -> Pipeline:
+        return iree_pipeline(kernels=bool(request.options.get("kernels")))
+
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        isa = _isa(request)
+        return () if isa is None else (isa,)
+
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        source, parameters = self._lowered(program, request)
-        made = self._made(program, source, parameters, request)
-        _show(made, request)
-        return self.write(program, parameters, made, request, output, source.files)
+        begun = self.begin(program, request).run(SOURCE)
+        return self.write(begun, program, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
-        if stage in OURS:
-            lowering = Lowering(program, request.passes, request.watch, _isa(request))
-            lowering.run(stage)
-            return lowering.text()
-        source, parameters = self._lowered(program, request)
+        if stage not in PHASES:
+            return super().lower(program, stage, request)
+        begun = self.begin(program, request).run(SOURCE)
         left = {name: value for name, value in request.options.items() if name != "compile_to"}
         request = replace(request, options=left)
         try:
             # How IREE is called, and with which tiles, is known only when all of it is done.
-            made = self._made(program, source, parameters, request)
+            built = self._built(begun, program, request)
         except PassError:
             # What comes before the phase that fails is what one wants to see.
-            made = compile_text(source, _flags(request), request.name, stage)
-            return made.data.decode()
-        _show(made, request, stage)
-        return without_locations(made.phases[stage])
+            return compile_text(begun.module, _flags(request), request.name, stage).data.decode()
+        _show(built, request, stage)
+        return without_locations(built.phases[stage])
+
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        """Have IREE compile the source that a program has become."""
+        built = self._built(made, program, request)
+        _show(built, request)
+        parameters, files = made.ctx.get(Parameters), made.module.files
+        return self.write_made(program, parameters, built, request, output, files)
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.iree import load_iree
@@ -94,7 +103,7 @@ class Iree(Target):
         functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
 
-    def write(
+    def write_made(
         self,
         program: Program,
         parameters: Parameters,
@@ -109,22 +118,16 @@ class Iree(Target):
         function = named if phase else _with_names(functions_of(made.data)[0], named)
         return _write(output, request, made, [function], parameters, program.recipe, files=files)
 
-    def _lowered(self, program: Program, request: Request) -> tuple[Source, Parameters]:
-        lowering = Lowering(program, request.passes, request.watch, _isa(request))
-        lowering.run()
-        return lowering.finish()
-
-    def _made(
-        self, program: Program, source: Source, parameters: Parameters, request: Request
-    ) -> Made:
+    def _built(self, made: Compilation, program: Program, request: Request) -> Made:
         """What IREE makes of the program, with tiles that a search found where there are any."""
+        source, parameters = made.module, made.ctx.get(Parameters)
         phase = request.options.get("compile_to")
         database = None if phase else _tuning(request)
         if database is None:
             return compile_text(source, _flags(request), request.name, phase)
 
-        def write(made: Made, output: Path) -> Folder:
-            return self.write(program, parameters, made, request, output, source.files)
+        def write(built: Made, output: Path) -> Folder:
+            return self.write_made(program, parameters, built, request, output, source.files)
 
         return self._tuned(program, source, request, database, write)
 

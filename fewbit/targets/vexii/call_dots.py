@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import TensorType, UnrealizedConversionCastOp, f32, i8, i32
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnrealizedConversionCastOp, f32, i8, i32
 from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
@@ -25,9 +27,12 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.emit import Function
+from fewbit.pipeline.context import compile_context
 from fewbit.program import Program
+from fewbit.riscv.assembler import Assembler
 from fewbit.targets.cpu.call_site import CallSite, constant_name, dynamic_axes, shape_of
-from fewbit.targets.cpu.stubs import KernelCalls, Stub
+from fewbit.targets.cpu.stubs import Stub
+from fewbit.targets.vexii.device_calls import DeviceCalls, emit_mark
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
 from fewbit.targets.vexii.kernels.products import Code, matmul
@@ -39,8 +44,19 @@ from fewbit.transforms.lower_kernel import finished
 Array = np.ndarray[Any, Any]
 
 
+@dataclass(frozen=True)
+class CallDots(ModulePass):
+    """Call functions with dot instructions for products of few-bit integers."""
+
+    name = "call-dots"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        known.put(call_dots(known.program(op), known.get(Processor)), DeviceCalls)
+
+
 @dataclass
-class DotCalls(KernelCalls):
+class DotCalls(DeviceCalls):
     """The calls of a program, with the code behind them."""
 
     code: Code = field(default_factory=lambda: Code(Processor(32)))
@@ -50,6 +66,13 @@ class DotCalls(KernelCalls):
             return []
         native = self.code.processor.native
         return ["\n".join([native("\n".join(self.stubs)), self.code.text()])]
+
+    def object(self) -> bytes:
+        assembler = Assembler(self.code.processor.xlen)
+        emit_mark(assembler)
+        for each in self.code.assembled.values():
+            each.emit(assembler)
+        return assembler.object("double")
 
 
 def call_dots(program: Program, processor: Processor) -> DotCalls:

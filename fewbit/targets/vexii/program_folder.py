@@ -7,21 +7,42 @@ from pathlib import Path
 
 from fewbit import __version__
 from fewbit.artifact import Folder, Manifest, write_folder
+from fewbit.pipeline.compilation import Compilation
+from fewbit.program import Program
+from fewbit.signature import signature_of
+from fewbit.targets.cpu import objects
 from fewbit.targets.cpu.described import described_port, described_weight
+from fewbit.targets.cpu.interface import Interface, interface_of
+from fewbit.targets.cpu.plan_memory import Arena
+from fewbit.targets.cpu.weights import WeightImage
 from fewbit.targets.target import Request
-from fewbit.targets.vexii.compilation import VexiiCompilation
+from fewbit.targets.vexii.device_calls import DeviceCalls
+from fewbit.targets.vexii.interface import FUNCTIONS
+from fewbit.targets.vexii.link import link_executable
+from fewbit.targets.vexii.processor import Processor
+from fewbit.targets.vexii.runtime_ir import names, runtime_ir
 from fewbit.targets.vexii.simulate import PROGRAM
+from fewbit.targets.vexii.translate_to_bare_metal_ir import LayerFunctions
+
+
+def bare_metal_facts(program: Program | None, name: str, processor: Processor) -> list[object]:
+    """What passes to a bare-metal program must know."""
+    facts: list[object] = [processor, processor.isa, WeightImage()]
+    if program is None:
+        return facts
+    return [*facts, interface_of(signature_of(program.module), name)]
 
 
 def write_program(
-    made: VexiiCompilation,
+    made: Compilation,
     recipe: str | None,
     request: Request,
     output: Path,
     files: Mapping[str, bytes],
 ) -> Folder:
     """Write the executable, and `files` beside it."""
-    interface, weights = made.interface, made.weights
+    interface, weights = made.ctx.get(Interface), made.ctx.get(WeightImage)
+    layers = made.ctx.get(LayerFunctions).names
     manifest = Manifest(
         name=interface.name,
         target=request.target,
@@ -29,11 +50,24 @@ def write_program(
         inputs=tuple(map(described_port, interface.inputs)),
         outputs=tuple(map(described_port, interface.outputs)),
         recipe=recipe,
-        arena_bytes=made.arena.static,
+        arena_bytes=made.ctx.get(Arena).static,
         weight_bytes=weights.nbytes,
         weights=tuple(map(described_weight, weights.entries)),
         float_weights=request.float_weights,
-        options={"xlen": str(made.processor.xlen), "layers": ",".join(made.layer_functions)},
+        options={"xlen": str(made.ctx.get(Processor).xlen), "layers": ",".join(layers)},
         files={},
     )
-    return write_folder(output, manifest, {PROGRAM: made.executable(), **files})
+    return write_folder(output, manifest, {PROGRAM: link_program(made), **files})
+
+
+def link_program(made: Compilation) -> bytes:
+    """The executable of a program, with its weights and what no system provides."""
+    processor, interface = made.ctx.get(Processor), made.ctx.get(Interface)
+    text = runtime_ir(processor)
+    runtime = objects.link_modules([text], names(text), processor.isa)
+    objects.optimize(runtime, processor.isa)
+    weights = made.ctx.get(WeightImage).tobytes()
+    image = objects.weights_object(f"{interface.name}_weights", weights, processor.isa)
+    code = objects.emit_object(runtime, processor.isa)
+    assembled = made.ctx.get(DeviceCalls).object()
+    return link_executable([made.module.data, code, image, assembled], FUNCTIONS)

@@ -6,31 +6,28 @@ It is run by the instruction-set simulator, and the cycles that the cores *small
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from fewbit.artifact import Folder
 from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.progress import say
-from fewbit.targets.cpu.compilation import INSERTABLE, OURS, STAGES
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.target import Request
-from fewbit.targets.vexii.compilation import VexiiCompilation
 from fewbit.targets.vexii.estimate import estimates
 from fewbit.targets.vexii.layout import WIDTHS
+from fewbit.targets.vexii.pipeline import bare_metal_pipeline
 from fewbit.targets.vexii.processor import processor_of
-from fewbit.targets.vexii.program_folder import write_program
+from fewbit.targets.vexii.program_folder import bare_metal_facts, write_program
 from fewbit.targets.vexii.simulate import VexiiSimulator
 
 
 class Vexii(Device):
     """RISC-V with dot products of few bits."""
 
-    stages = STAGES
-    ours = OURS
-    upstream = tuple(stage for stage in INSERTABLE if stage not in OURS)
-    suffixes = MappingProxyType({"llvm": ".ll", "object": ".s"})
     options = frozenset()
     widths = WIDTHS
 
@@ -52,35 +49,25 @@ class Vexii(Device):
         # 1 bit has no zero for what is outside of an image.
         return (2 if is_padded and act == 1 else act), weight
 
-    def compile(self, program: Program, request: Request, output: Path) -> Folder:
-        legal = self.legalize(program)
-        for notice in legal.notices:
-            say(notice)
-        made = self._compilation(program, request)
-        made.run(STAGES[-1])
-        return write_program(made, program.recipe, request, output, {})
+    def pipeline(self, request: Request) -> Pipeline:
+        return bare_metal_pipeline(processor_of(request.target or "vexii").xlen, "call-dots")
 
-    def lower(self, program: Program, stage: str, request: Request) -> str:
-        made = self._compilation(program, request)
-        made.run(stage)
-        return made.text(stage)
+    def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        return bare_metal_facts(program, request.name, processor_of(request.target))
+
+    def compile(self, program: Program, request: Request, output: Path) -> Folder:
+        for notice in self.legalize(program).notices:
+            say(notice)
+        return super().compile(program, request, output)
+
+    def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+        return write_program(made, program.recipe, request, output, {})
 
     def simulator(self, folder: Folder) -> VexiiSimulator:
         return VexiiSimulator(folder)
 
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
         return estimates(events)
-
-    def _compilation(self, program: Program, request: Request) -> VexiiCompilation:
-        processor = processor_of(request.target)
-        return VexiiCompilation(
-            program,
-            request.name,
-            processor.isa,
-            request.passes,
-            request.watch,
-            processor=processor,
-        )
 
 
 def is_depthwise(op: QuantizedLayerOp) -> bool:

@@ -10,7 +10,7 @@ from fewbit.models.registry import create, find_entry, zoo
 from fewbit.program import Program
 from fewbit.quant.quantize import quantize
 from fewbit.targets.iree.devices import compile_flags
-from fewbit.targets.iree.lowering import Lowering
+from fewbit.targets.iree.pipeline import to_iree
 from fewbit.tune.iree.build import build
 
 FEW_WORDS = 200
@@ -21,9 +21,7 @@ def imported(name: str) -> Program:
 
 
 def check_dispatches(program: Program, name: str) -> None:
-    lowering = Lowering(program, {})
-    lowering.run()
-    source, _ = lowering.finish()
+    source, _ = to_iree(program)
     plain = [f for f in compile_flags("iree-cpu") if "tiling" not in f and "ukernels" not in f]
     dispatches = build(source, plain, name).dispatches
     assert dispatches

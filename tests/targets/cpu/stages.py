@@ -25,13 +25,16 @@ from fewbit.interpreter.interpreter import Interpreter
 from fewbit.interpreter.values import dtype_of
 from fewbit.ir.bindings import mlir_context, parse_mlir, run_upstream
 from fewbit.kernels.isa import Isa
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.entry import ENTRY
 from fewbit.program import Program
 from fewbit.runtime.native import ALIGNMENT
 from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.compilation import ENTRY, Compilation
-from fewbit.targets.cpu.interface import Port
+from fewbit.targets.cpu.interface import Interface, Port
 from fewbit.targets.cpu.share_work import BARRIER
 from fewbit.targets.cpu.stubs import KernelCalls
+from fewbit.targets.cpu.target import begin_cpu
+from fewbit.targets.cpu.weights import WeightImage
 
 Array = np.ndarray[Any, Any]
 
@@ -47,9 +50,7 @@ NO_BARRIER = f"define void @{BARRIER}(ptr %state, i64 %threads) {{\n  ret void\n
 
 def after(program: Program, stage: str) -> Compilation:
     """The program, compiled until a stage and no further."""
-    compilation = Compilation(program, "net", Isa.host())
-    compilation.run(stage)
-    return compilation
+    return begin_cpu(program, "net", Isa.host()).run(stage)
 
 
 def run_linalg(compilation: Compilation, inputs: Sequence[Array], monkeypatch: Any) -> list[Array]:
@@ -67,7 +68,7 @@ def run_linalg(compilation: Compilation, inputs: Sequence[Array], monkeypatch: A
             types = [_as_tensor(type) for type in op.function_type.inputs]
             op.function_type = FunctionType.from_lists(types, [])
     interpreter = _WithKernels(module, compilation.program.store)
-    interpreter.kernels = Jit(compilation.calls.texts())
+    interpreter.kernels = Jit(compilation.ctx.get(KernelCalls).texts())
     return list(interpreter.call(None, inputs))
 
 
@@ -117,15 +118,15 @@ def run_mlir(
 
     `like` are arrays of the shapes and types of the outputs.
     """
-    module = parse_mlir(compilation.text(stage))
+    module = parse_mlir(compilation.text)
     run_upstream(module, PLAIN)
-    kernels = Jit([NO_BARRIER, *compilation.calls.texts()])
+    kernels = Jit([NO_BARRIER, *compilation.ctx.get(KernelCalls).texts()])
     with mlir_context():
         engine = ExecutionEngine(module, opt_level=0)
-        for name in (BARRIER, *_declared(compilation.calls)):
+        for name in (BARRIER, *_declared(compilation.ctx.get(KernelCalls))):
             engine.raw_register_runtime(name, ctypes.c_void_p(kernels.address(name)))
     outputs = [aligned(array.shape, array.dtype) for array in like]
-    weights = _aligned_bytes(compilation.weights.tobytes())
+    weights = _aligned_bytes(compilation.ctx.get(WeightImage).tobytes())
     ports = [*map(np.ascontiguousarray, inputs), *outputs, weights]
     given = [v for port in ports for v in memref_of(port)]
     arena = aligned([_call(engine, f"{ENTRY}_arena_bytes", given)], np.dtype(np.int8))
@@ -154,15 +155,15 @@ def run_llvm(
     compilation: Compilation, inputs: Sequence[Array], like: Sequence[Array], threads: int = 1
 ) -> list[Array]:
     """The text after `llvm`, in LLVM's JIT, through the functions of the C interface."""
-    name, image = compilation.interface.name, compilation.weights.tobytes()
+    name, image = compilation.ctx.get(Interface).name, compilation.ctx.get(WeightImage).tobytes()
     size = max(len(image), 1)
     # Between machine code that is compiled together, so that it is near enough.
     weights = f"@{name}_weights = hidden global [{size} x i8] zeroinitializer, align {ALIGNMENT}"
-    jit = Jit([compilation.text("llvm"), weights], opt=0)
+    jit = Jit([compilation.text, weights], opt=0)
     ctypes.memmove(jit.variable(f"{name}_weights"), image, len(image))
     outputs = [aligned(array.shape, array.dtype) for array in like]
-    given = _struct(compilation.interface.inputs, [*map(np.ascontiguousarray, inputs)])
-    taken = _struct(compilation.interface.outputs, outputs)
+    given = _struct(compilation.ctx.get(Interface).inputs, [*map(np.ascontiguousarray, inputs)])
+    taken = _struct(compilation.ctx.get(Interface).outputs, outputs)
     needed = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(jit.address(f"{name}_arena_bytes"))
     arena = aligned([needed(given.ctypes.data)], np.dtype(np.int8))
     run = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, ctypes.c_int)

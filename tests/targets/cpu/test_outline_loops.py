@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from fewbit.ir.bindings import find_function, mlir_context
-from fewbit.targets.cpu.outline_loops import copies_to_linalg, outline_loops
+from fewbit.pipeline.context import make_compile_context
+from fewbit.targets.cpu.copies_to_linalg import CopiesToLinalg
+from fewbit.targets.cpu.outline_loops import outline_loops
 
 SAME = "affine_map<(i) -> (i)>"
 
@@ -122,6 +124,6 @@ def test_copies_become_loops() -> None:
         "  memref.copy %x, %y : memref<8xf32> to memref<8xf32>",
         "%x: memref<8xf32>, %y: memref<8xf32>",
     )
-    copies_to_linalg(module)
+    CopiesToLinalg().apply(make_compile_context(), module)
     assert "linalg.copy" in names_in(module)
     assert "memref.copy" not in names_in(module)

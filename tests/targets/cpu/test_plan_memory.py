@@ -15,11 +15,13 @@ import fewbit
 from fewbit.ir.bindings import find_function, mlir_context
 from fewbit.kernels.isa import Isa
 from fewbit.models import lenet_text
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.entry import ENTRY
 from fewbit.program import Program
 from fewbit.targets.cpu.arena import Buffer, lower_bound, overlaps
-from fewbit.targets.cpu.compilation import ENTRY, Compilation
 from fewbit.targets.cpu.outline_loops import VIEWS
-from fewbit.targets.cpu.plan_memory import element_bytes
+from fewbit.targets.cpu.plan_memory import Arena, element_bytes
+from fewbit.targets.cpu.target import begin_cpu
 from tests.targets.cpu.programs import inputs, layers
 
 PROGRAMS = {
@@ -30,9 +32,7 @@ PROGRAMS = {
 
 
 def planned(program: Program) -> Compilation:
-    made = Compilation(program, "net", Isa.of("x86-64-v3"))
-    made.run("memref")
-    return made
+    return begin_cpu(program, "net", Isa.of("x86-64-v3")).run("memref")
 
 
 def uses(value: Any) -> Iterator[Any]:
@@ -74,7 +74,7 @@ def test_live_buffers_do_not_overlap(name: str) -> None:
     found, offsets = buffers_in(compilation)
     assert found
     assert overlaps(found, offsets) == []
-    static = compilation.arena.static
+    static = compilation.ctx.get(Arena).static
     assert static is not None
     assert max(o + b.size for o, b in zip(offsets, found, strict=True)) <= static
     assert lower_bound(found) <= static <= sum(b.size for b in found) + 64 * len(found)
@@ -109,7 +109,7 @@ def test_networks_need_little_memory(name: str, recipe: str | None) -> None:
     program = fewbit.import_model(f"zoo:{name}")
     if recipe is not None:
         program = fewbit.quantize(program, recipe)
-    regions = planned(program).arena.regions
+    regions = planned(program).ctx.get(Arena).regions
     for region in regions:
         assert overlaps(region.buffers, region.plan.offsets) == []
         assert region.plan.peak <= 1.1 * lower_bound(region.buffers) + 64

@@ -18,7 +18,7 @@ from fewbit.cli.main import run
 from fewbit.errors import UsageError
 from fewbit.kernels.isa import Isa
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.profile import LOOP, Row, profile_ir
+from fewbit.targets.cpu.count_cycles import LOOP, Row, profile_ir
 from tests.targets.cpu.emulate import emulated
 
 RUNS = 40

@@ -13,7 +13,8 @@ import fewbit
 from fewbit.ir.bindings import parse_mlir
 from fewbit.kernels.isa import names
 from fewbit.program import Program
-from fewbit.targets.cpu.reassociate_sums import LANES, reassociate_sums
+from fewbit.targets.cpu.add_in_lanes import LANES
+from fewbit.targets.cpu.reassociate_sums import reassociate_sums
 from tests.targets.cpu.test_processors import outputs
 
 

@@ -11,7 +11,7 @@ import pytest
 import fewbit
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
-from fewbit.targets.cpu.compilation import Compilation
+from fewbit.targets.cpu.target import begin_cpu
 
 
 def add(size: int) -> Program:
@@ -30,7 +30,7 @@ func.func @main(%x: {tensor}) -> {tensor} {{
 
 
 def loops(program: Program) -> str:
-    return Compilation(program, "net", Isa.of("x86-64-v3")).run("loops").decode()
+    return begin_cpu(program, "net", Isa.of("x86-64-v3")).run("loops").text
 
 
 def test_long_loop_is_split_between_threads() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import fewbit
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu import compilation
+from fewbit.targets.cpu import translate_to_llvm_ir
 from tests.targets.cpu.programs import inputs, layers
 
 TASKS = Path("/proc/self/task")
@@ -23,7 +23,7 @@ ASLEEP = 0.02
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Artifact:
     """A program that shares its work with workers, but has too little to wake them for."""
-    monkeypatch.setattr(compilation, "WORTH_WAKING", 1e30)
+    monkeypatch.setattr(translate_to_llvm_ir, "WORTH_WAKING", 1e30)
     return fewbit.compile(layers())
 
 
@@ -65,7 +65,7 @@ def test_calls_one_after_another_wake_workers(small: Artifact) -> None:
 def test_calls_at_the_same_time_are_right(
     monkeypatch: pytest.MonkeyPatch, worth_waking: float
 ) -> None:
-    monkeypatch.setattr(compilation, "WORTH_WAKING", worth_waking)
+    monkeypatch.setattr(translate_to_llvm_ir, "WORTH_WAKING", worth_waking)
     program = layers(dynamic=True, bits=8)
     artifact = fewbit.compile(program)
 

@@ -19,8 +19,9 @@ from torch import nn
 import fewbit
 from fewbit.kernels.isa import Isa
 from fewbit.program import Program
-from fewbit.targets.cpu import compilation, tile_sizes
-from fewbit.targets.cpu.compilation import Compilation
+from fewbit.targets.cpu import tile_loops as tiled
+from fewbit.targets.cpu import tile_sizes
+from fewbit.targets.cpu.target import begin_cpu
 from fewbit.targets.cpu.tile_loops import tile_loops
 from tests.targets.cpu.emulate import EMULATORS, emulated
 
@@ -31,14 +32,14 @@ FEW = settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow])
 @contextmanager
 def tiling(*levels: str, smallest: int = 1) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compilation, "tile_loops", partial(tile_loops, levels=levels))
+        patch.setattr(tiled, "tile_loops", partial(tile_loops, levels=levels))
         patch.setattr(tile_sizes, "WORTH_TILING", smallest)
         yield
 
 
 def loops(program: Program, *levels: str) -> str:
     with tiling(*levels, smallest=tile_sizes.WORTH_TILING):
-        return Compilation(program, "net", Isa.of("x86-64-v3")).run("loops").decode()
+        return begin_cpu(program, "net", Isa.of("x86-64-v3")).run("loops").text
 
 
 def generic(

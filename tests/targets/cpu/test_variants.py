@@ -14,8 +14,8 @@ from fewbit.kernels.isa import Isa, family, names
 from fewbit.models import lenet_text
 from fewbit.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.compilation import STAGES
 from fewbit.targets.cpu.elf import dynamic_symbols
+from fewbit.targets.cpu.pipeline import native_pipeline
 from fewbit.targets.cpu.variants import variants_of
 from fewbit.targets.llvm import host_features
 from tests.targets.cpu.emulate import EMULATORS, emulated, variant_on
@@ -147,7 +147,7 @@ def test_stages_for_all_processors_run_once(tmp_path: Path) -> None:
     seen: list[str] = []
     fewbit.compile(elementwise("f32", "addf"), "cpu", tmp_path / "net", name="net",
                    cpu_variants="x86-64-v3,x86-64-v2", watch=lambda s, _: seen.append(s))  # fmt: skip
-    variants = [f"{s}:{v}" for v in ("x86-64-v3", "x86-64-v2") for s in STAGES[2:]]
+    variants = [f"{s}:{v}" for v in ("x86-64-v3", "x86-64-v2") for s in native_pipeline().names[2:]]
     assert seen == ["mico", "kernel", *variants]
 
 

@@ -19,7 +19,9 @@ from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.few_bit import FewBitMatmul, _shifts
 from fewbit.kernels.cuda.unfold import Unfold
 from fewbit.numerics.widths import Width
-from fewbit.targets.cuda.compilation import Compilation
+from fewbit.pipeline.compilation import Compilation
+from fewbit.targets.cuda.find_output_shapes import OutputShapes
+from fewbit.targets.cuda.settings import GpuSettings
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 DRIVE = """
@@ -38,14 +40,14 @@ class Emulated:
     """A program whose buffers are arrays; outputs and the arena start as rubbish."""
 
     def __init__(self, made: Compilation, where: Path) -> None:
-        self.made, self.steps = made, made.assembly.described
+        self.made, self.steps = made, made.module.described
         self.memory = {
             name: np.full(buffer.bytes + 64, 0xA5, np.uint8)
-            for name, buffer in made.assembly.buffers().items()
+            for name, buffer in made.module.buffers().items()
         }
-        weights = np.frombuffer(made.assembly.weights.tobytes(), np.uint8)
+        weights = np.frombuffer(made.module.weights.tobytes(), np.uint8)
         self.memory["weights"][: weights.size] = weights
-        self.loops = _compile(made.assembly.source(), made.assembly.kernels.values(), where)
+        self.loops = _compile(made.module.source(), made.module.kernels.values(), where)
 
     def __call__(self, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         for i, array in enumerate(inputs):
@@ -53,10 +55,11 @@ class Emulated:
             self.memory[f"in{i}"][: data.size] = data
         for step in self.steps:
             getattr(self, f"_{step['step']}", self._layer)(step)
-        specs = self.made.signature.outputs
+        specs = self.made.ctx.get(GpuSettings).signature.outputs
+        shapes = self.made.ctx.get(OutputShapes).shapes
         return tuple(
             self._array(f"out{i}", 0, spec.dtype, shape).copy()
-            for i, (spec, shape) in enumerate(zip(specs, self.made.outputs, strict=True))
+            for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True))
         )
 
     def _array(self, buffer: str, offset: int, dtype: Any, shape: Any) -> np.ndarray:

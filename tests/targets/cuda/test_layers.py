@@ -26,7 +26,7 @@ def slow(*values: object) -> object:
 
 
 def steps_of(compilation) -> list[str]:
-    return [step["step"] for step in compilation.assembly.described]
+    return [step["step"] for step in compilation.module.described]
 
 
 class Linears(nn.Module):
@@ -69,7 +69,7 @@ def test_scales_of_groups_and_float_activations(
     x = RNG.standard_normal((2, 5, 288)).astype(np.float32)
     program = fewbit.import_model(Linears(), example_inputs=(torch.from_numpy(x),))
     compilation, program = made(program, recipe, precision=precision)
-    steps = [step for step in compilation.assembly.described if step["step"] == "few_bit"]
+    steps = [step for step in compilation.module.described if step["step"] == "few_bit"]
     assert len(steps) == (1 if "96" in str(recipe) else 2)
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < tolerance
 
@@ -84,9 +84,7 @@ def test_many_rows_are_multiplied_as_bytes() -> None:
 
 def test_packed_weights_are_as_small_as_they_should_be() -> None:
     program = fewbit.import_model(nn.Linear(256, 512), example_inputs=(torch.zeros(1, 256),))
-    sizes = {
-        recipe: made(program, recipe)[0].assembly.weights.nbytes for recipe in ("w4a8", "w8a8")
-    }
+    sizes = {recipe: made(program, recipe)[0].module.weights.nbytes for recipe in ("w4a8", "w8a8")}
     assert sizes["w4a8"] < 256 * 512 // 2 + 8192
     assert sizes["w8a8"] > 256 * 512
 
@@ -187,7 +185,7 @@ def test_small_loops_are_one_launch(tmp_path: Path) -> None:
     given = [RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 96), (80, 90))]
     program = fewbit.import_model(Net(), tuple(map(torch.from_numpy, given)))
     compilation, _ = made(program)
-    steps = compilation.assembly.described
+    steps = compilation.module.described
     assert len(steps) < 4
     assert {step["in_order"] for step in steps} == {True, False}
     for found, expected in zip(
@@ -221,6 +219,6 @@ def test_products_of_one_input_are_one(
     x = RNG.standard_normal((2, 64)).astype(np.float32)
     program = fewbit.import_model(Gated(), (torch.from_numpy(x),))
     compilation, program = made(program, recipe, precision=precision)
-    products = [s for s in compilation.assembly.described if s["step"] in ("conv2d", "few_bit")]
+    products = [s for s in compilation.module.described if s["step"] in ("conv2d", "few_bit")]
     assert len(products) == 2
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < tolerance

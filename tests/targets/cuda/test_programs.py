@@ -13,7 +13,9 @@ import torch
 import fewbit
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.kernels.cuda.arch import HOPPER, TURING
-from fewbit.targets.cuda.compilation import Compilation
+from fewbit.pipeline.compilation import Compilation
+from fewbit.targets.cuda.settings import GpuSettings
+from fewbit.targets.cuda.target import compile_cuda
 from tests.targets.cuda.emulate import COMPILER, Emulated
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -26,9 +28,7 @@ def made(
     program = model if isinstance(model, fewbit.Program) else fewbit.import_model(model)
     if recipe is not None:
         program = fewbit.quantize(program, recipe)
-    compilation = Compilation(program, "net", arch, **options)
-    compilation.run()
-    return compilation, program
+    return compile_cuda(program, arch, **options), program
 
 
 def relative(found: np.ndarray, expected: np.ndarray) -> float:
@@ -53,7 +53,7 @@ def test_lenet_in_any_batch(recipe: str | None, tmp_path: Path) -> None:
 def test_halves_flow_from_layer_to_layer(tmp_path: Path) -> None:
     sizes = [(2, 3, 32, 32)]
     compilation, program = made("zoo:resnet8", precision="f16", sizes=sizes)
-    layers = [s for s in compilation.assembly.described if s["step"] == "conv2d"]
+    layers = [s for s in compilation.module.described if s["step"] == "conv2d"]
     assert {s["dtype"] for s in layers} == {"f16"}
     residual = [s for s in layers if "add" in s["operands"]]
     assert residual
@@ -125,7 +125,7 @@ def test_loops(name: str, tmp_path: Path) -> None:
 
 def test_no_step_reads_what_is_being_written() -> None:
     compilation, _ = made("zoo:resnet8", precision="f16")
-    for step in compilation.assembly.described:
+    for step in compilation.module.described:
         if step["step"] != "loops":
             operands = dict(step["operands"])
             y = operands.pop("y")
@@ -133,7 +133,7 @@ def test_no_step_reads_what_is_being_written() -> None:
 
 
 def test_the_same_program_gives_the_same_text() -> None:
-    first, second = (made("zoo:mlp", "w4a8")[0].assembly for _ in range(2))
+    first, second = (made("zoo:mlp", "w4a8")[0].module for _ in range(2))
     assert first.source() == second.source()
     assert first.described == second.described
 
@@ -141,14 +141,14 @@ def test_the_same_program_gives_the_same_text() -> None:
 def test_sizes_must_fit() -> None:
     program = fewbit.import_model("zoo:mlp")
     with pytest.raises(ShapeError, match="does not fit input"):
-        Compilation(program, "net", HOPPER, sizes=[(2, 1, 28, 27)])
+        GpuSettings(program.signature, HOPPER, sizes=[(2, 1, 28, 27)])
     with pytest.raises(UsageError, match="1 inputs, and 2 sizes"):
-        Compilation(program, "net", HOPPER, sizes=[(2, 1, 28, 28)] * 2)
+        GpuSettings(program.signature, HOPPER, sizes=[(2, 1, 28, 28)] * 2)
 
 
 def test_older_chips_have_other_kernels() -> None:
     steps = {
-        arch.name: made("zoo:mlp", arch=arch, precision="f16")[0].assembly.described
+        arch.name: made("zoo:mlp", arch=arch, precision="f16")[0].module.described
         for arch in (HOPPER, TURING)
     }
     assert {s["kernel"] for s in steps["turing"] if s["step"] == "conv2d"} == {"mma"}

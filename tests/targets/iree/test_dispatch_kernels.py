@@ -21,7 +21,8 @@ from fewbit.program import Program
 from fewbit.targets.cpu.elf import symbols
 from fewbit.targets.iree.dispatch_kernels import OBJECT, dispatch_kernels
 from fewbit.targets.iree.dispatches import dispatches_of
-from fewbit.targets.iree.lowering import Lowering
+from fewbit.targets.iree.target import Iree
+from fewbit.targets.target import Request
 from tests.targets.iree.networks import WIDTHS, convolutions, linear
 
 X = np.random.default_rng(0).standard_normal((3, 1, 28, 28)).astype(np.float32)
@@ -117,9 +118,8 @@ def test_targets_without_kernels(target: str) -> None:
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) for n in names()])
 def test_the_object_needs_nothing(name: str, lenet: Program) -> None:
-    lowering = Lowering(lenet, {})
-    lowering.run("kernel")
-    made = dispatch_kernels(lowering.program, Isa.of(name))
+    compilation = Iree().begin(lenet, Request("iree-cpu")).run("kernel")
+    made = dispatch_kernels(compilation.program, Isa.of(name))
     assert [s.name for s in symbols(made.code) if not s.defined and s.name] == []
 
 

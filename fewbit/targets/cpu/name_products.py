@@ -13,9 +13,12 @@ has one user; until `release_products`, factors and results of products have a s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import is_block, is_constant, mlir_context, walk
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, OpView, Value
@@ -29,6 +32,16 @@ Index = tuple[int, ...]
 """For each dimension of a tensor, the loop that it is read by."""
 
 
+@dataclass(frozen=True)
+class NameProducts(BindingsPass):
+    """Turn generic ops that are products of matrices into `linalg.contract`."""
+
+    name = "name-products"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        name_products(module)
+
+
 def name_products(module: Module) -> int:
     """Replace, in place, generic ops that are products of matrices; how many there were."""
     from torch_mlir import ir
@@ -38,14 +51,6 @@ def name_products(module: Module) -> int:
         for op in found:
             _name(op)
         return len(found)
-
-
-def release_products(module: Module) -> None:
-    """Remove, in place, the users that kept products apart."""
-    with mlir_context():
-        for op in list(walk(module)):
-            if op.operation.name == USER:
-                op.operation.erase()
 
 
 def index_of(map: Any) -> Index | None:

@@ -11,11 +11,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.passes import ModulePass
 
-from fewbit.cli.stages import Diff, Dump, Stage, Timing, run_passes
 from fewbit.errors import PassError, UnsupportedError, VerifyError
-from fewbit.ir.context import make_context
 from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
+from fewbit.pipeline.context import make_compile_context
+from fewbit.pipeline.driver import Driver, Observer, Step
+from fewbit.pipeline.observers import Diff, Dump, Timing
 
 TEXT = "func.func @f() {\n  func.return\n}\n"
 
@@ -54,9 +55,17 @@ class Raise(ModulePass):
         raise KeyError("fc1")
 
 
-def run(*passes: ModulePass, watchers: tuple[object, ...] = (), verified: bool = True) -> ModuleOp:
-    module = parse_module(TEXT, "t.mlir")
-    run_passes(make_context(), module, passes, watchers, verified=verified)  # pyright: ignore[reportArgumentType]
+def run(
+    *passes: ModulePass,
+    observers: tuple[Observer, ...] = (),
+    verified: bool = True,
+    module: ModuleOp | None = None,
+) -> ModuleOp:
+    module = parse_module(TEXT, "t.mlir") if module is None else module
+    driver = Driver(make_compile_context(), {}, observers=observers, verify_passes=verified)
+    driver.show(Step(0, "input", "input", 0.0), module)
+    for each in passes:
+        driver.run_pass(each, module)
     return module
 
 
@@ -68,7 +77,7 @@ def test_invalid_input_is_refused_before_the_first_pass() -> None:
     module = parse_module(TEXT)
     Break().apply(Context(), module)
     with pytest.raises(VerifyError) as caught:
-        run_passes(make_context(), module, [Rename("g")])
+        run(Rename("g"), module=module)
     assert caught.value.place.stage is None
 
 
@@ -95,7 +104,7 @@ def test_an_exception_of_a_pass_becomes_an_error() -> None:
 
 
 def test_every_stage_is_dumped_to_a_numbered_file(tmp_path: Path) -> None:
-    run(Rename("g"), Rename("h"), watchers=(Dump(tmp_path / "ir", print_module),))
+    run(Rename("g"), Rename("h"), observers=(Dump(tmp_path / "ir", print_module),))
     files = sorted((tmp_path / "ir").iterdir())
     assert [file.name for file in files] == ["00-input.mlir", "01-rename.mlir", "02-rename.mlir"]
     assert files[1].read_text().splitlines()[0] == '// fewbit-opt stage: rename{to="g"}'
@@ -105,8 +114,8 @@ def test_every_stage_is_dumped_to_a_numbered_file(tmp_path: Path) -> None:
 
 def test_a_dump_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "01-mine.mlir").write_text("// my own file\n")
-    run(Rename("g"), Rename("h"), watchers=(Dump(tmp_path, print_module),))
-    run(Rename("g"), watchers=(Dump(tmp_path, print_module),))
+    run(Rename("g"), Rename("h"), observers=(Dump(tmp_path, print_module),))
+    run(Rename("g"), observers=(Dump(tmp_path, print_module),))
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "00-input.mlir",
         "01-mine.mlir",
@@ -116,22 +125,22 @@ def test_a_dump_replaces_an_earlier_one_and_nothing_else(tmp_path: Path) -> None
 
 def test_the_stage_that_fails_is_dumped_too(tmp_path: Path) -> None:
     with pytest.raises(VerifyError):
-        run(Break(), watchers=(Dump(tmp_path, print_module),))
+        run(Break(), observers=(Dump(tmp_path, print_module),))
     assert (tmp_path / "01-break.mlir").is_file()
 
 
 def test_printing_an_invalid_module_does_not_hide_why_it_is_invalid() -> None:
-    def unprintable(stage: Stage, module: ModuleOp) -> None:
-        if stage.name == "break":
+    def unprintable(step: Step, module: ModuleOp) -> None:
+        if step.name == "break":
             raise RuntimeError("cannot print")
 
     with pytest.raises(VerifyError):
-        run(Break(), watchers=(unprintable,))
+        run(Break(), observers=(unprintable,))
 
 
 def test_a_diff_shows_what_each_pass_changed() -> None:
     lines: list[str] = []
-    run(Rename("g"), Rename("g"), watchers=(Diff(lines.append, print_module),))
+    run(Rename("g"), Rename("g"), observers=(Diff(lines.append, print_module),))
     assert lines[:2] == ["--- input", '+++ rename{to="g"}']
     assert "-  func.func @f() {" in lines
     assert "+  func.func @g() {" in lines
@@ -140,7 +149,7 @@ def test_a_diff_shows_what_each_pass_changed() -> None:
 
 def test_timing_lists_the_passes_and_their_sum() -> None:
     timing = Timing()
-    run(Rename("g"), Rename("h"), watchers=(timing,))
+    run(Rename("g"), Rename("h"), observers=(timing,))
     first, second, total = timing.lines()
     assert first.endswith(' s  rename{to="g"}')
     assert second.endswith(' s  rename{to="h"}')

@@ -22,8 +22,12 @@ from fewbit.dialects.mico import shape_of
 from fewbit.ir.bindings import find_function, mlir_context
 from fewbit.ir.locations import place_of
 from fewbit.kernels.isa import Isa
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
 from fewbit.targets.cpu.outline_loops import root_of
 from fewbit.targets.cpu.share_work import BARRIER
+from fewbit.targets.cpu.stubs import KernelCalls
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
@@ -46,6 +50,31 @@ class Row:
     """Of all arrays that the call is given."""
     weight_bytes: int
     """Of those, what are weights."""
+
+
+@dataclass(frozen=True)
+class LayerDepths:
+    """How many products are summed for an element of each layer's output, by its name."""
+
+    depths: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ProfileRows:
+    """The rows of the table that a library with a profile keeps."""
+
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class CountCycles(BindingsPass):
+    """Count the cycles of each call that the entry makes."""
+
+    name = "count-cycles"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        stubs, depths = ctx.get(KernelCalls).stubs, ctx.get(LayerDepths).depths
+        ctx.put(ProfileRows(count_cycles(module, ENTRY, stubs, depths)))
 
 
 def depths_of_layers(module: ModuleOp) -> dict[str, int]:

@@ -16,7 +16,11 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import find_function, index_constant, mlir_context, parse_mlir, walk
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
 from fewbit.targets.cpu.cblas import Cblas
+from fewbit.targets.cpu.name_products import FROM_ZERO
 from fewbit.targets.cpu.outline_loops import layer_hint
 from fewbit.targets.cpu.product_form import (
     ONE,
@@ -28,7 +32,6 @@ from fewbit.targets.cpu.product_form import (
     form_of,
     times,
 )
-from fewbit.targets.cpu.products import FROM_ZERO
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, OpView
@@ -49,6 +52,16 @@ class BlasCalls:
     def libraries(self) -> dict[str, str]:
         """For the linker: the soname of what has symbols of this prefix."""
         return {self.library.prefix: self.library.soname}
+
+
+@dataclass(frozen=True)
+class UseBlas(BindingsPass):
+    """Call a BLAS library for products of matrices."""
+
+    name = "use-blas"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        ctx.put(use_blas(module, ENTRY, ctx.get(Cblas)))
 
 
 def use_blas(module: Module, entry: str, library: Cblas) -> BlasCalls:

@@ -9,8 +9,10 @@ everything that the program asserts about sizes is checked in it, before anythin
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, tensor
 from xdsl.dialects.builtin import (
     FunctionType,
@@ -22,6 +24,7 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.dialects.mico import GetConstantOp
@@ -35,11 +38,32 @@ from fewbit.ir.bindings import (
     update_type,
     walk,
 )
+from fewbit.pipeline.context import compile_context
+from fewbit.pipeline.entry import entry_of
+from fewbit.signature import signature_of
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
 
 RESOLVE = "canonicalize,cse,resolve-ranked-shaped-type-result-dims,canonicalize,cse"
+
+
+@dataclass(frozen=True)
+class ShapeFunction:
+    """What tells the shapes of outputs, in a module of upstream's of its own."""
+
+    module: Module
+
+
+@dataclass(frozen=True)
+class MakeShapeFunction(ModulePass):
+    """Write the function that tells the shapes of outputs, if any are open."""
+
+    name = "make-shape-function"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if signature_of(op).is_dynamic:
+            compile_context(ctx).put(ShapeFunction(shape_function(op, entry_of(op))))
 
 
 def shape_function(module: ModuleOp, entry: func.FuncOp) -> Module:
@@ -51,13 +75,6 @@ def shape_function(module: ModuleOp, entry: func.FuncOp) -> Module:
     _take_sizes(made, f"{entry.sym_name.data}_shapes")
     run_upstream(made, "canonicalize,cse")
     return made
-
-
-def drop_asserts(entry: func.FuncOp) -> None:
-    """What is asserted of shapes has been checked before the entry runs."""
-    for op in list(entry.walk()):
-        if isinstance(op, cf.AssertOp):
-            Rewriter.erase_op(op)
 
 
 def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:

@@ -1,0 +1,65 @@
+"""A program on its way through a pipeline: what it is now, and how far it has come.
+
+To lower a program is to compile it and stop early: both are the same object, run to another stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fewbit.pipeline.context import CompileContext, make_compile_context
+from fewbit.pipeline.driver import Driver, Given, Inserted, Observer, Watcher
+from fewbit.pipeline.forms import text_of
+from fewbit.pipeline.registry import parse_passes
+from fewbit.pipeline.stage import Pipeline
+from fewbit.program import Program
+
+
+@dataclass
+class Compilation:
+    pipeline: Pipeline
+    ctx: CompileContext
+    module: Any
+    """The program as the library holds it that the stage works with."""
+    inserted: Inserted = field(default_factory=dict[str, Sequence[Given]])
+    watch: Watcher | None = None
+    observers: Sequence[Observer] = ()
+    reached: str | None = None
+    """The last stage that was run."""
+
+    def run(self, last: str | None = None) -> Compilation:
+        """Go on to a stage, or to the end."""
+        pipeline = self.pipeline if last is None else self.pipeline.until(last)
+        if self.reached is not None:
+            pipeline = pipeline.after(self.reached)
+        driver = Driver(self.ctx, self.inserted, self.watch, self.observers)
+        for stage in pipeline.stages:
+            self.module = driver.run_stage(stage, self.module)
+            self.reached = stage.name
+        return self
+
+    @property
+    def text(self) -> str:
+        """The program after the last stage that was run."""
+        return text_of(self.module)
+
+    @property
+    def program(self) -> Program:
+        """The module with its weights, while xDSL holds it."""
+        return self.ctx.program(self.module)
+
+    def branch(self, ctx: CompileContext, watch: Watcher | None) -> Compilation:
+        """Another compilation that goes on from here, with a module and a context of its own."""
+        return replace(self, ctx=ctx, module=self.module.clone(), watch=watch)
+
+
+def run_passes(program: Program, *passes: str) -> Program:
+    """A copy of a program, changed by passes of ours and verified after each."""
+    ctx = make_compile_context(program.store, program.recipe)
+    driver = Driver(ctx, {}, verify_passes=True)
+    module = program.module.clone()
+    for each in parse_passes(",".join(passes)):
+        module = driver.run_pass(each, module)
+    return ctx.program(module)

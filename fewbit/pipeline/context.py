@@ -1,0 +1,108 @@
+"""What passes know beside the module: the weight store, what the target is, what was found out.
+
+All but the store are *facts*: objects that are asked for by their class. A target puts in what it
+is (`Isa`, `Hardware`, a BLAS library), a pass what later ones need (calls of kernels, the arena).
+A pass that misses a fact says how to get it, because `fewbit-opt` runs passes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from fewbit.errors import UsageError
+from fewbit.ir.context import register_dialects
+from fewbit.program import Program
+from fewbit.store import WeightStore
+
+T = TypeVar("T")
+
+
+class Duplicable(Protocol):
+    """A fact that passes change: a context that is cloned needs one of its own."""
+
+    def duplicate(self) -> Any: ...
+
+
+@dataclass
+class CompileContext(Context):
+    """An xDSL context with weights and facts; any pass of xDSL takes it."""
+
+    store: WeightStore = field(default_factory=WeightStore)
+    recipe: str | None = None
+    """How the program was quantized, for manifests."""
+    facts: dict[type[Any], Any] = field(default_factory=dict[type[Any], Any])
+
+    def put(self, fact: object, kind: type[Any] | None = None) -> None:
+        """Keep a fact, under its own class or one that it is derived from."""
+        self.facts[kind or type(fact)] = fact
+
+    def find(self, kind: type[T]) -> T | None:
+        """The fact of a class, if there is one."""
+        return cast("T | None", self.facts.get(kind))
+
+    def get(self, kind: type[T]) -> T:
+        """The fact of a class, which must be there."""
+        found = self.find(kind)
+        if found is None:
+            raise UsageError(
+                f"a pass needs to know {_words(kind)}, and nothing before it said so",
+                hint="give the target with -t, and run the passes in front of it too: "
+                "'fewbit-opt --print-pipeline -t TARGET' prints all of them",
+            )
+        return found
+
+    def program(self, module: ModuleOp) -> Program:
+        """A module with the weights that it refers to."""
+        return Program(module, self.store, self.recipe)
+
+    def clone(self) -> CompileContext:
+        copy = make_compile_context(
+            self.store, self.recipe, allow_unregistered=self.allow_unregistered
+        )
+        copy.facts = {
+            kind: fact.duplicate() if hasattr(fact, "duplicate") else fact
+            for kind, fact in self.facts.items()
+        }
+        return copy
+
+
+def make_compile_context(
+    store: WeightStore | None = None,
+    recipe: str | None = None,
+    facts: Iterable[object] | Mapping[type[Any], object] = (),
+    *,
+    allow_unregistered: bool = False,
+) -> CompileContext:
+    """A context that knows every dialect; its store is a copy, to which passes may add."""
+    own = WeightStore()
+    if store is not None:
+        own.merge(store)
+    ctx = CompileContext(allow_unregistered=allow_unregistered, store=own, recipe=recipe)
+    register_dialects(ctx)
+    if isinstance(facts, Mapping):
+        ctx.facts.update(cast("Mapping[type[Any], object]", facts))
+    else:
+        for fact in facts:
+            ctx.put(fact)
+    return ctx
+
+
+def compile_context(ctx: Context) -> CompileContext:
+    """The context of a pass that needs weights or facts; other tools give it a plain one."""
+    if isinstance(ctx, CompileContext):
+        return ctx
+    raise UsageError(
+        "this pass needs the weights of a program or what its target is, which this tool has not",
+        hint="run it with fewbit-opt or fewbit compile",
+    )
+
+
+def _words(kind: type[Any]) -> str:
+    """The name of a class in words: `KernelCalls` is `the kernel calls`."""
+    letters = "".join(f" {c.lower()}" if c.isupper() else c for c in kind.__name__)
+    return f"the{letters}"

@@ -1,0 +1,65 @@
+"""Lanes for the innermost loops of sums whose order is free, asked of LLVM by annotations.
+
+The number of lanes is fixed, so that a sum has the same bits on all processors of a family.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fewbit.ir.bindings import mlir_context
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.passes import BindingsPass
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Block, Module, OpView
+
+LANES = 16
+_IN_LANES = (
+    f"#llvm.loop_annotation<vectorize = <disable = false, width = {LANES} : i32, "
+    "scalableEnable = false>, interleave = <count = 1 : i32>, unroll = <disable = true>>"
+)
+"""Unrolled before there are lanes, a short sum would stay one addition after another."""
+
+
+@dataclass(frozen=True)
+class AddInLanes(BindingsPass):
+    """Annotate loops of reassociated sums in the llvm dialect."""
+
+    name = "add-in-lanes"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        from torch_mlir import ir
+
+        with mlir_context(), ir.Location.unknown():
+            lanes = ir.Attribute.parse(_IN_LANES)
+            for function in module.body.operations:
+                for region in function.regions:
+                    for back in _innermost_sums(list(region.blocks)):
+                        back.operation.attributes["loop_annotation"] = lanes
+
+
+def _innermost_sums(blocks: list[Block]) -> list[OpView]:
+    """The jumps back of loops that hold such a sum and no other loop."""
+    numbers = {block: i for i, block in enumerate(blocks)}
+    found, last = [], -1
+    for i, block in enumerate(blocks):
+        *_, end = block.operations
+        starts = [numbers[s] for s in end.operation.successors if numbers[s] <= i]
+        if not starts:
+            continue
+        if starts[0] > last and any(map(_is_free_sum, blocks[starts[0] : i + 1])):
+            found.append(end)
+        last = i
+    return found
+
+
+def _is_free_sum(block: Block) -> bool:
+    return any(
+        op.operation.name == "llvm.fadd"
+        and "reassoc" in str(op.operation.attributes["fastmathFlags"])
+        for op in block.operations
+        if "fastmathFlags" in op.operation.attributes
+    )
