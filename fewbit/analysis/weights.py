@@ -44,7 +44,7 @@ from fewbit.interpreter.values import dtype_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.program import Program
 from fewbit.quant.float_weights import FloatWeights
-from fewbit.quant.quantize import WEIGHT, registered_layers
+from fewbit.quant.quantize import WEIGHT, layer_name, registered_layers
 from fewbit.quant.recipe import Recipe
 from fewbit.store import WeightStore
 from fewbit.transforms.calls import Call, Callable, callee_of
@@ -69,11 +69,12 @@ def float_weights(program: Program) -> FloatWeights | None:
     few = [op for op in constants.values() if element_width(op.type) is not None]
     if not few and program.recipe is None:
         return None
-    found = {name: constants[name] for name in _float_constants(program, constants)}
+    found = _float_constants(program, constants)
     if not found:
         return None
-    asked = [name for name in found if _is_asked(program, name)]
-    size = {op.sym_name.data: constant_bytes(op, program.store) for op in (*few, *found.values())}
+    asked = [name for name, layers in found.items() if _is_asked(program, layers)]
+    floats = (constants[name] for name in found)
+    size = {op.sym_name.data: constant_bytes(op, program.store) for op in (*few, *floats)}
     share = sum(size[name] for name in found) / max(sum(size.values()), 1)
     return FloatWeights(
         names=tuple(name for name in found if name not in asked),
@@ -102,25 +103,28 @@ def _constants(program: Program) -> dict[str, ConstantOp]:
     return {op.sym_name.data: op for op in ops if isinstance(op, ConstantOp)}
 
 
-def _is_asked(program: Program, name: str) -> bool:
-    """Whether the recipe itself leaves this weight float."""
+def _is_asked(program: Program, layers: set[str]) -> bool:
+    """Whether the recipe itself leaves a weight float that these layers read."""
     if program.recipe is None:
         return False
-    recipe, layer = Recipe.of(program.recipe), name.removesuffix(WEIGHT)
+    recipe, registered = Recipe.of(program.recipe), registered_layers(program.module)
     if recipe.order is None:
-        return recipe.layer(layer).weight is None
-    registered = registered_layers(program.module)
-    schemes = recipe.resolve(registered) if len(registered) == len(recipe.order) else {}
-    return layer in schemes and schemes[layer].weight is None
+        schemes = {layer: recipe.layer(layer) for layer in layers}
+    elif len(registered) == len(recipe.order):
+        schemes = recipe.resolve(registered)
+    else:
+        return False
+    return all(layer in schemes and schemes[layer].weight is None for layer in layers)
 
 
-def _float_constants(program: Program, constants: Mapping[str, ConstantOp]) -> list[str]:
+def _float_constants(program: Program, constants: Mapping[str, ConstantOp]) -> dict[str, set[str]]:
+    """Float weights, each with the layers that read it, as a recipe would call them."""
     trace = _Trace(constants)
     with using(SymbolTable(program.module)):
         for op in program.module.body.block.ops:
             if isinstance(op, Callable):
                 trace.call(op, [COMPUTED] * len(op.function_type.inputs))
-    return list(trace.found)
+    return trace.found
 
 
 class _Trace:
@@ -128,7 +132,7 @@ class _Trace:
 
     def __init__(self, constants: Mapping[str, ConstantOp]) -> None:
         self.constants = constants
-        self.found: dict[str, None] = {}
+        self.found: dict[str, set[str]] = {}
         self.origins: dict[SSAValue, Origin] = {}
         self.called: dict[tuple[Callable, tuple[Origin, ...]], list[Origin]] = {}
 
@@ -175,7 +179,7 @@ class _Trace:
             case LinalgStructuredOperation():
                 return self._loops(op, given)
             case QuantizedLayerOp() | EmbeddingOp():
-                self._multiply(given[1], given[0], vectors=True)
+                self._multiply(given[1], given[0], layer=layer_name(op), vectors=True)
                 self._use_rows(given)
             case ReshapeOp() | TransposeOp() | ConcatOp() | FlattenOp() | MulOp():
                 pass
@@ -203,19 +207,22 @@ class _Trace:
         blocks = (block for region in op.regions for block in region.blocks)
         return [origin for b in blocks for origin in self._block(b, [given] * len(b.args))]
 
-    def _multiply(self, factor: Origin, other: Origin, vectors: bool = False) -> None:
+    def _multiply(
+        self, factor: Origin, other: Origin, layer: str | None = None, vectors: bool = False
+    ) -> None:
         if other.computed and not factor.computed:
-            self._note(factor.constants, vectors)
+            self._note(factor.constants, layer, vectors)
 
     def _use_rows(self, given: Iterable[Origin]) -> None:
         for origin in given:
             if origin.computed:
                 self._note(origin.constants)
 
-    def _note(self, names: frozenset[str], vectors: bool = False) -> None:
+    def _note(self, names: frozenset[str], layer: str | None = None, vectors: bool = False) -> None:
         ordered = [name for name in self.constants if name in names] if names else []
         matrices = [name for name in ordered if _is_matrix(self.constants[name])]
-        self.found |= dict.fromkeys(matrices or (ordered if vectors else ()))
+        for name in matrices or (ordered if vectors else ()):
+            self.found.setdefault(name, set()).add(layer or name.removesuffix(WEIGHT))
 
 
 def _is_matrix(constant: ConstantOp) -> bool:

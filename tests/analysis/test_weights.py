@@ -152,6 +152,26 @@ def test_a_layer_left_float_is_one_too() -> None:
     assert found == FloatWeights(asked=("1.weight",), weights=2, percent=80.0)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "asked"), [("w4a8,first=fp", True), ("w4a8,second=fp", True), ("w4a8", False)]
+)
+def test_a_tied_weight_is_float_for_the_layer_that_asks(recipe: str, asked: bool) -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(8, 8), nn.Linear(8, 8)
+            self.second.weight = self.first.weight
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.second(self.first(x))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FloatWeightsWarning)
+        program = fewbit.quantize(Tied(), recipe, example_inputs=(X,))
+    found = float_weights(program)
+    assert (found is not None and len(found.asked) == 1) == asked
+
+
 def test_the_share_is_that_of_stored_bytes() -> None:
     found = float_weights(quantized("matmul"))
     assert found is not None
