@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fewbit.analysis.cycles import CACHES, Conv2d, Linear, Matmul, cycles, instruction_cycles
 from fewbit.analysis.cycles.estimate import RELEASES, costs_of
+from fewbit.analysis.cycles.instructions import MISS
 from fewbit.analysis.cycles.tables import Measurement, read_table
 from fewbit.errors import UsageError, WidthError
 
@@ -61,6 +62,15 @@ def test_instructions_by_class() -> None:
     counts = {"alu": 100, "load": 40, "dot": 20, "branch": 10}
     few, many = instruction_cycles("high", counts), instruction_cycles("small", counts, taken=9)
     assert few.cycles < many.cycles
+
+
+def test_only_caches_have_lines_to_wait_for() -> None:
+    counts, misses = {"alu": 100, "load": 40}, (30, 10)
+    found = {core: instruction_cycles(core, counts, misses=misses).cycles for core in CACHES}
+    hits = {core: instruction_cycles(core, counts).cycles for core in CACHES}
+    waits = {core: found[core] - hits[core] for core in CACHES}
+    assert waits == pytest.approx({"small": 30 * MISS, "high": 10 * MISS, "cacheless": 0})
+    assert hits["cacheless"] == hits["small"]
 
 
 TABLES = {
