@@ -97,9 +97,13 @@ def _estimate(row: Measurement) -> float:
     return cycles(row.core, row.shape, bits[0], bits[1], row.release).cycles
 
 
-def _rows(name: str) -> list[Measurement]:
+def data_folder() -> Path:
     root = Path(os.environ.get("FEWBIT_DATA", Path(__file__).parents[4] / "shared/data"))
-    path = root / "mico" / f"{name}.csv"
+    return root / "mico"
+
+
+def _rows(name: str) -> list[Measurement]:
+    path = data_folder() / f"{name}.csv"
     if not path.exists():
         pytest.skip(f"{path.name} is not here; FEWBIT_DATA says where MiCo's tables are")
     return read_table(path)
