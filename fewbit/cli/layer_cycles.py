@@ -1,4 +1,8 @@
-"""The table of `fewbit inspect --cycles`: each layer on hardware that is modelled."""
+"""The table of `fewbit inspect --cycles`: each layer on hardware that is modelled.
+
+Cores are taken to run MiCo's library, with which they were measured; what programs take that fewbit
+compiles for them is for `fewbit run --stats` to say.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 BITFUSION = "bitfusion"
 MACHINES = (*CACHES, BITFUSION)
+TITLE = f"Estimated cycles of layers: {', '.join(CACHES)} with MiCo's library; BitFusion"
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def plain(rows: list[Row]) -> list[dict[str, object]]:
 def show(rows: list[Row], console: Console) -> None:
     from rich.table import Table
 
-    table = Table(title="Estimated cycles, of layers alone", title_justify="left")
+    table = Table(title=TITLE, title_justify="left")
     table.add_column("layer", overflow="fold")
     for name in ("bits", *MACHINES):
         table.add_column(name, justify="right")

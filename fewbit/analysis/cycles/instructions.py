@@ -3,11 +3,14 @@
 This needs no shapes, so it also covers what is between layers. Costs of integer instructions
 follow from the fit of matrix products, whose kernels are known instruction by instruction. Those of
 floats, divisions and jumps are assumed: no published table has enough of them.
+
+A line that is not in the data cache costs `MISS`. The core without caches never waits so: its
+memory answers in the next cycle, which is as fast as a hit of *small*, whose pipeline it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fewbit.analysis.cycles.estimate import CACHES, Estimate
 from fewbit.errors import UsageError
@@ -24,10 +27,14 @@ ASSUMED = {
     "system": 5.0,
 }
 
+MISS = 21.0
+"""Of a line: its 16 words, and a few cycles to begin. Fits say 19 to 23, on both cores."""
+
+PIPELINES = {"small": "small", "high": "high", "cacheless": "small"}
+
 INTEGER: Mapping[str, Mapping[str, float]] = {
     "small": {"alu": 1.0, "load": 1.6, "dot": 2.7, "branch": 1.0, "taken": 1.2},
     "high": {"alu": 0.5, "load": 0.5, "dot": 3.5, "branch": 0.5, "taken": 0.7},
-    "cacheless": {"alu": 1.0, "load": 1.6, "dot": 2.7, "branch": 1.0, "taken": 1.2},
 }
 """A dot product waits for its loads, and the addition behind it for the dot product: both waits are
 its own. `taken` comes on top of a branch that is taken."""
@@ -36,10 +43,24 @@ ERROR = 0.25
 """Expected, not measured: kernels that were scheduled otherwise wait less."""
 
 
-def instruction_cycles(core: str, counts: Mapping[str, int], taken: int = 0) -> Estimate:
-    """Cycles of instructions counted by class ("alu", "load", "dot", ...); caches always hit."""
+def instruction_cycles(
+    core: str, counts: Mapping[str, int], taken: int = 0, misses: Sequence[int] = ()
+) -> Estimate:
+    """Cycles of instructions counted by class ("alu", "load", "dot", ...).
+
+    `misses` are lines that caches of one way, of two, ... fetched; without them, caches always hit.
+    """
     if core not in CACHES:
         raise UsageError(f"there is no core '{core}'", hint=f"cores: {', '.join(CACHES)}")
-    each = {**ASSUMED, "float-load": INTEGER[core]["load"], **INTEGER[core]}
+    integer = INTEGER[PIPELINES[core]]
+    each = {**ASSUMED, "float-load": integer["load"], **integer}
     total = sum(each[kind] * number for kind, number in counts.items())
-    return Estimate(total + each["taken"] * taken, ERROR, "instructions by class")
+    return Estimate(
+        total + each["taken"] * taken + MISS * missed(core, misses), ERROR, "instructions by class"
+    )
+
+
+def missed(core: str, misses: Sequence[int]) -> int:
+    """Those that a core waits for, of the misses by number of ways."""
+    cache = CACHES[core]
+    return misses[cache.ways - 1] if cache is not None and misses else 0

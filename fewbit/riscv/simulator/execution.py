@@ -7,7 +7,7 @@ was executed follows by adding up (`counts`).
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,6 +27,8 @@ class Histogram:
     kinds: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
     mnemonics: Mapping[str, int] = field(default_factory=dict[str, int])
     taken: int = 0
+    misses: tuple[int, ...] = ()
+    """Of data caches with one way, two, ...: lines fetched, where the machine counts them."""
 
     @property
     def instructions(self) -> int:
@@ -46,9 +48,21 @@ class Tally:
     code: Code
     executed: Counts
     taken: Counts
+    misses: tuple[int, ...] = ()
+
+    def __sub__(self, other: Tally) -> Tally:
+        return self._combined(other, -1)
+
+    def __add__(self, other: Tally) -> Tally:
+        return self._combined(other, 1)
+
+    def _combined(self, other: Tally, sign: int) -> Tally:
+        misses = tuple(a + sign * b for a, b in zip(self.misses, other.misses, strict=True))
+        executed, taken = self.executed + sign * other.executed, self.taken + sign * other.taken
+        return Tally(self.code, executed, taken, misses)
 
     def histogram(self, start: int = 0, stop: int = sys.maxsize) -> Histogram:
-        """The histogram of addresses from `start` to `stop`."""
+        """The histogram of addresses from `start` to `stop`; misses are known of all only."""
         inside = slice(*np.searchsorted(self.code.addresses, [start, stop]).tolist())
         executed = self.executed[inside]
         names = self.code.mnemonic_ids[inside]
@@ -61,7 +75,8 @@ class Tally:
             mnemonics[name] = int(every[i])
             kinds[kind] = kinds.get(kind, 0) + int(every[i])
         branches = self.code.branches[inside]
-        return Histogram(kinds, mnemonics, int(self.taken[inside][branches].sum()))
+        misses = self.misses if (start, stop) == (0, sys.maxsize) else ()
+        return Histogram(kinds, mnemonics, int(self.taken[inside][branches].sum()), misses)
 
     def by_function(self) -> dict[str, Histogram]:
         """A histogram for each function that ran, in the order of addresses, callees apart."""
@@ -109,9 +124,14 @@ class Counters:
     """
 
     def __init__(
-        self, code: Code, starts: Counts | None = None, jumps: Counts | None = None
+        self,
+        code: Code,
+        starts: Counts | None = None,
+        jumps: Counts | None = None,
+        misses: Callable[[], tuple[int, ...]] = tuple[int, ...],
     ) -> None:
         self.code = code
+        self._misses = misses
         size = len(code) + 1
         self.starts = np.zeros(size, np.int64) if starts is None else starts
         self.jumps = np.zeros(size, np.int64) if jumps is None else jumps
@@ -119,7 +139,7 @@ class Counters:
 
     def tally(self) -> Tally:
         executed = np.cumsum(self.starts - self.jumps - self.breaks)[:-1]
-        return Tally(self.code, executed, self.jumps[1:].copy())
+        return Tally(self.code, executed, self.jumps[1:].copy(), self._misses())
 
 
 class Marks:
@@ -143,11 +163,7 @@ class Marks:
     def _charge(self) -> None:
         now = self._counters.tally()
         if self._current is not None:
-            spent = Tally(
-                now.code, now.executed - self._before.executed, now.taken - self._before.taken
-            )
+            spent = now - self._before
             known = self._tallies.get(self._current)
-            if known is not None:
-                spent = Tally(now.code, known.executed + spent.executed, known.taken + spent.taken)
-            self._tallies[self._current] = spent
+            self._tallies[self._current] = spent if known is None else known + spent
         self._before = now

@@ -58,7 +58,11 @@ class Interpreter:
         return act()
 
     def counters(self) -> Counters:
-        return Counters(self.code)
+        lines = self.state.lines
+        if lines is None:
+            return Counters(self.code)
+        lines.clear()
+        return Counters(self.code, misses=lambda: tuple(lines.misses))
 
     def run(self, index: int, limit: int, counters: Counters, marks: Marks) -> int:
         """Execute until the call returns or the limit is passed; the index where it stopped."""
@@ -189,6 +193,8 @@ class Interpreter:
             )
         if address % size:
             raise self.fail(index, f"the address 0x{address:x} is no multiple of {size}")
+        if self.state.lines is not None:
+            self.state.lines.touch(address)
         return address
 
     def _load(self, index: int, i: Instruction) -> Action:

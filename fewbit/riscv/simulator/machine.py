@@ -24,6 +24,7 @@ from fewbit.riscv.registers import A0, GP, RA, SP
 from fewbit.riscv.simulator.code import Code
 from fewbit.riscv.simulator.execution import Execution, Marks
 from fewbit.riscv.simulator.interpreter import FINISHED, Interpreter
+from fewbit.riscv.simulator.lines import RecentLines
 from fewbit.riscv.simulator.native.processor import Processor
 from fewbit.riscv.simulator.state import (
     FLOATS,
@@ -46,7 +47,8 @@ class Machine:
     """A RISC-V processor (IMFD, MiCo's dot products) with memory from 0 to `memory_bytes`.
 
     The stack begins at the end of memory. Programs run as machine code where that can be made
-    (`native`), or else in Python, which does the same, slowly.
+    (`native`), or else in Python, which does the same, slowly. With `lines`, misses of small data
+    caches are counted.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Machine:
         coprocessor: Coprocessor | None = None,
         *,
         native: bool | None = None,
+        lines: bool = False,
     ) -> None:
         if xlen not in (32, 64):
             raise UsageError(f"there is no RV{xlen} here", hint="32 or 64")
@@ -68,7 +71,8 @@ class Machine:
         self.native = platform.machine() in COMPILED if native is None else native
         self.memory: Memory = np.zeros(memory_bytes, np.uint8)
         self.coprocessor = coprocessor
-        self.state = State(xlen, self.memory, self._registers())
+        recent = RecentLines() if lines else None
+        self.state = State(xlen, self.memory, self._registers(), recent)
         self.symbols: dict[str, Symbol] = {}
         self.end = LOWEST
         """The first address behind the program: memory from here to the stack is free."""

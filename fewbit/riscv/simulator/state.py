@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbit.errors import Error
+from fewbit.riscv.simulator.lines import RecentLines
 
 NOWHERE, FLOATS, REGISTERS = 32, 64, 96
 LOWEST = 0x1000
@@ -44,10 +45,14 @@ class Coprocessor(Protocol):
 class State:
     """Registers, memory, the hidden offset of dot products and the rounding mode."""
 
-    def __init__(self, xlen: int, memory: Memory, registers: Registers) -> None:
+    def __init__(
+        self, xlen: int, memory: Memory, registers: Registers, lines: RecentLines | None = None
+    ) -> None:
         self.xlen = xlen
         self.memory = memory
         self.bytes = memory.data
         self.registers = registers
         self.offset = 0
         self.rounding = 0
+        self.lines = lines
+        """Of memory that was used lately, where misses are counted."""

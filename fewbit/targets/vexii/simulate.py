@@ -27,6 +27,8 @@ STACK_BYTES = 1 << 20
 MEMORY_BYTES = 1 << 31
 PROGRAM = "program.elf"
 TAKEN = "branches taken"
+MISSES = ("lines fetched, 4 KB", "lines fetched, 8 KB")
+"""By data caches of one way and of two; as many as the simulator counts."""
 BYTES = {
     **dict.fromkeys(("lb", "lbu", "sb"), 1),
     **dict.fromkeys(("lh", "lhu", "sh"), 2),
@@ -65,7 +67,7 @@ class VexiiSimulator:
         size = 1 << max(size - 1, 1).bit_length()
         if size > MEMORY_BYTES:
             raise ShapeError(f"inputs of this size need more memory than {MEMORY_BYTES} bytes")
-        machine = Machine(self.xlen, size, native=self.native)
+        machine = Machine(self.xlen, size, native=self.native, lines=True)
         machine.load(self._elf)
         return machine
 
@@ -90,7 +92,8 @@ def counts_of(histogram: Histogram) -> dict[str, int]:
     kinds = {str(kind): count for kind, count in sorted(histogram.kinds.items())}
     moved = sum(count * BYTES.get(name, 0) for name, count in histogram.mnemonics.items())
     counts = {"instructions": histogram.instructions, "bytes": moved, **kinds}
-    return counts | {TAKEN: histogram.taken}
+    fetched = dict(zip(MISSES, histogram.misses, strict=False))
+    return counts | {TAKEN: histogram.taken} | fetched
 
 
 class _Call:

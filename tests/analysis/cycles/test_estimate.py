@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fewbit.analysis.cycles import CACHES, Conv2d, Linear, Matmul, cycles, instruction_cycles
 from fewbit.analysis.cycles.estimate import RELEASES, costs_of
+from fewbit.analysis.cycles.instructions import MISS
 from fewbit.analysis.cycles.tables import Measurement, read_table
 from fewbit.errors import UsageError, WidthError
 
@@ -63,6 +64,15 @@ def test_instructions_by_class() -> None:
     assert few.cycles < many.cycles
 
 
+def test_only_caches_have_lines_to_wait_for() -> None:
+    counts, misses = {"alu": 100, "load": 40}, (30, 10)
+    found = {core: instruction_cycles(core, counts, misses=misses).cycles for core in CACHES}
+    hits = {core: instruction_cycles(core, counts).cycles for core in CACHES}
+    waits = {core: found[core] - hits[core] for core in CACHES}
+    assert waits == pytest.approx({"small": 30 * MISS, "high": 10 * MISS, "cacheless": 0})
+    assert hits["cacheless"] == hits["small"]
+
+
 TABLES = {
     "mico_small": 0.04,
     "mico_high": 0.02,
@@ -87,9 +97,13 @@ def _estimate(row: Measurement) -> float:
     return cycles(row.core, row.shape, bits[0], bits[1], row.release).cycles
 
 
-def _rows(name: str) -> list[Measurement]:
+def data_folder() -> Path:
     root = Path(os.environ.get("FEWBIT_DATA", Path(__file__).parents[4] / "shared/data"))
-    path = root / "mico" / f"{name}.csv"
+    return root / "mico"
+
+
+def _rows(name: str) -> list[Measurement]:
+    path = data_folder() / f"{name}.csv"
     if not path.exists():
         pytest.skip(f"{path.name} is not here; FEWBIT_DATA says where MiCo's tables are")
     return read_table(path)

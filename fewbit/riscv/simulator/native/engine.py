@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from fewbit.riscv.simulator.native import floats, integer
-from fewbit.riscv.simulator.native.handler import Handler, context_offset
+from fewbit.riscv.simulator.native.handler import Handler, context_offset, touch_ir
 
 _INTRINSIC = re.compile(r"call (\S+|<[^>]+>) @(llvm\.[\w.]+)\((.*?)\)")
 
@@ -29,13 +29,13 @@ class Engine:
 
 
 @cache
-def engine(xlen: int) -> Engine:
-    """The handlers as machine code of this computer."""
+def engine(xlen: int, lines: bool = False) -> Engine:
+    """The handlers as machine code of this computer; with `lines`, those that count misses."""
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    names, text = module(xlen)
+    names, text = module(xlen, lines)
     target = binding.Target.from_default_triple()
     machine = target.create_target_machine(
         cpu=binding.get_host_cpu_name(), features=binding.get_host_cpu_features().flatten(), opt=2
@@ -54,7 +54,7 @@ def engine(xlen: int) -> Engine:
     return Engine(dict(zip(names, table, strict=True)), run, (jit, machine))
 
 
-def module(xlen: int) -> tuple[list[str], str]:
+def module(xlen: int, lines: bool = False) -> tuple[list[str], str]:
     """The names of the handlers, and all of them as LLVM IR."""
     every = [_slow(xlen), *integer.handlers(xlen), *floats.handlers(xlen)]
     names = [_name(text) for text in every]
@@ -72,7 +72,7 @@ define void @run(ptr %record, ptr %regs, ptr %mem, ptr %ctx) {{
 @table = constant [{len(names)} x ptr] [{table}]
 !0 = !{{!"branch_weights", i32 2000, i32 1}}
 """
-    return names, "\n".join((*declared, body, run))
+    return names, "\n".join((*declared, touch_ir(lines), body, run))
 
 
 def _slow(xlen: int) -> str:

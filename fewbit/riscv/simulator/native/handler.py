@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ctypes
 
+from fewbit.riscv.simulator.lines import LINE, SETS, WAYS
 from fewbit.riscv.simulator.state import LOWEST
 
 PARAMETERS = "ptr %record, ptr %regs, ptr %mem, ptr %start, i64 %left, ptr %ctx"
@@ -38,6 +39,8 @@ class Context(ctypes.Structure):
     code_bytes: int
     offset: int
     space: list[int]
+    lines: list[int]
+    misses: list[int]
 
     _fields_ = (
         ("record", ctypes.c_uint64),
@@ -48,6 +51,8 @@ class Context(ctypes.Structure):
         ("code_bytes", ctypes.c_uint64),
         ("offset", ctypes.c_uint64),
         ("space", ctypes.c_uint64 * 4),
+        ("lines", ctypes.c_uint64 * (SETS * WAYS)),
+        ("misses", ctypes.c_uint64 * WAYS),
     )
 
 
@@ -178,7 +183,9 @@ class Handler:
         wide = self.extend_to_64(inside)
         space = self.val(f"load i64, ptr {self.at('%ctx', context_offset('space') + 8 * places)}")
         self.need(self.val(f"icmp ult i64 {wide}, {space}"))
-        return self.at("%mem", self.extend_to_64(address))
+        place = self.extend_to_64(address)
+        self.do(f"call void @touch(i64 {place}, ptr %ctx)")
+        return self.at("%mem", place)
 
     def extend_to_64(self, value: str) -> str:
         return value if self.xlen == 64 else self.val(f"zext i32 {value} to i64")
@@ -197,3 +204,45 @@ class Handler:
             f"i64 {left}, ptr %ctx)"
         )
         self.do("ret void")
+
+
+def touch_ir(counted: bool) -> str:
+    """What every access of memory calls: nothing, or `RecentLines.touch` of two ways."""
+    head = "define internal void @touch(i64 %address, ptr %ctx) alwaysinline nounwind {"
+    if not counted:
+        return f"{head}\n  ret void\n}}\n"
+    assert WAYS == 2
+    return f"""{head}
+  %line = lshr i64 %address, {LINE.bit_length() - 1}
+  %set = and i64 %line, {SETS - 1}
+  %entry = mul i64 %set, {8 * WAYS}
+  %offset = add i64 %entry, {context_offset("lines")}
+  %first = getelementptr i8, ptr %ctx, i64 %offset
+  %latest = load i64, ptr %first
+  %same = icmp eq i64 %latest, %line
+  br i1 %same, label %done, label %other
+other:
+  call void @miss(i64 %line, i64 %latest, ptr %first, ptr %ctx)
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @miss(i64 %line, i64 %latest, ptr %first, ptr %ctx) noinline nounwind {{
+  %one = getelementptr i8, ptr %ctx, i64 {context_offset("misses")}
+  %ones = load i64, ptr %one
+  %ones1 = add i64 %ones, 1
+  store i64 %ones1, ptr %one
+  %second = getelementptr i8, ptr %first, i64 8
+  %earlier = load i64, ptr %second
+  store i64 %latest, ptr %second
+  store i64 %line, ptr %first
+  %found = icmp eq i64 %earlier, %line
+  %more = select i1 %found, i64 0, i64 1
+  %two = getelementptr i8, ptr %one, i64 8
+  %twos = load i64, ptr %two
+  %twos1 = add i64 %twos, %more
+  store i64 %twos1, ptr %two
+  ret void
+}}
+"""

@@ -15,6 +15,7 @@ from fewbit.riscv.simulator.arithmetic import signed
 from fewbit.riscv.simulator.code import Code
 from fewbit.riscv.simulator.execution import Counters, Marks
 from fewbit.riscv.simulator.interpreter import FINISHED, Interpreter
+from fewbit.riscv.simulator.lines import NO_LINE
 from fewbit.riscv.simulator.native.engine import engine
 from fewbit.riscv.simulator.native.handler import RECORD_BYTES, Context
 from fewbit.riscv.simulator.state import FLOATS, LOWEST, NOWHERE
@@ -36,7 +37,7 @@ class Processor:
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter = interpreter
         self._code, self._state = interpreter.code, interpreter.state
-        self._engine = engine(self._code.xlen)
+        self._engine = engine(self._code.xlen, self._state.lines is not None)
         self._records: NDArray[Any] = np.zeros(len(self._code) + 1, RECORD)
         self._rounding: int = self._state.rounding
         self._fill()
@@ -57,7 +58,16 @@ class Processor:
         """Counters that handlers count in, at zero."""
         self._records["starts"] = 0
         self._records["jumps"] = 0
-        return Counters(self._code, self._records["starts"], self._records["jumps"])
+        context = self._context
+        context.lines[:] = [NO_LINE] * len(context.lines)
+        context.misses[:] = [0] * len(context.misses)
+        counted = self._state.lines is not None
+        return Counters(
+            self._code,
+            self._records["starts"],
+            self._records["jumps"],
+            (lambda: tuple(context.misses)) if counted else tuple[int, ...],
+        )
 
     def run(self, index: int, limit: int, counters: Counters, marks: Marks) -> int:
         """Execute until the call returns or the limit is passed; the index where it stopped."""
