@@ -19,9 +19,9 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from fewbit.dialects.mico import QuantizedLayerOp
+from fewbit.pipeline.compilation import run_passes
+from fewbit.pipeline.entry import entry_of
 from fewbit.program import Program
-from fewbit.targets.kernel_stage import copy_of, entry_of
-from fewbit.targets.own_passes import run_own_passes
 
 Array = np.ndarray
 
@@ -32,7 +32,7 @@ ROUNDING = 1e-5
 def with_layers_shown(program: Program) -> Program:
     """Behind its outputs the program gives the input and the output of each layer."""
     shown = _inlined(program)
-    entry = entry_of(shown)
+    entry = entry_of(shown.module)
     seen = [value for op in _layers(entry) for value in (op.input, op.result)]
     _give(entry, [*_returned(entry).operands, *seen])
     return shown
@@ -44,7 +44,7 @@ def with_layers_given(program: Program) -> Program:
     The program gives what `with_layers_shown` does, each computed from what is given.
     """
     cut = _inlined(program)
-    entry = entry_of(cut)
+    entry = entry_of(cut.module)
     seen: list[SSAValue] = []
     for op in _layers(entry):
         taken, given = (
@@ -59,9 +59,7 @@ def with_layers_given(program: Program) -> Program:
 
 
 def _inlined(program: Program) -> Program:
-    copy = copy_of(program)
-    run_own_passes(copy.module, ("inline",))
-    return copy
+    return run_passes(program, "inline")
 
 
 def _layers(entry: func.FuncOp) -> list[QuantizedLayerOp]:
