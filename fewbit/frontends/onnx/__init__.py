@@ -1,8 +1,9 @@
 # pyright: basic
 """ONNX models as programs.
 
-`load` reads the file, `graph` decodes it, `evaluate` runs it node by node on torch functions by the
-table in `ops` while torch traces (`module`), and the importer of PyTorch's graphs does the rest.
+`load` reads the file, `validate` looks whether it is what it says, and `graph` decodes it.
+`evaluate` runs it node by node on torch functions by the table in `ops` while torch traces
+(`module`), and the importer of PyTorch's graphs does the rest.
 Constants have their names in the file; layers are named by their weights. Layers that the file has
 quantized stay as they are (`given`).
 """
@@ -59,8 +60,10 @@ def _imported(
     from fewbit.frontends.onnx.graph import Reader
     from fewbit.frontends.onnx.inputs import dynamic_shapes, example_inputs, inputs_of
     from fewbit.frontends.onnx.module import OnnxModule, trace
+    from fewbit.frontends.onnx.validate import validate
     from fewbit.frontends.torch import import_torch
 
+    validate(model)
     opsets = opsets_of(model)
     functions = {
         ("" if f.domain == "ai.onnx" else f.domain, f.name, f.overload): f for f in model.functions

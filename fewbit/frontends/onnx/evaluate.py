@@ -41,6 +41,7 @@ from fewbit.frontends.onnx.kinds import (
 from fewbit.frontends.onnx.layers import GivenLayer
 from fewbit.frontends.onnx.sizes import SIZE_OPS
 from fewbit.frontends.onnx.table import OPS, Call, Entry
+from fewbit.frontends.onnx.validate import check_types
 from fewbit.frontends.onnx.values import Known, Many, Sizes, Traced, Value, outside_trace
 
 ON_SMALL_FLOATS = ("Cast", "CastLike", "DequantizeLinear", "Identity", "Constant")
@@ -157,7 +158,7 @@ class Evaluator:
         attributes: dict[str, Any],
         scope: Scope,
     ) -> Sequence[Value | None]:
-        _check_kinds(entry, node, inputs)
+        _check_kinds(entry, node, inputs, scope.opsets.get(node.domain, 1))
         given = [value for value in inputs if value is not None]
         folding = entry.folds and all(_is_known(value) for value in given)
         version = scope.opsets.get(node.domain, 1)
@@ -251,7 +252,9 @@ class Evaluator:
         return self.graph(body, inner)
 
 
-def _check_kinds(entry: Entry, node: Node, inputs: Sequence[Value | None]) -> None:
+def _check_kinds(entry: Entry, node: Node, inputs: Sequence[Value | None], version: int) -> None:
+    kinds = [None if v is None or isinstance(v, Many) else v.kind for v in inputs]
+    check_types(node.op, node.domain, version, kinds)
     for value in inputs:
         if value is None or isinstance(value, Many):
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import torch
@@ -23,6 +24,8 @@ from fewbit.frontends.onnx.kinds import boundary_dtype
 
 _TRACED_AT = (2, 3, 5, 7, 11, 13)
 """Sizes for dynamic dimensions while tracing; torch takes 1 for a constant."""
+_RANDOM = 1 << 24
+"""Elements of an example from which on it is zeros, which take no time."""
 _IMAGE = 64
 """The same for height and width, which must be as large as windows are."""
 
@@ -125,11 +128,21 @@ def example_inputs(inputs: Sequence[Input]) -> tuple[torch.Tensor, ...]:
     made: list[torch.Tensor] = []
     for input in inputs:
         sizes = [_traced_size(input, axis, chosen) for axis in range(len(input.shape))]
-        if input.dtype.is_floating_point:
+        if input.dtype.is_floating_point and prod(sizes) <= _RANDOM:
             made.append(torch.randn(sizes, generator=generator).to(input.dtype))
         else:
-            made.append(torch.zeros(sizes, dtype=input.dtype))
+            made.append(_zeros(input, sizes))
     return tuple(made)
+
+
+def _zeros(input: Input, sizes: Sequence[int]) -> torch.Tensor:
+    """Memory that nothing touches while torch traces."""
+    try:
+        return torch.zeros(list(sizes), dtype=input.dtype)
+    except RuntimeError as error:
+        raise UnsupportedError(
+            f"there is no memory for the input '{input.name}', which is {_text(sizes)}"
+        ) from error
 
 
 def _traced_size(input: Input, axis: int, chosen: dict[str, int]) -> int:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, external_data_helper
+from onnx import ModelProto, TensorProto
 
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.files import inside
+from fewbit.frontends.onnx.validate import check_texts, tensors_of
 
 OLDEST = 7
 """Before opset 7, broadcasting was written out by axes."""
@@ -31,9 +31,10 @@ def load_model(path: Path) -> ModelProto:
         ) from None
     if not model.ir_version or not model.HasField("graph") or not model.opset_import:
         raise Error("this is not an ONNX model: it has no graph", place=place)
+    check_texts(model)
     check_opsets(model)
-    for tensor in _tensors(model.graph):
-        if external_data_helper.uses_external_data(tensor):
+    for tensor in tensors_of(model):
+        if tensor.data_location == TensorProto.EXTERNAL:
             _read_external(tensor, path.parent, place)
     return model
 
@@ -56,19 +57,9 @@ def check_opsets(model: ModelProto) -> None:
             )
 
 
-def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
-    yield from graph.initializer
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.TENSOR:
-                yield attribute.t
-            elif attribute.type == AttributeProto.GRAPH:
-                yield from _tensors(attribute.g)
-
-
 def _read_external(tensor: TensorProto, folder: Path, place: Place) -> None:
-    info = external_data_helper.ExternalDataInfo(tensor)
-    name = info.location.removeprefix("./")
+    info = {entry.key: entry.value for entry in tensor.external_data}
+    name = info.get("location", "").removeprefix("./")
     try:
         file = inside(folder, name)
     except Error as error:
@@ -79,8 +70,8 @@ def _read_external(tensor: TensorProto, folder: Path, place: Place) -> None:
             hint=f"its file '{name}' must lie in the folder of the model",
         ) from None
     size = file.stat().st_size
-    offset = info.offset or 0
-    length = size - offset if info.length is None else info.length
+    offset = _number(info.get("offset", "0"), tensor, place)
+    length = _number(info["length"], tensor, place) if "length" in info else size - offset
     if offset < 0 or length < 0 or offset + length > size:
         raise Error(
             f"the data of '{tensor.name}' is bytes {offset} to {offset + length} of '{name}', "
@@ -93,3 +84,12 @@ def _read_external(tensor: TensorProto, folder: Path, place: Place) -> None:
         tensor.raw_data = stream.read(length)
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
+
+
+def _number(text: str, tensor: TensorProto, place: Place) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise Error(
+            f"the data of '{tensor.name}' is at {text[:40]!r} of its file, which is no place",
+            place=place,
+        )
+    return int(text)

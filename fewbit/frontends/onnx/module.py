@@ -60,9 +60,9 @@ def trace(
     module: OnnxModule, examples: Sequence[Tensor], dynamic_shapes: object
 ) -> ExportedProgram:
     """Run once, on shapes without data, to find the constants; then let torch trace."""
-    from fewbit.frontends.torch.capture import export
+    from fewbit.frontends.torch.capture import export, quiet
 
-    with torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+    with quiet(), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
         module(*(mode.from_tensor(example) for example in examples))
     shapes = None if dynamic_shapes is None else {"tensors": dynamic_shapes}
     with tracing(module.evaluator):

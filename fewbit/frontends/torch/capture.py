@@ -121,7 +121,7 @@ def quiet() -> Iterator[None]:
     seen when it is run before.
     """
     disabled = logging.root.manager.disable
-    logging.disable(max(disabled, logging.WARNING))
+    logging.disable(max(disabled, logging.ERROR))
     try:
         with (
             warnings.catch_warnings(),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,18 @@ def test_opset_of_the_past() -> None:
     with pytest.raises(UnsupportedError, match="opset 6") as caught:
         import_onnx(made)
     assert "convert_version" in str(caught.value)
+
+
+def test_what_torch_logs_of_an_error_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    nodes = [node("MatMul", ["x", "w"], ["y"])]
+    onnx.save(model(nodes, {"x": [2, 3]}, ["y"], {"w": floats(4, 5)}), str(path))
+    start = "from fewbit.cli.main import main; main()"
+    command = [sys.executable, "-c", start, "inspect", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "MatMul fails" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_onnx_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
