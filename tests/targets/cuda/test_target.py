@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch_mlir.ir import StringAttr
+from torch_mlir.ir import StringAttr  # pyright: ignore[reportAttributeAccessIssue]
 from xdsl.dialects.func import ReturnOp
 
 import fewbit
@@ -81,8 +81,8 @@ def test_settings_that_a_search_found_reach_attention(tmp_path: Path) -> None:
     database.put(Result(key, schedule, 0.5, 0.0, 1e-5, 3, "measured"))
     steps = {}
     for tuning in ("none", str(database.path)):
-        given = {"precision": "f16", "tuning_db": tuning}
-        made = fewbit.compile(program, "cuda:sm_90", tmp_path / tuning[-4:], **given)
+        folder = tmp_path / tuning[-4:]
+        made = fewbit.compile(program, "cuda:sm_90", folder, precision="f16", tuning_db=tuning)
         plan = json.loads((made.folder / "plan.json").read_text())
         (steps[tuning],) = (step for step in plan["steps"] if step["step"] == "attention")
     usual, tuned = steps.values()
