@@ -148,7 +148,7 @@ def test_inspect_measures_on_every_sample(
     net.write_text(TEXT.replace("tensor<?x2xf32>", "tensor<1x2xf32>"))
     file = tmp_path / "two.npy"
     np.save(file, np.array([[1.0, 1.0], [1.0, 0.3]], np.float32))
-    found = []
+    found: list[float] = []
     for count in (1, 2):
         options = ["-r", "w8a2", "--calibrate", file, "--samples", count, "--json"]
         assert fewbit("inspect", net, *options) == 0

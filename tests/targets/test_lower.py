@@ -1,5 +1,7 @@
 """`lower` stops on the way that `compile` goes: the text after a stage is the same, for any options."""
 
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable

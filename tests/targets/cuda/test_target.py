@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch_mlir.ir import StringAttr
+from torch_mlir.ir import StringAttr  # pyright: ignore[reportAttributeAccessIssue]
 from xdsl.dialects.func import ReturnOp
 
 import fewbit
