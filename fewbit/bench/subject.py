@@ -50,17 +50,20 @@ class Subject:
 def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = None) -> Subject:
     """The model of a name; `batch` replaces the first size of its inputs."""
     from fewbit.frontends import import_model
-    from fewbit.frontends.locate import find_module, made_up_inputs
+    from fewbit.frontends.frontend import Given
+    from fewbit.frontends.input_shape import example_inputs
+    from fewbit.frontends.locate import find_module, takes_sizes
 
     made = find_module(name)
     if made is None:
-        if shapes and not name.endswith(".onnx"):
+        if shapes and not takes_sizes(name):
             raise UsageError("the sizes of this model's inputs are fixed already")
         program = import_model(name, input_shapes=shapes)
         return Subject(name, program, None, _made_up(program, batch))
     if made.named:
         raise UnsupportedError("models with named inputs are not measured")
-    given = made_up_inputs(shapes) if shapes else made.inputs
+    sizes = Given(input_shapes=shapes).sizes
+    given = example_inputs(sizes) if sizes else made.inputs
     if not given:
         raise UsageError(
             "nothing says what the model's inputs are", hint="add --input-shape 1x3x32x32"

@@ -235,12 +235,11 @@ def _imported(
     model: str, shapes: Shapes | None, constants: dict[str, Any] | None, name: str
 ) -> Program:
     from fewbit.frontends import import_model
-    from fewbit.frontends.foreign import takes_shapes
+    from fewbit.frontends.locate import takes_sizes
     from fewbit.progress import progress
 
     zoo = model.startswith("zoo:")
-    traced = zoo or ".py:" in model or model.endswith(".onnx") or takes_shapes(model)
-    if shapes and not traced:
+    if shapes and not takes_sizes(model):
         raise UsageError(
             "the sizes of this model's inputs are fixed already",
             hint="--input-shape is for zoo:NAME, file.py:factory, model.onnx, model.keras and "

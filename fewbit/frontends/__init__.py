@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewbit.frontends.frontend import Given
 from fewbit.program import Program
 
 if TYPE_CHECKING:
@@ -38,19 +39,13 @@ def import_model(
     """
     if isinstance(model, Program):
         return model
+    given = Given(example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants)
     if isinstance(model, str | Path):
         from fewbit.frontends.locate import import_named
 
-        return import_named(str(model), input_shapes, constants)
-    from fewbit.frontends.foreign import import_object
+        return import_named(str(model), given)
+    from fewbit.frontends.registry import find_for_object
+    from fewbit.frontends.torch.frontend import Torch
 
-    program = import_object(model, example_inputs, input_shapes)
-    if program is not None:
-        return program
-    from fewbit.frontends.torch import import_torch
-
-    if input_shapes is not None and len(example_inputs) == 0:
-        from fewbit.frontends.locate import made_up_inputs
-
-        example_inputs = made_up_inputs(input_shapes)
-    return import_torch(model, example_inputs, example_kwargs, dynamic_shapes)
+    # PyTorch's answer to what nobody knows says what a model is.
+    return (find_for_object(model) or Torch()).import_object(model, given)

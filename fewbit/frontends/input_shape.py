@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fewbit.errors import UsageError
@@ -65,3 +65,11 @@ class InputShape(tuple[int, ...]):
         if not dtype.is_floating_point:
             return torch.zeros(self, dtype=dtype)
         return torch.randn(*self, generator=generator).to(dtype)
+
+
+def example_inputs(shapes: Iterable[InputShape]) -> tuple[Any, ...]:
+    """Tensors of these shapes and types, always the same."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    return tuple(shape.example(generator) for shape in shapes)

@@ -12,8 +12,8 @@ from typing import Any
 
 from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
-from fewbit.frontends.foreign import import_file
-from fewbit.frontends.input_shape import InputShape
+from fewbit.frontends.frontend import Given
+from fewbit.frontends.registry import find_for_file
 from fewbit.program import Program
 
 LATER = {
@@ -22,17 +22,13 @@ LATER = {
 """Kinds of files that other front ends will read."""
 
 
-def import_named(
-    name: str, input_shapes: Shapes | None = None, constants: Mapping[str, Any] | None = None
-) -> Program:
+def import_named(name: str, given: Given) -> Program:
     path = Path(name)
-    if constants and path.suffix != ".onnx":
-        raise UsageError("only inputs of ONNX models can be made constants")
     if name.startswith("zoo:"):
         return _from_zoo(name.removeprefix("zoo:"))
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py"):
-        return _from_python(Path(file), factory, input_shapes)
+        return _from_python(Path(file), factory, given.input_shapes)
     if path.suffix in LATER:
         raise UsageError(f"{LATER[path.suffix]} models are not read by this version")
     if not path.exists():
@@ -41,13 +37,21 @@ def import_named(
             hint="give zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, "
             "program.mlir, or the folder of a SavedModel or of a saved program",
         )
-    if path.suffix == ".pt2":
-        return _from_archive(path)
-    if path.suffix == ".onnx":
-        from fewbit.frontends.onnx import import_onnx
+    frontend = find_for_file(path)
+    if given.constants and not (frontend and frontend.takes_constants):
+        raise UsageError("only inputs of ONNX models can be made constants")
+    return Program.load(path) if frontend is None else frontend.import_file(path, given)
 
-        return import_onnx(path, input_shapes, constants)
-    return import_file(path, input_shapes) or Program.load(path)
+
+def takes_sizes(name: str) -> bool:
+    """Whether the sizes of inputs can be chosen for the model that a text names."""
+    if name.startswith("zoo:") or ".py:" in name:
+        return True
+    if not Path(name).exists():
+        # That it is missing is said where it is read.
+        return True
+    frontend = find_for_file(Path(name))
+    return frontend is not None and frontend.takes_sizes
 
 
 @dataclass(frozen=True)
@@ -160,19 +164,3 @@ def _loaded(path: Path) -> Any:
     finally:
         sys.path.pop(0)
     return module
-
-
-def _from_archive(path: Path) -> Program:
-    from fewbit.frontends.torch import import_torch
-    from fewbit.frontends.torch.capture import load
-
-    return import_torch(load(path))
-
-
-def made_up_inputs(shapes: Shapes) -> tuple[Any, ...]:
-    """Inputs of these shapes and types, always the same."""
-    import torch
-
-    given = list(shapes.values()) if isinstance(shapes, Mapping) else list(shapes)
-    generator = torch.Generator().manual_seed(0)
-    return tuple(InputShape.of(shape).example(generator) for shape in given)

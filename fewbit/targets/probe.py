@@ -4,26 +4,22 @@ A probe does a small real piece of work: a layer is compiled for the target, run
 with the interpreter. Where the target stands on a driver or on tools of others, the probe asks for
 these first, and can so say what to install. A target "works" only when its probe came back right.
 
-The targets are those of the registry, so that none can be missing here.
+The targets are those of the registry, so that none can be missing here, and each has its own probe.
 """
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Literal
 
 from fewbit.errors import Error
-from fewbit.targets import registry
-from fewbit.targets.llvm import emit_object
-from fewbit.targets.tools import program_path
+from fewbit.targets.registry import find_target, target_names
 
 Status = Literal["works", "unavailable"]
 TIME_LIMIT_SECONDS = 20
@@ -46,26 +42,23 @@ class Found:
     install: str = ""
 
 
-@dataclass(frozen=True)
-class Target:
-    name: str
-    probe: Callable[[], Found]
-
-
 def probe_targets() -> list[Report]:
+    """Every target of the registry, and the interpreter first."""
+    probes = {"interpreter": probe_interpreter}
+    probes |= {name: partial(find_target(name).probe, name) for name in target_names()}
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(probe_target, TARGETS))
+        return list(pool.map(probe_target, probes, probes.values()))
 
 
-def probe_target(target: Target) -> Report:
+def probe_target(name: str, probe: Callable[[], Found]) -> Report:
     try:
-        found = target.probe()
+        found = probe()
     except Exception as e:
         # Drivers and wheels fail in every way there is; to find that out is the point.
         reason = (str(e).strip() or type(e).__name__).splitlines()[0]
         found = Found(False, f"the probe failed: {reason}", REINSTALL)
     status: Status = "works" if found.works else "unavailable"
-    return Report(target.name, status, found.why, found.install)
+    return Report(name, status, found.why, found.install)
 
 
 REINSTALL = "'make clean setup' in fewbit's folder"
@@ -78,127 +71,13 @@ def probe_interpreter() -> Found:
     from fewbit.ir.parse import parse_module
     from fewbit.ir.verify import verify
 
-    module = parse_module(_ADD_ONE_OP)
+    module = parse_module(ADD_ONE_OP)
     verify(module)
     x = np.arange(4, dtype=np.int32)
     (y,) = interpret(module, x, function="double")
     if not np.array_equal(y, x + x):
         return Found(False, f"it computed {y} for {x} + {x}", REINSTALL)
     return Found(True, "interpreted a function")
-
-
-def probe_native() -> Found:
-    """LLVM IR to an object, a shared library, and a call: what the `cpu` target stands on."""
-    linker = program_path("iree-lld")
-    if linker is None:
-        return Found(False, "the linker of iree-base-compiler is missing", REINSTALL)
-    ir = "define i32 @double(i32 %x) {\n %y = add i32 %x, %x\n ret i32 %y\n}"
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder, "double.o"), Path(folder, "double.so")
-        source.write_bytes(emit_object(ir))
-        _run(linker, "-flavor", "gnu", "-shared", "-o", str(library), str(source))
-        answer: int = ctypes.CDLL(str(library)).double(21)
-    if answer != 42:
-        return Found(False, f"a generated function returned {answer}, not 42", REINSTALL)
-    return Found(True, "generated, linked and called a native function")
-
-
-@dataclass(frozen=True)
-class IreeDriver:
-    """How IREE reaches one kind of device."""
-
-    words: str
-    driver: str
-    compile_flags: tuple[str, ...]
-    install: str
-
-
-IREE_CPU = IreeDriver(
-    words="CPU",
-    driver="local-task",
-    compile_flags=(
-        "--iree-hal-target-device=local",
-        "--iree-hal-local-target-device-backends=llvm-cpu",
-        "--iree-llvmcpu-target-cpu=host",
-    ),
-    install=REINSTALL,
-)
-IREE_VULKAN = IreeDriver(
-    words="Vulkan",
-    driver="vulkan",
-    compile_flags=("--iree-hal-target-device=vulkan",),
-    install="the GPU's Vulkan driver, or a software one (Debian: mesa-vulkan-drivers libvulkan1)",
-)
-IREE_CUDA = IreeDriver(
-    words="CUDA",
-    driver="cuda",
-    compile_flags=("--iree-hal-target-device=cuda",),
-    install="an NVIDIA GPU with its driver",
-)
-IREE_ROCM = IreeDriver(
-    words="ROCm",
-    driver="hip",
-    compile_flags=("--iree-hal-target-device=hip",),
-    install="an AMD GPU with ROCm's HIP runtime",
-)
-IREE_METAL = IreeDriver(
-    words="Metal",
-    driver="metal",
-    compile_flags=(
-        "--iree-hal-target-device=metal",
-        "--iree-metal-compile-to-metallib=false",
-    ),
-    install="a Mac with Apple silicon",
-)
-
-
-def probe_iree(kind: IreeDriver) -> Found:
-    """Compile a module for the device and run it there."""
-    compiler, runner = program_path("iree-compile"), program_path("iree-run-module")
-    if compiler is None or runner is None:
-        return Found(False, "IREE's compiler or runtime is missing", REINSTALL)
-    listing = subprocess.run(
-        [runner, f"--list_devices={kind.driver}"],
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_SECONDS,
-    )
-    if listing.returncode or not listing.stdout.strip():
-        return Found(False, f"IREE finds no {kind.words} device", kind.install)
-    with tempfile.TemporaryDirectory() as folder:
-        source, compiled = Path(folder, "double.mlir"), Path(folder, "double.vmfb")
-        source.write_text(_ADD_ONE_OP, encoding="utf-8")
-        _run(compiler, *kind.compile_flags, str(source), "-o", str(compiled))
-        output = _run(
-            runner,
-            f"--device={kind.driver}",
-            f"--module={compiled}",
-            "--function=double",
-            "--input=4xi32=0,1,2,3",
-        )
-    if "4xi32=0 2 4 6" not in output:
-        return Found(
-            False, f"IREE computed a wrong result on its {kind.words} device", kind.install
-        )
-    devices = ", ".join(listing.stdout.split())
-    return Found(True, f"IREE compiled and ran a module on its {kind.words} device: {devices}")
-
-
-def probe_cuda() -> Found:
-    install = "an NVIDIA GPU with its driver, and fewbit[cuda]"
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return Found(False, "NVIDIA's driver library is missing", install)
-    count = ctypes.c_int(0)
-    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
-        return Found(False, "NVIDIA's driver finds no GPU", install)
-    name = ctypes.create_string_buffer(100)
-    driver.cuDeviceGetName(name, len(name), 0)
-    major, minor = ctypes.c_int(0), ctypes.c_int(0)
-    driver.cuDeviceComputeCapability(ctypes.byref(major), ctypes.byref(minor), 0)
-    ran = probe_layer(f"cuda:sm_{major.value}{minor.value}", install)
-    return replace(ran, why=f"{ran.why}, on {name.value.decode()}") if ran.works else ran
 
 
 def probe_layer(target: str, install: str = REINSTALL) -> Found:
@@ -220,7 +99,7 @@ def probe_layer(target: str, install: str = REINSTALL) -> Found:
             return Found(False, e.what.splitlines()[0], e.hint or install)
     if not np.allclose(y, wanted, rtol=1e-5, atol=1e-6):
         return Found(False, f"it computed {y} where the interpreter says {wanted}", install)
-    simulated = isinstance(registry.find_target(target), Device)
+    simulated = isinstance(find_target(target), Device)
     return Found(True, f"compiled and ran a layer{' on its simulator' if simulated else ''}")
 
 
@@ -228,7 +107,8 @@ _compiling = Lock()
 """Held while a program is compiled in this process: modules are not shared by threads."""
 
 
-def _run(*command: str) -> str:
+def run_program(*command: str) -> str:
+    """What a program prints that must end well and in time."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS)
     if done.returncode:
         name, reason = Path(command[0]).name, done.stderr.strip() or f"status {done.returncode}"
@@ -236,7 +116,7 @@ def _run(*command: str) -> str:
     return done.stdout
 
 
-_ADD_ONE_OP = """\
+ADD_ONE_OP = """\
 func.func @double(%x: tensor<4xi32>) -> tensor<4xi32> {
   %y = arith.addi %x, %x : tensor<4xi32>
   func.return %y : tensor<4xi32>
@@ -255,19 +135,3 @@ func.func @main(%x: tensor<1x8xf32>) -> tensor<1x4xf32> {{
   func.return %z : tensor<1x4xf32>
 }}
 """
-
-PROBES: dict[str, Callable[[], Found]] = {
-    "cpu": probe_native,
-    "cuda": probe_cuda,
-    "iree-cpu": partial(probe_iree, IREE_CPU),
-    "iree-cuda": partial(probe_iree, IREE_CUDA),
-    "iree-vulkan": partial(probe_iree, IREE_VULKAN),
-    "iree-rocm": partial(probe_iree, IREE_ROCM),
-    "iree-metal": partial(probe_iree, IREE_METAL),
-}
-"""Targets whose tools or drivers are looked for; a layer is run on all others."""
-
-TARGETS = (
-    Target("interpreter", probe_interpreter),
-    *(Target(name, PROBES.get(name, partial(probe_layer, name))) for name in registry.TARGETS),
-)

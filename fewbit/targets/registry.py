@@ -1,14 +1,21 @@
-"""All targets by name, each imported when it is first asked for."""
+"""All targets by name, each imported when it is first asked for.
+
+Ours are listed here, so that a tree works that is not installed; those of other packages come by
+the entry points of the group `fewbit.targets`, whose values are classes derived from `Target`.
+"""
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 
-from fewbit.errors import UsageError
+from fewbit.errors import Error, UsageError
 from fewbit.targets.target import Request, Target
 
-TARGETS = {
+GROUP = "fewbit.targets"
+OURS = {
     "cpu": "fewbit.targets.cpu.target:Cpu",
     "cuda": "fewbit.targets.cuda.target:Cuda",
     "vexii": "fewbit.targets.vexii.target:Vexii",
@@ -23,12 +30,17 @@ TARGETS = {
 """Where each is. What follows a colon, as in `cpu:riscv64`, is the target's own matter."""
 
 
+def target_names() -> tuple[str, ...]:
+    """Ours, then those of other packages."""
+    return tuple(_places(tuple(sys.path)))
+
+
 def find_target(text: str) -> Target:
     """The target that `cpu`, `cpu:riscv64` or `iree-cuda:sm_89` names."""
-    name = text.partition(":")[0]
-    if name not in TARGETS:
-        raise UsageError(f"there is no target '{text}'", hint=f"targets: {', '.join(TARGETS)}")
-    return _make(TARGETS[name])
+    places, name = _places(tuple(sys.path)), text.partition(":")[0]
+    if name not in places:
+        raise UsageError(f"there is no target '{text}'", hint=f"targets: {', '.join(places)}")
+    return _make(places[name])
 
 
 def check(request: Request) -> Target:
@@ -48,6 +60,25 @@ def check(request: Request) -> Target:
 
 
 @cache
+def _places(path: tuple[str, ...]) -> dict[str, str]:
+    """Where the class of each target is; what is installed is read once for a search path."""
+    places = dict(OURS)
+    for point in entry_points(group=GROUP):
+        if places.setdefault(point.name, point.value) != point.value:
+            raise Error(
+                f"two packages have a target '{point.name}'",
+                hint=f"uninstall the one that registers {point.value}",
+            )
+    return places
+
+
+@cache
 def _make(place: str) -> Target:
     module, _, kind = place.partition(":")
-    return getattr(import_module(module), kind)()
+    try:
+        return getattr(import_module(module), kind)()
+    except ImportError as e:
+        raise Error(
+            f"the target at {place} cannot be loaded: {e}",
+            hint="the package that it comes from is broken; update or uninstall it",
+        ) from e

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewbit.artifact import Folder
 from fewbit.errors import UsageError
@@ -21,6 +21,9 @@ from fewbit.pipeline.driver import Given, Inserted, Observer, Watcher
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program import Program
 from fewbit.quant.float_weights import FloatWeights
+
+if TYPE_CHECKING:
+    from fewbit.targets.probe import Found
 
 NO_TUNING = "none"
 """In the place of a tuning database: what searches found is not used."""
@@ -79,6 +82,12 @@ class Target(ABC):
     @abstractmethod
     def load(self, folder: Folder) -> Any:
         """What runs an artifact on this machine: a function of arrays that gives a tuple."""
+
+    def probe(self, name: str) -> Found:
+        """Whether it works on this machine: a layer is compiled, run and compared."""
+        from fewbit.targets.probe import probe_layer
+
+        return probe_layer(name)
 
     def begin(self, program: Program, request: Request) -> Compilation:
         """A compilation in which no stage has run yet."""

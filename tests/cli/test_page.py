@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fewbit.cli.main import VERBS, build_app
-from fewbit.targets.registry import TARGETS, find_target
+from fewbit.targets.registry import OURS, find_target
 
 ROOT = Path(__file__).parents[2]
 PATTERNS = ("*.md", "docs/**/*.md", "examples/**/*.md", "benchmarks/*.md")
@@ -63,15 +63,15 @@ def test_every_option_has_a_help_text(verb: str) -> None:
 
 def families(option: str) -> str:
     """The targets that have an option, IREE's as one word: `cpu, iree-*`."""
-    with_it = [name for name in TARGETS if option in find_target(name).options]
-    iree = [name for name in TARGETS if name.startswith("iree-")]
+    with_it = [name for name in OURS if option in find_target(name).options]
+    iree = [name for name in OURS if name.startswith("iree-")]
     assert set(iree) <= set(with_it) or not set(iree) & set(with_it)
     return ", ".join(dict.fromkeys("iree-*" if name in iree else name for name in with_it))
 
 
 def option_names() -> dict[str, str]:
     """Options of targets, by how `compile` spells them, with how Python does."""
-    in_python = {name for target in TARGETS for name in find_target(target).options}
+    in_python = {name for target in OURS for name in find_target(target).options}
     spelled = {IN_PYTHON.get(option, option[2:].replace("-", "_")) for option in COMPILE}
     assert in_python <= spelled, "an option that the command line does not have"
     return {
@@ -103,7 +103,7 @@ def test_help_of_a_targets_option_begins_with_its_targets() -> None:
             assert help_text.partition(":")[0] == families(name), param.opts[0]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", OURS)
 def test_every_target_is_in_the_help_and_on_the_page(target: str) -> None:
     (param,) = (param for param in COMMANDS["compile"].params if param.name == "target")
     assert re.search(rf"(?<![\w-]){target}\b", str(getattr(param, "help", "")))
@@ -142,4 +142,4 @@ def test_every_option_of_a_target_is_on_the_page_for_python() -> None:
     page = (ROOT / "docs" / "compile.md").read_text(encoding="utf-8")
     cells = [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| `")]
     named = {span for cell in cells for span in re.findall(r"`(\w+)`", cell)}
-    assert {name for target in TARGETS for name in find_target(target).options} <= named
+    assert {name for target in OURS for name in find_target(target).options} <= named

@@ -8,7 +8,7 @@ from xdsl.passes import ModulePass
 from fewbit.errors import UsageError
 from fewbit.pipeline.passes import BindingsPass, Conversion, UpstreamPass
 from fewbit.pipeline.registry import BINDINGS, available_passes, parse_passes
-from fewbit.targets.registry import TARGETS, find_target
+from fewbit.targets.registry import OURS, find_target
 from fewbit.targets.target import Request
 from fewbit.universe import UNIVERSE
 
@@ -48,7 +48,7 @@ def test_passes_on_bindings_are_named_alike(name: str) -> None:
     assert kind.__doc__
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", OURS)
 def test_the_pipeline_of_every_target_is_read_back(target: str) -> None:
     pipeline = find_target(target).pipeline(Request(target))
     passes = parse_passes(pipeline.text)

@@ -5,6 +5,7 @@ The page's code is this folder's code, checked block by block, so it cannot rot.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 HERE = Path(__file__).parent
@@ -125,3 +127,26 @@ def test_commands_of_the_page_work(installed: dict[str, str], tmp_path: Path) ->
         assert done.returncode == 0, done.stderr
         for shown in console.split(command)[1].split("$ ")[0].strip().splitlines():
             assert shown.strip() in done.stdout
+
+
+def test_a_target_and_a_front_end_of_another_package(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    """Each is one file and a line in `pyproject.toml`; nothing in fewbit knows them by name."""
+    layers = [{"weight": [[1, 2], [-3, 4]], "relu": True}, {"weight": [[0.5, 0.25]]}]
+    model, output = tmp_path / "net.layers.json", tmp_path / "net"
+    model.write_text(json.dumps({"layers": layers}))
+    fewbit = str(Path(sys.executable).with_name("fewbit"))
+    done = run(installed, fewbit, "compile", str(model), "-t", "interpreted", "-o", str(output))
+    assert done.returncode == 0, done.stderr
+    np.save(tmp_path / "x.npy", np.array([[1, 1]], np.float32))
+    given = ["--input", str(tmp_path / "x.npy"), "--output", str(tmp_path / "y.npy")]
+    done = run(installed, fewbit, "run", str(output), *given)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), [[1.75]])
+    stage = ["--stop-after", "kernel"]
+    done = run(installed, fewbit, "compile", str(model), "-t", "interpreted", *stage)
+    assert "kernel.matmul" in done.stdout, done.stderr
+    done = run(installed, fewbit, "doctor", "--json")
+    found = {each["target"]: each["status"] for each in json.loads(done.stdout)["targets"]}
+    assert found["interpreted"] == "works"

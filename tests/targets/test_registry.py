@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 
 from fewbit.errors import UsageError
-from fewbit.targets.registry import TARGETS, check, find_target
+from fewbit.targets.registry import OURS, check, find_target
 from fewbit.targets.target import Request
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", OURS)
 def test_every_target_has_stages_and_is_checked(name: str) -> None:
     target = check(Request(name))
     forms = [stage.form for stage in target.default_pipeline.stages]

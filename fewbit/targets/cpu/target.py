@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
 from fewbit.artifact import (
@@ -41,6 +41,9 @@ from fewbit.targets.cpu.variants import compile_variants, variants_of
 from fewbit.targets.cpu.weights import SharedWeights, WeightImage
 from fewbit.targets.target import NO_TUNING, Request, Target
 from fewbit.tensor_file import write
+
+if TYPE_CHECKING:
+    from fewbit.targets.probe import Found
 
 
 class Cpu(Target):
@@ -84,6 +87,11 @@ class Cpu(Target):
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         return write_library([made], program, request, output)
+
+    def probe(self, name: str) -> Found:
+        from fewbit.targets.cpu.probe import probe_native
+
+        return probe_native()
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.native import load_native

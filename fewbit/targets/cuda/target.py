@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from fewbit import __version__
 from fewbit.artifact import Folder, Manifest, Tensor, write_folder
@@ -26,6 +26,9 @@ from fewbit.targets.cuda.pipeline import PIPELINE
 from fewbit.targets.cuda.planner import Assembly
 from fewbit.targets.cuda.settings import GpuSettings, Shape
 from fewbit.targets.target import Request, Target
+
+if TYPE_CHECKING:
+    from fewbit.targets.probe import Found
 
 
 class Cuda(Target):
@@ -54,6 +57,11 @@ class Cuda(Target):
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         return write(made, request, output)
+
+    def probe(self, name: str) -> Found:
+        from fewbit.targets.cuda.probe import probe_cuda
+
+        return probe_cuda()
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.cuda import load_cuda

@@ -33,6 +33,7 @@ from fewbit.targets.iree.source import Source
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
+    from fewbit.targets.probe import Found
     from fewbit.tune.database import Database
 
 
@@ -84,6 +85,11 @@ class Iree(Target):
         _show(built, request)
         parameters, files = made.ctx.get(Parameters), made.module.files
         return self.write_made(program, parameters, built, request, output, files)
+
+    def probe(self, name: str) -> Found:
+        from fewbit.targets.iree.probe import DRIVERS, probe_iree
+
+        return probe_iree(DRIVERS[name])
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.iree import load_iree

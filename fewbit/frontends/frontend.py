@@ -1,0 +1,68 @@
+"""What a front end is: which objects and files it takes, and the programs that it makes of them.
+
+An object is known by the packages that its classes come from, a file by its suffix or content, so
+that no framework is loaded to find out. `frontends/registry.py` lists ours and finds others'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fewbit.frontends import Shapes
+    from fewbit.frontends.input_shape import InputShape
+    from fewbit.program import Program
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a user says of a model beside the model itself."""
+
+    example_inputs: Sequence[Any] = ()
+    example_kwargs: Mapping[str, Any] | None = None
+    dynamic_shapes: Any = None
+    input_shapes: Shapes | None = None
+    constants: Mapping[str, Any] | None = None
+    """Values of inputs that are to be built in."""
+
+    @property
+    def sizes(self) -> list[InputShape] | None:
+        """Shapes and types of inputs, in order; None where none are given."""
+        from fewbit.frontends.input_shape import InputShape
+
+        if self.input_shapes is None:
+            return None
+        shapes = self.input_shapes
+        given = shapes.values() if isinstance(shapes, Mapping) else shapes
+        return [InputShape.of(shape) for shape in given]
+
+
+class Frontend:
+    """A framework or format that models come from; a front end takes objects, files, or both."""
+
+    def takes(self, model: Any) -> bool:
+        """Whether an object is a model of this framework."""
+        return False
+
+    def import_object(self, model: Any, given: Given) -> Program:
+        raise NotImplementedError
+
+    def reads(self, path: Path) -> bool:
+        """Whether a file or folder that exists is a model in this format."""
+        return False
+
+    def import_file(self, path: Path, given: Given) -> Program:
+        raise NotImplementedError
+
+    takes_sizes = False
+    """Whether `--input-shape` chooses sizes of a file's inputs."""
+    takes_constants = False
+    """Whether inputs of a file can be given values that are built in."""
+
+
+def packages_of(model: object) -> set[str]:
+    """The packages that the classes of an object come from."""
+    return {each.__module__.partition(".")[0] for each in type(model).__mro__}
