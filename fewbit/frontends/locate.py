@@ -22,8 +22,8 @@ LATER = {
 """Kinds of files that other front ends will read."""
 
 
-def import_named(name: str, given: Given) -> Program:
-    path = Path(name)
+def import_named(name: str, given: Given | None = None) -> Program:
+    path, given = Path(name), given or Given()
     if name.startswith("zoo:"):
         return _from_zoo(name.removeprefix("zoo:"))
     file, colon, factory = name.rpartition(":")

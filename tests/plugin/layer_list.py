@@ -18,7 +18,8 @@ class LayerList(Frontend):
     def import_file(self, path: Path, given: Given) -> Program:
         layers = json.loads(path.read_text())["layers"]
         weights = [np.asarray(layer["weight"], np.float32) for layer in layers]
-        lines, value, type = [], "%x", f"tensor<1x{weights[0].shape[1]}xf32>"
+        lines: list[str] = []
+        value, type = "%x", f"tensor<1x{weights[0].shape[1]}xf32>"
         for i, (layer, weight) in enumerate(zip(layers, weights, strict=True)):
             given_type, type = type, f"tensor<1x{weight.shape[0]}xf32>"
             lines.append(

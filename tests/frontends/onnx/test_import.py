@@ -305,8 +305,9 @@ def test_a_choice_between_a_tensor_and_itself(c: tuple, x: tuple) -> None:
     nodes = [node("Where", ["c", "x", "x"], ["y"])]
     made = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
     program = import_onnx(made)
-    known = {"n": 2, "m": 3}
-    given = floats(*(known.get(n, n) for n in c)) > 0, floats(*(known.get(n, n) for n in x))
+    sizes = {"n": 2, "m": 3}
+    c, x = (tuple(sizes.get(n, n) for n in shape) for shape in (c, x))  # pyright: ignore[reportArgumentType]
+    given = floats(*c) > 0, floats(*x)
     (wanted,) = expected(made, *given)
     np.testing.assert_array_equal(program.run(*given)[0], wanted)
     np.testing.assert_array_equal(fewbit.compile(program)(*given), wanted)
