@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fewbit.store import WeightStore
     from fewbit.targets.compile import compile
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "Artifact",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,24 @@ import fewbit
 ROOT = Path(__file__).parent.parent
 HEAVY = ("torch", "torch_mlir", "iree", "xdsl", "numpy", "rich", "typer", "llvmlite", "pydantic")
 IMPORT_SECONDS = 0.3
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+NAMES = {
+    "llama-cpp-python": "llama_cpp",
+    "nvidia-cutlass": "cutlass_library",
+    "pytest-timeout": "timeout = 300",
+    "pytest-xdist": "pytest -n",
+    "tensorflow-cpu": "tensorflow",
+    "zigzag-dse": "zigzag",
+}
+"""What our files call a package, where that is not its own name."""
+NEEDED_BY = {
+    "flatbuffers": "jax",  # for jax.export, without asking for it
+    "six": "zigzag-dse",  # which does not ask for it either
+    "nvidia-cuda-runtime": "nvidia-cuda-nvrtc",  # headers that NVRTC is given, as nvidia/*/include
+    "nvidia-cuda-crt": "nvidia-cuda-nvrtc",
+    "nvidia-cuda-cccl": "nvidia-cuda-nvrtc",
+}
 
 
 def run_python(code: str) -> str:
@@ -54,8 +73,7 @@ def test_public_names_lead_to_their_homes() -> None:
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert fewbit.__version__ == project["version"] == metadata.version("fewbit")
+    assert fewbit.__version__ == PROJECT["version"] == metadata.version("fewbit")
 
 
 def test_the_package_is_marked_as_typed() -> None:
@@ -64,3 +82,41 @@ def test_the_package_is_marked_as_typed() -> None:
 
 def test_torch_is_pinned_exactly() -> None:
     assert "torch==2.13.0" in (metadata.requires("fewbit") or [])
+
+
+def package_of(requirement: str) -> str:
+    return re.split(r"[\[<>=~!; ]", requirement)[0]
+
+
+@pytest.fixture(scope="module")
+def our_text() -> str:
+    """All that could import a package or call it by name."""
+    folders = ("fewbit", "tests", "benchmarks")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    files = [file for file in files if file != Path(__file__)]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in (*files, ROOT / "Makefile"))
+    settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("\n[tool.")[2]
+    return text + settings
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_package_of_an_extra_is_used(extra: str, our_text: str) -> None:
+    for package in map(package_of, EXTRAS[extra]):
+        used = NEEDED_BY.get(package, package)
+        name = NAMES.get(used, used)
+        pattern = re.escape(name).replace(r"\-", "[-_]")
+        assert re.search(rf"\b{pattern}\b", our_text), package
+
+
+def test_the_lock_has_what_the_project_pins_and_no_addresses() -> None:
+    lock = (ROOT / "requirements" / "ci.lock").read_text(encoding="utf-8")
+    assert "://" not in lock
+    locked = dict(re.findall(r"^([\w.-]+)==(\S+)", lock, flags=re.MULTILINE))
+    for requirement in (*PROJECT["dependencies"], *EXTRAS["dev"]):
+        package = package_of(requirement).replace("_", "-")
+        if package == "torch":
+            assert package not in locked, "its build differs by machine"
+            continue
+        _, pinned, version = requirement.partition("==")
+        assert package in locked, "write the lock file anew: make lock"
+        assert not pinned or locked[package] == version, "write the lock file anew: make lock"

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from fewbit.cli.main import run
+from fewbit.data import digits
 
 
 def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
@@ -21,6 +22,20 @@ def test_demo(capsys: pytest.CaptureFixture[str]) -> None:
     assert abs(accuracies[2] - accuracies[0]) < 5, "so does the mixed scheme"
     for layer in ("conv1", "conv2", "fc1", "fc2", "fc3"):
         assert layer in shown
+
+
+def test_without_the_digits_the_demo_says_so_and_takes_made_up_images(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(digits, "PACKAGE", "fewbit-no-such-package")
+    digits._digits.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    assert not run(["demo", "--epochs", "1"])
+    shown = capsys.readouterr().out
+    assert "learns made-up images instead" in shown
+    assert "pip install 'fewbit[data]'" in shown
+    assert "one image" in shown
+    assert "digits:" not in shown.partition("pip install")[2], "numbers are of no digits"
+    assert len(re.findall(r"\d+\.\d%", shown)) == 4
 
 
 @pytest.mark.slow
