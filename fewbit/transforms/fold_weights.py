@@ -86,11 +86,14 @@ class _Folding:
     def _is_foldable(self, op: Operation) -> bool:
         if not is_function_of_operands(op):
             return False
-        if not all(v in self.known or is_blank_output(v, op) for v in op.operands):
+        made_of = [v for v in op.operands if not is_blank_output(v, op)]
+        if not all(v in self.known for v in made_of):
             return False
         if not all(has_known_size(value.type) for value in (*op.results, *op.operands)):
             return False
-        return bytes_of(op.results) <= max(SMALL, GROWTH * bytes_of(op.operands))
+        if not any(v in self.weights for v in made_of):
+            return True  # Nothing is kept of it: the zeros, perhaps, that a sum begins with.
+        return bytes_of(op.results) <= max(SMALL, GROWTH * bytes_of(made_of))
 
     def _is_outcome(self, value: SSAValue) -> bool:
         """Whether a value was computed of weights, and something else than a fold reads it."""

@@ -1,6 +1,7 @@
-"""Sizes that must be equal are asserted, where several inputs have sizes of their own.
+"""Sizes that must be equal are asserted, where inputs leave sizes open.
 
 Two inputs of one batch may be given with two batches: loops would then read beyond the end of one.
+So would one input whose batch meets a tensor of fixed size, or whose halves are not of one size.
 Each loop of an op on tensors runs over one size, so all dimensions that it indexes must have it.
 What is asserted here is evaluated from the shapes of inputs before anything runs; what is always
 true is folded away. A kernel's rows are asserted while it is still an op, all else once it is
@@ -17,15 +18,15 @@ from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from fewbit.dialects import kernel, mico
 from fewbit.pipeline.entry import entry_of
-from fewbit.targets.cpu.call_contractions import NAMED
 
 Place = tuple[SSAValue, int]
 """A tensor, and one of its dimensions."""
@@ -61,7 +62,7 @@ def _assert_equal_sizes(
     entry: func.FuncOp, equal: Callable[[Operation], Iterable[Sequence[Place]]]
 ) -> None:
     block = entry.body.block
-    if sum(_is_dynamic(argument) for argument in block.args) < 2:
+    if not any(DYNAMIC_INDEX in _shape(argument) for argument in block.args):
         return
     for op in list(block.ops):
         for places in equal(op):
@@ -131,8 +132,9 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
     return mico.shape_of(type) if isa(type, TensorType[Attribute]) else ()
 
 
-def _is_dynamic(value: SSAValue) -> bool:
-    return DYNAMIC_INDEX in _shape(value)
+def _is_open(place: Place) -> bool:
+    value, axis = place
+    return _shape(value)[axis] == DYNAMIC_INDEX
 
 
 def _equal_rows(op: Operation) -> Iterator[list[Place]]:
@@ -145,13 +147,23 @@ def _equal_rows(op: Operation) -> Iterator[list[Place]]:
 
 def _equal_places(op: Operation) -> Iterator[list[Place]]:
     """Dimensions that have one size."""
-    if isinstance(op, linalg.GenericOp):
-        yield from _loops([m.data.results for m in op.indexing_maps], op.operands)
-    elif op.name in NAMED:
-        indices = [[AffineDimExpr(i) for i in dims] for dims in NAMED[op.name]]
-        yield from _loops(indices, op.operands)
+    if isinstance(op, LinalgStructuredOperation):
+        yield from _loops([m.data.results for m in op.get_indexing_maps()], op.operands)
+    elif isinstance(op, linalg.ReduceOp):
+        yield from _loops(_with_and_without(op.input, op.dimensions.get_values()), op.operands)
+    elif isinstance(op, linalg.BroadcastOp):
+        wide, narrow = _with_and_without(op.init, op.dimensions.get_values())
+        yield from _loops((narrow, wide), op.operands)
     elif isinstance(op, tensor.ConcatOp):
         yield from _beside(op)
+
+
+def _with_and_without(
+    wide: SSAValue, left_out: Sequence[int]
+) -> tuple[list[AffineExpr], list[AffineExpr]]:
+    """The loops of a tensor, and of one that lacks some of its dimensions."""
+    loops: list[AffineExpr] = [AffineDimExpr(i) for i in range(len(_shape(wide)))]
+    return loops, [loop for i, loop in enumerate(loops) if i not in left_out]
 
 
 def _loops(
@@ -173,8 +185,7 @@ def _beside(op: tensor.ConcatOp) -> Iterator[list[Place]]:
 
 
 def _assert_equal(a: Place, b: Place, op: Operation) -> None:
-    sizes = [_shape(value)[axis] for value, axis in (a, b)]
-    if DYNAMIC_INDEX not in sizes or a == b:
+    if a == b or not (_is_open(a) or _is_open(b)):
         return
     made: list[Operation] = []
     dims: list[SSAValue] = []

@@ -13,6 +13,7 @@ from torch.export import Dim
 
 import fewbit
 from fewbit.errors import ShapeError
+from fewbit.program import Program
 
 
 class Sum(nn.Module):
@@ -121,3 +122,68 @@ def test_memory_that_no_machine_has_is_an_error() -> None:
     inputs = art.runner._inputs()
     inputs.x_dim0 = inputs.x_dim1 = 1 << 30
     assert art.runner._arena_bytes(ctypes.byref(inputs)) > 1 << 60
+
+
+NAMED = """
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<{rows}x4xf32>) -> tensor<?x4xf32> {{
+  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?x4xf32>
+  %e = tensor.empty(%n) : tensor<?x4xf32>
+  %y_open = tensor.cast %y : tensor<{rows}x4xf32> to tensor<?x4xf32>
+  %z = linalg.add ins(%x, %y_open : tensor<?x4xf32>, tensor<?x4xf32>)
+      outs(%e : tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %z : tensor<?x4xf32>
+}}
+"""
+REDUCED = """
+func.func @main(%x: tensor<?x4xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  %z = linalg.reduce ins(%x : tensor<?x4xf32>) outs(%y : tensor<?xf32>) dimensions = [1]
+    (%a: f32, %s: f32) {
+      %t = arith.addf %a, %s : f32
+      linalg.yield %t : f32
+    }
+  func.return %z : tensor<?xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "y", "taken", "refused"),
+    [
+        (NAMED.format(rows="?"), (5, 4), (5, 4), (2, 4)),
+        (NAMED.format(rows="2"), (2, 4), (2, 4), (5, 4)),
+        (REDUCED, (5,), (5, 4), (7, 4)),
+    ],
+    ids=["named op", "fixed size", "reduction"],
+)
+def test_named_loops_have_one_size_too(text: str, y: tuple, taken: tuple, refused: tuple) -> None:
+    art = fewbit.compile(Program.parse(text), name="net")
+    assert art(ones(*taken), ones(*y)).shape[0] == taken[0]
+    with pytest.raises(ShapeError):
+        art(ones(*refused), ones(*y))
+
+
+def test_two_open_sizes_of_one_input_may_have_to_be_equal() -> None:
+    text = """
+func.func @main(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %m = tensor.dim %x, %zero : tensor<?x?xf32>
+  %n = tensor.dim %x, %one : tensor<?x?xf32>
+  %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %y = linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>,
+                       affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}
+      ins(%x, %x : tensor<?x?xf32>, tensor<?x?xf32>) outs(%e : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?xf32>
+  func.return %y : tensor<?x?xf32>
+}
+"""
+    art = fewbit.compile(Program.parse(text), name="net")
+    np.testing.assert_array_equal(art(ones(3, 3)), 2 * ones(3, 3))
+    with pytest.raises(ShapeError):
+        art(ones(3, 5))

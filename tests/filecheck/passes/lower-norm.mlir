@@ -1,0 +1,51 @@
+// Normalizations become loops in f32 or wider: statistics first, then one loop over all.
+// RUN: fewbit-opt %s -p lower-norm | filecheck %s
+// RUN: fewbit-opt %s -p 'lower-norm{precise=true}' | filecheck %s --check-prefix=PRECISE
+
+// A factor for each channel, weight / sqrt(variance + eps).
+// CHECK-LABEL: func.func @batch_norm
+// CHECK:         %[[FACTOR:.*]] = linalg.generic {{.*}} ins(%w, %v : tensor<3xf32>, tensor<3xf32>)
+// CHECK:           math.sqrt
+// CHECK-NEXT:      arith.divf
+// CHECK:         linalg.generic {{.*}} ins(%x, %m, %[[FACTOR]], %b :
+// CHECK:           arith.subf
+// CHECK-NEXT:      arith.mulf
+// CHECK-NEXT:      arith.addf
+func.func @batch_norm(%x: tensor<?x3x5xf32>, %w: tensor<3xf32>, %b: tensor<3xf32>, %m: tensor<3xf32>, %v: tensor<3xf32>) -> tensor<?x3x5xf32> {
+  %y = mico.batch_norm(%x, %w, %b, %m, %v) : (tensor<?x3x5xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<?x3x5xf32>
+  func.return %y : tensor<?x3x5xf32>
+}
+
+// The mean, what differs from it, and the mean of its squares.
+// CHECK-LABEL: func.func @layer_norm
+// CHECK:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf32>)
+// CHECK:         arith.constant 4.000000e+00 : f32
+// CHECK:         %[[MEAN:.*]] = linalg.generic
+// CHECK:         %[[MIDDLE:.*]] = linalg.generic {{.*}} ins(%x, %[[MEAN]] :
+// CHECK:         %[[SQUARES:.*]] = linalg.generic {{.*}}"reduction"]} ins(%[[MIDDLE]] :
+// CHECK:         %[[VARIANCE:.*]] = linalg.generic {{.*}} ins(%[[SQUARES]] :
+// CHECK:         linalg.generic {{.*}} ins(%[[MIDDLE]], %[[VARIANCE]], %w, %b :
+func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<2x4xf32> {
+  %y = mico.layer_norm(%x, %w, %b) : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+  func.return %y : tensor<2x4xf32>
+}
+
+// Squares of f16 are summed in f32, and in f64 where it is to be precise.
+// CHECK-LABEL: func.func @rms_norm
+// CHECK:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf16>) outs(%{{.*}} : tensor<2xf32>)
+// CHECK:           arith.extf %{{.*}} : f16 to f32
+// CHECK:           arith.truncf %{{.*}} : f32 to f16
+// PRECISE-LABEL: func.func @rms_norm
+// PRECISE:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf16>) outs(%{{.*}} : tensor<2xf64>)
+func.func @rms_norm(%x: tensor<2x4xf16>, %w: tensor<4xf16>) -> tensor<2x4xf16> {
+  %y = mico.rms_norm(%x, %w) : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
+  func.return %y : tensor<2x4xf16>
+}
+
+// Left alone: softmax, which is no normalization of this kind.
+// CHECK-LABEL: func.func @softmax
+// CHECK-NEXT:    mico.softmax(%x)
+func.func @softmax(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %y = mico.softmax(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %y : tensor<2x4xf32>
+}
