@@ -26,9 +26,9 @@ from fewbit.dialects.mico import (
 )
 from fewbit.interpreter import Interpreter
 from fewbit.interpreter.values import Value
+from fewbit.ir.layers import layer_name
 from fewbit.numerics import Width
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 
 FLOAT_BITS = 32
 DYNAMIC_SIZE = 8

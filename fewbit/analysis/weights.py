@@ -41,10 +41,10 @@ from fewbit.dialects.mico.types import is_float_tensor
 from fewbit.dialects.upstream.ml_program import GlobalLoadOp
 from fewbit.dialects.upstream.tensor import GatherOp, RankOp
 from fewbit.interpreter.values import dtype_of
+from fewbit.ir.layers import WEIGHT, layer_name, registered_layers
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.program import Program
 from fewbit.quant.float_weights import FloatWeights
-from fewbit.quant.quantize import WEIGHT, layer_name, registered_layers
 from fewbit.quant.recipe import Recipe
 from fewbit.store import WeightStore
 from fewbit.transforms.calls import Call, Callable, callee_of

@@ -72,7 +72,8 @@ def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
 
 
 def _sources(model: str, recipe: str | None, shapes: Shapes | None, dynamic: int) -> list[Source]:
-    from fewbit.analysis.loops.programs import Source, list_path, list_program
+    from fewbit.analysis.loops.programs import Source, list_path
+    from fewbit.tune.loops import list_program
 
     path = Path(model)
     if recipe is None and (_is_dump(path) or (path.is_dir() and _dumps(path))):

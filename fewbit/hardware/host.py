@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbit.analysis.cost.calibration import Bounds
-from fewbit.analysis.cost.store import cache_folder, load_calibration
+from fewbit.analysis.cost.store import load_calibration
+from fewbit.cache import cache_folder
 from fewbit.hardware.description import Hardware, Memory, read_hardware, to_toml
 from fewbit.kernels.isa import Isa
 from fewbit.targets.machine import this_machine

@@ -20,11 +20,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from fewbit.dialects.mico import QuantizedLayerOp
 from fewbit.interpreter import Interpreter
 from fewbit.interpreter.values import Value
+from fewbit.ir.layers import layers
 from fewbit.program import Program
 from fewbit.progress import progress
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.observer import Method, Observers, no_data
-from fewbit.quant.quantize import layers, schemes_of
+from fewbit.quant.quantize import schemes_of
 from fewbit.quant.recipe import RecipeLike
 
 Inputs = Sequence[NDArray[Any]]
@@ -45,7 +46,7 @@ def calibrate_program(
     observers = Observers(schemes_of(program, recipe), method, percentile)
     copy = Program(program.module.clone(), program.store)
     casts: dict[Operation, str] = {}
-    for name, ops in layers(copy).items():
+    for name, ops in layers(copy.module).items():
         for op in ops:
             if isinstance(op, QuantizedLayerOp) and name in observers:
                 casts[_cast_input(op)] = name

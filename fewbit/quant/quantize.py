@@ -17,18 +17,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    StringAttr,
     TensorType,
     f32,
     i32,
 )
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import (
     ConstantOp,
@@ -41,6 +38,7 @@ from fewbit.dialects.mico import (
     few_bit_type,
 )
 from fewbit.errors import Error, FloatWeightsWarning, Place, UsageError
+from fewbit.ir.layers import Layer, layer_name, layers, registered_layers
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.ir.verify import verify
@@ -55,12 +53,6 @@ from fewbit.store import WeightStore
 
 if TYPE_CHECKING:
     from torch import nn
-
-WEIGHT = ".weight"
-REGISTERED = "fewbit.layers"
-"""The module's attribute that the importer leaves: the model's layers in their order."""
-
-Layer = QuantizedLayerOp | EmbeddingOp
 
 
 def quantize(
@@ -96,31 +88,6 @@ def _warn_of_floats(program: Program) -> None:
         warnings.warn(str(found), FloatWeightsWarning, stacklevel=3)
 
 
-def layers(program: Program) -> dict[str, list[Layer]]:
-    """The quantizable layers of a program, by name, in the order of its text."""
-    found: dict[str, list[Layer]] = {}
-    for op in program.module.walk():
-        if isinstance(op, QuantizedLayerOp | EmbeddingOp) and (name := layer_name(op)) is not None:
-            found.setdefault(name, []).append(op)
-    return found
-
-
-def layer_name(op: Layer) -> str | None:
-    """The name of a layer whose weight is a constant; None where it is not.
-
-    It is the constant's, but where the constant is tied to several modules it is the module's.
-    """
-    read = op.weight.owner
-    if not isinstance(read, GetConstantOp):
-        return None
-    name = read.symbol.root_reference.data
-    module = place_of(op).layer
-    own = name.removesuffix(WEIGHT)
-    if module is None or module == own or not name.endswith(WEIGHT):
-        return own
-    return module if _is_registered(op, module) else own
-
-
 def schemes_of(program: Program, recipe: RecipeLike) -> dict[str, LayerScheme]:
     """The scheme of every layer.
 
@@ -128,25 +95,10 @@ def schemes_of(program: Program, recipe: RecipeLike) -> dict[str, LayerScheme]:
     """
     recipe = Recipe.of(recipe)
     registered = registered_layers(program.module)
-    others = [name for name in layers(program) if name not in registered]
+    others = [name for name in layers(program.module) if name not in registered]
     if recipe.order is not None and registered:
         return recipe.resolve(registered) | dict.fromkeys(others, LayerScheme())
     return recipe.resolve([*registered, *others])
-
-
-def registered_layers(module: Operation) -> list[str]:
-    """The layers of the model that was imported, in the order in which it registers them."""
-    names = module.attributes.get(REGISTERED)
-    if not isa(names, ArrayAttr[StringAttr]):
-        return []
-    return [name.data for name in names]
-
-
-def _is_registered(op: Operation, name: str) -> bool:
-    top: Operation = op
-    while (above := top.parent_op()) is not None:
-        top = above
-    return name in registered_layers(top)
 
 
 @dataclass(frozen=True)
@@ -171,7 +123,7 @@ class _Quantization:
         }
         self.store = WeightStore()
         self.stored: dict[tuple[str, LayerScheme], _Stored] = {}
-        self.layers = layers(Program(self.module, given.store))
+        self.layers = layers(self.module)
         if not self.layers:
             raise UsageError("the program has no layer whose weight could be quantized")
         self.schemes = schemes_of(Program(self.module, given.store), recipe)

@@ -19,9 +19,9 @@ import numpy as np
 from fewbit.artifact import Folder
 from fewbit.dialects.mico import QuantizedLayerOp, shape_of
 from fewbit.errors import UsageError
+from fewbit.ir.layers import layer_name
 from fewbit.numerics.widths import Width
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 from fewbit.targets.target import Target
 
 Array = np.ndarray[Any, Any]

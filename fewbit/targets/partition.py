@@ -17,9 +17,9 @@ from xdsl.ir import Attribute, Operation
 from fewbit.dialects.graph import SubgraphOp, TransferOp
 from fewbit.dialects.mico import QuantizedLayerOp, element_type, element_width, shape_of
 from fewbit.ir.context import make_context
+from fewbit.ir.layers import layer_name
 from fewbit.ir.locations import place_of
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 from fewbit.targets.device import Legal
 from fewbit.transforms.calls import callable_around
 from fewbit.transforms.inline import Inline

@@ -21,7 +21,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fewbit.analysis.cost.store import cache_folder
+from fewbit.cache import cache_folder
 from fewbit.errors import Error, Place, UsageError
 from fewbit.progress import say
 from fewbit.targets.target import NO_TUNING

@@ -27,11 +27,12 @@ from fewbit.frontends import import_model
 from fewbit.interpreter import evaluate_op
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.context import make_context
+from fewbit.ir.layers import layers
 from fewbit.ir.verify import verify
 from fewbit.models import create, zoo
 from fewbit.program import Program
 from fewbit.quant import prepare_qat, quantizable_layers, set_exact
-from fewbit.quant.quantize import layers, quantize
+from fewbit.quant.quantize import quantize
 from fewbit.transforms.pipelines import LOWER_MICO, LOWER_MICO_PRECISELY
 from tests.e2e.layerwise import assert_layers_agree
 
@@ -101,7 +102,7 @@ def layer_errors(quantized: Program, exact: torch.nn.Module, x: tuple) -> list[f
     for hook in hooks:
         hook.remove()
     errors = []
-    for name, ops in layers(quantized).items():
+    for name, ops in layers(quantized.module).items():
         given, expected = seen[name]
         reads = [cast(GetConstantOp, value.owner) for value in ops[0].operands[1:]]
         others = [constant_value(read.constant, quantized.store) for read in reads]

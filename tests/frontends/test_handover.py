@@ -11,7 +11,7 @@ import pytest
 from fewbit.errors import OpenSizesWarning, UnsupportedError
 from fewbit.frontends.handover import import_handover, run_worker, write_handover
 from fewbit.frontends.input_shape import InputShape
-from fewbit.quant.quantize import layers
+from fewbit.ir.layers import layers
 
 TEXT = b"""
 func.func public @main(%w: tensor<2x3xf32>, %x: tensor<4x2xf32>) -> tensor<4x3xf32> {
@@ -25,7 +25,7 @@ def test_weights_keep_their_places_and_names(tmp_path: Path) -> None:
     weight = np.arange(6, dtype=np.float32).reshape(2, 3)
     write_handover(tmp_path, TEXT, {0: ("block/dense/kernel", weight)}, ["image"])
     program = import_handover(tmp_path, "model")
-    assert list(layers(program)) == ["block.dense"]
+    assert list(layers(program.module)) == ["block.dense"]
     assert program.signature.inputs[0].name == "image"
     x = np.ones((4, 2), np.float32)
     np.testing.assert_array_equal(program.run(x)[0], x @ weight)

@@ -9,10 +9,11 @@ import pytest
 
 from fewbit.dialects.mico import BitLinearOp, EmbeddingOp, QuantizedLayerOp
 from fewbit.errors import UsageError
+from fewbit.ir.layers import layers
 from fewbit.ir.locations import place_of
 from fewbit.numerics import bitlinear, quantize_weight
 from fewbit.program import Program
-from fewbit.quant.quantize import layers, quantize
+from fewbit.quant.quantize import quantize
 from fewbit.store import WeightStore
 
 TEXT = """
@@ -46,7 +47,7 @@ def expected(first: Any, second: Any) -> Any:
 
 
 def test_layers_are_found_by_their_weights(program: Program) -> None:
-    assert list(layers(program)) == ["fc1", "fc2"]
+    assert list(layers(program.module)) == ["fc1", "fc2"]
 
 
 @pytest.mark.parametrize("width", [1, 1.58, 2, 3, 4, 5, 6, 7, 8])
@@ -60,7 +61,7 @@ def test_numbers_are_those_of_numerics(program: Program, width: float) -> None:
 
 def test_each_layer_has_its_own_scheme(program: Program) -> None:
     quantized = quantize(program, {"version": 1, "default": "w8a8", "layers": {"fc2": "w4afp"}})
-    first, second = (ops[0] for ops in layers(quantized).values())
+    first, second = (ops[0] for ops in layers(quantized.module).values())
     assert isinstance(first, QuantizedLayerOp)
     assert isinstance(second, QuantizedLayerOp)
     assert (str(first.weight_width), str(first.act_width)) == ("8", "8")
@@ -98,16 +99,16 @@ def test_float_weights_are_gone_and_bytes_are_packed(program: Program) -> None:
 
 
 def test_locations_survive(program: Program) -> None:
-    before = [place_of(op) for ops in layers(program).values() for op in ops]
+    before = [place_of(op) for ops in layers(program.module).values() for op in ops]
     quantized = quantize(program, "w4a8")
-    assert [place_of(op) for ops in layers(quantized).values() for op in ops] == before
+    assert [place_of(op) for ops in layers(quantized.module).values() for op in ops] == before
 
 
 def test_static_scales_come_from_calibration(program: Program) -> None:
     quantized = quantize(program, "w8a8-static", {"fc1": 0.02, "fc2": 0.05})
     assert all(
         isinstance(op, BitLinearOp) and op.act_scale is not None
-        for ops in layers(quantized).values()
+        for ops in layers(quantized.module).values()
         for op in ops
     )
     with pytest.raises(UsageError, match="fc2") as caught:
@@ -133,7 +134,8 @@ def test_saved_and_loaded_program_gives_the_same(program: Program, tmp_path: Any
     loaded.verify()
     assert loaded.recipe == "w3a8"
     before, after = (
-        [place_of(op) for ops in layers(p).values() for op in ops] for p in (quantized, loaded)
+        [place_of(op) for ops in layers(p.module).values() for op in ops]
+        for p in (quantized, loaded)
     )
     assert before == after, "places survive in the file"
     np.testing.assert_array_equal(loaded.run(X)[0], quantized.run(X)[0])
@@ -156,6 +158,6 @@ def test_tied_weights_share_one_constant() -> None:
     quantized = quantize(program, "w4a8")
     quantized.verify()
     assert sorted(quantized.store.keys()) == ["embed.weight", "embed.weight.scale"]
-    (ops,) = layers(quantized).values()
+    (ops,) = layers(quantized.module).values()
     assert [type(op) for op in ops] == [EmbeddingOp, BitLinearOp]
     quantized.run(np.array([1, 2, 9]))

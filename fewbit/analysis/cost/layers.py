@@ -22,6 +22,7 @@ from fewbit.analysis.layers import made_up_inputs, observed_layers
 from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.syntax import ints, pairs
+from fewbit.ir.layers import layer_name
 from fewbit.kernels import (
     Conv2d,
     Depthwise,
@@ -33,7 +34,6 @@ from fewbit.kernels import (
     QuantizeRows,
 )
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 
 WIDTHS = tuple(range(1, 9))
 AS_FAST = 1.05

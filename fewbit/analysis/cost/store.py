@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,21 +17,13 @@ from typing import Any, cast
 import fewbit
 from fewbit import progress
 from fewbit.analysis.cost.calibration import Accuracy, Calibration, Read
+from fewbit.cache import cache_folder
 from fewbit.files import replacing_file
 from fewbit.kernels.isa import Isa
 from fewbit.targets.machine import this_machine
 
 FORMAT = 1
-FOLDER_VARIABLE = "FEWBIT_CACHE_DIR"
-_SOURCES = ("kernels", "analysis/cost")
-
-
-def cache_folder() -> Path:
-    """`FEWBIT_CACHE_DIR`, or `fewbit` in the user's cache folder."""
-    if given := os.environ.get(FOLDER_VARIABLE):
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "fewbit"
+_SOURCES = ("kernels", "cost/cpu")
 
 
 @cache

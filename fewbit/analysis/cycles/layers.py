@@ -13,8 +13,8 @@ from fewbit.analysis.layers import observed_layers
 from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.syntax import ints
+from fewbit.ir.layers import layer_name
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue
 
-from fewbit.analysis.loops.dumps import generic_text, parse_generic, read_dump
+from fewbit.analysis.loops.dumps import read_dump
 from fewbit.analysis.loops.nest import Access, LoopNest
 from fewbit.analysis.loops.read import (
     Listing,
@@ -26,7 +26,6 @@ from fewbit.analysis.loops.read import (
     read_nest,
 )
 from fewbit.errors import UsageError
-from fewbit.program import Program
 
 CONSTANTS = ("util.global.load", "arith.constant", "mico.get_constant", "flow.tensor.constant")
 
@@ -37,14 +36,6 @@ class Source:
 
     name: str
     listing: Listing
-
-
-def list_program(program: Program, dynamic: int = 1) -> Listing:
-    """The nests of a program, with the layers that they come from."""
-    from fewbit.targets.iree.pipeline import to_iree
-
-    source, _ = to_iree(program)
-    return list_module(parse_generic(generic_text(source.text, locations=True)), dynamic)
 
 
 def list_path(path: Path, dynamic: int = 1) -> list[Source]:

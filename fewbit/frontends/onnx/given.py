@@ -8,18 +8,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from fewbit.frontends.onnx.layers import GivenLayer
+from fewbit.ir.layers import layers
 from fewbit.numerics import Quantized, Width
 from fewbit.program import Program
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import given_weight
-from fewbit.quant.quantize import layers, quantize
+from fewbit.quant.quantize import quantize
 from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
 
 
 def with_given_layers(program: Program, given: Mapping[str, GivenLayer]) -> Program:
     """The program with these layers quantized as the file says; the others stay float."""
-    found = layers(program)
+    found = layers(program.module)
     given = {name: layer for name, layer in given.items() if name in found}
     if not given:
         return program

@@ -29,10 +29,10 @@ from fewbit.frontends.torch.islands import Islands, check_types
 from fewbit.frontends.torch.sizes import size_assertions
 from fewbit.frontends.torch.types import array_of, tensor_type, value_type
 from fewbit.ir.context import make_context
+from fewbit.ir.layers import REGISTERED
 from fewbit.ir.symbols import value_name
 from fewbit.ir.verify import verify
 from fewbit.program import Program
-from fewbit.quant.quantize import REGISTERED
 from fewbit.quant.torch.prepare import is_prepared, quantizable_layers
 from fewbit.state import mark_updates
 from fewbit.store import WeightStore

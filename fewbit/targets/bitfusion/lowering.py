@@ -16,9 +16,9 @@ from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.errors import Error, Place
+from fewbit.ir.layers import layer_name
 from fewbit.pipeline.stage import Pipeline, Stage
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks, Shape, make_block
 from fewbit.targets.device import float_reason

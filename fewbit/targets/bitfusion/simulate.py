@@ -22,10 +22,10 @@ from fewbit.interpreter.mico.layers import activation_of, sum_with_bias, weight_
 from fewbit.interpreter.mico.operands import Operands, as_type
 from fewbit.interpreter.registry import Entry, Outcome
 from fewbit.interpreter.values import Value
+from fewbit.ir.layers import layer_name
 from fewbit.numerics import Quantized
 from fewbit.numerics.integer import check_accumulator
 from fewbit.program import Program
-from fewbit.quant.quantize import layer_name
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS
 from fewbit.targets.bitfusion.blocks import Block, Blocks
 from fewbit.targets.bitfusion.execute import Counted, execute

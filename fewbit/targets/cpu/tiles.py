@@ -16,7 +16,7 @@ from importlib.metadata import version
 from itertools import groupby
 from typing import Any
 
-from fewbit.analysis.cost.store import cache_folder
+from fewbit.cache import cache_folder
 from fewbit.errors import Error
 from fewbit.files import replacing_file
 from fewbit.kernels.emit import Function

@@ -10,11 +10,11 @@ import pytest
 
 from fewbit.analysis.cost.calibration import Accuracy, Calibration
 from fewbit.analysis.cost.store import (
-    cache_folder,
     calibration_path,
     load_calibration,
     save_calibration,
 )
+from fewbit.cache import cache_folder
 from fewbit.kernels import Isa
 
 

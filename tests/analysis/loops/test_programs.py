@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.analysis.loops.programs import list_module, list_program
+from fewbit.analysis.loops.programs import list_module
 from fewbit.frontends import import_model
 from fewbit.models.registry import create, find_entry, zoo
 from fewbit.program import Program
@@ -12,6 +12,7 @@ from fewbit.quant.quantize import quantize
 from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.pipeline import to_iree
 from fewbit.tune.iree.build import build
+from fewbit.tune.loops import list_program
 
 FEW_WORDS = 200
 

@@ -14,7 +14,7 @@ import pytest
 
 import fewbit
 from fewbit.errors import MissingToolError, OpenSizesWarning, UnsupportedError, UsageError
-from fewbit.quant.quantize import layers as quantizable
+from fewbit.ir.layers import layers as quantizable
 from fewbit.quant.quantize import quantize
 
 pytest.importorskip("jax", reason="JAX is not installed (pip install 'fewbit[keras]')")
@@ -77,7 +77,7 @@ def test_a_convolutional_network() -> None:
     model = convolutional()
     program = fewbit.import_model(model)
     names = ["stem", "separable.depthwise", "separable.pointwise", "head"]
-    assert list(quantizable(program)) == names
+    assert list(quantizable(program.module)) == names
     assert {"norm.gamma", "norm.moving_variance", "head.bias"} <= set(program.store)
     check(program, model, RNG.standard_normal((1, 12, 12, 3)).astype(np.float32))
 
@@ -96,7 +96,7 @@ def test_several_inputs_and_outputs() -> None:
     program = fewbit.import_model(model, input_shapes=["2x6:i32", "2x8"])
     tokens = RNG.integers(0, 11, (2, 6), dtype=np.int32)
     check(program, model, tokens, RNG.standard_normal((2, 8)).astype(np.float32))
-    found = set(quantizable(program))
+    found = set(quantizable(program.module))
     assert {"table", "conv", "head", "mha.query", "mha.key", "mha.value"} <= found
     quantize(program, "w4a8").verify()
 
@@ -151,7 +151,7 @@ def test_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.keras"
     model.save(path)
     program = fewbit.import_model(path, input_shapes=[(2, 12, 12, 3)])
-    assert "stem" in quantizable(program)
+    assert "stem" in quantizable(program.module)
     check(program, model, RNG.standard_normal((2, 12, 12, 3)).astype(np.float32))
     path.write_bytes(b"nothing")
     with pytest.raises(UnsupportedError, match="not exported"):

@@ -16,8 +16,8 @@ import fewbit
 from fewbit.errors import Error
 from fewbit.frontends import import_model
 from fewbit.frontends.onnx import import_onnx
+from fewbit.ir.layers import layers
 from fewbit.models.registry import create, find_entry
-from fewbit.quant.quantize import layers
 from tests.frontends.onnx.graphs import onnx
 
 
@@ -46,10 +46,10 @@ def exported(name: str, folder: Path) -> tuple[Any, tuple[Any, ...], Path]:
 def test_same_integers_as_from_torch(name: str, tmp_path: Path) -> None:
     module, inputs, path = exported(name, tmp_path)
     through_onnx, from_torch = import_model(path), import_model(module, inputs)
-    assert list(layers(through_onnx)) == list(layers(from_torch))
+    assert list(layers(through_onnx.module)) == list(layers(from_torch.module))
     recipe = "w8a8" if name != "lenet" else "w8a8,fc1=w4a8,re:conv.*=w6a8"
     ours, theirs = (fewbit.quantize(program, recipe) for program in (through_onnx, from_torch))
-    for layer in layers(theirs):
+    for layer in layers(theirs.module):
         for key in (f"{layer}.weight", f"{layer}.weight.scale"):
             np.testing.assert_array_equal(ours.store[key], theirs.store[key])
     x = [tensor.numpy() for tensor in inputs]
@@ -142,7 +142,7 @@ def test_onnxruntime_agrees_on_its_own_quantization(tmp_path: Path) -> None:
         quantize_static(str(path), str(file), Reader(), quant_format=kind)
         program = import_model(file)
         assert program.recipe is not None
-        assert len(layers(program)) == 5
+        assert len(layers(program.module)) == 5
         assert program.recipe.count("a8-") == 5
         x = np.random.default_rng(5).standard_normal((1, 1, 28, 28)).astype(np.float32)
         session = InferenceSession(str(file), providers=["CPUExecutionProvider"])

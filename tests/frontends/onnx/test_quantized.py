@@ -14,8 +14,8 @@ from fewbit.dialects.mico import ConstantOp
 from fewbit.errors import UsageError
 from fewbit.frontends.onnx import import_onnx
 from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.layers import layers
 from fewbit.program import Program
-from fewbit.quant.quantize import layers
 from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node
 
 SCALE = np.array(0.05, np.float32)
@@ -168,6 +168,6 @@ def test_scales_that_are_computed_are_computed_with() -> None:
     ]
     made = model(nodes, {"x": [3, 8]}, ["y"], {"w": integers(-128, 127, 8, 5)})
     program = import_onnx(made)
-    assert layers(program) == {}
+    assert layers(program.module) == {}
     x = floats(3, 8)
     np.testing.assert_allclose(program.run(x)[0], expected(made, x)[0], rtol=1e-6)

@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 from fewbit.errors import Error, ParseError, ShapeError, UnsupportedError, UsageError
 from fewbit.frontends import import_model
 from fewbit.frontends.stablehlo import import_stablehlo
-from fewbit.quant.quantize import layers
+from fewbit.ir.layers import layers
 from tests.frontends.stablehlo.modules import imported, module, names
 
 DENSE = """
@@ -62,7 +62,7 @@ def test_weights_beside_a_file(tmp_path: Path) -> None:
     assert len(import_model(path).signature.inputs) == 2
     save_file({"fc.kernel": W}, path.with_suffix(".safetensors"))
     program = import_model(path)
-    assert list(layers(program)) == ["fc"]
+    assert list(layers(program.module)) == ["fc"]
     assert str(program.signature) == "main(x: 2x3xf32) -> (output0: 2x4xf32)"
     np.testing.assert_array_equal(program.run(X)[0], X @ W)
 

@@ -15,7 +15,8 @@ import pytest
 import fewbit
 from fewbit.errors import MissingToolError, OpenSizesWarning, UnsupportedError
 from fewbit.frontends.tensorflow import PYTHON, import_saved_model
-from fewbit.quant.quantize import layers, quantize
+from fewbit.ir.layers import layers
+from fewbit.quant.quantize import quantize
 
 MAKE = """
 import sys
@@ -77,7 +78,7 @@ def test_a_saved_model(tmp_path: Path, tensorflow: str) -> None:
     run(tensorflow, MAKE, tmp_path / "model", tmp_path / "expected.npz")
     expected = np.load(tmp_path / "expected.npz")
     program = fewbit.import_model(tmp_path / "model", input_shapes=[(2, 6, 6, 2)])
-    assert list(layers(program)) == ["conv", "dense"]
+    assert list(layers(program.module)) == ["conv", "dense"]
     logits, score = program.run(expected["x"])
     np.testing.assert_allclose(logits, expected["logits"], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(score, expected["score"], rtol=1e-5, atol=1e-5)

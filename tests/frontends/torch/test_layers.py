@@ -10,8 +10,9 @@ from torch import nn
 
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.frontends import import_model
+from fewbit.ir.layers import layers
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact
-from fewbit.quant.quantize import layers, quantize
+from fewbit.quant.quantize import quantize
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
@@ -46,7 +47,7 @@ def shared() -> nn.Module:
 def test_shared_module_is_one_layer(recipe: object) -> None:
     model = shared()
     quantized = quantize(model, recipe, example_inputs=(X,))
-    assert list(layers(quantized)) == ["0"]
+    assert list(layers(quantized.module)) == ["0"]
     expected = set_exact(prepare_qat(model, recipe))(X).detach().numpy()
     np.testing.assert_allclose(quantized.run(X.numpy())[0], expected, rtol=1e-5)
     scales = calibrate(model, [X], "w8a8-static")
@@ -69,7 +70,7 @@ class Ordered(nn.Module):
 def test_lists_go_by_registration() -> None:
     program = import_model(Ordered(), (X,))
     quantized = quantize(program, [[8, 2, 8], [8, 2, 8]])
-    widths = {name: str(ops[0].weight_width) for name, ops in layers(quantized).items()}
+    widths = {name: str(ops[0].weight_width) for name, ops in layers(quantized.module).items()}
     assert widths == {"a": "2", "b": "8"}
     with pytest.raises(UsageError):
         quantize(program, [[8, 2], [8, 2]])

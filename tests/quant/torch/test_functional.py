@@ -16,10 +16,11 @@ from torch.nn import functional as F
 
 from fewbit.errors import ShapeError, UsageError
 from fewbit.frontends import import_model
+from fewbit.ir.layers import layers
 from fewbit.ir.text import print_module
 from fewbit.program import Program
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact, unprepare
-from fewbit.quant.quantize import layers, quantize
+from fewbit.quant.quantize import quantize
 from fewbit.quant.torch.layers import QuantLayer
 from fewbit.quant.torch.scope import QuantScope
 
@@ -161,7 +162,7 @@ def test_training_and_programs_agree(case: str, recipe: str) -> None:
     model, inputs, names = made(case)
     scales = calibrate(model, [inputs], recipe)
     program = quantize(imported(case), recipe, scales)
-    assert sorted(layers(program)) == sorted(names)
+    assert sorted(layers(program.module)) == sorted(names)
     prepared = set_exact(prepare_qat(model, recipe, calibration=scales))
     (y,) = program.run(inputs.numpy())
     with torch.no_grad():

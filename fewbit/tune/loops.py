@@ -1,0 +1,15 @@
+"""The loop nests of a program of ours, as IREE is given them."""
+
+from __future__ import annotations
+
+from fewbit.analysis.loops.dumps import generic_text, parse_generic
+from fewbit.analysis.loops.programs import Listing, list_module
+from fewbit.program import Program
+
+
+def list_program(program: Program, dynamic: int = 1) -> Listing:
+    """The nests of a program, with the layers that they come from."""
+    from fewbit.targets.iree.pipeline import to_iree
+
+    source, _ = to_iree(program)
+    return list_module(parse_generic(generic_text(source.text, locations=True)), dynamic)
