@@ -11,7 +11,7 @@ from fewbit.data.split import Split
 from fewbit.frontends import import_model
 from fewbit.models import create, zoo
 from fewbit.models.training import train
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant import convert, prepare_qat
 from fewbit.quant.quantize import quantize
 

@@ -21,7 +21,7 @@ import numpy as np
 
 import fewbit
 from fewbit.frontends import import_model
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 def product(m: int, k: int, n: int) -> Program:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 
-from fewbit.analysis.cost import Calibration, KernelCall
-from fewbit.analysis.cost.calibrate import FULL, QUICK, calibrate
-from fewbit.analysis.cost.fit import accuracy
-from fewbit.analysis.cost.kernel_call import ImageSizes, MatrixSizes
-from fewbit.analysis.cost.measure import Bench
-from fewbit.analysis.cost.samples import Samples
+from fewbit.cost.cpu import Calibration, KernelCall
+from fewbit.cost.cpu.calibrate import FULL, QUICK, calibrate
+from fewbit.cost.cpu.fit import accuracy
+from fewbit.cost.cpu.kernel_call import ImageSizes, MatrixSizes
+from fewbit.cost.cpu.measure import Bench
+from fewbit.cost.cpu.samples import Samples
 from fewbit.kernels import Conv2d, Depthwise, IntegerConv2d, IntegerDepthwise, IntegerMatmul, Isa
 
 TESTED = 300

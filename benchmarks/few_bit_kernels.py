@@ -20,7 +20,7 @@ import kernels as floats
 import numpy as np
 from kernels import INF, aligned
 
-from fewbit.analysis.cost.probes import SUMS, BytePeak, Read
+from fewbit.cost.cpu.probes import SUMS, BytePeak, Read
 from fewbit.kernels import BitMatmul, IntegerMatmul, Isa, Kernel, QuantizeRows
 
 WIDTHS = (8, 7, 6, 5, 4, 3, 2, 1)

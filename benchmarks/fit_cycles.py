@@ -1,7 +1,7 @@
 """Fit the cycle models of the VexiiRiscv cores: `python benchmarks/fit_cycles.py DATA --write`.
 
 DATA is the folder of MiCo's tables (`benchmark_results` of its repository). Prints, for each table,
-the errors on shapes that were held out, and writes `fewbit/analysis/cycles/coefficients.toml`.
+the errors on shapes that were held out, and writes `fewbit/cost/cycles/coefficients.toml`.
 `docs/cycles.md` explains the terms, and the rules by which costs are derived where there are no
 measurements. The error of a rule is that on a table which it did not see.
 """
@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbit.analysis.cost.nnls import nnls
-from fewbit.analysis.cycles.counts import Counts, count
-from fewbit.analysis.cycles.estimate import CACHES
-from fewbit.analysis.cycles.tables import Measurement, read_table
+from fewbit.cost.cpu.nnls import nnls
+from fewbit.cost.cycles.counts import Counts, count
+from fewbit.cost.cycles.estimate import CACHES
+from fewbit.cost.cycles.tables import Measurement, read_table
 
-HOME = Path(__file__).parents[1] / "fewbit/analysis/cycles/coefficients.toml"
+HOME = Path(__file__).parents[1] / "fewbit/cost/cycles/coefficients.toml"
 FOLDS = 5
 ROUNDS = 6
 FLOOR = 0.02

@@ -121,7 +121,7 @@ def compile_all(out: Path, only: str) -> None:
 
     import fewbit
     from fewbit.models import create
-    from fewbit.signature import signature_of
+    from fewbit.program.signature import signature_of
 
     for name, case in CASES.items():
         if not name.startswith(tuple(only.split(","))):
@@ -150,7 +150,7 @@ def compile_all(out: Path, only: str) -> None:
 
 
 def run_all(out: Path, only: str) -> None:
-    from fewbit.artifact import open_folder
+    from fewbit.program.artifact import open_folder
     from fewbit.runtime.cuda import CudaProgram
 
     rows = {}

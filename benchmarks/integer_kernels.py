@@ -15,7 +15,7 @@ import kernels as floats
 import numpy as np
 from kernels import INF, MODELS, Layer, aligned
 
-from fewbit.analysis.cost.probes import SUMS, BytePeak, Repeated
+from fewbit.cost.cpu.probes import SUMS, BytePeak, Repeated
 from fewbit.kernels import (
     Conv2d,
     Depthwise,

@@ -47,8 +47,8 @@ def main() -> int:
 
 
 def _compile(name: str, recipe: str | None, folder: Path, target: str) -> None:
-    from fewbit.analysis.layers import made_up_inputs
-    from fewbit.transforms.fold_batch_norm import fold_batch_norm
+    from fewbit.cost.layers import made_up_inputs
+    from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 
     program = fold_batch_norm(fewbit.import_model(f"zoo:{name}"))
     if recipe is not None:

@@ -21,18 +21,18 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbit.artifact import open_folder
 from fewbit.bench.case import Case
 from fewbit.bench.peers import find_tool
 from fewbit.bench.subject import OUR_SAMPLES, find_subject
 from fewbit.bench.timing import time_together
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.models.registry import zoo
+from fewbit.program.artifact import open_folder
+from fewbit.program.tensor_file import Array
 from fewbit.runtime import Artifact, load
 from fewbit.runtime.native import dtype_of
 from fewbit.targets.compile import compile
 from fewbit.targets.iree.dispatches import dispatches_of
-from fewbit.tensor_file import Array
 
 PEERS = ("onnxruntime", "torch")
 WAYS = {"cpu": ("cpu", False), "iree": ("iree-cpu", False), "kernels": ("iree-cpu", True)}

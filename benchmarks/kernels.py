@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from llvmlite import binding
 
-from fewbit.analysis.cost.probes import SUMS, FloatPeak, Repeated
+from fewbit.cost.cpu.probes import SUMS, FloatPeak, Repeated
 from fewbit.kernels import Conv2d, Depthwise, Isa, Kernel, Matmul, PackB, module_text
 from fewbit.kernels.pack import packed_size
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fewbit.riscv.assembler import Assembler
-from fewbit.riscv.simulator import Machine
+from fewbit.simulators.riscv import Machine
 
 A, B, OUT, SIZE = 0x10000, 0x20000, 0x30000, 64
 

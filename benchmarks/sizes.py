@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import fewbit
-from fewbit.artifact import open_folder
+from fewbit.program.artifact import open_folder
 
 MODELS = ("resnet18", "mobilenet-v2", "resnet8", "lenet", "vit-tiny", "ds-cnn", "mlp")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbit.store import WeightStore
+from fewbit.program.store import WeightStore
 
 LAYERS = 64
 ROWS, COLUMNS = 4096, 4096  # 16 MB a layer, as packed 8-bit weights

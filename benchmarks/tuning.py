@@ -27,17 +27,17 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from fewbit.analysis.layers import made_up_inputs
-from fewbit.artifact import open_folder
+from fewbit.cost.hardware.host import host
+from fewbit.cost.layers import made_up_inputs
 from fewbit.errors import Error, PassError
 from fewbit.frontends import import_model
-from fewbit.hardware.host import host
 from fewbit.models.registry import create, find_entry, zoo
+from fewbit.program.artifact import open_folder
 from fewbit.runtime.iree import load_iree
-from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.pipeline import to_iree
 from fewbit.targets.iree.target import Iree
 from fewbit.targets.target import Request
+from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.database import Database, Key
 from fewbit.tune.iree.apply import apply, largest_difference

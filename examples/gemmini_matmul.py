@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewbit.targets.gemmini.model import Model
+from fewbit.simulators.gemmini.model import Model
 from fewbit.targets.gemmini.streams.matmul import Matmul, Style, matmul
 
 PLACES = {"x": 0x1_0000, "weight": 0x2_0000, "y": 0x4_0000}

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 
 import fewbit
-from fewbit.analysis.cycles.layers import program_cycles
-from fewbit.artifact import open_folder
+from fewbit.cost.cycles.layers import program_cycles
 from fewbit.models import create
+from fewbit.program.artifact import open_folder
 from fewbit.targets.registry import find_target
 
 RECIPES = ("w8a8", "w6a8", "w4a8", "w4a4", "w2a2")

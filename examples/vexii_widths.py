@@ -10,9 +10,9 @@ import sys
 import numpy as np
 
 import fewbit
-from fewbit.analysis.layers import made_up_inputs
+from fewbit.cost.layers import made_up_inputs
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 from fewbit.targets.device_report import table
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
 
 def main(name: str, recipes: list[str]) -> None:

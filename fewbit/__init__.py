@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from fewbit.interpreter import interpret
     from fewbit.ir.parse import parse_module as parse
     from fewbit.ir.verify import verify
-    from fewbit.program import Program
+    from fewbit.program.program import Program
+    from fewbit.program.store import WeightStore
     from fewbit.quant.quantize import quantize
     from fewbit.quant.recipe import Recipe
     from fewbit.runtime import Artifact, load
     from fewbit.runtime.jit import jit
-    from fewbit.store import WeightStore
     from fewbit.targets.compile import compile
 
 __version__ = "0.2.0.dev0"
@@ -47,9 +47,9 @@ __all__ = [
 
 _HOMES = {
     "Artifact": ("fewbit.runtime", "Artifact"),
-    "Program": ("fewbit.program", "Program"),
+    "Program": ("fewbit.program.program", "Program"),
     "Recipe": ("fewbit.quant.recipe", "Recipe"),
-    "WeightStore": ("fewbit.store", "WeightStore"),
+    "WeightStore": ("fewbit.program.store", "WeightStore"),
     "compile": ("fewbit.targets.compile", "compile"),
     "errors": ("fewbit.errors", None),
     "import_model": ("fewbit.frontends", "import_model"),

@@ -21,9 +21,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from fewbit.base.files import replacing_file
 from fewbit.errors import UsageError
-from fewbit.files import replacing_file
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant.fusion import fuse_model
 from fewbit.quant.quantize import quantize
 from fewbit.quant.recipe import Recipe
@@ -154,7 +154,7 @@ class MiCoTorchMLIRGen(MiCoMLIRGen):
 
 def load_program(path: str | Path) -> Program:
     """A program that `MiCoMLIRGen.convert` wrote, with its weights."""
-    from fewbit.store import WeightStore
+    from fewbit.program.store import WeightStore
 
     path = Path(path)
     return Program.load(path, WeightStore.open(path.with_suffix(".safetensors")))

@@ -9,28 +9,81 @@ from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
 from fewbit.pipeline.loaders import loaders
-from fewbit.transforms import NAMES
 
 ROOMS = {
-    "fewbit.transforms": NAMES,
-    "fewbit.targets.cpu": (
-        "assert-sizes",
-        "bind-memory",
-        "bound-lookups",
+    "fewbit.passes.graph": (
+        "fold-batch-norm",
+        "fold-constants",
+        "fold-weights",
+        "inline",
+        "outline-subgraph",
+        "place-devices",
+        "symbol-dce",
+    ),
+    "fewbit.passes.kernel": (
         "call-contractions",
         "call-kernels",
+        "fold-flatten",
+        "fuse-epilogue",
+        "fuse-quantize",
+        "fuse-requantize",
+        "hoist-quantize",
+        "im2col",
+        "note-layer-depths",
+        "propagate-layout",
+        "select-kernels",
+    ),
+    "fewbit.passes.linalg": (
+        "assert-sizes",
+        "constants-to-arith",
+        "drop-empty-tensors",
+        "expand-math",
+        "lower-attention",
+        "lower-bit-conv",
+        "lower-bit-linear",
+        "lower-elementwise",
+        "lower-embedding",
+        "lower-kernel",
+        "lower-layout",
+        "lower-norm",
+        "lower-pool",
+        "lower-scatter",
+        "name-windows",
+        "trim-windows",
+        "widen-sums",
+    ),
+    "fewbit.passes.memory": (
+        "bind-memory",
+        "bound-lookups",
         "carry-in-place",
         "drop-asserts",
         "fill-splats",
         "make-shape-function",
-        "note-layer-depths",
         "refuse-foreign",
         "rename-entry",
     ),
-    "fewbit.targets.cuda": ("call-layers", "join-products", "find-output-shapes"),
+    "fewbit.passes.quant": (
+        "integer-only",
+        "lower-activation-quant",
+        "lower-bundles",
+        "lower-few-bit-types",
+        "lower-quantization",
+        "unpack-weights",
+    ),
+    "fewbit.targets.cuda": (
+        "call-layers",
+        "find-output-shapes",
+        "join-products",
+    ),
+    "fewbit.targets.gemmini": (
+        "call-streams",
+        "rejoin-devices",
+    ),
+    "fewbit.targets.iree": (
+        "bind-parameters",
+        "dispatch-kernels",
+    ),
     "fewbit.targets.vexii": ("call-dots",),
-    "fewbit.targets.gemmini": ("call-streams", "rejoin-devices"),
-    "fewbit.targets.iree": ("bind-parameters", "dispatch-kernels"),
 }
 """The passes of each package, which are loaded when they are asked for."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.artifact import MANIFEST, Manifest, Tensor, open_folder, write_folder
 from fewbit.errors import Error, StoreError
+from fewbit.program.artifact import MANIFEST, Manifest, Tensor, open_folder, write_folder
 
 FILES = {"libnet.so": b"machine code", "net.h": b"/* header */"}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fewbit.base.files import inside, replacing_file, replacing_folder, sha256_of
 from fewbit.errors import Error
-from fewbit.files import inside, replacing_file, replacing_folder, sha256_of
 
 
 def test_sha256_of_is_the_hash_of_the_bytes(tmp_path: Path) -> None:

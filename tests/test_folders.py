@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
+from fewbit.base.folders import FolderKind, Record, read_bytes
 from fewbit.errors import StoreError
-from fewbit.folders import FolderKind, Record, read_bytes
 
 KIND = FolderKind("a herbarium", "plants.json", make="collect")
 

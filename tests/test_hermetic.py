@@ -10,8 +10,8 @@ from tempfile import gettempdir
 
 import pytest
 
-from fewbit.cache import cache_folder
-from fewbit.hardware.host import host
+from fewbit.base.cache import cache_folder
+from fewbit.cost.hardware.host import host
 from fewbit.tune.database import Database, Key, Result, default_path, versions_of
 from fewbit.tune.iree.apply import PACKAGES, TARGET
 from fewbit.tune.schedule import Schedule
@@ -27,7 +27,7 @@ def test_the_home_of_tests_is_a_temporary_folder() -> None:
 
 
 def test_processes_that_tests_start_have_it_too() -> None:
-    code = "from fewbit.cache import cache_folder; print(cache_folder())"
+    code = "from fewbit.base.cache import cache_folder; print(cache_folder())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(cache_folder())
 

@@ -15,10 +15,10 @@ import pytest
 
 from fewbit.errors import Error, ParseError, StoreError, UnsupportedError, VerifyError
 from fewbit.numerics.packing import pack
-from fewbit.program import Program
-from fewbit.references import references, stored_as, weight_ref
-from fewbit.store import WeightStore
-from fewbit.tensor_file import Array
+from fewbit.program.program import Program
+from fewbit.program.references import references, stored_as, weight_ref
+from fewbit.program.store import WeightStore
+from fewbit.program.tensor_file import Array
 
 FILES = ["program.json", "program.mlir", "weights.safetensors"]
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fewbit import progress
-from fewbit.progress import Meter, duration, say
+from fewbit.base import progress
+from fewbit.base.progress import Meter, duration, say
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_notes_follow_the_verbosity(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("no_colour", [False, True])
 def test_a_terminal_gets_a_bar(no_colour: bool) -> None:
     output = run_in_terminal(
-        "from fewbit.progress import progress; import time\n"
+        "from fewbit.base.progress import progress; import time\n"
         "with progress('Packing', total=4, show_after=0.05) as step:\n"
         "    step(3); time.sleep(0.4); step(1)\n",
         {"NO_COLOR": "1"} if no_colour else {},

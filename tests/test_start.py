@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import fewbit
+from fewbit.base.start import command
 from fewbit.bench.case import COMPILED, Case
 from fewbit.bench.contest import Prepared, contest
 from fewbit.errors import Error
-from fewbit.start import command
 from fewbit.tune.workers import do_all
 
 HOSTILE = (

@@ -24,8 +24,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.attributes import RefAttr
 from fewbit.errors import Error, StoreError
-from fewbit.store import WeightRef, WeightStore, sha256_of_tensor
-from fewbit.tensor_file import DTYPES, Array
+from fewbit.program.store import WeightRef, WeightStore, sha256_of_tensor
+from fewbit.program.tensor_file import DTYPES, Array
 
 package: Any = safetensors  # it has no types of its own
 package_numpy: Any = safetensors_numpy
@@ -402,7 +402,7 @@ def test_bytes_are_hashed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         hashed.append(array)
         return sha256_of_tensor(array)
 
-    monkeypatch.setattr("fewbit.store.sha256_of_tensor", counting)
+    monkeypatch.setattr("fewbit.program.store.sha256_of_tensor", counting)
     ref = store.ref("layers.0.weight")
     assert hashed == []
     for _ in range(3):
@@ -422,7 +422,7 @@ def test_verify_all_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyP
         totals.append(total)
         yield steps.append
 
-    monkeypatch.setattr("fewbit.store.progress", listening)
+    monkeypatch.setattr("fewbit.program.store.progress", listening)
     store.verify_all()
     assert totals == [32]
     assert sorted(steps) == [8, 12, 12]

@@ -13,8 +13,8 @@ import pytest
 import safetensors.numpy as safetensors_numpy
 
 from fewbit.errors import StoreError
-from fewbit.store import WeightStore
-from fewbit.tensor_file import Array
+from fewbit.program.store import WeightStore
+from fewbit.program.tensor_file import Array
 
 package_numpy: Any = safetensors_numpy  # it has no types of its own
 
@@ -92,19 +92,19 @@ BAD_HEADERS: dict[str, tuple[Any, bytes, str]] = {
     "hole": ({"a": entry(), "b": entry(offsets=[5, 9])}, b"123456789", "owns the 1 bytes"),
     "bytes left over": ({"a": entry()}, b"12345", "owns the last 1 bytes"),
     "only data": ({}, b"1", "owns the last 1 bytes"),
-    "future version": ({"__metadata__": {"fewbit.store": "2"}}, b"", "version '2'"),
+    "future version": ({"__metadata__": {"fewbit.program.store": "2"}}, b"", "version '2'"),
     "tensor without hash": (
-        {"__metadata__": {"fewbit.store": "1"}, "a": entry()},
+        {"__metadata__": {"fewbit.program.store": "1"}, "a": entry()},
         b"1234",
         "tensor without a hash",
     ),
     "hash without tensor": (
-        {"__metadata__": {"fewbit.store": "1", "sha256:a": "0" * 64}},
+        {"__metadata__": {"fewbit.program.store": "1", "sha256:a": "0" * 64}},
         b"",
         "hash without a tensor",
     ),
     "hash not a hash": (
-        {"__metadata__": {"fewbit.store": "1", "sha256:a": "Z" * 64}, "a": entry()},
+        {"__metadata__": {"fewbit.program.store": "1", "sha256:a": "Z" * 64}, "a": entry()},
         b"1234",
         "not a sha256",
     ),

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.analysis.cost.kernel_call import KernelCall
-from fewbit.targets.cpu import call_kernels, translate_to_llvm_ir
+from fewbit.cost.cpu.kernel_call import KernelCall
+from fewbit.passes.kernel import call_kernels
+from fewbit.passes.llvm import translate_to_llvm_ir
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ import numpy as np
 from weights import make_weights
 
 import fewbit
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 
 FRAMEWORKS = ("torch", "jax", "keras", "onnx")
 NCHW = ("torch", "onnx")

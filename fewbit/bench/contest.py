@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from fewbit.base.progress import progress
+from fewbit.base.start import command
 from fewbit.bench.case import Case
 from fewbit.bench.peers import find_tool
 from fewbit.bench.timing import Timing, timing_of
 from fewbit.errors import Error
-from fewbit.progress import progress
-from fewbit.start import command
 
 ROUND = 0.1
 """Seconds that a tool has before it is the turn of the next."""

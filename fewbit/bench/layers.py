@@ -8,9 +8,9 @@ from time import perf_counter
 
 from fewbit.bench.case import Array
 from fewbit.bench.roofline import Roofline
+from fewbit.passes.loops.count_cycles import LOOP
 from fewbit.runtime import Artifact
 from fewbit.runtime.profile import CallProfile
-from fewbit.targets.cpu.count_cycles import LOOP
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fewbit.analysis.layers import sqnr
-from fewbit.artifact import Manifest
+from fewbit.base.progress import progress
 from fewbit.bench.case import COMPILED, Array, Case
 from fewbit.bench.contest import Prepared, contest, prepare
 from fewbit.bench.layers import LayerTime, profile_calls, times_of_layers
 from fewbit.bench.peers import OURS
 from fewbit.bench.roofline import Roofline, measure_roofline
 from fewbit.bench.subject import Subject
-from fewbit.program import Program
-from fewbit.progress import progress
+from fewbit.cost.layers import sqnr
+from fewbit.program.artifact import Manifest
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets.registry import find_target
 
@@ -134,7 +134,7 @@ def measure(
         counts = plan.layers and "profile" in find_target(plan.target).options
         layers, roofline = _layers(subject, program, plan, name) if counts else ([], None)
         sizes = _sizes(artifact, subject)
-    from fewbit.targets.machine import this_machine
+    from fewbit.toolchain.machine import this_machine
 
     return Report(
         model=subject.name,

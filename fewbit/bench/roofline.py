@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from math import inf
 from time import perf_counter
 
-from fewbit.analysis.cost.measure import Bench, Timer
-from fewbit.analysis.cost.probes import BytePeak, FloatPeak
-from fewbit.kernels.isa import Isa
+from fewbit.cost.cpu.measure import Bench, Timer
+from fewbit.cost.cpu.probes import BytePeak, FloatPeak
 from fewbit.runtime.profile import CallProfile
+from fewbit.toolchain.isa import Isa
 
 FOOTPRINTS = tuple(1 << bits for bits in (14, 17, 19, 20, 21, 22, 23, 25, 27))
 """Bytes that are read again and again, from a first cache to main memory."""

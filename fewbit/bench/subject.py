@@ -14,7 +14,7 @@ import numpy as np
 from fewbit.bench.case import Array
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.frontends import Shapes
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 SAMPLES = 16
 """How many random inputs other tools calibrate with, where no data is given."""

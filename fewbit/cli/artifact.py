@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewbit.artifact import MANIFEST, Folder, open_folder
-from fewbit.cli.json_output import print_json
+from fewbit.base.json_output import print_json
 from fewbit.errors import UsageError
+from fewbit.program.artifact import MANIFEST, Folder, open_folder
 
 if TYPE_CHECKING:
-    from fewbit.artifact import Tensor
+    from fewbit.program.artifact import Tensor
 
 
 def is_artifact(model: str) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fewbit.base.json_output import json_text
 from fewbit.cli.calibration import CalibrationOptions
-from fewbit.cli.json_output import json_text
 from fewbit.cli.options import (
     CalibrateData,
     InputShape,
@@ -118,9 +118,9 @@ def bench(
         check_threads(count)
     peers = parse_peers(against or DEFAULT_PEERS, recipe is not None)
 
+    from fewbit.base.progress import progress
     from fewbit.bench.report import Plan, measure
     from fewbit.bench.subject import OUR_SAMPLES, find_subject
-    from fewbit.progress import progress
 
     with progress(f"Importing {model}"):
         subject = find_subject(model, parse_shapes(input_shape), batch)
@@ -159,7 +159,7 @@ def _write(report: Report, to: str | None) -> None:
     if to == "-":
         print(text, end="")
         return
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
 
     with replacing_file(Path(to)) as file:
         file.write(text.encode())

@@ -10,9 +10,9 @@ from fewbit.cli.options import CalibrationMethod
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fewbit.program import Program
+    from fewbit.program.program import Program
+    from fewbit.program.tensor_file import Array
     from fewbit.quant.calibration import Calibration
-    from fewbit.tensor_file import Array
 
 SAMPLES = 128
 
@@ -53,7 +53,7 @@ class CalibrationOptions:
         This, and not the one that was imported, is what a quantized program is compared with: a
         layer that took over a batch norm gives other values than before.
         """
-        from fewbit.transforms.fold_batch_norm import fold_batch_norm
+        from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 
         return program if self.keep_batch_norm else fold_batch_norm(program)
 

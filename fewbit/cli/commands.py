@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fewbit.artifact import open_folder
-from fewbit.cli.json_output import print_json
+from fewbit.base.json_output import print_json
+from fewbit.program.artifact import open_folder
 from fewbit.targets.gemmini.call_streams import Stream
 from fewbit.targets.gemmini.streams_file import read_streams
 

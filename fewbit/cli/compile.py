@@ -32,7 +32,7 @@ from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
-    from fewbit.program import Program
+    from fewbit.program.program import Program
     from fewbit.runtime import Artifact
     from fewbit.targets.target import Target
 
@@ -199,7 +199,7 @@ def compile_model(
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
     program = options.quantize(program, recipe)
     if integer_only:
-        from fewbit.transforms.integer_only import integer_only as without_floats
+        from fewbit.passes.quant.integer_only import integer_only as without_floats
 
         program = without_floats(program, strict=True)
     if stop_after is not None:
@@ -234,9 +234,9 @@ def _check_stop(stage: str | None, target: Target, variants: str | None) -> None
 def _imported(
     model: str, shapes: Shapes | None, constants: dict[str, Any] | None, name: str
 ) -> Program:
+    from fewbit.base.progress import progress
     from fewbit.frontends import import_model
     from fewbit.frontends.locate import takes_sizes
-    from fewbit.progress import progress
 
     zoo = model.startswith("zoo:")
     if shapes and not takes_sizes(model):
@@ -262,7 +262,7 @@ def _folder_name(name: str, target: str) -> str:
 
 def _dump(folder: Path, target: Target) -> Callable[[str, str], None]:
     """Writes a numbered file for each stage, after removing those of an earlier dump."""
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
 
     names = {
         stage: f"{i:02}-{stage}{'.mlir' if stage == GRAPH else target.suffix(stage)}"
@@ -286,7 +286,7 @@ def _of_variant(path: Path, variant: str) -> Path:
 
 
 def _show(text: str, output: Path | None) -> None:
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
 
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from torch import nn
     from xdsl.ir import Operation
 
-    from fewbit.analysis.layers import LayerReport
+    from fewbit.cost.layers import LayerReport
     from fewbit.data.split import Split
-    from fewbit.program import Program
+    from fewbit.program.program import Program
 
 RECIPES = ("w8a8", "[[8,6,6,4,4],[8,8,8,8,8]]", "w2a8")
 """Eight bits, the mixed scheme of MiCo's proposal, and two bits to see where it ends."""
@@ -75,8 +75,8 @@ def _from_training(epochs: int, seed: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from fewbit.analysis.layers import report_layers
     from fewbit.cli.inspect import print_layers, wide_console
+    from fewbit.cost.layers import report_layers
     from fewbit.frontends import import_model
     from fewbit.models import create, zoo
     from fewbit.models.training import train

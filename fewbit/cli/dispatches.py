@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fewbit.artifact import open_folder
-from fewbit.cli.json_output import print_json
+from fewbit.base.json_output import print_json
+from fewbit.program.artifact import open_folder
 from fewbit.targets.iree.dispatches import Dispatch, dispatches_of
 
 

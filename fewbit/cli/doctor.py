@@ -17,9 +17,9 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from fewbit.targets.machine import Machine
     from fewbit.targets.probe import Report
-    from fewbit.targets.tools import Package, Tool
+    from fewbit.toolchain.machine import Machine
+    from fewbit.toolchain.tools import Package, Tool
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ def doctor(
 ) -> int:
     """Show versions, this machine, and which targets work on it."""
     if hardware:
-        from fewbit.hardware.host import measure_host, write_host
+        from fewbit.cost.hardware.host import measure_host, write_host
 
         found = measure_host()
         path = write_host(found)
         print(found.model_dump_json() if as_json else f"{path.read_text()}\n# kept in {path}")
         return 0
-    from fewbit.progress import progress
+    from fewbit.base.progress import progress
 
     with progress("Examining this machine"):
         examination = examine()
@@ -62,9 +62,9 @@ def doctor(
 
 def examine() -> Examination:
     import fewbit
-    from fewbit.targets.machine import this_machine
     from fewbit.targets.probe import probe_targets
-    from fewbit.targets.tools import packages, tools
+    from fewbit.toolchain.machine import this_machine
+    from fewbit.toolchain.tools import packages, tools
 
     found = packages()
     return Examination(

@@ -33,7 +33,7 @@ def export_dialect(
     ] = None,
 ) -> None:
     """Print the definition of a dialect as IRDL or TableGen."""
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
 
     text = export(_find(name), format)
     if output is None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fewbit.base.json_output import print_json
 from fewbit.cli import layer_cost
 from fewbit.cli.calibration import CalibrationOptions
-from fewbit.cli.json_output import print_json
 from fewbit.cli.options import (
     CalibrateData,
     Constants,
@@ -33,7 +33,7 @@ from fewbit.cli.options import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fewbit.analysis.layers import LayerReport
+    from fewbit.cost.layers import LayerReport
 
 
 WIDTH = 150
@@ -112,9 +112,9 @@ def inspect(
     if asm is not None or is_artifact(model):
         show_artifact(model, asm, as_json)
         return
-    from fewbit.analysis.layers import made_up_inputs, report_layers
-    from fewbit.analysis.weights import float_weights
+    from fewbit.cost.layers import made_up_inputs, report_layers
     from fewbit.frontends import import_model
+    from fewbit.quant.weights import float_weights
 
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = import_model(model, input_shapes=shapes, constants=constants)
@@ -138,7 +138,7 @@ def inspect(
         if floats is not None:
             print(floats)
     if cost:
-        from fewbit.analysis.cost import layer_times, load_calibration
+        from fewbit.cost.cpu import layer_times, load_calibration
 
         calibration = load_calibration()
         sized = made_up_inputs(program, dynamic=batch)

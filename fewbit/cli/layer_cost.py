@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fewbit.analysis.cost import Calibration, LayerTime
+    from fewbit.cost.cpu import Calibration, LayerTime
 
 
 def plain_times(

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fewbit.analysis.cycles import CACHES, Conv2d
-from fewbit.analysis.cycles.layers import LayerCycles, program_cycles
-from fewbit.program import Program
+from fewbit.cost.cycles import CACHES, Conv2d
+from fewbit.cost.cycles.layers import LayerCycles, program_cycles
+from fewbit.program.program import Program
 from fewbit.targets.bitfusion.layer import Layer
 from fewbit.targets.bitfusion.schedule import cost
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fewbit.cli.json_output import print_json
+from fewbit.base.json_output import print_json
 
 if TYPE_CHECKING:
-    from fewbit.analysis.loops import LoopNest
-    from fewbit.analysis.loops.programs import Source
+    from fewbit.cost.loops import LoopNest
+    from fewbit.cost.loops.programs import Source
     from fewbit.frontends import Shapes
 
 
@@ -57,8 +57,8 @@ def show_loops(
 
 def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
     """The tile that our model likes best here, and what it moves into each cache."""
-    from fewbit.analysis.loops.traffic import bytes_at_levels
-    from fewbit.hardware.host import host
+    from fewbit.cost.hardware.host import host
+    from fewbit.cost.loops.traffic import bytes_at_levels
     from fewbit.tune.analytic import Analytic
     from fewbit.tune.model import best
     from fewbit.tune.space import schedules
@@ -72,15 +72,15 @@ def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
 
 
 def _sources(model: str, recipe: str | None, shapes: Shapes | None, dynamic: int) -> list[Source]:
-    from fewbit.analysis.loops.programs import Source, list_path
+    from fewbit.cost.loops.programs import Source, list_path
     from fewbit.tune.loops import list_program
 
     path = Path(model)
     if recipe is None and (_is_dump(path) or (path.is_dir() and _dumps(path))):
         return list_path(path, dynamic)
     from fewbit.frontends import import_model
+    from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
     from fewbit.quant.quantize import quantize
-    from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
     program = import_model(model, input_shapes=shapes)
     if recipe is not None:

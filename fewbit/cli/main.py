@@ -18,7 +18,7 @@ import typer.main
 from typer.exceptions import TyperException
 
 import fewbit
-from fewbit import progress
+from fewbit.base import progress
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fewbit
-from fewbit import progress
+from fewbit.base import progress
 from fewbit.cli.guard import guarded, report
 from fewbit.errors import Error, ParseError, Place, UsageError
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fewbit.pipeline.context import CompileContext
     from fewbit.pipeline.driver import Observer, Step
     from fewbit.pipeline.passes import Pass
-    from fewbit.program import Program
+    from fewbit.program.program import Program
     from fewbit.targets.target import Target
 
 SEPARATOR = "// -----"
@@ -178,8 +178,8 @@ class Session:
         from fewbit.ir.parse import parse_module
         from fewbit.pipeline.context import make_compile_context
         from fewbit.pipeline.passes import form_taken
-        from fewbit.program import Program
-        from fewbit.store import WeightStore
+        from fewbit.program.program import Program
+        from fewbit.program.store import WeightStore
 
         allowed = self.options.allow_unregistered_dialect
         store = WeightStore.open(self.options.weights) if self.options.weights else WeightStore()
@@ -343,7 +343,7 @@ def _read(file: str) -> str:
 
 
 def _write_file(path: Path, text: str) -> None:
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
 
     if path.exists() and not path.is_file():
         # a device such as /dev/null is written to, not replaced

@@ -13,11 +13,11 @@ from typing import Any
 
 from xdsl.passes import ModulePass
 
+from fewbit.base.json_output import print_json
 from fewbit.cli.insert_pass import load_file
-from fewbit.cli.json_output import print_json
 from fewbit.errors import Place, UsageError
 from fewbit.ir.context import multiverse
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.tune.passes import Choice, tune_passes
 
 

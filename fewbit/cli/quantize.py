@@ -34,8 +34,8 @@ def quantize(
     keep_batch_norm: KeepBatchNorm = False,
 ) -> None:
     """Import a model, quantize it by a recipe, and save the program."""
+    from fewbit.base.progress import say
     from fewbit.frontends import import_model
-    from fewbit.progress import say
 
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)

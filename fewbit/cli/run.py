@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewbit.cli.json_output import print_json
+from fewbit.base.json_output import print_json
 from fewbit.cli.run_report import plain_output, sizes, summary
 from fewbit.errors import Error, Place, UsageError
 
 if TYPE_CHECKING:
-    from fewbit.artifact import Tensor
-    from fewbit.tensor_file import Array
+    from fewbit.program.artifact import Tensor
+    from fewbit.program.tensor_file import Array
 
 
 def run_program(
@@ -141,7 +141,7 @@ class Runnable:
 
 
 def _open(path: Path, how: dict[str, Any]) -> Runnable:
-    from fewbit.artifact import MANIFEST
+    from fewbit.program.artifact import MANIFEST
 
     if not path.exists():
         raise UsageError(
@@ -207,9 +207,9 @@ def _ports(tensors: Sequence[Tensor]) -> list[Port]:
 
 
 def _program(path: Path) -> Runnable:
+    from fewbit.base.progress import say
     from fewbit.frontends import import_model
-    from fewbit.program import Program
-    from fewbit.progress import say
+    from fewbit.program.program import Program
 
     program = import_model(path) if path.suffix == ".onnx" else Program.load(path)
     say(f"{path} is a program, not compiled: it is interpreted, which is slow")
@@ -315,7 +315,7 @@ def _check_output(path: Path | None) -> None:
 def _write(path: Path, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
     import numpy as np
 
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
 
     if path.suffix == ".npy" and len(arrays) != 1:
         raise UsageError(
@@ -360,7 +360,7 @@ def _plain(
 
 def _time(runnable: Runnable, arrays: Sequence[Array], count: int) -> tuple[float, float]:
     """The least and the median time of a run, in seconds."""
-    from fewbit.progress import progress
+    from fewbit.base.progress import progress
 
     seconds: list[float] = []
     with progress("Running", count) as step:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fewbit.tensor_file import Array
+    from fewbit.program.tensor_file import Array
 
 SHOWN = 6
 """How many elements of an output are shown."""

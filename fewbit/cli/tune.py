@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fewbit.cli.json_output import print_json
+from fewbit.base.json_output import print_json
 from fewbit.cli.options import InputShape, OptionalRecipe, parse_shapes
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fewbit.analysis.cost import Calibration
-    from fewbit.program import Program
+    from fewbit.cost.cpu import Calibration
+    from fewbit.program.program import Program
     from fewbit.tune.database import Database
     from fewbit.tune.iree.tuning import Row
     from fewbit.tune.program import Report
@@ -159,7 +159,7 @@ def tune(
         if not as_json:
             print_report(report, model)
     if export is not None:
-        from fewbit.files import replacing_file
+        from fewbit.base.files import replacing_file
         from fewbit.tune.iree.spec import tuning_spec
 
         text, count, left = tuning_spec(database)
@@ -253,8 +253,8 @@ def parse_time(text: str) -> float:
 
 def _program(model: str, recipe: str | None, input_shape: list[str] | None, target: str) -> Program:
     """For IREE with a batch of one where it is free: tiles found so hold for any."""
+    from fewbit.base.progress import progress
     from fewbit.frontends import import_model
-    from fewbit.progress import progress
 
     shapes = parse_shapes(input_shape)
     with progress(f"Importing {model}"):
@@ -268,14 +268,14 @@ def _program(model: str, recipe: str | None, input_shape: list[str] | None, targ
             program = import_model(model, input_shapes=shapes)
         if recipe is None:
             return program
+        from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
         from fewbit.quant.quantize import quantize
-        from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
         return quantize(fold_batch_norm(program), recipe)
 
 
 def _tell(row: Row) -> None:
-    from fewbit.progress import say
+    from fewbit.base.progress import say
 
     found = row.result
     if found is not None:
@@ -350,11 +350,11 @@ def _time(seconds: float) -> str:
 
 
 def _calibration(calibrate: bool, quick: bool, as_json: bool) -> None:
-    from fewbit.analysis.cost.store import load_calibration, save_calibration, to_json
+    from fewbit.cost.cpu.store import load_calibration, save_calibration, to_json
 
     if calibrate:
-        from fewbit.analysis.cost.calibrate import FULL, QUICK
-        from fewbit.analysis.cost.calibrate import calibrate as measure
+        from fewbit.cost.cpu.calibrate import FULL, QUICK
+        from fewbit.cost.cpu.calibrate import calibrate as measure
 
         found = measure(effort=QUICK if quick else FULL)
         path = save_calibration(found)

@@ -11,7 +11,7 @@ class Canonicalizes(HasCanonicalizationPatternsTrait):
     """`canonicalize` simplifies the op by its patterns in `transforms/canonicalization`."""
 
     def get_patterns(self, op: type[Operation]) -> tuple[RewritePattern, ...]:
-        from fewbit.transforms.canonicalization import patterns_of
+        from fewbit.dialects.canonicalization import patterns_of
 
         return patterns_of(op)
 

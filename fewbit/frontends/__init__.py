@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbit.frontends.frontend import Given
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 if TYPE_CHECKING:
     from torch import nn

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
     from fewbit.frontends.input_shape import InputShape
-    from fewbit.program import Program
+    from fewbit.program.program import Program
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fewbit.base.start import SAFE
 from fewbit.errors import Place, UnsupportedError
 from fewbit.frontends.open_sizes import Sizes, warn_of_open
-from fewbit.start import SAFE
 
 if TYPE_CHECKING:
-    from fewbit.program import Program
+    from fewbit.program.program import Program
 
 SHOWN = 4
 """Lines of a worker's last words."""

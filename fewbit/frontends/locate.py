@@ -14,7 +14,7 @@ from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
 from fewbit.frontends.frontend import Given
 from fewbit.frontends.registry import find_for_file
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 LATER = {
     ".tflite": "TensorFlow Lite",

@@ -30,8 +30,8 @@ from fewbit.ir.symbols import SymbolTable
 
 if TYPE_CHECKING:
     from fewbit.interpreter.body import Body
-    from fewbit.program import Program
-    from fewbit.store import WeightStore
+    from fewbit.program.program import Program
+    from fewbit.program.store import WeightStore
 
 Observer: TypeAlias = Callable[[Operation, Sequence[Value]], None]
 """Called after every op outside of element-wise bodies, with the op's results."""
@@ -50,7 +50,7 @@ def interpret(
 
     A program brings its own weights; those of a bare module are in `store`.
     """
-    from fewbit.program import Program
+    from fewbit.program.program import Program
 
     if isinstance(program, Program):
         kept = program.store if store is None else store

@@ -8,7 +8,6 @@ from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.matmul import IntegerMatmul
 from fewbit.kernels.integer.pack_b import IntegerPackB
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel, module_text
 from fewbit.kernels.largest_magnitudes import ClearPlaces, LargestMagnitudes
 from fewbit.kernels.matmul import Matmul
@@ -17,6 +16,7 @@ from fewbit.kernels.mean_magnitudes import MagnitudeSums
 from fewbit.kernels.pack import PackB
 from fewbit.kernels.quantize_rows import QuantizeRows
 from fewbit.kernels.round_rows import RoundRows
+from fewbit.toolchain.isa import Isa
 
 __all__ = [
     "BitConv2d",

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.numerics.approximations.number import Number, Op
+from fewbit.toolchain.isa import Isa
 
 _BINARY: Final[Mapping[Op, str]] = {
     "add": "add",

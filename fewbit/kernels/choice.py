@@ -12,7 +12,7 @@ from fewbit.kernels.bits.planes import WORD
 from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.matmul import IntegerMatmul
 from fewbit.kernels.integer.output import Output
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 
 
 def integer_matmul(

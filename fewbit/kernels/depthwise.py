@@ -19,11 +19,11 @@ import numpy as np
 from fewbit.kernels.activation import activate, named
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes, image_function
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.kernels.pack import packed_size
 from fewbit.kernels.sweep import or_zeros, row_of
 from fewbit.numerics.approximations.activations import Activation
+from fewbit.toolchain.isa import Isa
 
 MOST_PIXELS = 8
 

@@ -17,7 +17,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 
 ZEROS = "fewbit_zeros"
 """A row of zeros, as long as one block of a sum: what is absent or outside an image."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 
 PARAMETERS = (
     "ptr x, ptr w_packed, ptr bias, ptr add, ptr y, ptr sizes, "

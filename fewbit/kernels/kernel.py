@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels.emit import MOST_DEPTH, ZEROS, Function
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 
 Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]

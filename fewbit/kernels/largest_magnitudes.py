@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel
 from fewbit.numerics.formulas import EPS
+from fewbit.toolchain.isa import Isa
 
 PLACES = 64
 """Places of a row: as many as there may be threads, and whole vectors of every processor."""

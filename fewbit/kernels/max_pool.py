@@ -19,9 +19,9 @@ from fewbit.kernels.depthwise import neighbours
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.output import moved, pointers
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.steps import Rounding
+from fewbit.toolchain.isa import Isa
 
 Pooled = Literal["f32", "i8", "steps"]
 VECTORS = 4

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of
 from fewbit.numerics.formulas import EPS
+from fewbit.toolchain.isa import Isa
 
 COLUMNS = 1024
 """Columns of the shortest block."""

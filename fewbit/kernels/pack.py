@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Floats, Kernel
+from fewbit.toolchain.isa import Isa
 
 ROWS_AT_ONCE = 16
 

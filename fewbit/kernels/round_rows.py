@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of, largest_magnitude
 from fewbit.kernels.mean_magnitudes import mean_of_sums
 from fewbit.kernels.steps import TO_INTEGER
 from fewbit.numerics.widths import Width
+from fewbit.toolchain.isa import Isa
 
 
 def width_name(bits: float) -> str:

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.numerics.widths import Width
+from fewbit.toolchain.isa import Isa
 
 TO_INTEGER = 1.5 * 2.0**23
 """Added to a small float, it leaves the float rounded half to even in the low bits."""

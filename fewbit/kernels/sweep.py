@@ -15,10 +15,10 @@ from functools import cache
 
 from fewbit.kernels.activation import activate, named
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import TALLEST, Isa
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.tile import LINE, tile
 from fewbit.numerics.approximations.activations import Activation
+from fewbit.toolchain.isa import TALLEST, Isa
 
 BLOCK_ROWS = 96
 """Rows that go over a panel before the next panel is taken."""

@@ -10,8 +10,8 @@ from functools import cache
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import BLOCK_ROWS
+from fewbit.toolchain.isa import Isa
 
 GROUP = 8
 """Rows that are filled in together; a table has room for as many beyond its end."""

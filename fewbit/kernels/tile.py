@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 
 LINE = 64
 """Bytes of a line of the cache: a tile asks for one of the next panel at each step."""

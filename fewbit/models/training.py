@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.progress import Meter, Step
+from fewbit.base.progress import progress as show_progress
 from fewbit.errors import ShapeError, UsageError
-from fewbit.progress import Meter, Step
-from fewbit.progress import progress as show_progress
 
 Array = NDArray[Any] | Tensor
 

@@ -14,7 +14,7 @@ from fewbit.pipeline.driver import Driver, Given, Inserted, Observer, Watcher
 from fewbit.pipeline.forms import text_of
 from fewbit.pipeline.registry import parse_passes
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 @dataclass

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from fewbit.errors import UsageError
 from fewbit.ir.context import register_dialects
-from fewbit.program import Program
-from fewbit.store import WeightStore
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 
 T = TypeVar("T")
 

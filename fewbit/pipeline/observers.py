@@ -8,7 +8,7 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
-from fewbit.files import replacing_file
+from fewbit.base.files import replacing_file
 from fewbit.pipeline.driver import Step
 
 

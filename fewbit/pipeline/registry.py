@@ -46,31 +46,37 @@ PassTable: TypeAlias = Mapping[str, PassFactory]
 
 
 BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
-    "fewbit.targets.cpu": (
-        "add-in-lanes",
-        "add-shape-function",
-        "collapse-loops",
-        "copies-to-linalg",
-        "count-cycles",
-        "emit-object",
-        "guard-divisions",
-        "measure-before-collapse",
+    "fewbit.passes.blas": (
         "name-products",
-        "outline-loops",
-        "place-outputs",
-        "plan-memory",
-        "reassociate-sums",
         "release-products",
-        "share-work",
-        "tile-loops",
-        "translate-to-llvm-ir",
         "use-blas",
     ),
-    "fewbit.targets.cuda": ("plan-launches",),
-    "fewbit.targets.vexii": ("translate-to-bare-metal-ir",),
-    "fewbit.targets.iree": ("to-iree-source",),
-    "fewbit.targets.bitfusion": ("to-blocks",),
+    "fewbit.passes.llvm": (
+        "add-in-lanes",
+        "emit-object",
+        "guard-divisions",
+        "translate-to-bare-metal-ir",
+        "translate-to-llvm-ir",
+    ),
+    "fewbit.passes.loops": (
+        "collapse-loops",
+        "count-cycles",
+        "outline-loops",
+        "reassociate-sums",
+        "share-work",
+        "tile-loops",
+    ),
+    "fewbit.passes.memory": (
+        "add-shape-function",
+        "copies-to-linalg",
+        "measure-before-collapse",
+        "place-outputs",
+        "plan-memory",
+    ),
     "fewbit.pipeline": ("to-upstream",),
+    "fewbit.targets.bitfusion": ("to-blocks",),
+    "fewbit.targets.cuda": ("plan-launches",),
+    "fewbit.targets.iree": ("to-iree-source",),
 }
 """Passes of ours on upstream's bindings, and conversions, by the package that holds them."""
 

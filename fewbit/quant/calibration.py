@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from fewbit.base.files import PathLike, replacing_file
 from fewbit.errors import Error, Place, UsageError
-from fewbit.files import PathLike, replacing_file
 
 _VERSION = 1
 

@@ -17,12 +17,12 @@ from xdsl.dialects.tensor import CastOp
 from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.base.progress import progress
 from fewbit.dialects.mico import QuantizedLayerOp
 from fewbit.interpreter import Interpreter
 from fewbit.interpreter.values import Value
 from fewbit.ir.layers import layers
-from fewbit.program import Program
-from fewbit.progress import progress
+from fewbit.program.program import Program
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.observer import Method, Observers, no_data
 from fewbit.quant.quantize import schemes_of

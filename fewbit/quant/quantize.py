@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.base.progress import progress
 from fewbit.dialects.mico import (
     ConstantOp,
     EmbeddingOp,
@@ -43,13 +44,12 @@ from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.ir.verify import verify
 from fewbit.numerics import Quantized, pack
-from fewbit.program import Program
-from fewbit.progress import progress
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import GivenWeights, agreed, check_names, check_shape, same_weight
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme
-from fewbit.store import WeightStore
 
 if TYPE_CHECKING:
     from torch import nn
@@ -81,7 +81,7 @@ def quantize(
 
 def _warn_of_floats(program: Program) -> None:
     """Say which weights the recipe did not reach."""
-    from fewbit.analysis.weights import float_weights
+    from fewbit.quant.weights import float_weights
 
     found = float_weights(program)
     if found is not None and found.names:

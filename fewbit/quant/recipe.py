@@ -24,9 +24,10 @@ from pydantic import (
     model_validator,
 )
 
+from fewbit.base.files import PathLike, replacing_file
 from fewbit.errors import Error, Place, UsageError
-from fewbit.files import PathLike, replacing_file
 from fewbit.numerics import WidthLike
+from fewbit.passes.graph.names import REGEX_PREFIX, NamePattern
 from fewbit.quant.recipe_text import (
     SUFFIXES,
     Source,
@@ -37,7 +38,6 @@ from fewbit.quant.recipe_text import (
     write_toml,
 )
 from fewbit.quant.scheme import LayerScheme, SchemeLike, read_width
-from fewbit.transforms.names import REGEX_PREFIX, NamePattern
 
 __all__ = ["LayerScheme", "Recipe", "RecipeLike", "SchemeLike"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from fewbit.base.files import PathLike
 from fewbit.errors import Place, UsageError
-from fewbit.files import PathLike
 
 SUFFIXES = (".json", ".toml")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")

@@ -14,9 +14,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbit.base.files import PathLike
 from fewbit.errors import Place, ShapeError, UsageError
-from fewbit.files import PathLike
-from fewbit.signature import Signature, TensorSpec
+from fewbit.program.signature import Signature, TensorSpec
 
 Array = NDArray[Any]
 Inputs = list[Array]

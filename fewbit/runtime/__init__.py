@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from fewbit.artifact import Folder, Manifest, open_folder
-from fewbit.files import PathLike
+from fewbit.base.files import PathLike
+from fewbit.program.artifact import Folder, Manifest, open_folder
 
 if TYPE_CHECKING:
     from fewbit.runtime.profile import CallProfile

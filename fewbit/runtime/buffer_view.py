@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import Tensor
 from fewbit.errors import UsageError
+from fewbit.program.artifact import Tensor
 from fewbit.runtime.native import DTYPES, dtype_of
 
 Array = np.ndarray[Any, Any]

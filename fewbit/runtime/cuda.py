@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import KIND, Folder, Manifest
 from fewbit.errors import Place, StoreError, UnsupportedError, UsageError
 from fewbit.kernels.cuda.driver import Loaded, device
 from fewbit.kernels.cuda.plan import Plan
+from fewbit.program.artifact import KIND, Folder, Manifest
 from fewbit.runtime.native import check_inputs, dtype_of
 
 Array = np.ndarray[Any, Any]

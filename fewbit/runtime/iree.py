@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import KIND, Folder, Function, Manifest, Tensor
 from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
+from fewbit.program.artifact import KIND, Folder, Function, Manifest, Tensor
 from fewbit.runtime.native import check_inputs, check_threads, dtype_of
-from fewbit.targets.iree.devices import find_device
 from fewbit.targets.iree.parameters import SCOPE
+from fewbit.toolchain.iree_devices import find_device
 
 Array = np.ndarray[Any, Any]
 
@@ -222,7 +222,7 @@ def list_devices(driver: str) -> list[str]:
 
 
 def _check_functions(folder: Folder, module: bytes) -> None:
-    from fewbit.targets.iree.reflection import functions_of
+    from fewbit.runtime.iree_reflection import functions_of
 
     found = {function.name: function for function in functions_of(module)}
     listed = folder.manifest.functions

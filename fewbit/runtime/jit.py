@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbit.errors import UnsupportedError, UsageError
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 if TYPE_CHECKING:
     import torch
@@ -127,8 +127,8 @@ class Jit:
     def _import(
         self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Program:
+        from fewbit.base.progress import progress
         from fewbit.frontends import import_model
-        from fewbit.progress import progress
 
         with progress(f"Importing {type(module).__name__}"):
             return import_model(module, args, self.dynamic_shapes, example_kwargs=kwargs)

@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant, signature_of
+from fewbit.codegen.interface import ERRORS, MAX_THREADS
 from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
-from fewbit.kernels.isa import Isa, names
+from fewbit.program.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant, signature_of
+from fewbit.program.tensor_file import TensorFile
 from fewbit.runtime.profile import Profile
-from fewbit.targets.cpu.cblas import Cblas
-from fewbit.targets.cpu.elf import dynamic_data, needed_by
-from fewbit.targets.cpu.interface import ERRORS, MAX_THREADS
-from fewbit.targets.llvm import host_features
-from fewbit.tensor_file import TensorFile
+from fewbit.toolchain.cblas import Cblas
+from fewbit.toolchain.elf import dynamic_data, needed_by
+from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.llvm import host_features
 
 Array = np.ndarray[Any, Any]
 

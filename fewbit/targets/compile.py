@@ -14,10 +14,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from fewbit.base.files import PathLike
+from fewbit.base.progress import progress
 from fewbit.errors import Error, PassError, Place, UsageError
-from fewbit.files import PathLike
-from fewbit.program import Program
-from fewbit.progress import progress
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets import registry
 from fewbit.targets.target import Inserted, Request, Target, Watcher
@@ -62,8 +62,8 @@ def compile(
     computed by kernels of ours, which become part of the module. `tuning_db` is the file with what
     `fewbit tune` found, if not the usual one, or "none".
     """
-    from fewbit.analysis.weights import float_weights
-    from fewbit.transforms.integer_only import integer_only as without_floats
+    from fewbit.passes.quant.integer_only import integer_only as without_floats
+    from fewbit.quant.weights import float_weights
 
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
@@ -140,8 +140,8 @@ def _program(
     program = import_model(model, example_inputs, dynamic_shapes, input_shapes=input_shapes)
     if recipe is None:
         return program
+    from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
     from fewbit.quant.quantize import quantize
-    from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
     return quantize(fold_batch_norm(program), recipe, calibration)
 

@@ -16,12 +16,12 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fewbit.artifact import Folder
 from fewbit.dialects.mico import QuantizedLayerOp, shape_of
 from fewbit.errors import UsageError
 from fewbit.ir.layers import layer_name
 from fewbit.numerics.widths import Width
-from fewbit.program import Program
+from fewbit.program.artifact import Folder
+from fewbit.program.program import Program
 from fewbit.targets.target import Target
 
 Array = np.ndarray[Any, Any]

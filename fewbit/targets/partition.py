@@ -19,12 +19,12 @@ from fewbit.dialects.mico import QuantizedLayerOp, element_type, element_width, 
 from fewbit.ir.context import make_context
 from fewbit.ir.layers import layer_name
 from fewbit.ir.locations import place_of
-from fewbit.program import Program
+from fewbit.passes.graph.calls import callable_around
+from fewbit.passes.graph.inline import Inline
+from fewbit.passes.graph.outline_subgraph import MARK, OutlineSubgraph
+from fewbit.passes.graph.place_devices import PlaceDevices
+from fewbit.program.program import Program
 from fewbit.targets.device import Legal
-from fewbit.transforms.calls import callable_around
-from fewbit.transforms.inline import Inline
-from fewbit.transforms.outline_subgraph import MARK, OutlineSubgraph
-from fewbit.transforms.place_devices import PlaceDevices
 
 HOST = "cpu"
 

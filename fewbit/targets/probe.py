@@ -85,7 +85,7 @@ def probe_layer(target: str, install: str = REINSTALL) -> Found:
     import numpy as np
 
     from fewbit.interpreter import interpret
-    from fewbit.program import Program
+    from fewbit.program.program import Program
     from fewbit.targets.compile import compile
     from fewbit.targets.device import Device
 

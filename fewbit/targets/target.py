@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fewbit.artifact import Folder
 from fewbit.errors import UsageError
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
 from fewbit.pipeline.driver import Given, Inserted, Observer, Watcher
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
-from fewbit.quant.float_weights import FloatWeights
+from fewbit.program.artifact import Folder
+from fewbit.program.float_weights import FloatWeights
+from fewbit.program.program import Program
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from math import prod
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.analysis.loops.traffic import held_and_moved
-from fewbit.hardware import Hardware
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.loops import LoopNest
+from fewbit.cost.loops.traffic import held_and_moved
 from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
 from fewbit.tune.space import accumulator_bits

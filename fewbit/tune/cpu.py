@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fewbit.analysis.layers import made_up_inputs
-from fewbit.analysis.loops import LoopNest
+from fewbit.cost.hardware.host import host
+from fewbit.cost.layers import made_up_inputs
+from fewbit.cost.loops import LoopNest
 from fewbit.errors import Error
-from fewbit.hardware.host import host
-from fewbit.kernels.isa import Isa
-from fewbit.program import Program
+from fewbit.program.program import Program
+from fewbit.toolchain.isa import Isa
 from fewbit.tune.database import Database, Key, Trial, versions_of
 from fewbit.tune.iree.tuning import Row
 from fewbit.tune.schedule import Schedule

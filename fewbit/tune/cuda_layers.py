@@ -20,7 +20,7 @@ from fewbit.kernels.cuda.conv2d import LADDER
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.family import Family
 from fewbit.kernels.cuda.plan import Buffer
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.cuda.attention import FAMILIES as ATTENTION
 from fewbit.targets.cuda.attention import families_for
 from fewbit.tune.cuda_search import Space

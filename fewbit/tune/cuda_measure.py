@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbit.base.start import command
 from fewbit.errors import Error
 from fewbit.kernels.cuda.driver import Loaded, device
-from fewbit.start import command
 from fewbit.tune.database import Trial
 from fewbit.tune.prepared import MEASURED, Candidate, Op, Region, plain_trial, read_prepared
 from fewbit.tune.timing import Times

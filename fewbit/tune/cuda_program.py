@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from time import monotonic, perf_counter
 from typing import Any
 
+from fewbit.base.progress import progress
 from fewbit.errors import Error, MissingToolError, UsageError
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.kernels.cuda.driver import device
-from fewbit.program import Program
-from fewbit.progress import progress
+from fewbit.program.program import Program
 from fewbit.tune.cuda_measure import measure
 from fewbit.tune.cuda_search import Space, prepare, record, search
 from fewbit.tune.database import Database
@@ -155,7 +155,7 @@ def _time_programs(
     program: Program, target: str, database: Database, options: Mapping[str, Any]
 ) -> tuple[Times, float]:
     """The program twice without what was found and once with it, and how results differ."""
-    from fewbit.analysis.layers import made_up_inputs
+    from fewbit.cost.layers import made_up_inputs
     from fewbit.targets.compile import compile
     from fewbit.tune.iree.apply import largest_difference
 
@@ -198,8 +198,8 @@ def _timed(call: Callable[[], Any]) -> Callable[[int], float]:
 
 def build_for(program: Program, arch: Arch) -> Build:
     """A program through IREE as it is, with its dispatches."""
-    from fewbit.targets.iree.devices import compile_flags
     from fewbit.targets.iree.pipeline import to_iree
+    from fewbit.toolchain.iree_devices import compile_flags
     from fewbit.tune.iree.build import build
 
     source, _ = to_iree(program)

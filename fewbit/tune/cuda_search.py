@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
+from fewbit.base.progress import progress
 from fewbit.errors import Error, UsageError
-from fewbit.progress import progress
 from fewbit.tune.cuda_measure import measure, read_measured
 from fewbit.tune.database import Database, Key, Result, Trial
 from fewbit.tune.iree.tuning import Row

@@ -21,9 +21,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fewbit.cache import cache_folder
+from fewbit.base.cache import cache_folder
+from fewbit.base.progress import say
 from fewbit.errors import Error, Place, UsageError
-from fewbit.progress import say
 from fewbit.targets.target import NO_TUNING
 from fewbit.tune.schedule import Schedule
 

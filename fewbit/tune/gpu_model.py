@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.analysis.loops.nest import Access
-from fewbit.hardware import Hardware
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.loops import LoopNest
+from fewbit.cost.loops.nest import Access
 from fewbit.tune.gpu_space import (
     MMA_COLUMNS,
     MMA_DEPTH,

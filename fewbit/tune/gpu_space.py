@@ -15,9 +15,9 @@ from functools import cached_property
 from itertools import product
 from math import ceil, prod
 
-from fewbit.analysis.loops import LoopNest
+from fewbit.cost.hardware import Hardware, find_hardware
+from fewbit.cost.loops import LoopNest
 from fewbit.errors import UsageError
-from fewbit.hardware import Hardware, find_hardware
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
@@ -161,7 +161,7 @@ def gpu_schedules(
     Where tensor cores can be used they are: without them a product takes ten times as long.
     """
     if hardware.kind != "gpu":
-        raise UsageError(f"{hardware.name} is no GPU", hint="fewbit/hardware has h200")
+        raise UsageError(f"{hardware.name} is no GPU", hint="fewbit/cost/hardware has h200")
     given = product_of(nest)
     if given is None:
         raise UsageError("only products of two matrices have tiles on a GPU")

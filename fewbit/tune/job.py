@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.hardware import Hardware
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.loops import LoopNest
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.database import Key, Result, Trial
 from fewbit.tune.iree.configured import Configured

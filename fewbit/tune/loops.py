@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fewbit.analysis.loops.dumps import generic_text, parse_generic
-from fewbit.analysis.loops.programs import Listing, list_module
-from fewbit.program import Program
+from fewbit.cost.loops.dumps import generic_text, parse_generic
+from fewbit.cost.loops.programs import Listing, list_module
+from fewbit.program.program import Program
 
 
 def list_program(program: Program, dynamic: int = 1) -> Listing:

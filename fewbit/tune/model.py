@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from heapq import nsmallest
 from typing import Protocol
 
-from fewbit.analysis.loops import LoopNest
+from fewbit.cost.loops import LoopNest
 from fewbit.tune.schedule import Schedule
 
 

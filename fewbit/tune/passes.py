@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from xdsl.passes import ModulePass
 
-from fewbit.analysis.layers import made_up_inputs
+from fewbit.cost.layers import made_up_inputs
 from fewbit.errors import Error
 from fewbit.ir.context import make_context
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.tune.timing import time_by_turns, timed
 
 TOLERANCE = 1e-4

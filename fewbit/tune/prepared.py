@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from fewbit.base.files import replacing_file
 from fewbit.errors import Place, UsageError
-from fewbit.files import replacing_file
 from fewbit.kernels.cuda.plan import Plan
 from fewbit.tune.database import Key, Trial
 from fewbit.tune.schedule import Schedule

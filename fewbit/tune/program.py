@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from fewbit.base.progress import progress
 from fewbit.errors import UsageError
-from fewbit.program import Program
-from fewbit.progress import progress
+from fewbit.program.program import Program
 from fewbit.tune.database import Database
 from fewbit.tune.iree.tuning import Row
 from fewbit.tune.timing import Times, time_by_turns, timed
@@ -86,8 +86,8 @@ def _tune_iree(
     workers: str,
     watch: Callable[[Row], None],
 ) -> Report:
-    from fewbit.targets.iree.devices import compile_flags
     from fewbit.targets.iree.pipeline import to_iree
+    from fewbit.toolchain.iree_devices import compile_flags
     from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, Applied, find_schedules, substitute
     from fewbit.tune.iree.build import build
     from fewbit.tune.iree.layout import in_rows, is_faster, keep_layout
@@ -149,7 +149,7 @@ def _time_modules(
     program: Program, parameters: Parameters, modules: Sequence[Made]
 ) -> tuple[Times, float]:
     """The first module twice and the others, by turns, and how far their results differ."""
-    from fewbit.analysis.layers import made_up_inputs
+    from fewbit.cost.layers import made_up_inputs
     from fewbit.runtime.iree import load_iree
     from fewbit.targets.iree.target import Iree
     from fewbit.targets.target import Request

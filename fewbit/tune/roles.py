@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewbit.analysis.loops import LoopNest
+from fewbit.cost.loops import LoopNest
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
-from fewbit.analysis.loops import LoopNest
+from fewbit.cost.loops import LoopNest
 from fewbit.tune.database import Key, Result, Trial
 from fewbit.tune.model import CostModel
 from fewbit.tune.schedule import Schedule, Tile

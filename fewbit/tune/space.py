@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import product
 from math import prod
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.hardware import Hardware
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.loops import LoopNest
 from fewbit.tune.roles import Roles, roles_of
 from fewbit.tune.schedule import Schedule, Tile
 

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
+from fewbit.base.progress import say
+from fewbit.base.start import SAFE
 from fewbit.errors import MissingToolError, UsageError
-from fewbit.progress import say
-from fewbit.start import SAFE
 
 T = TypeVar("T")
 R = TypeVar("R")

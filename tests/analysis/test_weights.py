@@ -11,11 +11,11 @@ from torch import nn
 from torch.nn import functional as F
 
 import fewbit
-from fewbit.analysis.weights import float_weights
 from fewbit.errors import FloatWeightsWarning
-from fewbit.program import Program
-from fewbit.quant.float_weights import FloatWeights
+from fewbit.program.float_weights import FloatWeights
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
+from fewbit.quant.weights import float_weights
 
 X = torch.randn(2, 8)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from fewbit.analysis.layers import sqnr
 from fewbit.bench.case import Case
 from fewbit.bench.peers import PEERS, find_tool, missing_packages, parse_peers
 from fewbit.bench.worker import prepare, variant_folder
+from fewbit.cost.layers import sqnr
 from fewbit.errors import MissingToolError, UnsupportedError, UsageError
 
 FOR_STATE = ("int8 weights",)

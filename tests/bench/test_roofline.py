@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fewbit.bench.roofline import FOOTPRINTS, Roofline, measure_roofline
-from fewbit.kernels.isa import Isa
 from fewbit.runtime.profile import CallProfile
+from fewbit.toolchain.isa import Isa
 
 ROOFLINE = Roofline(float_macs=10.0, byte_macs=40.0, bytes_read={100: 8.0, 1000: 2.0})
 

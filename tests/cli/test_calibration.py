@@ -10,7 +10,7 @@ import pytest
 
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 TEXT = """
 mico.constant @fc.weight : tensor<2x2xf32> = dense<[[1.0, -2.0], [0.5, 3.0]]>

@@ -12,7 +12,7 @@ from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
-from fewbit.targets.cpu.pipeline import native_pipeline
+from fewbit.passes.native import native_pipeline
 
 TEXT = """
 func.func @main(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {

@@ -14,10 +14,10 @@ import pytest
 
 from fewbit.cli import doctor, main
 from fewbit.cli.guard import guarded
-from fewbit.targets.machine import Machine
 from fewbit.targets.probe import Report
 from fewbit.targets.registry import target_names
-from fewbit.targets.tools import Package, Tool
+from fewbit.toolchain.machine import Machine
+from fewbit.toolchain.tools import Package, Tool
 
 PROGRAM = Path(sys.executable).with_name("fewbit")
 SECONDS = 5.0
@@ -103,7 +103,8 @@ def test_a_broken_core_exits_1(
 
 
 def test_health_is_about_core_packages_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fewbit.targets import probe, tools
+    from fewbit.targets import probe
+    from fewbit.toolchain import tools
 
     monkeypatch.setattr(probe, "probe_targets", list[Report])
     monkeypatch.setattr(tools, "tools", list[Tool])

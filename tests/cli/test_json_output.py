@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from fewbit.base.json_output import json_text
 from fewbit.cli.guard import guarded
-from fewbit.cli.json_output import json_text
 from fewbit.cli.main import run
-from fewbit.hardware.host import host
+from fewbit.cost.hardware.host import host
 
 TEXT = """
 mico.constant @fc.weight : tensor<32x64xf32> = dense<0.5>

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from fewbit.cli.layer_cycles import MACHINES, estimate, plain, show
 from fewbit.models import lenet_text
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.bitfusion.layer import Layer
 from fewbit.targets.bitfusion.schedule import cost
 

@@ -9,7 +9,7 @@ import pytest
 
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
-from fewbit.hardware.host import host
+from fewbit.cost.hardware.host import host
 
 MATMUL = """
 func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x32xf32>, %c: tensor<4x32xf32>) -> tensor<4x32xf32> {

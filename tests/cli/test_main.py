@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fewbit
-from fewbit import progress
+from fewbit.base import progress
 from fewbit.cli import main
 from fewbit.cli.guard import guarded
 from fewbit.errors import Error

@@ -14,7 +14,7 @@ from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.ir.parse import parse_module
 from fewbit.ir.verify import verify
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 FACTORY = """
 import torch

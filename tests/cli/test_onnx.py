@@ -11,7 +11,7 @@ import pytest
 import fewbit
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
-from fewbit.program import Program
+from fewbit.program.program import Program
 from tests.frontends.onnx.graphs import TensorProto, floats, model, node, onnx
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from fewbit.base.progress import SHOW_AFTER_SECONDS
 from fewbit.cli import opt
 from fewbit.cli.guard import guarded
 from fewbit.ir.parse import parse_module
-from fewbit.progress import SHOW_AFTER_SECONDS
 
 GOOD = "func.func @f(%x: i32) -> i32 {\n  func.return %x : i32\n}\n"
 INVALID = "func.func @f() {\n  func.call @g() : () -> ()\n  func.return\n}\n"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.analysis.cost import calibrate
-from fewbit.analysis.cost.calibrate import Effort
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.cli.tune import parse_time
+from fewbit.cost.cpu import calibrate
+from fewbit.cost.cpu.calibrate import Effort
 
 
 @pytest.fixture(autouse=True)

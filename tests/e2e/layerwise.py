@@ -21,7 +21,7 @@ from xdsl.rewriter import Rewriter
 from fewbit.dialects.mico import QuantizedLayerOp
 from fewbit.pipeline.compilation import run_passes
 from fewbit.pipeline.entry import entry_of
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 Array = np.ndarray
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.analysis.layers import made_up_inputs
+from fewbit.cost.layers import made_up_inputs
 from fewbit.models import zoo
-from fewbit.program import Program
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.passes.native import native_pipeline
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.targets.cpu.pipeline import native_pipeline
 from fewbit.targets.cpu.target import begin_cpu, isa_of
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
 from tests.e2e.layerwise import ROUNDING, assert_layers_agree, relative
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")

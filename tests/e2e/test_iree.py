@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.analysis.layers import made_up_inputs
+from fewbit.cost.layers import made_up_inputs
 from fewbit.models import zoo
-from fewbit.program import Program
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
 from tests.e2e.layerwise import ROUNDING, assert_layers_agree, relative
 
 QUICK = (("mlp", None, False), ("lenet", "w8a8", False))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.analysis.layers import made_up_inputs
-from fewbit.program import Program
+from fewbit.cost.layers import made_up_inputs
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
 from tests.e2e.layerwise import Array, assert_layers_agree, with_layers_given, with_layers_shown
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from fewbit.frontends import import_model
 from fewbit.models import create, zoo
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 from fewbit.pipeline.compilation import run_passes
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
 QUICK = ("lenet", "ds-cnn", "kws-conv1d")
 EXTENT = {"resnet18": 32, "mobilenet-v2": 32, "squeezenet": 48}

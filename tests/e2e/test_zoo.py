@@ -30,10 +30,10 @@ from fewbit.ir.context import make_context
 from fewbit.ir.layers import layers
 from fewbit.ir.verify import verify
 from fewbit.models import create, zoo
-from fewbit.program import Program
+from fewbit.passes.pipelines import LOWER_MICO, LOWER_MICO_PRECISELY
+from fewbit.program.program import Program
 from fewbit.quant import prepare_qat, quantizable_layers, set_exact
 from fewbit.quant.quantize import quantize
-from fewbit.transforms.pipelines import LOWER_MICO, LOWER_MICO_PRECISELY
 from tests.e2e.layerwise import assert_layers_agree
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")

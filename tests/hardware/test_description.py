@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fewbit.cost.hardware import find_hardware, known, read_hardware
+from fewbit.cost.hardware.description import to_toml
+from fewbit.cost.hardware.host import host, measure_host, write_host
 from fewbit.errors import UsageError
-from fewbit.hardware import find_hardware, known, read_hardware
-from fewbit.hardware.description import to_toml
-from fewbit.hardware.host import host, measure_host, write_host
 
 
 def test_all_of_ours_can_be_read() -> None:

@@ -21,8 +21,8 @@ from xdsl.ir import Operation
 from fewbit.errors import Error, InterpretError, UsageError
 from fewbit.interpreter import Frame, Interpreter, Value, evaluate_op, interpret, register, registry
 from fewbit.ir.parse import parse_module
-from fewbit.program import Program
-from fewbit.store import WeightStore
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 from tests.interpreter.programs import context, f32, i8, parse, run
 
 ADD = """

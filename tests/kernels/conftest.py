@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fewbit.kernels import Isa
-from fewbit.kernels.isa import names
-from fewbit.targets.llvm import host_features
+from fewbit.toolchain.isa import names
+from fewbit.toolchain.llvm import host_features
 
 RUNNABLE = [n for n in names() if Isa.of(n).runs_on(host_features())]
 

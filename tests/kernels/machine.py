@@ -36,7 +36,7 @@ from fewbit.kernels import (
 from fewbit.kernels.integer.output import ACTIVATED, LARGEST, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
 from fewbit.numerics.approximations.activations import ACTIVATIONS
-from fewbit.targets.cpu.objects import jit_machine
+from fewbit.toolchain.objects import jit_machine
 
 Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)

@@ -6,8 +6,8 @@ import pytest
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Isa
-from fewbit.kernels.isa import names
-from fewbit.targets.llvm import host_features
+from fewbit.toolchain.isa import names
+from fewbit.toolchain.llvm import host_features
 
 
 @pytest.mark.parametrize("name", [*names(), "host"])

@@ -26,7 +26,7 @@ from fewbit.kernels import (
     module_text,
 )
 from fewbit.kernels.integer.output import ACTIVATED, PLAIN
-from fewbit.kernels.isa import names
+from fewbit.toolchain.isa import names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
 
 

@@ -9,7 +9,7 @@ import pytest
 import fewbit
 from fewbit.cli import opt
 from fewbit.pipeline.compilation import run_passes
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 from fewbit.targets.registry import find_target
 from fewbit.targets.target import Request

@@ -10,7 +10,7 @@ import pytest
 from fewbit.errors import UsageError
 from fewbit.ir.context import make_context
 from fewbit.pipeline.context import compile_context, make_compile_context
-from fewbit.store import WeightStore
+from fewbit.program.store import WeightStore
 
 
 @dataclass(frozen=True)

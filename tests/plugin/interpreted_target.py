@@ -12,10 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fewbit.artifact import Folder, Manifest, Tensor, write_folder
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline, Stage
-from fewbit.program import MANIFEST, TEXT, WEIGHTS, Program
+from fewbit.program.artifact import Folder, Manifest, Tensor, write_folder
+from fewbit.program.program import MANIFEST, TEXT, WEIGHTS, Program
 from fewbit.targets.target import Request, Target
 
 PARTS = (TEXT, WEIGHTS, MANIFEST)

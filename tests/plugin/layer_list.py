@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from fewbit.frontends.frontend import Frontend, Given
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 class LayerList(Frontend):

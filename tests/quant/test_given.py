@@ -14,12 +14,12 @@ from torch import nn
 
 from fewbit.errors import Error, ShapeError, UsageError, WidthError
 from fewbit.numerics import Quantized, Width, bitlinear, pack
-from fewbit.program import Program
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 from fewbit.quant.given import agreed, given_weight
 from fewbit.quant.quantize import quantize
 from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
-from fewbit.store import WeightStore
 
 N, K, INPUTS = 6, 8, 3
 TEXT = """

@@ -11,7 +11,7 @@ from torch import nn
 from fewbit.errors import Error, UsageError
 from fewbit.frontends import import_model
 from fewbit.ir.text import print_module
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant import calibrate
 from fewbit.quant.observer import Method
 from fewbit.quant.program_calibration import calibrate_program

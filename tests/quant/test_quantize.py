@@ -12,9 +12,9 @@ from fewbit.errors import UsageError
 from fewbit.ir.layers import layers
 from fewbit.ir.locations import place_of
 from fewbit.numerics import bitlinear, quantize_weight
-from fewbit.program import Program
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 from fewbit.quant.quantize import quantize
-from fewbit.store import WeightStore
 
 TEXT = """
 mico.constant @fc1.weight : tensor<6x8xf32> = {fc1}

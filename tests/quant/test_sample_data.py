@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fewbit.errors import Error, ShapeError, UsageError
+from fewbit.program.signature import Signature, TensorSpec
 from fewbit.quant.sample_data import BATCH, read_samples
-from fewbit.signature import Signature, TensorSpec
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 

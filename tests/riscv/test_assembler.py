@@ -8,8 +8,8 @@ from fewbit.errors import SymbolError, UsageError
 from fewbit.riscv import elf
 from fewbit.riscv.assembler import Assembler
 from fewbit.riscv.encoding import disassemble
-from fewbit.riscv.simulator import Machine
-from fewbit.targets.cpu.link import lld
+from fewbit.simulators.riscv import Machine
+from fewbit.toolchain.link import lld
 
 
 def listing(assembler: Assembler) -> list[str]:

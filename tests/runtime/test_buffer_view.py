@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fewbit.artifact import Tensor
 from fewbit.errors import UsageError
+from fewbit.program.artifact import Tensor
 from fewbit.runtime.buffer_view import (
     format_buffer_view,
     format_result,

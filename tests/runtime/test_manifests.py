@@ -15,11 +15,18 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.artifact import MANIFEST, Manifest, Tensor, open_folder, signature_of, write_folder
 from fewbit.errors import Error, StoreError
+from fewbit.program.artifact import (
+    MANIFEST,
+    Manifest,
+    Tensor,
+    open_folder,
+    signature_of,
+    write_folder,
+)
 from fewbit.runtime import Artifact, load
 from fewbit.runtime.cuda import CudaProgram
-from fewbit.targets.cpu.cblas import KNOWN, Cblas
+from fewbit.toolchain.cblas import KNOWN, Cblas
 from tests.targets.cpu.programs import inputs, layers
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ import pytest
 
 import fewbit
 from fewbit.errors import ShapeError, StoreError, UsageError
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from tests.targets.cpu.programs import ROWS, WIDE, Array, elementwise, inputs, layers
 
@@ -219,7 +219,7 @@ def test_folder_lives_as_long_as_its_artifact() -> None:
 
 
 def test_foreign_library_is_an_error(tmp_path: Path) -> None:
-    from fewbit.artifact import write_folder
+    from fewbit.program.artifact import write_folder
 
     made = fewbit.compile(layers(), "cpu", tmp_path / "net", name="net").manifest
     write_folder(tmp_path / "other", made, {"libnet.so": b"no library"})

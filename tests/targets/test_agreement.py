@@ -9,7 +9,7 @@ import pytest
 
 import fewbit
 from fewbit.models import zoo
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 
 TARGETS = ("vexii", "gemmini", "bitfusion")
 

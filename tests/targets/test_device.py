@@ -9,12 +9,12 @@ import pytest
 
 import fewbit
 from fewbit import __version__
-from fewbit.artifact import Folder, Manifest, Tensor
 from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp
 from fewbit.errors import ShapeError
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
+from fewbit.program.artifact import Folder, Manifest, Tensor
+from fewbit.program.program import Program
 from fewbit.targets.device import Device, Estimate, Events, Execution, LegalLayer
 from fewbit.targets.target import Request
 

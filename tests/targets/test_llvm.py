@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.targets.llvm import emit_object, host_features, host_processor
+from fewbit.toolchain.llvm import emit_object, host_features, host_processor
 
 
 def test_the_host_is_known() -> None:

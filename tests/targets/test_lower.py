@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 from fewbit.targets.registry import find_target
 from tests.targets.cuda.test_target import needs_nvrtc
@@ -66,7 +66,7 @@ def tuned_cpu(made: Program, folder: Path) -> dict[str, Any]:
 
 def with_blas(_: Program, __: Path) -> dict[str, Any]:
     from fewbit.errors import Error
-    from fewbit.targets.cpu.cblas import find_blas
+    from fewbit.toolchain.cblas import find_blas
 
     try:
         find_blas("openblas")

@@ -6,8 +6,8 @@ import platform
 
 import pytest
 
-from fewbit.targets import machine
-from fewbit.targets.machine import FEATURES_THAT_MATTER, this_machine
+from fewbit.toolchain import machine
+from fewbit.toolchain.machine import FEATURES_THAT_MATTER, this_machine
 
 
 def test_it_describes_the_machine_the_tests_run_on() -> None:

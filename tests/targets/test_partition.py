@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.artifact import open_folder
 from fewbit.dialects.graph import SubgraphOp, TransferOp
 from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
-from fewbit.program import Program
+from fewbit.passes.graph.outline_subgraph import OutlineSubgraph
+from fewbit.passes.graph.place_devices import PlaceDevices
+from fewbit.program.artifact import open_folder
+from fewbit.program.program import Program
 from fewbit.targets.gemmini.target import Gemmini
 from fewbit.targets.partition import elsewhere, rejoin, transfers_of
-from fewbit.transforms.outline_subgraph import OutlineSubgraph
-from fewbit.transforms.place_devices import PlaceDevices
 
 Array = np.ndarray[Any, Any]
 

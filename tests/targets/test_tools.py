@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fewbit.errors import MissingToolError
-from fewbit.targets import tools
-from fewbit.targets.tools import packages, tool_path
+from fewbit.toolchain import tools
+from fewbit.toolchain.tools import packages, tool_path
 
 
 def by_name() -> dict[str, tools.Package]:

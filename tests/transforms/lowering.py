@@ -25,7 +25,7 @@ from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
 from fewbit.ir.walk import nested_ops
 from fewbit.numerics import Quantized, Width, pack
-from fewbit.transforms.pipelines import LOWER_MICO
+from fewbit.passes.pipelines import LOWER_MICO
 from fewbit.universe import UNIVERSE
 from tests.dialects.programs import OPS, functions
 

@@ -7,9 +7,9 @@ import pytest
 
 from fewbit.dialects import mico
 from fewbit.ir.locations import place_of
-from fewbit.program import Program
-from fewbit.store import WeightStore
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 
 X, Y = "tensor<?x3x6x6xf32>", "tensor<?x4x6x6xf32>"
 C, W = "tensor<4xf32>", "tensor<4x3x3x3xf32>"

@@ -14,7 +14,7 @@ from fewbit.interpreter.values import dtype_of
 from fewbit.ir.context import make_context
 from fewbit.ir.parse import parse_module
 from fewbit.ir.walk import nested_ops
-from fewbit.transforms.fold_constants import FoldConstants, make_constant
+from fewbit.passes.graph.fold_constants import FoldConstants, make_constant
 
 RunPasses = Callable[[str, str], str]
 
@@ -267,7 +267,7 @@ def test_op_that_cannot_be_evaluated_stays(
     def fail(*_: object) -> NoReturn:
         raise exception
 
-    monkeypatch.setattr("fewbit.transforms.fold_constants.evaluate_op", fail)
+    monkeypatch.setattr("fewbit.passes.graph.fold_constants.evaluate_op", fail)
     text = function(
         "%a = arith.constant 2 : i32", "%b = arith.addi %a, %a : i32", returns="%b", type="i32"
     )

@@ -9,7 +9,7 @@ import pytest
 from fewbit.dialects import mico
 from fewbit.numerics import quantize_weight
 from fewbit.pipeline.compilation import run_passes
-from fewbit.program import Program
+from fewbit.program.program import Program
 from tests.transforms.lowering import constants, hexadecimal
 
 X, IMAGE = "tensor<?x2x3x4xf32>", "tensor<?x4x2x3xf32>"

@@ -11,9 +11,9 @@ import pytest
 from fewbit.dialects import mico
 from fewbit.ir.verify import verify
 from fewbit.numerics import quantize_weight
+from fewbit.passes.graph.fold_weights import GROWTH, SMALL
 from fewbit.pipeline.compilation import run_passes
-from fewbit.program import Program
-from fewbit.transforms.fold_weights import GROWTH, SMALL
+from fewbit.program.program import Program
 from tests.transforms.lowering import constants, hexadecimal
 
 W, T, X = "tensor<6x4xf32>", "tensor<4x6xf32>", "tensor<?x6xf32>"

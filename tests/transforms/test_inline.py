@@ -8,7 +8,7 @@ from fewbit.ir.context import make_context
 from fewbit.ir.locations import place_of
 from fewbit.ir.parse import parse_module
 from fewbit.ir.walk import nested_ops
-from fewbit.transforms.inline import Inline
+from fewbit.passes.graph.inline import Inline
 
 RunPasses = Callable[[str, str], str]
 

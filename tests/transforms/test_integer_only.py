@@ -15,16 +15,16 @@ from fewbit.errors import UnsupportedError
 from fewbit.frontends import import_model
 from fewbit.ir.context import make_context
 from fewbit.ir.parse import parse_module
-from fewbit.kernels.isa import Isa
 from fewbit.models import create, zoo
-from fewbit.program import Program
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.passes.graph.inline import Inline
+from fewbit.passes.quant.integer_only import integer_only
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.quant.quantize import quantize
-from fewbit.store import WeightStore
 from fewbit.targets.cpu.target import begin_cpu
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.inline import Inline
-from fewbit.transforms.integer_only import integer_only
+from fewbit.toolchain.isa import Isa
 
 MODELS = ("mlp", "lenet", "resnet8")
 

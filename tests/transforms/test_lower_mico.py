@@ -18,7 +18,7 @@ from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.walk import nested_ops
 from fewbit.models import lenet_text
-from fewbit.transforms.pipelines import LOWER_MICO
+from fewbit.passes.pipelines import LOWER_MICO
 from fewbit.universe import UNIVERSE
 from tests.dialects.programs import OPS, functions
 from tests.transforms.lowering import RANDOM, assert_same, check, lower, mico_ops

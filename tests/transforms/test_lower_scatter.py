@@ -7,7 +7,7 @@ import pytest
 
 import fewbit
 from fewbit.ir.parse import parse_module
-from fewbit.program import Program
+from fewbit.program.program import Program
 from tests.transforms.lowering import check
 
 SCATTER = """

@@ -1,7 +1,7 @@
 import pytest
 
 from fewbit.errors import UsageError
-from fewbit.transforms.names import NamePattern
+from fewbit.passes.graph.names import NamePattern
 
 
 @pytest.mark.parametrize(

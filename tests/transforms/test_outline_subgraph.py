@@ -12,7 +12,7 @@ from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
 from fewbit.ir.walk import nested_ops
-from fewbit.transforms.outline_subgraph import OutlineSubgraph
+from fewbit.passes.graph.outline_subgraph import OutlineSubgraph
 
 RunPasses = Callable[[str, str], str]
 

@@ -12,7 +12,7 @@ from fewbit.dialects import mico
 from fewbit.interpreter import interpret
 from fewbit.ir.locations import place_of
 from fewbit.ir.parse import parse_module
-from fewbit.transforms.propagate_layout import PropagateLayout
+from fewbit.passes.kernel.propagate_layout import PropagateLayout
 from tests.dialects.programs import OPS, functions
 from tests.dialects.test_kernel import OPS as KERNELS
 from tests.transforms.conftest import RunPasses

@@ -10,7 +10,7 @@ from fewbit.dialects import kernel, mico
 from fewbit.interpreter import interpret
 from fewbit.ir.locations import place_of
 from fewbit.ir.parse import parse_module
-from fewbit.transforms.select_kernels import SelectKernels
+from fewbit.passes.kernel.select_kernels import SelectKernels
 from tests.dialects.programs import OPS, functions
 from tests.transforms.conftest import RunPasses
 from tests.transforms.lowering import RANDOM, context, inputs_for, lower

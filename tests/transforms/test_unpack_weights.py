@@ -8,9 +8,9 @@ import pytest
 from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.numerics import WIDTHS, Quantized, Width, pack
-from fewbit.program import Program
-from fewbit.references import check_references
-from fewbit.store import WeightStore
+from fewbit.program.program import Program
+from fewbit.program.references import check_references
+from fewbit.program.store import WeightStore
 from tests.transforms.lowering import check, constants, lower, spelled
 
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ import pytest
 import fewbit
 from fewbit.ir.parse import parse_module
 from fewbit.kernels.cuda.arch import HOPPER
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.cuda.target import compile_cuda
 from tests.targets.cuda.emulate import COMPILER, Emulated
 from tests.transforms.lowering import lower

@@ -7,7 +7,7 @@ from time import process_time
 
 import pytest
 
-from fewbit.hardware import find_hardware
+from fewbit.cost.hardware import find_hardware
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.model import best
 from fewbit.tune.schedule import Schedule

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 from fewbit.tune.cpu import choices, isa_with, key_of, tune_cpu, tuned_isa
 from fewbit.tune.database import Database, Result
 from fewbit.tune.schedule import Schedule

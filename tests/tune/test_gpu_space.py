@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from fewbit.cost.hardware import find_hardware
 from fewbit.errors import UsageError
-from fewbit.hardware import find_hardware
 from fewbit.kernels.cuda.arch import AMPERE, HOPPER
 from fewbit.tune.gpu_model import GpuAnalytic
 from fewbit.tune.gpu_space import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fewbit.analysis.loops import Access, Index, Loop, LoopNest
+from fewbit.cost.loops import Access, Index, Loop, LoopNest
 from fewbit.tune.roles import roles_of
 from tests.analysis.loops.nests import BODY, convolution, product
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.hardware import find_hardware
+from fewbit.cost.hardware import find_hardware
+from fewbit.cost.loops import LoopNest
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.database import Database, Key, Trial
 from fewbit.tune.schedule import Schedule

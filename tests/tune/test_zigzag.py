@@ -7,8 +7,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.hardware import find_hardware
+from fewbit.cost.hardware import find_hardware
+from fewbit.cost.loops import LoopNest
 from fewbit.tune.job import model_of
 from fewbit.tune.roles import roles_of
 from fewbit.tune.zigzag import layer_of, refusal, zigzag_schedules

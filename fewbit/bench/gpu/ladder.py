@@ -186,8 +186,8 @@ def bench_conv2d(
 
 def write_rungs(problem: str, rungs: list[dict[str, object]], to: str) -> None:
     """Figures as JSON, to a file or printed."""
-    from fewbit.cli.json_output import json_text
-    from fewbit.files import replacing_file
+    from fewbit.base.files import replacing_file
+    from fewbit.base.json_output import json_text
 
     text = json_text({"problem": problem, "rungs": rungs}, indent=2)
     if to == "-":

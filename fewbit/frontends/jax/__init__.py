@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.base.files import PathLike
 from fewbit.errors import MissingToolError, Place, UnsupportedError, UsageError
-from fewbit.files import PathLike
 from fewbit.frontends.stablehlo import Weights, import_stablehlo
 from fewbit.frontends.stablehlo.constants import ELEMENTS
 from fewbit.frontends.stablehlo.names import parameter_path
 from fewbit.frontends.stablehlo.ops import TensorType
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 INSTALL = "pip install 'fewbit[jax]'"
 

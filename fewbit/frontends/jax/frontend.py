@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbit.frontends.frontend import Frontend, Given, packages_of
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 EXPORTED = (".jax", ".jax_export")
 """Files of what `jax.export` has serialized."""

@@ -17,12 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from fewbit.base.files import PathLike
 from fewbit.errors import MissingToolError, Place, UnsupportedError
-from fewbit.files import PathLike
 from fewbit.frontends.open_sizes import warn_of_open
 
 if TYPE_CHECKING:
-    from fewbit.program import Program
+    from fewbit.program.program import Program
 
 INSTALL = "pip install 'fewbit[keras]'"
 BACKEND = "KERAS_BACKEND"
@@ -73,8 +73,8 @@ def import_keras_file(
             place=Place(file=str(path)),
             hint=f"{INSTALL}; or set {BACKEND}=tensorflow, see docs/frontends.md",
         )
+    from fewbit.base.start import command
     from fewbit.frontends.handover import import_handover, run_worker
-    from fewbit.start import command
 
     with TemporaryDirectory(prefix="fewbit-") as folder:
         worker = command("fewbit.frontends.keras.worker")

@@ -8,7 +8,7 @@ from typing import Any
 
 from fewbit.frontends.frontend import Frontend, Given, packages_of
 from fewbit.frontends.input_shape import DTYPES, InputShape
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 class Keras(Frontend):

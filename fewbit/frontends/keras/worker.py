@@ -1,5 +1,5 @@
 # pyright: basic
-"""Reads a `.keras` file and writes it as StableHLO: `fewbit.start` starts it."""
+"""Reads a `.keras` file and writes it as StableHLO: `fewbit.base.start` starts it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from fewbit.frontends import Shapes
-    from fewbit.program import Program
+    from fewbit.program.program import Program
 
 
 def import_onnx(

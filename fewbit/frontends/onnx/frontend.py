@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fewbit.frontends.frontend import Frontend, Given
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 class Onnx(Frontend):

@@ -10,7 +10,7 @@ import numpy as np
 from fewbit.frontends.onnx.layers import GivenLayer
 from fewbit.ir.layers import layers
 from fewbit.numerics import Quantized, Width
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import given_weight
 from fewbit.quant.quantize import quantize

@@ -9,8 +9,8 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
+from fewbit.base.files import inside
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
-from fewbit.files import inside
 from fewbit.frontends.onnx.validate import check_texts, tensors_of
 
 OLDEST = 7

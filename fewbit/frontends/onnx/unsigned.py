@@ -20,7 +20,7 @@ from fewbit.frontends.onnx.kinds import HELD, UNSIGNED
 from fewbit.frontends.torch.aten import Arguments, converts
 from fewbit.frontends.torch.emit import Emitter
 from fewbit.frontends.torch.types import NARROW, WIDEN, tensor_type
-from fewbit.transforms.lowering.loops import apply
+from fewbit.passes.linalg.building.loops import apply
 
 _HELD = {dtype: HELD[kind] for kind, dtype in UNSIGNED.items()}
 _BOUNDARY = {str(dtype).removeprefix("torch."): dtype for dtype in UNSIGNED.values()}

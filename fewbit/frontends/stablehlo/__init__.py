@@ -17,8 +17,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.transforms.dead_code_elimination import dce
 
+from fewbit.base.files import PathLike
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
-from fewbit.files import PathLike
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.convert import is_annotation
 from fewbit.frontends.stablehlo.dense import Array
@@ -29,9 +29,9 @@ from fewbit.frontends.stablehlo.ops import Function, Module, Op, TensorType, Val
 from fewbit.frontends.stablehlo.read import read_module
 from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
-from fewbit.program import Program
-from fewbit.store import WeightStore
-from fewbit.transforms.inline import Inline
+from fewbit.passes.graph.inline import Inline
+from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
 
 Weights = Mapping[int, tuple[str, Array]]
 """Arguments that are no inputs: by position, what the model calls them and their data."""

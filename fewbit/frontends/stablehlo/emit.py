@@ -29,8 +29,8 @@ from fewbit.frontends.stablehlo.islands import Islands, unsupported
 from fewbit.frontends.stablehlo.names import Names, layer_of_scope, name_hint
 from fewbit.frontends.stablehlo.ops import Block, Module, Op, Value, captured
 from fewbit.ir.locations import file_location, named_location
-from fewbit.store import WeightStore, sha256_of_tensor
-from fewbit.transforms.fold_constants import make_constant
+from fewbit.passes.graph.fold_constants import make_constant
+from fewbit.program.store import WeightStore, sha256_of_tensor
 
 INLINE = 16
 """Elements up to which a constant stands in the text; larger ones are in the store."""

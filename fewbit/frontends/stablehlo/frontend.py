@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from fewbit.frontends.frontend import Frontend, Given
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 MODULES = (".mlir", ".mlirbc", ".stablehlo")
 _OPS = re.compile(rb"\b(stablehlo|chlo|vhlo)\.")

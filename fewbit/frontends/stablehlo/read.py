@@ -15,7 +15,7 @@ from tempfile import NamedTemporaryFile
 from fewbit.errors import MissingToolError, ParseError, Place
 from fewbit.frontends.stablehlo.generic import parse_generic
 from fewbit.frontends.stablehlo.ops import Module
-from fewbit.targets.tools import tool_path
+from fewbit.toolchain.tools import tool_path
 
 BYTECODE = b"ML\xefR"
 _PRINT = (

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fewbit.base.files import PathLike
 from fewbit.errors import MissingToolError, Place
-from fewbit.files import PathLike
 from fewbit.frontends.handover import import_handover, run_worker
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 PYTHON = "FEWBIT_TENSORFLOW_PYTHON"
 MARK = "saved_model.pb"

@@ -7,7 +7,7 @@ from typing import Any
 
 from fewbit.errors import UsageError
 from fewbit.frontends.frontend import Frontend, Given, packages_of
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 class TensorFlow(Frontend):

@@ -32,11 +32,11 @@ from fewbit.ir.context import make_context
 from fewbit.ir.layers import REGISTERED
 from fewbit.ir.symbols import value_name
 from fewbit.ir.verify import verify
-from fewbit.program import Program
+from fewbit.passes.graph.inline import Inline
+from fewbit.program.program import Program
+from fewbit.program.state import mark_updates
+from fewbit.program.store import WeightStore
 from fewbit.quant.torch.prepare import is_prepared, quantizable_layers
-from fewbit.state import mark_updates
-from fewbit.store import WeightStore
-from fewbit.transforms.inline import Inline
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 

@@ -27,8 +27,8 @@ from torch.export import ExportedProgram
 from torch.export.pt2_archive import PT2ArchiveReader
 from torch.export.pt2_archive import constants as names
 
+from fewbit.base.files import PathLike
 from fewbit.errors import Error, UnsupportedError
-from fewbit.files import PathLike
 from fewbit.frontends.torch.archive_graph import check_graph
 
 MODEL = "model"

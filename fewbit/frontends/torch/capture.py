@@ -23,8 +23,8 @@ from torch import nn
 from torch.export import ExportedProgram
 from torch.utils._pytree import tree_flatten, tree_map_only
 
+from fewbit.base.files import PathLike
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
-from fewbit.files import PathLike
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.decompositions import own_decompositions
 

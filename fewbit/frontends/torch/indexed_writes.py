@@ -21,7 +21,7 @@ from xdsl.ir import Block, SSAValue
 
 from fewbit.dialects import mico
 from fewbit.frontends.torch.aten import Arguments, converts, shape_of
-from fewbit.transforms.lowering.tensors import (
+from fewbit.passes.linalg.building.tensors import (
     Size,
     as_index,
     index_constant,

@@ -23,8 +23,8 @@ from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import DType, Value, register_type
 from fewbit.numerics import row_bytes, unpack
-from fewbit.references import weight_ref
-from fewbit.store import WeightStore
+from fewbit.program.references import weight_ref
+from fewbit.program.store import WeightStore
 
 
 @register_type(IntType, TernaryType)

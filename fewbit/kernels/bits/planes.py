@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.pack import panel_starts
+from fewbit.toolchain.isa import Isa
 
 WORD = 32
 """Numbers whose bits are counted at once, for each lane."""

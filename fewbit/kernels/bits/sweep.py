@@ -13,8 +13,8 @@ from fewbit.kernels.bits.planes import WORD, Pair
 from fewbit.kernels.bits.tile import count, tile, times
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers, spread_scales
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import BLOCK_ROWS, Weights, places, row_of, shapes
+from fewbit.toolchain.isa import Isa
 
 MOST_TAPS = 64
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from fewbit.files import replacing_file
+from fewbit.base.files import replacing_file
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.family import Config
 

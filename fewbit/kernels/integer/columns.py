@@ -18,8 +18,8 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS, multiply
 from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import row_of
+from fewbit.toolchain.isa import Isa
 
 WIDTH = 64
 """Channels that are taken together."""

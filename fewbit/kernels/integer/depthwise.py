@@ -41,12 +41,12 @@ from fewbit.kernels.integer.output import (
     plain,
     pointers,
 )
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Kernel
 from fewbit.kernels.largest_magnitudes import larger_magnitudes
 from fewbit.kernels.pack import packed_size
 from fewbit.kernels.steps import Rounding
 from fewbit.kernels.sweep import row_of
+from fewbit.toolchain.isa import Isa
 
 ROOM = 9216
 """Bytes on the stack for weights that are taken apart, or whose columns are made."""

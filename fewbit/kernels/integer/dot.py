@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.tile import Sums
+from fewbit.toolchain.isa import Isa
 
 BIAS = 128
 """What unsigned weights are too large by."""

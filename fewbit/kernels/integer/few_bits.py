@@ -15,10 +15,10 @@ from fewbit.kernels.integer.dot import weights
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import Output, finish, moved, pointers
 from fewbit.kernels.integer.tile import TALLEST, tile
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.sweep import Weights, heights, highest_tile, row_of, shapes
 from fewbit.kernels.tile import LINE
+from fewbit.toolchain.isa import Isa
 
 ROOM = 32768
 """Bytes for weights that are taken apart: as much of the cache as rows and sums leave."""

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from fewbit.errors import UnsupportedError, WidthError
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
+from fewbit.toolchain.isa import Isa
 
 PLANES = (8, 4, 2, 1)
 

@@ -23,10 +23,10 @@ from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import SCALED, Output, moved, pointers
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
+from fewbit.toolchain.isa import Isa
 
 
 def parameters(output: Output, *, grouped: bool = False) -> str:

@@ -25,11 +25,11 @@ from typing import Final, Literal, cast, get_args
 
 from fewbit.kernels.activation import activated
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.largest_magnitudes import larger_magnitudes
 from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
 from fewbit.kernels.sweep import row_of
 from fewbit.numerics.approximations.activations import Activation
+from fewbit.toolchain.isa import Isa
 
 Plain = Literal["i32", "f32", "i8", "i32_i8", "steps"]
 Activated = Literal[

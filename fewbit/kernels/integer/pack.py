@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.dot import BIAS
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.pack import panel_starts
+from fewbit.toolchain.isa import Isa
 
 
 def packed_bytes(taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> int:

@@ -21,9 +21,9 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS, MASKED
 from fewbit.kernels.integer.tile import TALLEST
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import BLOCK_ROWS
 from fewbit.kernels.table import GROUP
+from fewbit.toolchain.isa import Isa
 
 ROOM = 16384
 """Bytes of a strip."""

@@ -23,8 +23,8 @@ from fewbit.kernels.integer.output import (
     spread_scales,
 )
 from fewbit.kernels.integer.tile import TALLEST, tile
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.sweep import Heights, Weights, highest_tile, panels, row_of, shapes
+from fewbit.toolchain.isa import Isa
 
 WAITING = 10 * TALLEST
 """Vectors of sums that wait until outputs are made of all of them."""

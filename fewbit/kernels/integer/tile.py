@@ -16,8 +16,8 @@ from functools import cache
 from fewbit.kernels.emit import Function, Loop, Value
 from fewbit.kernels.integer.dot import dot, weights
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.tile import LINE, Sums, grid
+from fewbit.toolchain.isa import Isa
 
 TALLEST = 10
 """Rows of a tile, at most: with more, pointers of rows are not in registers."""

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.progress import progress
 from fewbit.errors import Place, UsageError
-from fewbit.progress import progress
 from fewbit.quant.fusion.dataflow import shared_parameters
 from fewbit.quant.fusion.layers import BATCH_NORMS, WEIGHTED, Layer, channel_axis, channels_of
 from fewbit.quant.fusion.probes import why_not_additive

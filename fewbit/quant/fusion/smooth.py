@@ -17,8 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.progress import progress
 from fewbit.errors import Place, UsageError
-from fewbit.progress import progress
 from fewbit.quant.fusion.dataflow import Dataflow, trace
 from fewbit.quant.fusion.layers import Layer, is_norm
 from fewbit.quant.fusion.matching import Match, UnfitError, find_matches

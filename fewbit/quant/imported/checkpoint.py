@@ -18,12 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.files import PathLike
 from fewbit.errors import Error, Place, ShapeError, UnsupportedError, UsageError
-from fewbit.files import PathLike
 from fewbit.numerics import Quantized
+from fewbit.program.tensor_file import TensorFile
 from fewbit.quant.imported.packed_words import PackedLayer, read_awq, read_gptq
 from fewbit.quant.imported.plain import Imported, need_weights, set_weight
-from fewbit.tensor_file import TensorFile
 
 _PACKED = ("qweight", "qzeros", "scales", "g_idx")
 _CONFIGS = ("quantize_config.json", "quant_config.json", "config.json")

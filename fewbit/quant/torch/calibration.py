@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.progress import progress
 from fewbit.errors import UsageError
-from fewbit.progress import progress
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.observer import Method, Observers, no_data
 from fewbit.quant.recipe import RecipeLike

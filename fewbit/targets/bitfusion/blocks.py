@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from fewbit.folders import Record
+from fewbit.base.folders import Record
 from fewbit.targets.bitfusion.accelerator import MICO, Accelerator
 from fewbit.targets.bitfusion.bricks import digit_count
 from fewbit.targets.bitfusion.layer import Layer

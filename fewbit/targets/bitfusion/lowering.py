@@ -18,7 +18,7 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.errors import Error, Place
 from fewbit.ir.layers import layer_name
 from fewbit.pipeline.stage import Pipeline, Stage
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks, Shape, make_block
 from fewbit.targets.device import float_reason

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from fewbit.artifact import Folder
 from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp
 from fewbit.errors import StoreError
 from fewbit.interpreter.interpreter import Frame, Interpreter
@@ -25,7 +24,8 @@ from fewbit.interpreter.values import Value
 from fewbit.ir.layers import layer_name
 from fewbit.numerics import Quantized
 from fewbit.numerics.integer import check_accumulator
-from fewbit.program import Program
+from fewbit.program.artifact import Folder
+from fewbit.program.program import Program
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS
 from fewbit.targets.bitfusion.blocks import Block, Blocks
 from fewbit.targets.bitfusion.execute import Counted, execute

@@ -12,14 +12,14 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from fewbit import __version__
-from fewbit.artifact import Folder, Manifest, Tensor, write_folder
+from fewbit.base.progress import say
 from fewbit.dialects.mico import QuantizedLayerOp
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import MANIFEST, TEXT, WEIGHTS, Program
-from fewbit.progress import say
-from fewbit.signature import TensorSpec
+from fewbit.program.artifact import Folder, Manifest, Tensor, write_folder
+from fewbit.program.program import MANIFEST, TEXT, WEIGHTS, Program
+from fewbit.program.signature import TensorSpec
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks
 from fewbit.targets.bitfusion.lowering import (

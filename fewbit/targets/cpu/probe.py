@@ -6,9 +6,9 @@ import ctypes
 import tempfile
 from pathlib import Path
 
-from fewbit.targets.llvm import emit_object
 from fewbit.targets.probe import REINSTALL, Found, run_program
-from fewbit.targets.tools import program_path
+from fewbit.toolchain.llvm import emit_object
+from fewbit.toolchain.tools import program_path
 
 
 def probe_native() -> Found:

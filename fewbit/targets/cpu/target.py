@@ -8,7 +8,20 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
-from fewbit.artifact import (
+from fewbit.base.files import PathLike
+from fewbit.codegen.described import described_port, described_weight
+from fewbit.codegen.dispatch import dispatch_object, variant_functions
+from fewbit.codegen.header import header_text
+from fewbit.codegen.interface import STATE_BYTES, Interface, interface_of
+from fewbit.errors import UsageError
+from fewbit.passes.blas.use_blas import BlasCalls
+from fewbit.passes.llvm.emit_object import HiddenSymbols
+from fewbit.passes.memory.plan_memory import Arena
+from fewbit.passes.native import native_pipeline
+from fewbit.pipeline.compilation import Compilation
+from fewbit.pipeline.context import make_compile_context
+from fewbit.pipeline.stage import Pipeline
+from fewbit.program.artifact import (
     STATE_FILE,
     Folder,
     Manifest,
@@ -16,31 +29,18 @@ from fewbit.artifact import (
     signature_of,
     write_folder,
 )
-from fewbit.errors import UsageError
-from fewbit.files import PathLike
-from fewbit.kernels.isa import Isa, names
-from fewbit.pipeline.compilation import Compilation
-from fewbit.pipeline.context import make_compile_context
-from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
-from fewbit.signature import signature_of as program_signature
-from fewbit.state import initial_state
-from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.archive import Member, archive
-from fewbit.targets.cpu.cblas import Cblas, find_blas
-from fewbit.targets.cpu.described import described_port, described_weight
-from fewbit.targets.cpu.dispatch import dispatch_object, variant_functions
-from fewbit.targets.cpu.emit_object import HiddenSymbols
-from fewbit.targets.cpu.header import header_text
-from fewbit.targets.cpu.interface import STATE_BYTES, Interface, interface_of
-from fewbit.targets.cpu.link import link_shared
-from fewbit.targets.cpu.pipeline import native_pipeline
-from fewbit.targets.cpu.plan_memory import Arena
-from fewbit.targets.cpu.use_blas import BlasCalls
+from fewbit.program.program import Program
+from fewbit.program.signature import signature_of as program_signature
+from fewbit.program.state import initial_state
+from fewbit.program.tensor_file import write
+from fewbit.program.weight_image import SharedWeights, WeightImage
 from fewbit.targets.cpu.variants import compile_variants, variants_of
-from fewbit.targets.cpu.weights import SharedWeights, WeightImage
 from fewbit.targets.target import NO_TUNING, Request, Target
-from fewbit.tensor_file import write
+from fewbit.toolchain import objects
+from fewbit.toolchain.archive import Member, archive
+from fewbit.toolchain.cblas import Cblas, find_blas
+from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.link import link_shared
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found

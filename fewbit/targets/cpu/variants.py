@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fewbit.codegen.interface import Interface
 from fewbit.errors import UsageError
-from fewbit.kernels.isa import Isa, family, names
+from fewbit.passes.llvm.emit_object import HiddenSymbols
+from fewbit.passes.native import FOR_ALL
 from fewbit.pipeline.compilation import Compilation
-from fewbit.targets.cpu.emit_object import HiddenSymbols
-from fewbit.targets.cpu.interface import Interface
-from fewbit.targets.cpu.pipeline import FOR_ALL
-from fewbit.targets.cpu.weights import SharedWeights, VariantWeights, WeightImage
+from fewbit.program.weight_image import SharedWeights, VariantWeights, WeightImage
+from fewbit.toolchain.isa import Isa, family, names
 
 SELDOM = ("x86-64-v4",)
 """Processors that `auto` leaves out: the few that have AVX-512 without VNNI run x86-64-v3."""

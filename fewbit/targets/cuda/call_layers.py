@@ -30,19 +30,19 @@ from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul
 from fewbit.kernels.cuda.unfold import Unfold
 from fewbit.numerics.widths import Width
+from fewbit.passes.graph.changed_weights import is_constant
+from fewbit.passes.linalg import lower_kernel
+from fewbit.passes.linalg.building import scalars as s
+from fewbit.passes.linalg.building.loops import apply, elementwise, loops, read, read_leading
+from fewbit.passes.linalg.building.tensors import Size, dynamic, integers, sizes_of
+from fewbit.passes.linalg.building.windows import Window
 from fewbit.pipeline.context import compile_context
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.cuda.attention import can_attend, is_strided
 from fewbit.targets.cuda.layer import Layer, Precision, View
 from fewbit.targets.cuda.settings import GpuSettings
 from fewbit.targets.cuda.unfolded import image_of, unfold_of
 from fewbit.targets.cuda.views import seen_through
-from fewbit.transforms import lower_kernel
-from fewbit.transforms.changed_weights import is_constant
-from fewbit.transforms.lowering import scalars as s
-from fewbit.transforms.lowering.loops import apply, elementwise, loops, read, read_leading
-from fewbit.transforms.lowering.tensors import Size, dynamic, integers, sizes_of
-from fewbit.transforms.lowering.windows import Window
 
 ALIGNMENT = 256
 FEW_ROWS = 64

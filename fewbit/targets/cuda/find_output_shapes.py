@@ -12,10 +12,10 @@ from xdsl.passes import ModulePass
 
 from fewbit.errors import ShapeError, UnsupportedError
 from fewbit.ir.bindings import mlir_context
+from fewbit.passes.memory.make_shape_function import ShapeFunction
 from fewbit.pipeline.context import CompileContext, compile_context
 from fewbit.pipeline.entry import ENTRY
-from fewbit.signature import TensorSpec
-from fewbit.targets.cpu.make_shape_function import ShapeFunction
+from fewbit.program.signature import TensorSpec
 from fewbit.targets.cuda.evaluate import Evaluation
 from fewbit.targets.cuda.settings import GpuSettings, Shape
 

@@ -23,12 +23,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.ir.symbols import using
+from fewbit.passes.graph.changed_weights import ChangedWeights, constant_of, is_constant
+from fewbit.passes.linalg import lower_kernel
 from fewbit.pipeline.context import compile_context
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.cuda.call_layers import FEW_ROWS, rows_of
 from fewbit.targets.cuda.settings import GpuSettings
-from fewbit.transforms import lower_kernel
-from fewbit.transforms.changed_weights import ChangedWeights, constant_of, is_constant
 
 Array = npt.NDArray[Any]
 

@@ -14,8 +14,7 @@ its inputs, and what is left to do is the plan.
 
 from __future__ import annotations
 
-from fewbit.pipeline.stage import Pipeline, Stage
-from fewbit.transforms.pipelines import (
+from fewbit.passes.pipelines import (
     CPU_GENERIC,
     CPU_LINALG,
     CPU_MEMORY,
@@ -26,6 +25,7 @@ from fewbit.transforms.pipelines import (
     TO_KERNELS,
     TO_SHAPES,
 )
+from fewbit.pipeline.stage import Pipeline, Stage
 
 LINALG = (
     "assert-sizes{kernels=true}",

@@ -11,8 +11,8 @@ from fewbit.kernels.cuda import table
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import Conversion
-from fewbit.signature import TensorSpec
-from fewbit.targets.cpu.weights import WeightImage
+from fewbit.program.signature import TensorSpec
+from fewbit.program.weight_image import WeightImage
 from fewbit.targets.cuda.call_layers import GpuLayers
 from fewbit.targets.cuda.find_output_shapes import OutputShapes
 from fewbit.targets.cuda.memory import Memory, dense

@@ -19,8 +19,8 @@ from fewbit.errors import UnsupportedError
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
-from fewbit.targets.cpu.outline_loops import layer_hint
-from fewbit.targets.cpu.weights import Placed, WeightImage
+from fewbit.passes.loops.outline_loops import layer_hint
+from fewbit.program.weight_image import Placed, WeightImage
 from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
 from fewbit.targets.cuda.join_loops import Step, join_loops

@@ -9,7 +9,7 @@ from math import prod
 from fewbit.errors import ShapeError, UsageError
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.table import Entry, Table
-from fewbit.signature import Signature, TensorSpec
+from fewbit.program.signature import Signature, TensorSpec
 from fewbit.targets.cuda.layer import Precision
 
 Shape = tuple[int, ...]

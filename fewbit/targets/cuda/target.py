@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from fewbit import __version__
-from fewbit.artifact import Folder, Manifest, Tensor, write_folder
+from fewbit.codegen.described import described_weight
 from fewbit.errors import UsageError
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
+from fewbit.program.artifact import Folder, Manifest, Tensor, write_folder
+from fewbit.program.program import Program
+from fewbit.program.signature import TensorSpec, signature_of
+from fewbit.program.weight_image import WeightImage
 from fewbit.runtime.cuda import PLAN
-from fewbit.signature import TensorSpec, signature_of
-from fewbit.targets.cpu.described import described_weight
-from fewbit.targets.cpu.weights import WeightImage
 from fewbit.targets.cuda.find_output_shapes import OutputShapes
 from fewbit.targets.cuda.layer import Precision
 from fewbit.targets.cuda.pipeline import PIPELINE

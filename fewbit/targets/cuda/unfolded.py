@@ -10,8 +10,8 @@ from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.dialects.mico.syntax import ints
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.unfold import Unfold, refuse
+from fewbit.passes.graph.changed_weights import is_constant
 from fewbit.targets.cuda.layer import Precision
-from fewbit.transforms.changed_weights import is_constant
 
 TO_LAST = (0, 2, 3, 1)
 

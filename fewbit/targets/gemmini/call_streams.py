@@ -28,18 +28,19 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from fewbit.codegen.bare_metal.device_calls import MARK, DeviceCalls, emit_mark
+from fewbit.codegen.stubs import Stub
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
-from fewbit.kernels.isa import Isa
+from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
+from fewbit.passes.linalg.lower_kernel import finished
 from fewbit.pipeline.context import compile_context
-from fewbit.program import Program
-from fewbit.targets.cpu.call_site import CallSite, constant_name, shape_of
-from fewbit.targets.cpu.stubs import Stub
-from fewbit.targets.gemmini.command import Command
-from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.program.program import Program
+from fewbit.simulators.gemmini.command import Command
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.issue import OPERANDS, START, START_SYMBOL, Issuer
 from fewbit.targets.gemmini.legal import conv_refusal, pool_refusal
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
@@ -47,8 +48,7 @@ from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.streams.max_pool import MaxPool, max_pool
 from fewbit.targets.gemmini.streams.output import I32, Output
 from fewbit.targets.gemmini.tiler import ConvShape
-from fewbit.targets.vexii.device_calls import MARK, DeviceCalls, emit_mark
-from fewbit.transforms.lower_kernel import finished
+from fewbit.toolchain.isa import Isa
 
 Array = np.ndarray[Any, Any]
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import ACCUMULATOR, FULL, Command
+from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.loop_conv import ConvLoop, conv_commands
+from fewbit.simulators.gemmini.loop_matmul import matmul_commands
 from fewbit.targets.device import Estimate, Events, LayerCost
-from fewbit.targets.gemmini import commands as c
 from fewbit.targets.gemmini.call_streams import Stream
-from fewbit.targets.gemmini.command import ACCUMULATOR, FULL, Command
-from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.loop_conv import ConvLoop, conv_commands
-from fewbit.targets.gemmini.loop_matmul import matmul_commands
 
 ERROR = "unvalidated: no measured cycles to compare with"
 MOVE_CYCLES = 8

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.gemmini.command import Command
-from fewbit.targets.gemmini.commands import Flush
-from fewbit.targets.gemmini.records import record_of
+from fewbit.simulators.gemmini.command import Command
+from fewbit.simulators.gemmini.commands import Flush
+from fewbit.simulators.gemmini.records import record_of
 
 START: tuple[Command, ...] = (Flush(skip=0),)
 """What a run sends before any stream."""

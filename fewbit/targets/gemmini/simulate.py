@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar
 
-from fewbit.riscv.simulator.machine import Machine
+from fewbit.simulators.gemmini.memory import Memory
+from fewbit.simulators.gemmini.model import Events as ModelEvents
+from fewbit.simulators.gemmini.model import Model
+from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.device import Events, Execution, LayerEvents
-from fewbit.targets.gemmini.memory import Memory
-from fewbit.targets.gemmini.model import Events as ModelEvents
-from fewbit.targets.gemmini.model import Model
 from fewbit.targets.gemmini.streams_file import Streams, read_streams
 from fewbit.targets.vexii.simulate import Array, VexiiSimulator, counts_of
 

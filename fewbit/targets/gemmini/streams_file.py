@@ -9,13 +9,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from fewbit.artifact import Folder
 from fewbit.errors import UsageError
+from fewbit.program.artifact import Folder
+from fewbit.simulators.gemmini.command import Command
+from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.records import RECORD_BYTES, pack, unpack
 from fewbit.targets.gemmini.call_streams import Stream
-from fewbit.targets.gemmini.command import Command
-from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.issue import START
-from fewbit.targets.gemmini.records import RECORD_BYTES, pack, unpack
 
 COMMANDS = "commands.bin"
 STREAMS = "streams.json"

@@ -11,26 +11,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from fewbit.artifact import Folder
+from fewbit.base.progress import say
+from fewbit.codegen.bare_metal.device_calls import DeviceCalls
+from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.dialects.mico import BitConv2dOp, BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.syntax import ints
+from fewbit.passes.bare_metal import bare_metal_pipeline
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
-from fewbit.progress import say
+from fewbit.program.artifact import Folder
+from fewbit.program.program import Program
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.device import Device, Estimate, Events, Legal
 from fewbit.targets.gemmini.call_streams import StreamCalls
 from fewbit.targets.gemmini.cycles import estimate_cycles
-from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.legal import conv_refusal
 from fewbit.targets.gemmini.rejoin_devices import DEVICE
 from fewbit.targets.gemmini.simulate import GemminiSimulator
 from fewbit.targets.gemmini.streams_file import read_streams, stream_files
 from fewbit.targets.partition import elsewhere, partition
 from fewbit.targets.target import Request
-from fewbit.targets.vexii.device_calls import DeviceCalls
-from fewbit.targets.vexii.pipeline import bare_metal_pipeline
-from fewbit.targets.vexii.processor import Processor
 from fewbit.targets.vexii.program_folder import bare_metal_facts, write_program
 
 HOST = Processor(64)

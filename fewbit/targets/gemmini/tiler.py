@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import inf
 
 from fewbit.errors import UnsupportedError
-from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.hardware import Hardware
 
 
 def parts(size: int, step: int) -> Iterator[tuple[int, int]]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fewbit.base.progress import say
 from fewbit.errors import Error, MissingToolError, PassError
-from fewbit.progress import say
-from fewbit.targets.iree.devices import DATA_TILING
 from fewbit.targets.iree.diagnostics import error_of, read_messages
 from fewbit.targets.iree.source import Source
-from fewbit.targets.tools import tool_path
+from fewbit.toolchain.iree_devices import DATA_TILING
+from fewbit.toolchain.tools import tool_path
 
 PHASES = ("flow", "stream", "hal", "vm")
 """Of IREE's phases, those that one can stop at and go on from."""

@@ -23,16 +23,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.codegen.stubs import KernelCalls
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import shape_of
 from fewbit.dialects.upstream.iree import DispatchOp
-from fewbit.kernels.isa import Isa
+from fewbit.passes.kernel.call_kernels import call_kernels
+from fewbit.passes.kernel.call_site import dynamic_axes
 from fewbit.pipeline.context import compile_context
-from fewbit.program import Program
-from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.call_kernels import call_kernels
-from fewbit.targets.cpu.call_site import dynamic_axes
-from fewbit.targets.cpu.stubs import KernelCalls
+from fewbit.program.program import Program
+from fewbit.toolchain import objects
+from fewbit.toolchain.isa import Isa
 
 OBJECT = "kernels.o"
 """The file that the program names."""

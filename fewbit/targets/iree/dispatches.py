@@ -13,9 +13,9 @@ from math import prod
 
 from pydantic import TypeAdapter
 
-from fewbit.artifact import Folder
+from fewbit.base.folders import Record
 from fewbit.errors import UsageError
-from fewbit.folders import Record
+from fewbit.program.artifact import Folder
 
 DISPATCHES = "dispatches.json"
 """The file of an artifact that has the list."""

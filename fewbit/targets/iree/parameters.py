@@ -24,13 +24,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
-from fewbit.artifact import Constant
 from fewbit.dialects.mico import ConstantOp, GetConstantOp
 from fewbit.dialects.upstream.iree import GlobalLoadOp, GlobalOp, NamedParameterAttr
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.symbols import SymbolTable, using
-from fewbit.program import Program
-from fewbit.tensor_file import Array, raw_bytes
+from fewbit.program.artifact import Constant
+from fewbit.program.program import Program
+from fewbit.program.tensor_file import Array, raw_bytes
 
 SCOPE = "model"
 """Under which a program asks for its parameters."""

@@ -15,15 +15,15 @@ compiler is one process for all of its phases, so they are stages without passes
 
 from __future__ import annotations
 
-from fewbit.kernels.isa import Isa
+from fewbit.passes.pipelines import IREE_LINALG, TO_KERNELS
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
 from fewbit.pipeline.stage import Pipeline, Stage
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.iree.compiler import PHASES
 from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.source import Source
-from fewbit.transforms.pipelines import IREE_LINALG, TO_KERNELS
+from fewbit.toolchain.isa import Isa
 
 ENTRY = "main"
 SOURCE = "source"

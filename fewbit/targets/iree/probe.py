@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fewbit.targets.probe import ADD_ONE_OP, REINSTALL, TIME_LIMIT_SECONDS, Found, run_program
-from fewbit.targets.tools import program_path
+from fewbit.toolchain.tools import program_path
 
 
 @dataclass(frozen=True)

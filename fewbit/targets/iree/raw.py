@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fewbit.artifact import MANIFEST, open_folder
+from fewbit.program.artifact import MANIFEST, open_folder
 
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo", ".tosa", ".linalg")
 BYTECODE = b"ML\xefR"

@@ -13,24 +13,24 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
-from fewbit.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
+from fewbit.base.progress import say
 from fewbit.errors import PassError, UsageError
-from fewbit.kernels.isa import Isa
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
-from fewbit.progress import say
-from fewbit.signature import Signature, TensorSpec
+from fewbit.program.artifact import Folder, Function, Manifest, Tensor, open_folder, write_folder
+from fewbit.program.program import Program
+from fewbit.program.signature import Signature, TensorSpec
+from fewbit.runtime.iree_reflection import functions_of
 from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
-from fewbit.targets.iree.devices import compile_flags, find_device, kernels_for
 from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
 from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.pipeline import ENTRY, SOURCE, iree_pipeline
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
-from fewbit.targets.iree.reflection import functions_of
 from fewbit.targets.iree.source import Source
 from fewbit.targets.target import Request, Target
+from fewbit.toolchain.iree_devices import compile_flags, find_device, kernels_for
+from fewbit.toolchain.isa import Isa
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
@@ -146,7 +146,7 @@ class Iree(Target):
         write: Callable[[Made, Path], Folder],
     ) -> Made:
         """With tiles that a search found, if the results are those of IREE's own tiles."""
-        from fewbit.analysis.layers import made_up_inputs
+        from fewbit.cost.layers import made_up_inputs
         from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
 
         found = apply(source, _flags(request), request.name, database, target=request.target)

@@ -21,25 +21,25 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, UnrealizedConversionCast
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
+from fewbit.codegen.bare_metal.device_calls import DeviceCalls, emit_mark
+from fewbit.codegen.bare_metal.processor import Processor
+from fewbit.codegen.stubs import Stub
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.emit import Function
+from fewbit.passes.kernel.call_site import CallSite, constant_name, dynamic_axes, shape_of
+from fewbit.passes.linalg.lower_kernel import finished
 from fewbit.pipeline.context import compile_context
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.cpu.call_site import CallSite, constant_name, dynamic_axes, shape_of
-from fewbit.targets.cpu.stubs import Stub
-from fewbit.targets.vexii.device_calls import DeviceCalls, emit_mark
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
 from fewbit.targets.vexii.kernels.products import Code, matmul
 from fewbit.targets.vexii.kernels.quantize_rows import quantize_rows
 from fewbit.targets.vexii.layout import WIDTHS, Layout
-from fewbit.targets.vexii.processor import Processor
-from fewbit.transforms.lower_kernel import finished
 
 Array = np.ndarray[Any, Any]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fewbit.analysis.cycles import instruction_cycles
+from fewbit.codegen.bare_metal.processor import CORES
+from fewbit.cost.cycles import instruction_cycles
 from fewbit.riscv.instructions import Kind
 from fewbit.targets.device import Estimate, Events, LayerCost
-from fewbit.targets.vexii.processor import CORES
 from fewbit.targets.vexii.simulate import MISSES, TAKEN
 
 MEMORY = (Kind.LOAD, Kind.STORE, Kind.FLOAT_LOAD, Kind.FLOAT_STORE)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from fewbit.artifact import Folder
 from fewbit.errors import UsageError
+from fewbit.program.artifact import Folder
 from fewbit.riscv import elf
 from fewbit.riscv.encoding import disassemble_all
 from fewbit.targets.vexii.simulate import PROGRAM

@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fewbit import __version__
-from fewbit.artifact import Folder, Manifest, write_folder
+from fewbit.codegen.bare_metal.device_calls import DeviceCalls
+from fewbit.codegen.bare_metal.interface import FUNCTIONS
+from fewbit.codegen.bare_metal.processor import Processor
+from fewbit.codegen.bare_metal.runtime_ir import names, runtime_ir
+from fewbit.codegen.described import described_port, described_weight
+from fewbit.codegen.interface import Interface, interface_of
+from fewbit.passes.llvm.translate_to_bare_metal_ir import LayerFunctions
+from fewbit.passes.memory.plan_memory import Arena
 from fewbit.pipeline.compilation import Compilation
-from fewbit.program import Program
-from fewbit.signature import signature_of
-from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.described import described_port, described_weight
-from fewbit.targets.cpu.interface import Interface, interface_of
-from fewbit.targets.cpu.plan_memory import Arena
-from fewbit.targets.cpu.weights import WeightImage
+from fewbit.program.artifact import Folder, Manifest, write_folder
+from fewbit.program.program import Program
+from fewbit.program.signature import signature_of
+from fewbit.program.weight_image import WeightImage
 from fewbit.targets.target import Request
-from fewbit.targets.vexii.device_calls import DeviceCalls
-from fewbit.targets.vexii.interface import FUNCTIONS
-from fewbit.targets.vexii.link import link_executable
-from fewbit.targets.vexii.processor import Processor
-from fewbit.targets.vexii.runtime_ir import names, runtime_ir
 from fewbit.targets.vexii.simulate import PROGRAM
-from fewbit.targets.vexii.translate_to_bare_metal_ir import LayerFunctions
+from fewbit.toolchain import objects
+from fewbit.toolchain.link_bare_metal import link_executable
 
 
 def bare_metal_facts(program: Program | None, name: str, processor: Processor) -> list[object]:

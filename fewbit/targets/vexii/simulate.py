@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.artifact import Folder, Tensor
 from fewbit.errors import ShapeError
-from fewbit.riscv.simulator.execution import Execution as Counted
-from fewbit.riscv.simulator.execution import Histogram
-from fewbit.riscv.simulator.machine import Machine
+from fewbit.program.artifact import Folder, Tensor
 from fewbit.runtime.native import dtype_of
+from fewbit.simulators.riscv.execution import Execution as Counted
+from fewbit.simulators.riscv.execution import Histogram
+from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.device import Events, Execution, LayerEvents
 
 Array = np.ndarray[Any, Any]

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fewbit.artifact import Folder
+from fewbit.base.progress import say
+from fewbit.codegen.bare_metal.processor import processor_of
 from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
+from fewbit.passes.bare_metal import bare_metal_pipeline
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.stage import Pipeline
-from fewbit.program import Program
-from fewbit.progress import say
+from fewbit.program.artifact import Folder
+from fewbit.program.program import Program
 from fewbit.targets.device import Device, Estimate, Events
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.estimate import estimates
 from fewbit.targets.vexii.layout import WIDTHS
-from fewbit.targets.vexii.pipeline import bare_metal_pipeline
-from fewbit.targets.vexii.processor import processor_of
 from fewbit.targets.vexii.program_folder import bare_metal_facts, write_program
 from fewbit.targets.vexii.simulate import VexiiSimulator
 

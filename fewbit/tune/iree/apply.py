@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.base.progress import say
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.hardware.host import host
 from fewbit.errors import Error
-from fewbit.hardware import Hardware
-from fewbit.hardware.host import host
-from fewbit.progress import say
 from fewbit.targets.iree.source import Source
 from fewbit.tune.database import Database, versions_of
 from fewbit.tune.iree.build import Build, build

@@ -15,7 +15,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from fewbit.analysis.loops.read import attribute_of, bits_of, name_of
+from fewbit.cost.loops.read import attribute_of, bits_of, name_of
 from fewbit.errors import UnsupportedError
 from fewbit.tune.iree.library import ALIGNMENT, Bytes, aligned
 

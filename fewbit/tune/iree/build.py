@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fewbit.targets.cpu.elf import functions_of
 from fewbit.targets.iree.compiler import Made, compile_text
 from fewbit.targets.iree.source import Source
+from fewbit.toolchain.elf import functions_of
 from fewbit.tune.iree.configured import PREFIX, Configured
 from fewbit.tune.iree.ptx import entries_of, instructions_of
 

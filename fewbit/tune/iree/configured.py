@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from fewbit.analysis.loops import LoopNest
-from fewbit.analysis.loops.dumps import generic_text, parse_generic
-from fewbit.analysis.loops.read import attribute_of, list_nests, read_nest
+from fewbit.cost.loops import LoopNest
+from fewbit.cost.loops.dumps import generic_text, parse_generic
+from fewbit.cost.loops.read import attribute_of, list_nests, read_nest
 from fewbit.tune.schedule import Schedule, spread
 
 PREFIX = "configured_"

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from fewbit.errors import Error, PassError, UnsupportedError
 from fewbit.kernels.cuda.arch import Arch
-from fewbit.targets.iree.devices import CUDA_DEFAULT
+from fewbit.toolchain.iree_devices import CUDA_DEFAULT
 from fewbit.tune.cuda_measure import KINDS
 from fewbit.tune.cuda_search import Space
 from fewbit.tune.database import Database, Key, versions_of

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from fewbit.hardware import Hardware
-from fewbit.hardware.host import host
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.hardware.host import host
 from fewbit.targets.iree.source import Source
 from fewbit.tune.database import Database, Key, Result, versions_of
 from fewbit.tune.iree.tuning import PACKAGES, TARGET

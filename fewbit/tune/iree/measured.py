@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fewbit.analysis.loops import LoopNest
+from fewbit.cost.loops import LoopNest
 from fewbit.errors import Error
 from fewbit.tune.database import Trial
 from fewbit.tune.iree.bindings import Arguments, Span, read_arguments

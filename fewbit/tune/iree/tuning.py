@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-from fewbit.hardware import Hardware
-from fewbit.hardware.host import host
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.hardware.host import host
 from fewbit.targets.iree.dispatches import read_dispatches
 from fewbit.tune.database import Database, Key, Result, versions_of
 from fewbit.tune.iree.build import Build

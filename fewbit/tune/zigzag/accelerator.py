@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fewbit.hardware import Hardware, Memory
+from fewbit.cost.hardware import Hardware, Memory
 
 DIMENSIONS = ("D1", "D2")
 

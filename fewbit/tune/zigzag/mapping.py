@@ -11,10 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fewbit.analysis.loops import LoopNest
+from fewbit.base.progress import say
+from fewbit.cost.hardware import Hardware
+from fewbit.cost.loops import LoopNest
 from fewbit.errors import MissingToolError
-from fewbit.hardware import Hardware
-from fewbit.progress import say
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.model import best
 from fewbit.tune.roles import Roles, roles_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fewbit.analysis.loops import Access, Index, LoopNest
+from fewbit.cost.loops import Access, Index, LoopNest
 from fewbit.tune.roles import Roles, roles_of
 
 NAMES = "ABCDEFGH"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.analysis.cost import calibrate as module
-from fewbit.analysis.cost.calibrate import QUICK, Effort, calibrate, unfinished_path
-from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
-from fewbit.analysis.cost.measure import Bench
-from fewbit.analysis.cost.samples import Samples
-from fewbit.analysis.cost.work import work_of
+from fewbit.cost.cpu import calibrate as module
+from fewbit.cost.cpu.calibrate import QUICK, Effort, calibrate, unfinished_path
+from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
+from fewbit.cost.cpu.measure import Bench
+from fewbit.cost.cpu.samples import Samples
+from fewbit.cost.cpu.work import work_of
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Depthwise, IntegerMatmul, Isa, PackB, QuantizeRows
 

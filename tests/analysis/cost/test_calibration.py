@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.analysis.cost.calibration import MEETING, Calibration, Read, combined
-from fewbit.analysis.cost.kernel_call import KernelCall, MatrixSizes
+from fewbit.cost.cpu.calibration import MEETING, Calibration, Read, combined
+from fewbit.cost.cpu.kernel_call import KernelCall, MatrixSizes
 from fewbit.kernels import IntegerMatmul, Isa
-from fewbit.kernels.isa import names
+from fewbit.toolchain.isa import names
 
 VNNI = Isa.of("x86-64-v4-vnni")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fewbit.analysis.cost.depthwise import has_columns
-from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
-from fewbit.analysis.cost.work import work_of
+from fewbit.cost.cpu.depthwise import has_columns
+from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
+from fewbit.cost.cpu.work import work_of
 from fewbit.kernels import Depthwise, IntegerDepthwise, Isa, QuantizeRows
 
 VNNI = Isa.of("x86-64-v4-vnni")

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fewbit.analysis.cost.calibration import Calibration
-from fewbit.analysis.cost.fit import accuracy, fit
-from fewbit.analysis.cost.samples import Samples
-from fewbit.analysis.cost.work import work_of
+from fewbit.cost.cpu.calibration import Calibration
+from fewbit.cost.cpu.fit import accuracy, fit
+from fewbit.cost.cpu.samples import Samples
+from fewbit.cost.cpu.work import work_of
 from fewbit.kernels import Isa
 
 VNNI = Isa.of("x86-64-v4-vnni")

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.analysis.cost import Calibration, layer_times
-from fewbit.analysis.cost.layers import LayerTime
+from fewbit.cost.cpu import Calibration, layer_times
+from fewbit.cost.cpu.layers import LayerTime
 from fewbit.kernels import Isa
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 MODEL = Calibration.default(Isa.of("x86-64-v4-vnni"))
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbit.analysis.cost.nnls import nnls
+from fewbit.cost.cpu.nnls import nnls
 
 
 @settings(max_examples=50, deadline=None)

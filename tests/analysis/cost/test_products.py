@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbit.analysis.cost.calibration import Calibration
-from fewbit.analysis.cost.kernel_call import ImageSizes, KernelCall, MatrixSizes
-from fewbit.analysis.cost.products import field_operations
-from fewbit.analysis.cost.work import Work, work_of
+from fewbit.cost.cpu.calibration import Calibration
+from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
+from fewbit.cost.cpu.products import field_operations
+from fewbit.cost.cpu.work import Work, work_of
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Conv2d, IntegerConv2d, IntegerMatmul, Isa, Matmul, PackB
-from fewbit.kernels.isa import names
+from fewbit.toolchain.isa import names
 
 VNNI = Isa.of("x86-64-v4-vnni")
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.analysis.cost.calibration import Accuracy, Calibration
-from fewbit.analysis.cost.store import (
+from fewbit.base.cache import cache_folder
+from fewbit.cost.cpu.calibration import Accuracy, Calibration
+from fewbit.cost.cpu.store import (
     calibration_path,
     load_calibration,
     save_calibration,
 )
-from fewbit.cache import cache_folder
 from fewbit.kernels import Isa
 
 

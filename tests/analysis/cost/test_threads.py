@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fewbit.analysis.cost.kernel_call import KernelCall, MatrixSizes
-from fewbit.analysis.cost.threads import useful_threads
+from fewbit.cost.cpu.kernel_call import KernelCall, MatrixSizes
+from fewbit.cost.cpu.threads import useful_threads
 from fewbit.kernels import IntegerMatmul, Isa
 
 KERNEL = IntegerMatmul(Isa.of("x86-64-v4-vnni"))

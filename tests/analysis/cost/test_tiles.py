@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.analysis.cost.tiles import Part, blocks, float_step, integer_step, panels, part, tiles
+from fewbit.cost.cpu.tiles import Part, blocks, float_step, integer_step, panels, part, tiles
 from fewbit.kernels import Isa
 
 VNNI = Isa.of("x86-64-v4-vnni")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.analysis.cycles.cache import LINE, Cache
+from fewbit.cost.cycles.cache import LINE, Cache
 
 
 @given(st.integers(1, 3), st.integers(1, 40))

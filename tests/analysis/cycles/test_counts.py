@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.analysis.cycles import Conv2d, Linear, Matmul, Pool
-from fewbit.analysis.cycles.cache import Cache
-from fewbit.analysis.cycles.counts import count
+from fewbit.cost.cycles import Conv2d, Linear, Matmul, Pool
+from fewbit.cost.cycles.cache import Cache
+from fewbit.cost.cycles.counts import count
 
 
 def test_words_of_a_product() -> None:

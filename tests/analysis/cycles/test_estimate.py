@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.analysis.cycles import CACHES, Conv2d, Linear, Matmul, cycles, instruction_cycles
-from fewbit.analysis.cycles.estimate import RELEASES, costs_of
-from fewbit.analysis.cycles.instructions import MISS
-from fewbit.analysis.cycles.tables import Measurement, read_table
+from fewbit.cost.cycles import CACHES, Conv2d, Linear, Matmul, cycles, instruction_cycles
+from fewbit.cost.cycles.estimate import RELEASES, costs_of
+from fewbit.cost.cycles.instructions import MISS
+from fewbit.cost.cycles.tables import Measurement, read_table
 from fewbit.errors import UsageError, WidthError
 
 SHAPES = [Matmul(8, 64, 128), Linear(8, 64, 128), Conv2d(16, 32, (14, 14), (3, 3))]

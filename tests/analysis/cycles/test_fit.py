@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fewbit.analysis.cycles.estimate import costs_of
+from fewbit.cost.cycles.estimate import costs_of
 from tests.analysis.cycles.test_estimate import data_folder
 from tests.test_docs import ROOT
 

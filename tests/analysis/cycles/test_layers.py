@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.analysis.cycles import Conv2d, Linear
-from fewbit.analysis.cycles.layers import program_cycles
+from fewbit.cost.cycles import Conv2d, Linear
+from fewbit.cost.cycles.layers import program_cycles
 
 
 class Net(nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fewbit.analysis.loops import Access, Index, Loop, LoopNest
+from fewbit.cost.loops import Access, Index, Loop, LoopNest
 
 BODY = ("arith.mulf", "arith.addf", "linalg.yield")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.analysis.loops import Access, Index, Loop, LoopNest
+from fewbit.cost.loops import Access, Index, Loop, LoopNest
 from tests.analysis.loops.nests import BODY, convolution, product
 
 

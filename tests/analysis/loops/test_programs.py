@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.analysis.loops.programs import list_module
+from fewbit.cost.loops.programs import list_module
 from fewbit.frontends import import_model
 from fewbit.models.registry import create, find_entry, zoo
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
-from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.pipeline import to_iree
+from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.iree.build import build
 from fewbit.tune.loops import list_program
 

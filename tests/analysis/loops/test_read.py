@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.analysis.loops import Listing, list_nests
-from fewbit.analysis.loops.dumps import generic_text, parse_generic
+from fewbit.cost.loops import Listing, list_nests
+from fewbit.cost.loops.dumps import generic_text, parse_generic
 
 OPS = """
 #id = affine_map<(d0, d1) -> (d0, d1)>

@@ -7,8 +7,8 @@ from itertools import product as every
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.analysis.loops import LoopNest, bytes_moved
-from fewbit.analysis.loops.traffic import bytes_at_levels, fits
+from fewbit.cost.loops import LoopNest, bytes_moved
+from fewbit.cost.loops.traffic import bytes_at_levels, fits
 from tests.analysis.loops.nests import product
 
 

@@ -15,7 +15,7 @@ from fewbit.errors import UsageError
 from fewbit.frontends.onnx import import_onnx
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.layers import layers
-from fewbit.program import Program
+from fewbit.program.program import Program
 from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node
 
 SCALE = np.array(0.05, np.float32)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fewbit.frontends.stablehlo import import_stablehlo
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 def module(arguments: Sequence[str], body: str, results: str) -> bytes:

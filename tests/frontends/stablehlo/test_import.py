@@ -70,7 +70,7 @@ def test_weights_beside_a_file(tmp_path: Path) -> None:
 def test_bytecode_is_read(tmp_path: Path) -> None:
     import subprocess
 
-    from fewbit.targets.tools import tool_path
+    from fewbit.toolchain.tools import tool_path
 
     path = tmp_path / "dense.mlirbc"
     tool = tool_path("torch-mlir-opt")

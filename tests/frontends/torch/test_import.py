@@ -21,7 +21,7 @@ from fewbit.ir.locations import place_of
 from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 def assert_same(program: Program, model: nn.Module, *inputs: torch.Tensor) -> None:

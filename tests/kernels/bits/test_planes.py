@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbit.kernels import BitConv2d, BitMatmul, Isa
-from fewbit.kernels.isa import names
+from fewbit.toolchain.isa import names
 
 
 @given(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import IntegerConv2d, IntegerDepthwise, IntegerMatmul, Isa
 from fewbit.kernels.integer.pack import packed_bytes
-from fewbit.kernels.isa import names
+from fewbit.toolchain.isa import names
 
 isas = st.sampled_from([Isa.of(name) for name in names()])
 

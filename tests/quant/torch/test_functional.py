@@ -18,7 +18,7 @@ from fewbit.errors import ShapeError, UsageError
 from fewbit.frontends import import_model
 from fewbit.ir.layers import layers
 from fewbit.ir.text import print_module
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact, unprepare
 from fewbit.quant.quantize import quantize
 from fewbit.quant.torch.layers import QuantLayer

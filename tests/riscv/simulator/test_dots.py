@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from fewbit.riscv.assembler import Assembler
 from fewbit.riscv.instructions import DOT_WIDTHS
-from fewbit.riscv.simulator import Machine
-from fewbit.riscv.simulator.dots import dot
+from fewbit.simulators.riscv import Machine
+from fewbit.simulators.riscv.dots import dot
 
 IN, OUT = 0x4000, 0x8000
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbit.riscv.assembler import Assembler
-from fewbit.riscv.simulator import Machine
-from fewbit.riscv.simulator.lines import LINE, SETS, RecentLines
+from fewbit.simulators.riscv import Machine
+from fewbit.simulators.riscv.lines import LINE, SETS, RecentLines
 
 
 def missed(addresses: list[int], ways: int) -> int:

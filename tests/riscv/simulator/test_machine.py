@@ -11,8 +11,8 @@ import pytest
 from fewbit.errors import Error, SymbolError, UsageError
 from fewbit.riscv.assembler import Assembler
 from fewbit.riscv.encoding import ROUNDING
-from fewbit.riscv.simulator import Machine, SimulationError
-from fewbit.riscv.simulator.state import FLOATS, Memory
+from fewbit.simulators.riscv import Machine, SimulationError
+from fewbit.simulators.riscv.state import FLOATS, Memory
 
 CODE = 0x1000
 pytestmark = pytest.mark.parametrize("native", [False, True])

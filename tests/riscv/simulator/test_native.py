@@ -11,7 +11,7 @@ import pytest
 from fewbit.riscv.assembler import Assembler
 from fewbit.riscv.encoding import ROUNDING
 from fewbit.riscv.instructions import Kind, Spec, specs
-from fewbit.riscv.simulator import Machine
+from fewbit.simulators.riscv import Machine
 
 BOX = 0xFFFFFFFF << 32
 SINGLES = (

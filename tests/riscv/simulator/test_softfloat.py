@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.riscv.simulator.softfloat import DOUBLE, RDN, RMM, RNE, RTZ, RUP, SINGLE, Float
+from fewbit.simulators.riscv.softfloat import DOUBLE, RDN, RMM, RNE, RTZ, RUP, SINGLE, Float
 
 FORMATS = {SINGLE: (np.uint32, np.float32), DOUBLE: (np.uint64, np.float64)}
 

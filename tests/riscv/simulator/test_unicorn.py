@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from fewbit.riscv.encoding import Instruction, disassemble_all, encode
 from fewbit.riscv.instructions import Format, Kind, Spec, specs
-from fewbit.riscv.simulator import Machine
-from fewbit.riscv.simulator.state import FLOATS
+from fewbit.simulators.riscv import Machine
+from fewbit.simulators.riscv.state import FLOATS
 
 pytest.importorskip("unicorn", reason="unicorn is not installed: pip install 'fewbit[dev]'")
 

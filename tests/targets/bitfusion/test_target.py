@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.artifact import open_folder
 from fewbit.errors import UsageError
-from fewbit.program import Program
+from fewbit.program.artifact import open_folder
+from fewbit.program.program import Program
 from fewbit.targets.bitfusion.schedule import cost
 from fewbit.targets.bitfusion.simulate import BitFusionSimulator
 from fewbit.targets.compile import lower

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fewbit.kernels.isa import Isa
 from fewbit.runtime import Artifact
 from fewbit.runtime.native import dtype_of
-from fewbit.targets.cpu.link import lld, stand_in
-from fewbit.targets.cpu.objects import emit_object, parse_ir
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.link import lld, stand_in
+from fewbit.toolchain.objects import emit_object, parse_ir
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 Array = np.ndarray[Any, Any]
 

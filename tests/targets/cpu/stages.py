@@ -20,21 +20,21 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, MemRefType, Tenso
 from xdsl.ir import Attribute
 from xdsl.rewriter import Rewriter
 
+from fewbit.codegen.interface import Interface, Port
+from fewbit.codegen.stubs import KernelCalls
 from fewbit.interpreter import registry
 from fewbit.interpreter.interpreter import Interpreter
 from fewbit.interpreter.values import dtype_of
 from fewbit.ir.bindings import mlir_context, parse_mlir, run_upstream
-from fewbit.kernels.isa import Isa
+from fewbit.passes.loops.share_work import BARRIER
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.entry import ENTRY
-from fewbit.program import Program
+from fewbit.program.program import Program
+from fewbit.program.weight_image import WeightImage
 from fewbit.runtime.native import ALIGNMENT
-from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.interface import Interface, Port
-from fewbit.targets.cpu.share_work import BARRIER
-from fewbit.targets.cpu.stubs import KernelCalls
 from fewbit.targets.cpu.target import begin_cpu
-from fewbit.targets.cpu.weights import WeightImage
+from fewbit.toolchain import objects
+from fewbit.toolchain.isa import Isa
 
 Array = np.ndarray[Any, Any]
 

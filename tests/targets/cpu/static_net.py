@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fewbit.frontends import import_model
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.quant.quantize import quantize
 

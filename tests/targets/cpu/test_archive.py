@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from fewbit.errors import PassError
-from fewbit.kernels.isa import Isa
-from fewbit.targets.cpu.archive import MAGIC, Member, archive
-from fewbit.targets.cpu.elf import symbols
-from fewbit.targets.cpu.link import lld
-from fewbit.targets.cpu.objects import emit_object, parse_ir
+from fewbit.toolchain.archive import MAGIC, Member, archive
+from fewbit.toolchain.elf import symbols
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.link import lld
+from fewbit.toolchain.objects import emit_object, parse_ir
 
 
 def read(data: bytes) -> list[tuple[str, int, bytes]]:

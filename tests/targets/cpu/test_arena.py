@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.targets.cpu.arena import Buffer, lower_bound, overlaps, plan
+from fewbit.passes.memory.arena import Buffer, lower_bound, overlaps, plan
 
 
 @st.composite

@@ -13,7 +13,7 @@ from torch.export import Dim
 
 import fewbit
 from fewbit.errors import ShapeError
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 class Sum(nn.Module):

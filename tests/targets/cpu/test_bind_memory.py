@@ -7,9 +7,9 @@ import pytest
 from xdsl.dialects import func
 
 from fewbit.errors import UnsupportedError
-from fewbit.program import Program
-from fewbit.targets.cpu.bind_memory import bind_memory
-from fewbit.targets.cpu.weights import ALIGNMENT
+from fewbit.passes.memory.bind_memory import bind_memory
+from fewbit.program.program import Program
+from fewbit.program.weight_image import ALIGNMENT
 
 TEXT = """
 mico.constant @w : tensor<2x3xf32> = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]>

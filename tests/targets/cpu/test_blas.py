@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import fewbit
 from fewbit.errors import MissingToolError, UsageError
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets.compile import lower
-from fewbit.targets.cpu.cblas import Cblas
-from fewbit.targets.cpu.elf import dynamic_symbols, soname_of
+from fewbit.toolchain.cblas import Cblas
+from fewbit.toolchain.elf import dynamic_symbols, soname_of
 
 Array = np.ndarray[Any, Any]
 

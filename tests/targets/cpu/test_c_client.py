@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.kernels.isa import names
-from fewbit.program import Program
+from fewbit.codegen.interface import ERRORS
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.interface import ERRORS
+from fewbit.toolchain.isa import names
 from tests.targets.cpu.programs import CLASSES, ROWS, WIDE, Array, inputs, layers
 
 pytestmark = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from torch.export import Dim
 
 import fewbit
 from fewbit.kernels import Isa
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fewbit.ir.bindings import parse_mlir
-from fewbit.targets.cpu.collapse_loops import collapse_loops
+from fewbit.passes.loops.collapse_loops import collapse_loops
 
 
 def collapsed(

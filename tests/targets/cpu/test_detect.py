@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 
 import pytest
 
+from fewbit.codegen.detect import BITS, detect_ir, instructions_ir
 from fewbit.errors import UnsupportedError
-from fewbit.kernels.isa import Isa, family, names
-from fewbit.targets.cpu.detect import BITS, detect_ir, instructions_ir
-from fewbit.targets.cpu.objects import link_in, link_modules
+from fewbit.toolchain.isa import Isa, family, names
+from fewbit.toolchain.objects import link_in, link_modules
 
 
 @pytest.mark.parametrize("architecture", BITS)

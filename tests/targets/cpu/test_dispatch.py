@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import fewbit
-from fewbit.kernels.isa import Isa
+from fewbit.codegen.interface import error_number
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.interface import error_number
-from fewbit.targets.llvm import host_features
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.llvm import host_features
 from tests.targets.cpu.programs import ROWS, inputs
 from tests.targets.cpu.test_c_client import MEMORY, assert_right, build, program, run, sent
 

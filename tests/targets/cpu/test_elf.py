@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fewbit.errors import Error
-from fewbit.kernels.isa import Isa, names
-from fewbit.targets.cpu.elf import Symbol, section, sections, symbols
-from fewbit.targets.cpu.objects import emit_object, parse_ir
+from fewbit.toolchain.elf import Symbol, section, sections, symbols
+from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.objects import emit_object, parse_ir
 
 TEXT = """
 @table = hidden constant [16 x i8] c"0123456789abcdef", section ".rodata.table", align 16

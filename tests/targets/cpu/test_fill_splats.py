@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 @pytest.mark.parametrize(

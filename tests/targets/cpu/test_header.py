@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbit.signature import Signature, TensorSpec
-from fewbit.targets.cpu.header import header_text
-from fewbit.targets.cpu.interface import C_TYPES, ERRORS, Interface, interface_of
+from fewbit.codegen.header import header_text
+from fewbit.codegen.interface import C_TYPES, ERRORS, Interface, interface_of
+from fewbit.program.signature import Signature, TensorSpec
 
 Shaped = tuple[str, Sequence[int | None], str]
 

@@ -13,13 +13,13 @@ import fewbit
 from fewbit.frontends import import_model
 from fewbit.ir.context import make_context
 from fewbit.models import create, zoo
-from fewbit.program import Program
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.passes.graph.inline import Inline
+from fewbit.passes.quant.integer_only import integer_only
+from fewbit.program.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.quant.quantize import quantize
 from fewbit.targets.compile import lower
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.inline import Inline
-from fewbit.transforms.integer_only import integer_only
 from tests.targets.cpu import static_net
 
 

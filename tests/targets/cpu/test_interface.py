@@ -13,11 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite import binding
 
-from fewbit.errors import UnsupportedError
-from fewbit.kernels.isa import Isa
-from fewbit.program import Program
-from fewbit.signature import Signature, TensorSpec
-from fewbit.targets.cpu.interface import (
+from fewbit.codegen.interface import (
     ERRORS,
     Interface,
     Worth,
@@ -26,7 +22,11 @@ from fewbit.targets.cpu.interface import (
     interface_ir,
     interface_of,
 )
-from fewbit.targets.cpu.objects import jit_machine, parse_ir
+from fewbit.errors import UnsupportedError
+from fewbit.program.program import Program
+from fewbit.program.signature import Signature, TensorSpec
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.objects import jit_machine, parse_ir
 
 
 def spec(name: str, *shape: int | None, element: str = "f32") -> TensorSpec:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fewbit.errors import UnsupportedError
-from fewbit.kernels.isa import Isa, names
-from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.elf import section
-from fewbit.targets.cpu.link import LIBRARIES, link_shared
+from fewbit.toolchain import objects
+from fewbit.toolchain.elf import section
+from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.link import LIBRARIES, link_shared
 
 CALLS = """
 declare double @exp(double)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.targets.cpu.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
-from fewbit.targets.cpu.objects import parse_ir
+from fewbit.codegen.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
+from fewbit.toolchain.objects import parse_ir
 
 
 @given(st.integers(0, 2**32 - 1))

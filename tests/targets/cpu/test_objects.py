@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fewbit.errors import PassError
-from fewbit.kernels.isa import Isa, names
-from fewbit.targets.cpu.elf import section, symbols
-from fewbit.targets.cpu.objects import (
+from fewbit.toolchain.elf import section, symbols
+from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.objects import (
     SECTION,
     emit_assembly,
     emit_object,

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from fewbit.ir.bindings import find_function, mlir_context
+from fewbit.passes.loops.outline_loops import outline_loops
+from fewbit.passes.memory.copies_to_linalg import CopiesToLinalg
 from fewbit.pipeline.context import make_compile_context
-from fewbit.targets.cpu.copies_to_linalg import CopiesToLinalg
-from fewbit.targets.cpu.outline_loops import outline_loops
 
 SAME = "affine_map<(i) -> (i)>"
 

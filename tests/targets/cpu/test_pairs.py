@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.kernels.isa import names
-from fewbit.program import Program
+from fewbit.program.program import Program
+from fewbit.toolchain.isa import names
 from tests.targets.cpu.programs import Array
 from tests.targets.cpu.test_processors import RUNNABLE, outputs
 

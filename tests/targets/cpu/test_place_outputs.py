@@ -7,8 +7,8 @@ import numpy as np
 
 import fewbit
 from fewbit.ir.bindings import parse_mlir
-from fewbit.program import Program
-from fewbit.targets.cpu.place_outputs import place_outputs
+from fewbit.passes.memory.place_outputs import place_outputs
+from fewbit.program.program import Program
 
 
 def placed(outputs: str, body: str) -> str:

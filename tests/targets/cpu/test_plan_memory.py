@@ -13,15 +13,15 @@ import pytest
 
 import fewbit
 from fewbit.ir.bindings import find_function, mlir_context
-from fewbit.kernels.isa import Isa
 from fewbit.models import lenet_text
+from fewbit.passes.loops.outline_loops import VIEWS
+from fewbit.passes.memory.arena import Buffer, lower_bound, overlaps
+from fewbit.passes.memory.plan_memory import Arena, element_bytes
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.entry import ENTRY
-from fewbit.program import Program
-from fewbit.targets.cpu.arena import Buffer, lower_bound, overlaps
-from fewbit.targets.cpu.outline_loops import VIEWS
-from fewbit.targets.cpu.plan_memory import Arena, element_bytes
+from fewbit.program.program import Program
 from fewbit.targets.cpu.target import begin_cpu
+from fewbit.toolchain.isa import Isa
 from tests.targets.cpu.programs import inputs, layers
 
 PROGRAMS = {

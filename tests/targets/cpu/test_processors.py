@@ -10,12 +10,12 @@ import pytest
 
 import fewbit
 from fewbit.errors import UnsupportedError
-from fewbit.kernels.isa import Isa, names
 from fewbit.models import lenet_text
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.elf import section
-from fewbit.targets.llvm import host_features
+from fewbit.toolchain.elf import section
+from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.llvm import host_features
 from tests.targets.cpu import static_net
 from tests.targets.cpu.emulate import EMULATORS, emulated
 from tests.targets.cpu.programs import Array, inputs, layers

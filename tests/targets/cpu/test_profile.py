@@ -16,9 +16,9 @@ import fewbit
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.errors import UsageError
-from fewbit.kernels.isa import Isa
+from fewbit.passes.loops.count_cycles import LOOP, Row, profile_ir
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.count_cycles import LOOP, Row, profile_ir
+from fewbit.toolchain.isa import Isa
 from tests.targets.cpu.emulate import emulated
 
 RUNS = 40

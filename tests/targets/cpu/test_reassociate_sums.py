@@ -11,10 +11,10 @@ import pytest
 
 import fewbit
 from fewbit.ir.bindings import parse_mlir
-from fewbit.kernels.isa import names
-from fewbit.program import Program
-from fewbit.targets.cpu.add_in_lanes import LANES
-from fewbit.targets.cpu.reassociate_sums import reassociate_sums
+from fewbit.passes.llvm.add_in_lanes import LANES
+from fewbit.passes.loops.reassociate_sums import reassociate_sums
+from fewbit.program.program import Program
+from fewbit.toolchain.isa import names
 from tests.targets.cpu.test_processors import outputs
 
 

@@ -9,9 +9,9 @@ import threading
 
 import pytest
 
-from fewbit.kernels.isa import Isa
-from fewbit.targets.cpu import objects
-from fewbit.targets.cpu.remarks import without_remarks
+from fewbit.toolchain import objects
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.remarks import without_remarks
 
 REMARK = b"remark: <unknown>:0:0: loop not vectorized: no reason\n"
 CHAIN = """
@@ -84,7 +84,7 @@ def test_several_threads_at_once(capfd: pytest.CaptureFixture[str]) -> None:
 def test_processes_without_stderr() -> None:
     script = (
         "import os; os.close(2)\n"
-        "from fewbit.targets.cpu.remarks import without_remarks\n"
+        "from fewbit.toolchain.remarks import without_remarks\n"
         "with without_remarks(): print('done')"
     )
     found = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True)

@@ -9,7 +9,7 @@ import pytest
 
 import fewbit
 from fewbit.errors import ShapeError, UnsupportedError
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 
 def floats(*shape: int) -> np.ndarray[Any, Any]:

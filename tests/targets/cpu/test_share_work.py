@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.kernels.isa import Isa
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.targets.cpu.target import begin_cpu
+from fewbit.toolchain.isa import Isa
 
 
 def add(size: int) -> Program:

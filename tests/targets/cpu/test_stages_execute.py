@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.program import Program
+from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
 from tests.targets.cpu.stages import Array, after, run_linalg, run_llvm, run_mlir
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import fewbit
+from fewbit.passes.llvm import translate_to_llvm_ir
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu import translate_to_llvm_ir
 from tests.targets.cpu.programs import inputs, layers
 
 TASKS = Path("/proc/self/task")

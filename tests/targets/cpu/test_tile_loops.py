@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 import fewbit
-from fewbit.kernels.isa import Isa
-from fewbit.program import Program
-from fewbit.targets.cpu import tile_loops as tiled
-from fewbit.targets.cpu import tile_sizes
+from fewbit.passes.loops import tile_loops as tiled
+from fewbit.passes.loops import tile_sizes
+from fewbit.passes.loops.tile_loops import tile_loops
+from fewbit.program.program import Program
 from fewbit.targets.cpu.target import begin_cpu
-from fewbit.targets.cpu.tile_loops import tile_loops
+from fewbit.toolchain.isa import Isa
 from tests.targets.cpu.emulate import EMULATORS, emulated
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "i32": np.int32}

@@ -7,7 +7,7 @@ from math import prod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.targets.cpu.tile_sizes import (
+from fewbit.passes.loops.tile_sizes import (
     BLOCK,
     LANES,
     STEP,

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import fewbit
+from fewbit.codegen import tiles
+from fewbit.codegen.tiles import tile_objects
 from fewbit.kernels import Matmul
 from fewbit.kernels.emit import Function
-from fewbit.kernels.isa import Isa
 from fewbit.kernels.kernel import functions_of
-from fewbit.targets.cpu import tiles
-from fewbit.targets.cpu.elf import symbols
-from fewbit.targets.cpu.tiles import tile_objects
+from fewbit.toolchain.elf import symbols
+from fewbit.toolchain.isa import Isa
 from tests.targets.cpu.programs import layers
 
 

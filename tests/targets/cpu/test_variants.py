@@ -10,14 +10,14 @@ import pytest
 
 import fewbit
 from fewbit.errors import UnsupportedError, UsageError
-from fewbit.kernels.isa import Isa, family, names
 from fewbit.models import lenet_text
-from fewbit.program import Program
+from fewbit.passes.native import native_pipeline
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.cpu.elf import dynamic_symbols
-from fewbit.targets.cpu.pipeline import native_pipeline
 from fewbit.targets.cpu.variants import variants_of
-from fewbit.targets.llvm import host_features
+from fewbit.toolchain.elf import dynamic_symbols
+from fewbit.toolchain.isa import Isa, family, names
+from fewbit.toolchain.llvm import host_features
 from tests.targets.cpu.emulate import EMULATORS, emulated, variant_on
 from tests.targets.cpu.programs import elementwise, inputs, layers
 

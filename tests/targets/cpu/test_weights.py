@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.targets.cpu.weights import ALIGNMENT, SharedWeights, VariantWeights, WeightImage
+from fewbit.program.weight_image import ALIGNMENT, SharedWeights, VariantWeights, WeightImage
 
 ARRAYS = st.lists(
     st.tuples(st.lists(st.integers(0, 9), max_size=3), st.sampled_from(["f4", "i1", "f8", "?"])),

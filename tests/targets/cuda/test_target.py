@@ -12,12 +12,12 @@ from torch_mlir.ir import StringAttr  # pyright: ignore[reportAttributeAccessIss
 from xdsl.dialects.func import ReturnOp
 
 import fewbit
-from fewbit.artifact import open_folder
 from fewbit.errors import MissingToolError, UsageError, VerifyError
 from fewbit.kernels.cuda import nvrtc
 from fewbit.kernels.cuda.arch import HOPPER
 from fewbit.kernels.cuda.attention import Attention
 from fewbit.kernels.cuda.plan import Pointer, TensorMap
+from fewbit.program.artifact import open_folder
 from fewbit.runtime.cuda import read_plan
 from fewbit.targets.compile import lower
 from fewbit.tune.cuda_layers import layer_key, layers_of

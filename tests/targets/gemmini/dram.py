@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fewbit.targets.gemmini.command import Command
-from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.memory import rows_of
-from fewbit.targets.gemmini.model import Model
+from fewbit.simulators.gemmini.command import Command
+from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.memory import rows_of
+from fewbit.simulators.gemmini.model import Model
 
 Array = np.ndarray[Any, Any]
 

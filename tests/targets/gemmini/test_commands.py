@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError, UsageError
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import (
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import (
     ACCUMULATE,
     ACCUMULATOR,
     FULL,

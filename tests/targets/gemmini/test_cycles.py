@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.device import Events
 from fewbit.targets.gemmini.call_streams import Stream
 from fewbit.targets.gemmini.cycles import estimate_cycles, expanded, layer_cost
-from fewbit.targets.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.streams.output import Output

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from fewbit.riscv.simulator.machine import Machine
-from fewbit.targets.cpu import objects
-from fewbit.targets.gemmini.command import Command
-from fewbit.targets.gemmini.commands import decode
+from fewbit.codegen.bare_metal.processor import Processor
+from fewbit.simulators.gemmini.command import Command
+from fewbit.simulators.gemmini.commands import decode
+from fewbit.simulators.gemmini.memory import Memory
+from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.gemmini.issue import Issuer
-from fewbit.targets.gemmini.memory import Memory
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.tiler import ConvShape
-from fewbit.targets.vexii.link import link_executable
-from fewbit.targets.vexii.processor import Processor
+from fewbit.toolchain import objects
+from fewbit.toolchain.link_bare_metal import link_executable
 
 BUFFERS = ("x", "weight", "bias", "y")
 PLACES: dict[str, int] = dict(zip(BUFFERS, (0x40000, 0x50000, 0x60000, 0x70000), strict=True))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fewbit.numerics import conv2d as exact_conv2d
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import Command, Pointer
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import Command, Pointer
 from tests.targets.gemmini.dram import Array, requantized, run_stream, some
 
 BATCH, SIDE, CHANNELS, OUTPUTS, KERNEL = 3, 7, 5, 9, 3

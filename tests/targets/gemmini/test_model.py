@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fewbit.errors import InterpretError, UnsupportedError
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR
-from fewbit.targets.gemmini.commands import Act, Dataflow
-from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.model import Model
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import ACCUMULATE, ACCUMULATOR
+from fewbit.simulators.gemmini.commands import Act, Dataflow
+from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.model import Model
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.streams.output import Output
 from tests.targets.gemmini.dram import run_stream, some

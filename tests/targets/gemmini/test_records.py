@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import Pointer
-from fewbit.targets.gemmini.records import RECORD_BYTES, pack, unpack
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import Pointer
+from fewbit.simulators.gemmini.records import RECORD_BYTES, pack, unpack
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.streams.output import Output

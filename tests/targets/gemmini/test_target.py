@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.artifact import Folder, open_folder
 from fewbit.cli.commands import show_commands
 from fewbit.errors import UsageError
 from fewbit.models import zoo
-from fewbit.program import Program
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.passes.quant.integer_only import integer_only
+from fewbit.program.artifact import Folder, open_folder
+from fewbit.program.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.targets.device import Device, Execution
 from fewbit.targets.gemmini.simulate import GemminiSimulator, Layered
 from fewbit.targets.gemmini.target import Gemmini
 from fewbit.targets.registry import find_target
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
-from fewbit.transforms.integer_only import integer_only
 from tests.targets.gemmini.unicorn_machine import OnUnicorn
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
-from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.tiler import ConvShape, parts, tile_conv, tile_matmul
 
 machines = st.builds(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewbit.riscv import elf
-from fewbit.riscv.simulator.machine import Machine
-from fewbit.targets.gemmini.model import Model
+from fewbit.simulators.gemmini.model import Model
+from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.gemmini.simulate import GemminiSimulator
 
 CUSTOM_3 = 0x7B

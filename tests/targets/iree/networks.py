@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import fewbit
-from fewbit.program import Program
+from fewbit.program.program import Program
 
 WIDTHS = ("1", "1.58", "2", "3", "4", "5", "6", "7", "8")
 

@@ -7,7 +7,7 @@ import pytest
 
 import fewbit
 from fewbit.errors import UsageError
-from fewbit.targets.iree.devices import compile_flags
+from fewbit.toolchain.iree_devices import compile_flags
 
 TEXT = """
 func.func @main(%x: tensor<4x7xi8>, %w: tensor<3x7xi8>, %y: tensor<4x5xf32>) -> (tensor<4x3xi32>, tensor<4x5xf32>) {

@@ -11,18 +11,18 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.analysis.layers import made_up_inputs
-from fewbit.artifact import open_folder
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
+from fewbit.cost.layers import made_up_inputs
 from fewbit.errors import UsageError
-from fewbit.kernels.isa import Isa, names
-from fewbit.program import Program
-from fewbit.targets.cpu.elf import symbols
+from fewbit.program.artifact import open_folder
+from fewbit.program.program import Program
 from fewbit.targets.iree.dispatch_kernels import OBJECT, dispatch_kernels
 from fewbit.targets.iree.dispatches import dispatches_of
 from fewbit.targets.iree.target import Iree
 from fewbit.targets.target import Request
+from fewbit.toolchain.elf import symbols
+from fewbit.toolchain.isa import Isa, names
 from tests.targets.iree.networks import WIDTHS, convolutions, linear
 
 X = np.random.default_rng(0).standard_normal((3, 1, 28, 28)).astype(np.float32)

@@ -12,7 +12,7 @@ import fewbit
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.targets.iree.raw import is_raw_mlir
-from fewbit.targets.tools import tool_path
+from fewbit.toolchain.tools import tool_path
 
 TEXT = """
 func.func @foo(%lhs: tensor<?x?xf32>, %rhs: tensor<?x?xf32>, %acc: tensor<?x?xf32>) -> tensor<?x?xf32> {

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.artifact import open_folder
 from fewbit.cli.guard import guarded
 from fewbit.cli.main import run
 from fewbit.errors import ShapeError, UsageError
+from fewbit.program.artifact import open_folder
 from fewbit.runtime import Artifact
 from fewbit.targets.compile import lower
 from fewbit.targets.iree.dispatches import dispatches_of, without_locations

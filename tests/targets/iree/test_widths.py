@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.analysis.layers import made_up_inputs
-from fewbit.program import Program
+from fewbit.cost.layers import made_up_inputs
+from fewbit.program.program import Program
 from tests.targets.iree.drivers import needs_vulkan
 from tests.targets.iree.networks import WIDTHS, convolutions, linear
 

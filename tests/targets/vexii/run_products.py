@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.codegen.bare_metal.runtime_ir import names, runtime_ir
 from fewbit.numerics.widths import Width
 from fewbit.riscv.assembler import Assembler
-from fewbit.riscv.simulator.execution import Execution
-from fewbit.riscv.simulator.machine import Machine
-from fewbit.targets.cpu import objects
+from fewbit.simulators.riscv.execution import Execution
+from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.vexii.kernels.products import Code
-from fewbit.targets.vexii.link import link_executable
-from fewbit.targets.vexii.runtime_ir import names, runtime_ir
+from fewbit.toolchain import objects
+from fewbit.toolchain.link_bare_metal import link_executable
 
 Array = np.ndarray[Any, Any]
 PAIRS = [(act, weight) for act in (8, 4, 2, 1) for weight in (8, 4, 2, 1)]

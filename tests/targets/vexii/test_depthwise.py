@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.numerics import integer
 from fewbit.targets.vexii.kernels.conv2d import Windows
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
 from fewbit.targets.vexii.kernels.products import Code
-from fewbit.targets.vexii.processor import Processor
 from tests.targets.vexii.run_products import call, integers, machine_with
 
 CASES = {

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.riscv.instructions import Kind
 from fewbit.targets.vexii.kernels.products import Code, matmul
 from fewbit.targets.vexii.layout import Layout
-from fewbit.targets.vexii.processor import Processor
 from tests.targets.vexii.run_products import PAIRS, call, integers, machine_with
 
 SHAPES = [(1, 5, 25), (6, 9, 33), (5, 6, 255)]

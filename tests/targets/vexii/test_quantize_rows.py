@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.numerics.activations import quantize_activation
 from fewbit.numerics.widths import Width
 from fewbit.targets.vexii.kernels.products import Code
 from fewbit.targets.vexii.kernels.quantize_rows import quantize_rows
-from fewbit.targets.vexii.processor import Processor
 from tests.targets.vexii.run_products import machine_with
 
 WIDTHS = (1, 1.58, *range(2, 9))

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 import fewbit
-from fewbit.analysis.cycles.instructions import MISS
-from fewbit.analysis.layers import made_up_inputs
 from fewbit.cli.main import run
+from fewbit.cost.cycles.instructions import MISS
+from fewbit.cost.layers import made_up_inputs
 from fewbit.errors import UsageError
-from fewbit.program import Program
+from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
+from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets.registry import find_target
-from fewbit.transforms.fold_batch_norm import fold_batch_norm
 
 SEED = "[[8,6,6,4,4],[8,8,8,8,8]]"
 

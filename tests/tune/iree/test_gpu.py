@@ -9,8 +9,8 @@ import pytest
 
 from fewbit.errors import Error, UsageError
 from fewbit.kernels.cuda.arch import HOPPER
-from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.source import Source
+from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.cuda_search import prepare, record
 from fewbit.tune.database import Database
 from fewbit.tune.iree.apply import apply, is_known

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.targets.iree.devices import compile_flags
 from fewbit.targets.iree.source import Source
+from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.database import Database
 from fewbit.tune.iree.layout import chosen_flags, in_rows, is_faster, keep_layout
 from fewbit.tune.timing import Times

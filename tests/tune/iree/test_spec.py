@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fewbit.hardware.host import host
-from fewbit.targets.iree.devices import compile_flags
+from fewbit.cost.hardware.host import host
 from fewbit.targets.iree.source import Source
+from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.database import Database, Key, Result
 from fewbit.tune.iree.build import build
 from fewbit.tune.iree.spec import Product, tuning_spec

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fewbit.analysis.loops import list_nests
-from fewbit.analysis.loops.dumps import generic_text, parse_generic
-from fewbit.hardware.host import host
-from fewbit.targets.iree.devices import compile_flags
+from fewbit.cost.hardware.host import host
+from fewbit.cost.loops import list_nests
+from fewbit.cost.loops.dumps import generic_text, parse_generic
 from fewbit.targets.iree.source import Source
+from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.database import Database, Result
 from fewbit.tune.iree.apply import apply, find_schedules, is_known, largest_difference
 from fewbit.tune.iree.bindings import Span

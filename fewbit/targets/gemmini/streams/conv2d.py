@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fewbit.errors import UnsupportedError
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import Command
-from fewbit.targets.gemmini.commands import Dataflow
-from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.loop_conv import ConvLoop, conv_commands
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import Command
+from fewbit.simulators.gemmini.commands import Dataflow
+from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.loop_conv import ConvLoop, conv_commands
 from fewbit.targets.gemmini.streams.output import BIAS, I32, WEIGHT, Output, X, Y, only_if
 from fewbit.targets.gemmini.tiler import ConvShape, ConvTile, parts, tile_conv
 

@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Command, Pointer
-from fewbit.targets.gemmini.commands import Dataflow
-from fewbit.targets.gemmini.hardware import Hardware
-from fewbit.targets.gemmini.loop_matmul import matmul_commands
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import (
+    ACCUMULATE,
+    ACCUMULATOR,
+    FULL,
+    GARBAGE,
+    Command,
+    Pointer,
+)
+from fewbit.simulators.gemmini.commands import Dataflow
+from fewbit.simulators.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini.loop_matmul import matmul_commands
 from fewbit.targets.gemmini.streams.output import BIAS, I32, WEIGHT, Output, X, Y, only_if
 from fewbit.targets.gemmini.tiler import parts, tile_matmul
 

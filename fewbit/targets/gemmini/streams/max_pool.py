@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewbit.errors import UnsupportedError
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import ACCUMULATOR, Command
-from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import ACCUMULATOR, Command
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.output import Output, X, Y
 from fewbit.targets.gemmini.tiler import parts
 

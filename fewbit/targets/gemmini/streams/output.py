@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewbit.targets.gemmini.command import Dram, Pointer
-from fewbit.targets.gemmini.commands import Act, ConfigStore
+from fewbit.simulators.gemmini.command import Dram, Pointer
+from fewbit.simulators.gemmini.commands import Act, ConfigStore
 
 X, WEIGHT, BIAS, Y = map(Pointer, ("x", "weight", "bias", "y"))
 

@@ -6,9 +6,9 @@ a float sum of layers is left to the host.
 
 from __future__ import annotations
 
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import Command, Pointer
-from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import Command, Pointer
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.output import I32, Output, Y
 from fewbit.targets.gemmini.tiler import parts
 

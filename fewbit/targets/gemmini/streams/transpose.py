@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fewbit.targets.gemmini import commands as c
-from fewbit.targets.gemmini.command import ACCUMULATOR, GARBAGE, Command, Pointer
-from fewbit.targets.gemmini.hardware import Hardware
+from fewbit.simulators.gemmini import commands as c
+from fewbit.simulators.gemmini.command import ACCUMULATOR, GARBAGE, Command, Pointer
+from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.gemmini.streams.output import Output, X, Y
 from fewbit.targets.gemmini.tiler import parts
 

@@ -7,7 +7,7 @@ no two parts of the product overlap. A row has whole steps, with zeros behind it
 from __future__ import annotations
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.isa import Isa
+from fewbit.toolchain.isa import Isa
 
 CHUNK_BYTES = 4
 

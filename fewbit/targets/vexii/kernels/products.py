@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.kernels.emit import Function, Value
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.pack import (
@@ -20,7 +21,6 @@ from fewbit.targets.vexii.kernels.pack import (
 )
 from fewbit.targets.vexii.kernels.tile import Tile
 from fewbit.targets.vexii.layout import Layout
-from fewbit.targets.vexii.processor import Processor
 
 
 class Assembled(Protocol):

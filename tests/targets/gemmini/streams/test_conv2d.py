@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
 from fewbit.numerics import conv2d as exact_conv2d
-from fewbit.targets.gemmini.hardware import DIMS, Hardware
+from fewbit.simulators.gemmini.hardware import DIMS, Hardware
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.output import I32, Output
 from fewbit.targets.gemmini.tiler import ConvShape

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewbit.targets.gemmini.hardware import DIMS, Hardware
+from fewbit.simulators.gemmini.hardware import DIMS, Hardware
 from fewbit.targets.gemmini.streams.matmul import Matmul, Style, matmul
 from fewbit.targets.gemmini.streams.output import I32, Output
 from tests.targets.gemmini.dram import requantized, run_stream, some

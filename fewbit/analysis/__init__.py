@@ -1,1 +1,0 @@
-"""What programs cost, and what quantization does to them."""

@@ -1,0 +1,1 @@
+"""What everything stands on: progress, files written whole, folders with a manifest."""

@@ -1,0 +1,1 @@
+"""What compiled programs carry beside their kernels: interface, threads, dispatch, stubs."""

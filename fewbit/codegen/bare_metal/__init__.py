@@ -1,0 +1,1 @@
+"""What bare-metal programs carry: their interface, and what no system provides."""

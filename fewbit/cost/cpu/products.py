@@ -1,0 +1,289 @@
+"""The work of matrix products and convolutions, of floats and of integers of 1 to 8 bits.
+
+A kernel goes over rows in blocks. For each block it makes a table of pointers (and, of integers,
+the sum of each row), and sweeps over the panels: tile by tile, and then what becomes of its sums.
+Memory is read at four places: the weights, once for a block; the panel, by each tile after the
+first; the rows, by each panel after the first; and the input itself. What is near enough costs
+nothing beyond the tile's own loads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
+from fewbit.cost.cpu.tiles import Part, blocks, float_step, integer_step, part, tiles
+from fewbit.cost.cpu.work import Work, counts
+from fewbit.kernels import Conv2d, IntegerConv2d, IntegerMatmul, Isa, Matmul
+from fewbit.kernels.conv2d import LONGEST_RUN, MOST_TAPS
+from fewbit.kernels.conv2d import ROOM as FLOAT_ROOM
+from fewbit.kernels.conv2d import TABLE as FLOAT_TABLE
+from fewbit.kernels.emit import MOST_DEPTH
+from fewbit.kernels.integer.conv2d import TABLE
+from fewbit.kernels.integer.few_bits import MOST_ROWS, ROOM, few_rows, few_tiles
+from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.output import Plain, plain
+from fewbit.kernels.integer.pack import packed_bytes
+from fewbit.kernels.integer.strip import ROOM as STRIP_ROOM
+from fewbit.kernels.integer.strip import takes_strips
+from fewbit.kernels.integer.sweep import OFFSETS
+from fewbit.kernels.integer.tile import FEW_SUMS, TALLEST
+from fewbit.kernels.pack import packed_size
+from fewbit.kernels.sweep import BLOCK_ROWS
+
+TILE_ROWS = 6
+"""Of a tile, about: each reads its panel anew."""
+OUTPUT_BYTES: dict[Plain, int] = {"i32": 4, "f32": 4, "i8": 1, "i32_i8": 5, "steps": 1}
+FINISHED_LIKE: dict[Plain, Plain] = {
+    "i32": "i32",
+    "f32": "f32",
+    "i8": "i8",
+    "i32_i8": "i8",
+    "steps": "f32",
+}
+"""What steps take is what floats take that they are made of; bytes cost more than their sums."""
+
+
+def _ceil(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+@counts(Matmul)
+def float_matmul(call: KernelCall, work: Work) -> None:
+    s, isa = cast(MatrixSizes, call.sizes), call.kernel.isa
+    own = part(s.m, s.n, s.k, call.threads, isa)
+    weights = 4 * packed_size(s.k, s.n, isa)
+    own_bytes = weights + 4 * s.m * (s.k + s.n)
+    depth_blocks = 1 if s.m <= isa.tile_rows(isa.tile_vectors) else _ceil(s.k, isa.block_depth)
+    depth = _ceil(s.k, max(depth_blocks, 1))
+    work.add("f32.calls", 1)
+    for rows, times in blocks(own.rows, BLOCK_ROWS):
+        work.add("f32.rows", times * depth_blocks * rows)
+        for deep, of_them in blocks(s.k, max(depth, 1)):
+            _float_sweep(work, isa, own, rows, 1, deep, times * of_them)
+    Traffic("f32", weights, 4 * s.k, 4 * s.n, own_bytes, call.footprint).add(
+        work, isa, own, s.n, BLOCK_ROWS
+    )
+
+
+@counts(Conv2d)
+def float_conv2d(call: KernelCall, work: Work) -> None:
+    s, isa = cast(ImageSizes, call.sizes), call.kernel.isa
+    own = part(s.rows, s.oc, s.depth, call.threads, isa)
+    dense = s.x_step == s.c and s.dilation[1] == 1
+    by_runs = dense and s.kw > 1 and s.kw * s.c <= LONGEST_RUN
+    kw, c = (1, s.kw * s.c) if by_runs else (s.kw, s.c)
+    taps = s.kh * kw
+    tile_rows, deepest = isa.tile_rows(1), isa.block_depth
+    depth = _ceil(c, _ceil(c, deepest))
+    most = max(
+        1, min((min(FLOAT_ROOM // tile_rows, deepest) if by_runs else deepest) // c, MOST_TAPS)
+    )
+    tap_step = _ceil(taps, _ceil(taps, most))
+    fitting = min(FLOAT_TABLE // tile_rows // tap_step * tile_rows, BLOCK_ROWS)
+    weights = 4 * packed_size(s.kh * s.kw * s.c, s.oc, isa)
+    own_bytes = weights + 4 * (s.pixels * s.c + s.rows * s.oc)
+    work.add("f32.calls", 1)
+    for rows, times in blocks(own.rows, fitting):
+        work.add("f32.located", times * rows)
+        for deep, deep_times in blocks(c, depth):
+            for tap_count, tap_times in blocks(taps, tap_step):
+                here = times * deep_times * tap_times
+                work.add("f32.table", here * tap_count * _ceil(rows, 8))
+                _float_sweep(work, isa, own, rows, tap_count, deep, here)
+    if by_runs:
+        work.add("f32.edges", _edge_rows(s) * own.rows / max(s.rows, 1) * s.kh)
+    seen = 4 * s.c * s.pixels / max(s.rows, 1)
+    Traffic("f32", weights, seen, 4 * s.oc, own_bytes, call.footprint).add(
+        work, isa, own, s.oc, fitting
+    )
+
+
+def _edge_rows(s: ImageSizes) -> float:
+    """Output pixels whose kernel rows cross the left or right edge."""
+    reach = (s.kw - 1) * s.dilation[1] + 1
+    inner = [ox for ox in range(s.out[1]) if 0 <= ox * s.stride[1] - s.padding[1] <= s.w - reach]
+    return s.rows * (1 - len(inner) / max(s.out[1], 1))
+
+
+def _float_sweep(
+    work: Work, isa: Isa, own: Part, rows: int, taps: int, depth: int, times: int
+) -> None:
+    for vectors in set(own.panels):
+        wide = times * own.panels.count(vectors)
+        for height, count in tiles(rows, isa.tile_rows(vectors)):
+            here = wide * count
+            work.add("f32.steps", here * taps * depth * float_step(isa, height, vectors))
+            work.add("f32.taps", here * taps)
+            work.add("f32.tiles", here)
+            work.add("f32.finish", here * height * vectors)
+
+
+@counts(IntegerMatmul)
+def integer_matmul(call: KernelCall, work: Work) -> None:
+    s, kernel = cast(MatrixSizes, call.sizes), cast(IntegerMatmul, call.kernel)
+    isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
+    own = part(s.m, s.n, s.k, call.threads, isa)
+    taps = s.groups if kernel.grouped else 1
+    depth = max(s.k // taps, isa.step)
+    weights = packed_bytes(taps, depth, s.n, isa, kernel.bits)
+    weights += 4 * taps * s.n if kernel.grouped else 0
+    out = OUTPUT_BYTES[plain(kernel.output)]
+    own_bytes = weights + s.m * (s.k + s.n * out)
+    most = BLOCK_ROWS if kernel.bits == 8 and not kernel.grouped else MOST_ROWS
+    if kernel.grouped:
+        most = max(1, min(OFFSETS // taps, most))
+    work.add("i8.calls", 1)
+    for rows, times in blocks(own.rows, most):
+        work.add("i8.rows", times * rows)
+        if fields.bias:
+            work.add("i8.offsets", times * rows * taps * _ceil(depth, isa.lanes * isa.step))
+        _integer_sweep(work, kernel, own, rows, taps, depth, times)
+    Traffic("i8", weights, s.k, out * s.n, own_bytes, call.footprint).add(work, isa, own, s.n, most)
+
+
+@counts(IntegerConv2d)
+def integer_conv2d(call: KernelCall, work: Work) -> None:
+    s, kernel = cast(ImageSizes, call.sizes), cast(IntegerConv2d, call.kernel)
+    isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
+    own = part(s.rows, s.oc, s.depth, call.threads, isa)
+    strips = takes_strips(s.kh, s.kw, s.c, isa)
+    taps, c = (s.kh, s.kw * s.c) if strips else (s.kh * s.kw, s.c)
+    unit = fields.unit
+    deepest = _ceil(_ceil(c, _ceil(c, MOST_DEPTH)), unit) * unit
+    tap_step = _ceil(taps, _ceil(taps, TABLE // TALLEST)) if c <= deepest and not strips else taps
+    whole = taps <= tap_step and c <= deepest
+    most = min(TABLE // tap_step, BLOCK_ROWS) if whole else TALLEST
+    most = _ceil(max(own.rows, 1), _ceil(max(own.rows, 1), most))
+    if strips:
+        most = min(_strip_rows(s), max(own.rows, 1))
+    weights = packed_bytes(taps, c, s.oc, isa, kernel.bits)
+    out = OUTPUT_BYTES[plain(kernel.output)]
+    own_bytes = weights + s.pixels * s.c + s.rows * s.oc * out
+    repeated = 1 if whole else len(own.panels)
+    work.add("i8.calls", 1)
+    for rows, times in blocks(own.rows, most):
+        if strips:
+            _copy_strip(work, s, isa, rows, times)
+        else:
+            work.add("i8.located", times * rows)
+        for deep, deep_times in blocks(c, deepest):
+            for tap_count, tap_times in blocks(taps, tap_step):
+                here = times * deep_times * tap_times
+                if not strips:
+                    work.add("i8.table", here * repeated * tap_count * _ceil(rows, 8))
+                if fields.bias and not (strips and kernel.bits == 8):
+                    summed = tap_count * _ceil(max(deep, isa.step), isa.lanes * isa.step)
+                    work.add("i8.offsets", here * repeated * rows * summed)
+                _integer_sweep(work, kernel, own, rows, tap_count, max(deep, isa.step), here)
+    seen = s.c * s.pixels / max(s.rows, 1)
+    Traffic("i8", weights, seen, out * s.oc, own_bytes, call.footprint).add(
+        work, isa, own, s.oc, most
+    )
+
+
+def _is_dense(s: ImageSizes) -> bool:
+    return s.x_step == s.c and s.dilation[1] == 1 and s.stride[1] <= s.kw
+
+
+def _strip_rows(s: ImageSizes) -> int:
+    """Pixels of a block: a part of a line, or whole ones."""
+    run, step = s.kw * s.c, (s.stride[1] if _is_dense(s) else s.kw) * s.c
+    ow = max(s.out[1], 1)
+    across = _ceil(ow, _ceil(ow, min((STRIP_ROOM // s.kh - run) // step + 1, BLOCK_ROWS)))
+    if across < ow or s.dilation[0] != 1:
+        return across
+    pitch = (across - 1) * step + run
+    room = (STRIP_ROOM // pitch - s.kh) // s.stride[0] + 1
+    return across * min(room, BLOCK_ROWS // across, max(s.out[0], 1))
+
+
+def _copy_strip(work: Work, s: ImageSizes, isa: Isa, rows: int, times: int) -> None:
+    """Lines of the image as they are, where a kernel's row is one run of them, else its bytes."""
+    across = min(rows, max(s.out[1], 1))
+    lines = (_ceil(rows, across) - 1) * s.stride[0] + s.kh
+    work.add("i8.pointers", times * _ceil(rows, 8))
+    if _is_dense(s):
+        line = ((across - 1) * s.stride[1] + s.kw) * s.c
+        work.add("i8.lines", times * lines)
+        work.add("i8.chunks", times * lines * _ceil(line, isa.vector_bits // 8))
+    else:
+        work.add("i8.bytes", times * lines * across * s.kw * s.c)
+
+
+def field_operations(isa: Isa, bits: int) -> float:
+    """Operations that take one vector of weights of a width out of its bytes."""
+    if bits == 8:
+        return 0.0
+    planes = len(Fields(isa, bits).planes)
+    one = 1 if "+gfni" in isa.features and isa.vector_bits == 512 else 2
+    return planes * one + (planes - 1)
+
+
+def _integer_sweep(
+    work: Work,
+    kernel: IntegerMatmul | IntegerConv2d,
+    own: Part,
+    rows: int,
+    taps: int,
+    depth: int,
+    times: int,
+) -> None:
+    isa, bits = kernel.isa, kernel.bits
+    grouped = isinstance(kernel, IntegerMatmul) and kernel.grouped
+    fields, taken = Fields(isa, bits), field_operations(isa, bits)
+    in_registers = (bits < 8 or grouped) and rows <= few_rows(isa) * few_tiles(isa, bits)
+    whole_runs = taps * fields.runs(depth) * fields.run
+    steps = whole_runs if in_registers else taps * _ceil(depth, isa.step)
+    for vectors in set(own.panels):
+        wide = times * own.panels.count(vectors)
+        highest = few_rows(isa) if in_registers else min(TALLEST, isa.tile_rows(vectors))
+        if bits < 8 and not in_registers:
+            work.add("i8.apart", wide * whole_runs * vectors * max(1.0, taken))
+            work.add("i8.apart_loads", wide * whole_runs * vectors * bits / 8)
+            parts = _ceil(steps * vectors * isa.lanes * isa.step, ROOM)
+            work.add("i8.parts", wide * max(1, parts))
+        for height, count in tiles(rows, highest):
+            here = wide * count
+            chains = 2 if in_registers and fields.run >= 4 and height * vectors <= FEW_SUMS else 1
+            asks = not in_registers and height > 1 and vectors > isa.tile_vectors // 2
+            cycles = integer_step(isa, height, vectors, taken * in_registers, chains, asks)
+            work.add("i8.fields" if in_registers else "i8.steps", here * steps * cycles)
+            work.add("i8.taps", here * taps)
+            work.add("i8.tiles", here)
+            work.add(f"i8.finish.{FINISHED_LIKE[plain(kernel.output)]}", here * height * vectors)
+            if grouped:
+                work.add("i8.groups", here * taps * height * vectors)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of a call: its weights, a row of its inputs and outputs, and all of them.
+
+    Weights come from as far as the `footprint` says; inputs were written by the layer before.
+    """
+
+    kind: str
+    weights: float
+    row_in: float
+    row_out: float
+    own: float
+    footprint: int
+
+    def add(self, work: Work, isa: Isa, own: Part, n: int, block: int) -> None:
+        """Stream what one thread reads and writes, in blocks of at most so many rows."""
+        if not own.rows or not own.panels:
+            return
+        share = min(1.0, own.vectors * isa.lanes / max(n, 1))
+        weights, x = self.weights * share, own.rows * self.row_in
+        rows = min(own.rows, block)
+        times = -(-own.rows // block)
+        again = times * (-(-rows // TILE_ROWS) - 1)
+        near = weights / len(own.panels) + rows * self.row_in
+        work.stream(f"{self.kind}.weights", weights, max(self.own, self.footprint))
+        work.stream(f"{self.kind}.weights", weights * (times - 1), weights + rows * self.row_in)
+        work.stream(f"{self.kind}.panel", weights * again, near)
+        work.stream(f"{self.kind}.x", x, self.own)
+        work.stream(f"{self.kind}.x", x * (len(own.panels) - 1), near)
+        work.stream(f"{self.kind}.y", own.rows * self.row_out * share, self.own)

@@ -1,0 +1,106 @@
+"""How kernels cut a product into tiles, and what a step of a tile takes at best.
+
+The cuts are those of `kernels/pack.py` and `kernels/sweep.py`, as numbers instead of code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fewbit.kernels.pack import panel_starts
+from fewbit.kernels.sweep import NEAR_WEIGHTS, ROWS_EACH
+from fewbit.toolchain.isa import Isa
+
+UNITS = 2
+"""Multiplications, and loads, that begin in a cycle."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows and the panels, by their vectors, of the thread that has the most."""
+
+    rows: int
+    panels: tuple[int, ...]
+
+    @property
+    def vectors(self) -> int:
+        return sum(self.panels)
+
+
+def panels(n: int, isa: Isa) -> tuple[int, ...]:
+    """The vectors of each panel of n columns."""
+    starts = panel_starts(n, isa)
+    return tuple((b - a) // isa.lanes for a, b in pairwise(starts))
+
+
+def part(m: int, n: int, k: int, threads: int, isa: Isa) -> Part:
+    """As `sweep.share` divides a product; of threads, the last has the most."""
+    all_panels = panels(n, isa)
+    count = len(all_panels)
+    few_rows, many_weights = m < threads * ROWS_EACH, n * k > NEAR_WEIGHTS
+    if n > m and threads <= count and (few_rows or many_weights):
+        return Part(m, all_panels[count * (threads - 1) // threads :])
+    return Part(m - m * (threads - 1) // threads, all_panels)
+
+
+def tiles(rows: int, highest: int) -> Iterator[tuple[int, int]]:
+    """Heights of tiles about equally high, and how many there are of each."""
+    if rows <= 0:
+        return
+    count = -(-rows // highest)
+    least, higher = divmod(rows, count)
+    if higher:
+        yield least + 1, higher
+    yield least, count - higher
+
+
+def blocks(rows: int, most: int) -> Iterator[tuple[int, int]]:
+    """Rows of blocks of at most so many, and how many there are of each."""
+    whole, rest = divmod(rows, most)
+    if whole:
+        yield most, whole
+    if rest:
+        yield rest, 1
+
+
+def float_step(isa: Isa, rows: int, vectors: int) -> float:
+    """Cycles of a step of a tile: multiplications, loads, or the wait for the sum before."""
+    each = 1 if isa.fma else 2
+    asks = rows > 1 and vectors > isa.tile_vectors // 2
+    loads = _loads(rows, vectors, asks)
+    return max(rows * vectors * each / UNITS, loads / UNITS, 4.0 * each)
+
+
+def _loads(rows: int, vectors: int, asks: bool) -> int:
+    """Measured: a multiplication that broadcasts its own operand, as with one vector, takes two."""
+    return rows * (2 if vectors == 1 else 1) + vectors + asks
+
+
+@dataclass(frozen=True)
+class Dot:
+    """What a way to multiply integers takes: operations for a dot, a row and a vector; latency."""
+
+    each: float
+    row: float
+    vector: float
+    latency: float
+
+
+DOTS = {
+    "vnni": Dot(1, 0, 0, 5),
+    "sdot": Dot(1, 0, 0, 4),
+    "madd": Dot(2, 1, 1, 6),
+    "plain": Dot(2, 1, 1, 11),
+}
+
+
+def integer_step(
+    isa: Isa, rows: int, vectors: int, fields: float = 0.0, chains: int = 1, asks: bool = False
+) -> float:
+    """Cycles of a step of integers, with `fields` operations a vector to take weights apart."""
+    dot = DOTS[isa.dot]
+    operations = rows * vectors * dot.each + rows * dot.row + vectors * (dot.vector + fields)
+    loads = _loads(rows, vectors, asks)
+    return max(operations / UNITS, loads / UNITS, dot.latency / chains)

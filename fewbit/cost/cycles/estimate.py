@@ -1,0 +1,99 @@
+"""Cycles of a layer on a VexiiRiscv core with MiCo's dot products: counts times what each costs.
+
+What each count costs was fitted to published measurements, with no cost negative, or derived from
+such a fit where there are no measurements; `coefficients.toml` says which, and how far off it was
+on shapes that were held out. `benchmarks/fit_cycles.py` wrote it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fewbit.cost.cycles.cache import Cache
+from fewbit.cost.cycles.counts import Counts, count
+from fewbit.cost.cycles.shapes import Conv2d, Linear, Pool, Shape
+from fewbit.errors import UsageError, WidthError
+
+CACHES: Mapping[str, Cache | None] = {"small": Cache(1), "high": Cache(2), "cacheless": None}
+"""The cores, with their data caches."""
+
+RELEASES = ("2025", "2026")
+"""MiCo's library: kernels in assembly, then in C; rounding became an instruction in between."""
+
+WIDTHS = (1, 2, 4, 8)
+"""Widths that have a dot product; others are stored in the next wider one."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Cycles, and how far off such an estimate is on average, as a fraction."""
+
+    cycles: float
+    error: float
+    source: str
+    """What the costs were fitted to, or derived from."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cycles of one of each count, of one kind of layer on one core."""
+
+    each: Mapping[str, float]
+    error: float
+    source: str
+
+    def cycles(self, counts: Counts) -> float:
+        """The sum over all counts."""
+        return sum(self.each.get(name, 0.0) * number for name, number in counts.items())
+
+
+def cycles(
+    core: str, shape: Shape, act_bits: int = 8, weight_bits: int = 8, release: str = "2026"
+) -> Estimate:
+    """What a layer takes on a core, for activations and weights of 1 to 8 bits."""
+    costs = costs_of(core, kind_of(shape), release)
+    counts = count(shape, stored_bits(act_bits), stored_bits(weight_bits), CACHES[core])
+    return Estimate(costs.cycles(counts), costs.error, costs.source)
+
+
+def costs_of(core: str, kind: str, release: str = "2026") -> Costs:
+    """The costs of a kind of layer: matmul, linear, conv2d, avgpool or maxpool."""
+    if core not in CACHES:
+        raise UsageError(f"there is no core '{core}'", hint=f"cores: {', '.join(CACHES)}")
+    if release not in RELEASES:
+        raise UsageError(
+            f"there is no release '{release}'", hint=f"releases: {', '.join(RELEASES)}"
+        )
+    found = _coefficients()[core][release][kind]
+    return Costs(found["cycles"], found["error"], found["source"])
+
+
+def stored_bits(bits: int) -> int:
+    """The width that an operand is stored in."""
+    if not 1 <= bits <= WIDTHS[-1]:
+        raise WidthError(f"there are no dot products of {bits} bits", hint="widths are 1 to 8")
+    return next(width for width in WIDTHS if width >= bits)
+
+
+def kind_of(shape: Shape) -> str:
+    """Under which name a shape's costs are listed."""
+    match shape:
+        case Linear():
+            return "linear"
+        case Conv2d():
+            return "conv2d"
+        case Pool(maximum=maximum):
+            return "maxpool" if maximum else "avgpool"
+        case _:
+            return "matmul"
+
+
+@cache
+def _coefficients() -> dict[str, Any]:
+    text = (files("fewbit.cost.cycles") / "coefficients.toml").read_text()
+    return tomllib.loads(text)

@@ -1,0 +1,41 @@
+"""The way of a program to a bare-metal executable: the native one, for one thread.
+
+What differs: integer products call functions with dot instructions, all other ops are loops; sizes
+have the processor's own width, or 64-bit arithmetic in pairs of registers would be everywhere; and
+there is nothing that a system provides.
+"""
+
+from __future__ import annotations
+
+from fewbit.passes.native import native_pipeline
+from fewbit.passes.pipelines import BARE_METAL_LINALG, CPU_LLVM, CPU_LOOPS
+from fewbit.pipeline.stage import Pipeline, Stage
+
+SIZED = (
+    "convert-arith-to-llvm",
+    "convert-index-to-llvm",
+    "finalize-memref-to-llvm",
+    "convert-func-to-llvm",
+    "convert-cf-to-llvm",
+)
+"""Passes that are told how wide sizes are."""
+
+
+def bare_metal_pipeline(xlen: int, call: str) -> Pipeline:
+    """The stages for a processor of this width, whose products the pass `call` calls."""
+    linalg = (
+        "assert-sizes{kernels=true}",
+        call,
+        *BARE_METAL_LINALG,
+        "fold-weights",
+        "assert-sizes",
+    )
+    # No tiles: they are for vectors, whose lowering has sizes of 64 bits.
+    loops = (*CPU_LOOPS, "canonicalize", "cse")
+    width = f"{{index-bitwidth={xlen}}}"
+    llvm = (name + (width if name in SIZED else "") for name in CPU_LLVM)
+    return native_pipeline().replaced(
+        Stage("linalg", linalg),
+        Stage("loops", loops, form="upstream"),
+        Stage("llvm", (*llvm, "translate-to-bare-metal-ir"), ".ll", "other"),
+    )

@@ -1,0 +1,28 @@
+"""The users that kept products apart while loops were fused, removed."""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fewbit.ir.bindings import mlir_context, walk
+from fewbit.passes.blas.name_products import USER
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.passes import BindingsPass
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Module
+
+
+@dataclass(frozen=True)
+class ReleaseProducts(BindingsPass):
+    """Remove what `name-products` added to keep products whole."""
+
+    name = "release-products"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        with mlir_context():
+            for op in list(walk(module)):
+                if op.operation.name == USER:
+                    op.operation.erase()

@@ -1,0 +1,1 @@
+"""Passes on whole programs: calls, symbols, devices, and what can be computed beforehand."""

@@ -1,0 +1,141 @@
+"""Put the bodies of subgraphs and functions in place of calls to them.
+
+Callees come first, so each body is final when it is copied and nested calls vanish with it.
+Where the callee runs on another device the call stays, unless asked otherwise. Ops from a
+subgraph keep its name in their locations: errors still name the layer, and `outline-subgraph`
+can restore the hierarchy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from fewbit.dialects import graph
+from fewbit.ir.locations import is_known, named_location, place_of
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.ir.walk import nested_ops
+from fewbit.passes.graph.calls import Call, Callable, callee_of, only_block, symbols_used
+from fewbit.passes.graph.names import NamePattern
+
+
+@dataclass(frozen=True)
+class Inline(ModulePass):
+    """Put the bodies of subgraphs and functions in place of calls to them."""
+
+    name = "inline"
+
+    only: tuple[str, ...] = ()
+    """Names, or patterns after `re:`, of the callees to inline; all when empty."""
+    across_devices: bool = False
+    """Inline callees that are placed on another device than their caller, too."""
+    default: str = "cpu"
+    """The device of functions, as in `place-devices`."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        only = [NamePattern.parse(text) for text in self.only]
+        with using(SymbolTable(op)):
+            order = _callees_first(op)
+            for pattern in only:
+                pattern.require_match((c.sym_name.data for c in order), self.name)
+            inlined = self._inline_all(order, only)
+        _erase_unused(op, inlined)
+
+    def _inline_all(self, order: list[Callable], only: list[NamePattern]) -> set[Callable]:
+        inlined: set[Callable] = set()
+        finished: set[Callable] = set()
+        for caller in order:
+            pending = list(_calls_in(caller))
+            while pending:
+                call = pending.pop()
+                callee = callee_of(call)
+                if callee is None or callee not in finished:
+                    continue
+                block = only_block(callee)
+                if block is None or not self._wanted(caller, callee, only):
+                    continue
+                pending += _inline(call, callee, block)
+                inlined.add(callee)
+            finished.add(caller)
+        return inlined
+
+    def _wanted(self, caller: Callable, callee: Callable, only: list[NamePattern]) -> bool:
+        if only and not any(p.selects(callee.sym_name.data) for p in only):
+            return False
+        return self.across_devices or self._on_one_device(caller, callee)
+
+    def _on_one_device(self, caller: Callable, callee: Callable) -> bool:
+        """A subgraph without a device runs where its caller does; functions on the default."""
+        here = self.default if isinstance(caller, func.FuncOp) else caller.device_name
+        if isinstance(callee, func.FuncOp):
+            return here in (None, self.default)
+        return callee.device_name in (None, here)
+
+
+def _calls_in(caller: Callable) -> Iterator[Call]:
+    return (op for op in nested_ops(caller) if isinstance(op, Call))
+
+
+def _callees_first(module: ModuleOp) -> list[Callable]:
+    """Every callable after those that it calls; a cycle is entered somewhere."""
+    order: list[Callable] = []
+    seen: set[Operation] = set()
+    for root in module.ops:
+        stack = [(root, False)] if isinstance(root, Callable) else []
+        while stack:
+            caller, done = stack.pop()
+            if done:
+                order.append(caller)
+            elif caller not in seen:
+                seen.add(caller)
+                stack.append((caller, True))
+                callees = [callee_of(call) for call in _calls_in(caller)]
+                stack.extend((callee, False) for callee in callees if callee is not None)
+    return order
+
+
+def _inline(call: Call, callee: Callable, body: Block) -> list[graph.CallOp]:
+    """Returns the calls of subgraphs that came with the body: the caller may take those in."""
+    values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands, strict=True))
+    calls: list[graph.CallOp] = []
+    last = body.last_op
+    assert call.parent is not None
+    assert last is not None
+    for op in body.ops:
+        if op is last:
+            break
+        copy = op.clone(values)
+        _locate(copy, call, callee)
+        call.parent.insert_op_before(copy, call)
+        calls += (o for o in nested_ops(copy) if isinstance(o, graph.CallOp))
+    for old, returned in zip(call.results, last.operands, strict=True):
+        old.replace_all_uses_with(values.get(returned, returned))
+    call.parent.erase_op(call)
+    return calls
+
+
+def _locate(copy: Operation, call: Call, callee: Callable) -> None:
+    for op in nested_ops(copy):
+        if not is_known(op.location):
+            op.location = call.location
+        if isinstance(callee, graph.SubgraphOp) and place_of(op).layer is None:
+            op.location = named_location(callee.sym_name.data, op.location)
+
+
+def _erase_unused(module: ModuleOp, inlined: set[Callable]) -> None:
+    used = {reference.root_reference.data for reference in symbols_used(module)}
+    for callee in inlined:
+        if callee.sym_name.data in used or _is_public(callee):
+            continue
+        assert callee.parent is not None
+        callee.parent.erase_op(callee)
+
+
+def _is_public(callee: Callable) -> bool:
+    return isinstance(callee, func.FuncOp) and callee.sym_visibility != StringAttr("private")

@@ -1,0 +1,1 @@
+"""Passes on layers: kernels chosen, layouts propagated, neighbours fused, calls made."""

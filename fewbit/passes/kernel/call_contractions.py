@@ -1,0 +1,315 @@
+"""Products of matrices among linalg ops, as calls of the matrix kernel.
+
+Attention, `torch.matmul` and `einsum` leave contractions in a program: an op of two inputs whose
+loops are parallel in the result, or summed. One loop of the first input becomes the rows of a
+matrix, one of the second its columns, one that is summed its depth; all other loops are a loop of
+calls. The second matrix is packed by the run, whatever its strides; the first is read as it is, so
+its depth must be innermost, and so must the columns in the result. Values of attention whose heads
+are as wide as a panel lie as the kernel wants them, and are not packed. Matrices are of floats, or
+of bytes whose products are summed in i32: queries and keys that are quantized. What does not fit
+stays loops, and so does one row whose products with rows of the second matrix are summed along
+both, a query and its keys: packing them would take longer than the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from math import inf, prod
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    f32,
+    i8,
+    i32,
+)
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr
+from xdsl.passes import ModulePass
+
+from fewbit.codegen.stubs import ONE_SCALE, KernelCalls, Memref, Size, Stub, literal
+from fewbit.cost.cpu.calibration import Calibration
+from fewbit.cost.cpu.kernel_call import KernelCall, MatrixSizes
+from fewbit.kernels import IntegerMatmul, IntegerPackB, Matmul, PackB
+from fewbit.passes.kernel.call_site import CallSite, shape_of, tensor_of
+from fewbit.pipeline.context import compile_context
+from fewbit.program.program import Program
+
+Dims = tuple[int, ...]
+"""The loop that each axis of an operand is indexed by."""
+
+NAMED: dict[str, tuple[Dims, Dims, Dims]] = {
+    "linalg.matmul": ((0, 2), (2, 1), (0, 1)),
+    "linalg.batch_matmul": ((0, 1, 3), (0, 3, 2), (0, 1, 2)),
+}
+SMALL = 512
+"""Products below which a loop is as fast as a call."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """Which loops of an op are what; `outer` are those around the calls."""
+
+    op: Operation
+    lhs: Dims
+    rhs: Dims
+    out: Dims
+    row: int | None
+    column: int
+    depth: int
+    outer: Dims
+    first: int = 0
+    """Which of the op's inputs is the first matrix: multiplication commutes."""
+
+    @property
+    def is_integer(self) -> bool:
+        return tensor_of(self.op.operands[0]).element_type == i8
+
+    @property
+    def operands(self) -> tuple[SSAValue, SSAValue, SSAValue]:
+        inputs, start = self.op.operands[:2], self.op.operands[2]
+        return inputs[self.first], inputs[1 - self.first], start
+
+    @property
+    def packed(self) -> Dims:
+        """Loops around calls that the second input depends on: it is packed for each."""
+        return tuple(loop for loop in self.outer if loop in self.rhs)
+
+
+@dataclass(frozen=True)
+class CallContractions(ModulePass):
+    """Call kernels for contractions that are no layers."""
+
+    name = "call-contractions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        call_contractions(known.program(op), known.get(KernelCalls))
+
+
+def call_contractions(program: Program, calls: KernelCalls) -> None:
+    """Replace, in place, the contractions that the matrix kernels compute."""
+    for op in list(program.module.walk()):
+        found = find_contraction(op)
+        if found is not None:
+            _Call(program, op, calls).run(found)
+
+
+def find_contraction(op: Operation) -> Contraction | None:
+    maps = _maps(op)
+    if maps is None or not (_is_of(op, f32, f32) or _is_of(op, i8, i32)):
+        return None
+    for first, second in ((0, 1), (1, 0)):
+        found = _classify(op, maps[first], maps[second], maps[2])
+        if found is not None:
+            return replace(found, first=first)
+    return None
+
+
+def _maps(op: Operation) -> tuple[Dims, Dims, Dims] | None:
+    if op.name in NAMED:
+        return NAMED[op.name]
+    if not isinstance(op, linalg.GenericOp) or len(op.inputs) != 2 or len(op.outputs) != 1:
+        return None
+    if not _multiplies_and_adds(op):
+        return None
+    dims = [_dims(m) for m in op.indexing_maps]
+    if any(d is None for d in dims):
+        return None
+    return cast("tuple[Dims, Dims, Dims]", tuple(dims))
+
+
+def _dims(attribute: AffineMapAttr) -> Dims | None:
+    """The loops of a map that has plain loops only, each at most once."""
+    results = attribute.data.results
+    if not all(isinstance(r, AffineDimExpr) for r in results):
+        return None
+    found = tuple(cast(AffineDimExpr, r).position for r in results)
+    return found if len(set(found)) == len(found) else None
+
+
+def _multiplies_and_adds(op: linalg.GenericOp) -> bool:
+    block = op.body.block
+    ops = list(block.ops)
+    if len(ops) < 3:
+        return False
+    *widened, mul, add, end = ops
+    if not isinstance(mul, arith.MulfOp | arith.MuliOp):
+        return False
+    if not isinstance(add, arith.AddfOp | arith.AddiOp):
+        return False
+    if not all(isinstance(each, arith.ExtSIOp) for each in widened):
+        return False
+    a, b, acc = block.args
+    wide = {each.operands[0]: each.results[0] for each in widened}
+    return (
+        {mul.lhs, mul.rhs} == {wide.get(a, a), wide.get(b, b)}
+        and {add.lhs, add.rhs} == {acc, mul.result}
+        and tuple(end.operands) == (add.result,)
+    )
+
+
+def _is_of(op: Operation, factors: Attribute, sums: Attribute) -> bool:
+    elements = [tensor_of(v).element_type for v in op.operands]
+    return elements == [factors, factors, sums]
+
+
+def _classify(op: Operation, lhs: Dims, rhs: Dims, out: Dims) -> Contraction | None:
+    summed = [loop for loop in lhs if loop in rhs and loop not in out]
+    if len(summed) != 1 or set(lhs) | set(rhs) != set(out) | set(summed):
+        return None
+    depth, column = summed[0], out[-1] if out else -1
+    if not lhs or lhs[-1] != depth or column not in rhs or column in lhs:
+        return None
+    rows = [loop for loop in out if loop in lhs and loop not in rhs]
+    row = rows[-1] if rows else None
+    outer = tuple(loop for loop in out if loop not in (row, column))
+    return Contraction(op, lhs, rhs, out, row, column, depth, outer)
+
+
+class _Call(CallSite[Operation]):
+    def run(self, found: Contraction) -> None:
+        lhs, rhs, start = found.operands
+        if _work(found) is not None and cast(int, _work(found)) < SMALL:
+            return
+        accumulates = not _is_zero(start)
+        if accumulates and found.is_integer:
+            return
+        is_panel = self.is_panel(found, rhs)
+        if not is_panel and _rows(found) == 1 and found.rhs[-1] == found.depth:
+            return
+        packed = rhs if is_panel else self.pack(found, rhs)
+        operands = [lhs, packed, *([start] if accumulates else [])]
+        result = self.op.results[0]
+        stub = self.stub("", [*(v.type for v in operands), result.type])
+        self.multiply(stub, found, found.rhs if is_panel else found.packed, accumulates)
+        sizes = [
+            self.make(tensor.DimOp(start, self.index(axis)))
+            for axis, size in enumerate(shape_of(result))
+            if size == DYNAMIC_INDEX
+        ]
+        out = self.allocate(tensor_of(result).element_type, shape_of(result), sizes)
+        self.call(stub, [*map(self.buffer, operands), out])
+        self.replace(self.as_tensor(out))
+
+    def pack(self, found: Contraction, rhs: SSAValue) -> SSAValue:
+        """The second input in panels, for each iteration of the loops that it depends on."""
+        kernel = self.calls.use((IntegerPackB if found.is_integer else PackB)(self.isa))
+        axis = {loop: i for i, loop in enumerate(found.rhs)}
+        # Bytes are packed in steps; a column of a step is as wide as they are.
+        step = self.isa.step if found.is_integer else 1
+        extents = [self.extent(rhs, axis[loop]) for loop in found.packed]
+        extents.append(self.rounded(rhs, axis[found.depth], step, 1))
+        extents.append(self.rounded(rhs, axis[found.column], self.isa.lanes, self.isa.lanes * step))
+        shape = [e if isinstance(e, int) else DYNAMIC_INDEX for e in extents]
+        sizes = [e for e in extents if not isinstance(e, int)]
+        memory = self.allocate(tensor_of(rhs).element_type, shape, sizes)
+        stub = self.stub("pack", [rhs.type, memory.type])
+        given, out = stub.memrefs
+        with ExitStack() as loops:
+            place = {
+                loop: loops.enter_context(stub.loop(given.sizes[axis[loop]]))
+                for loop in found.packed
+            }
+            source = _moved(stub, given, found.rhs, place)
+            target = _moved(stub, out, found.packed, place)
+            stub.call(
+                kernel.symbol,
+                f"ptr {source}, i64 {given.strides[axis[found.depth]]}, "
+                f"i64 {given.strides[axis[found.column]]}, ptr {target}, "
+                f"i64 {given.sizes[axis[found.depth]]}, i64 {given.sizes[axis[found.column]]}",
+            )
+        self.call(stub, [self.buffer(rhs), memory])
+        return self.as_tensor(memory)
+
+    def extent(self, value: SSAValue, axis: int) -> int | SSAValue:
+        size = shape_of(value)[axis]
+        return self.make(tensor.DimOp(value, self.index(axis))) if size == DYNAMIC_INDEX else size
+
+    def rounded(self, value: SSAValue, axis: int, unit: int, each: int) -> int | SSAValue:
+        """How many units cover a size, times `each`."""
+        size = self.extent(value, axis)
+        if isinstance(size, int):
+            return -(-size // unit) * each
+        covered = self.make(arith.CeilDivUIOp(size, self.index(unit)))
+        return self.make(arith.MuliOp(covered, self.index(each)))
+
+    def is_panel(self, found: Contraction, rhs: SSAValue) -> bool:
+        """Whether the second matrix is one panel as it is: rows of whole vectors, one by one."""
+        if found.is_integer:
+            return False
+        columns = shape_of(rhs)[-1]
+        fits = columns % self.isa.lanes == 0 and 0 < columns <= self.isa.panel_width
+        return fits and found.rhs[-2:] == (found.depth, found.column)
+
+    def multiply(self, stub: Stub, found: Contraction, panels: Dims, accumulates: bool) -> None:
+        product = IntegerMatmul(self.isa, "i32") if found.is_integer else Matmul(self.isa)
+        kernel = self.calls.use(product)
+        scales = f"ptr null, i64 {ONE_SCALE}, ptr null, " if found.is_integer else ""
+        lhs, packed, out = stub.memrefs[0], stub.memrefs[1], stub.memrefs[-1]
+        sizes = dict(zip(found.out, out.sizes, strict=True))
+        a_stride: Size = lhs.strides[found.lhs.index(found.row)] if found.row is not None else 0
+        c_stride: Size = out.strides[found.out.index(found.row)] if found.row is not None else 0
+        rows: Size = sizes[found.row] if found.row is not None else 1
+        depth = lhs.sizes[-1]
+        known = {loop: size if isinstance(size, int) else 1 for loop, size in sizes.items()}
+        matrices = MatrixSizes(
+            known[found.row] if found.row is not None else 1,
+            known[found.column],
+            depth if isinstance(depth, int) else 1,
+        )
+        call = KernelCall(product, matrices, calls=prod(known[loop] for loop in found.outer))
+        self.calls.seconds += Calibration.default(self.isa).seconds(call)
+        with ExitStack() as loops:
+            place = {loop: loops.enter_context(stub.loop(sizes[loop])) for loop in found.outer}
+            a, c = _moved(stub, lhs, found.lhs, place), _moved(stub, out, found.out, place)
+            b = _moved(stub, packed, panels, place)
+            add = _moved(stub, stub.memrefs[2], found.out, place) if accumulates else "null"
+            stub.call(
+                kernel.symbol,
+                f"ptr {a}, i64 {a_stride}, ptr {b}, {scales}ptr null, ptr {add}, ptr {c}, "
+                f"i64 {c_stride}, i64 {rows}, i64 {sizes[found.column]}, i64 {depth}, "
+                f"float {literal(-inf)}, float {literal(inf)}",
+            )
+
+
+def _moved(stub: Stub, memory: Memref, dims: Sequence[int], place: dict[int, str]) -> str:
+    terms = [(place[loop], memory.strides[axis]) for axis, loop in enumerate(dims) if loop in place]
+    return stub.at(memory.pointer, memory.element, *terms)
+
+
+def _work(found: Contraction) -> int | None:
+    """How many products a call multiplies; None where a size is known only at run time."""
+    lhs, rhs, _ = found.operands
+    sizes = [*shape_of(lhs), shape_of(rhs)[found.rhs.index(found.column)]]
+    if DYNAMIC_INDEX in sizes:
+        return None
+    total = 1
+    for size in sizes:
+        total *= size
+    return total
+
+
+def _rows(found: Contraction) -> int:
+    """How many rows of the first matrix are multiplied by one matrix."""
+    return 1 if found.row is None else shape_of(found.operands[0])[found.lhs.index(found.row)]
+
+
+def _is_zero(value: SSAValue) -> bool:
+    fill = value.owner
+    if not isinstance(fill, linalg.FillOp):
+        return False
+    filled = fill.operands[0].owner
+    if not isinstance(filled, arith.ConstantOp):
+        return False
+    number = filled.value
+    return isinstance(number, FloatAttr | IntegerAttr) and number.value.data == 0

@@ -1,0 +1,147 @@
+"""An op that becomes a call of kernels: what stands in its place.
+
+A call is on memory: tensors that it reads become buffers, a buffer is made for its result, and
+that is the tensor which others read. Bufferization then finds nothing left to decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar, cast
+
+import numpy as np
+from xdsl.dialects import arith, bufferization, func, memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FloatAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from fewbit.codegen.stubs import KernelCalls, Stub
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.locations import place_of
+from fewbit.program.program import Program
+
+ALIGNMENT = 64
+
+Array = np.ndarray[Any, Any]
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+def tensor_of(value: SSAValue) -> TensorType[Attribute]:
+    return cast("TensorType[Attribute]", value.type)
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """Sizes; negative where they are known only at run time."""
+    return tensor_of(value).get_shape()
+
+
+def constant_name(value: SSAValue) -> str:
+    """What the constant is called that a value is, perhaps in another shape."""
+    read = value.owner
+    while isinstance(read, ReshapeOp):
+        read = read.input.owner
+    return cast(GetConstantOp, read).symbol.root_reference.data
+
+
+class CallSite(Generic[OpT]):
+    """Collects the ops that replace one op."""
+
+    def __init__(self, program: Program, op: OpT, calls: KernelCalls) -> None:
+        self.program = program
+        self.op = op
+        self.calls = calls
+        self.isa = calls.isa
+        self.made: list[Operation] = []
+
+    def make(self, op: Operation) -> SSAValue:
+        """Add an op; its result, if it has one."""
+        self.made.append(op)
+        return op.results[0] if op.results else cast(SSAValue, None)
+
+    def constant(self, value: SSAValue) -> Array | None:
+        """The array that a value is, if it is constant."""
+        owner = value.owner
+        if isinstance(owner, GetConstantOp):
+            return constant_value(owner.constant, self.program.store)
+        if isinstance(owner, ReshapeOp):
+            array = self.constant(owner.input)
+            return None if array is None else array.reshape(shape_of(value))
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, FloatAttr):
+            return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
+        return None
+
+    def keep(self, name: str, array: Array, element: Attribute) -> SSAValue:
+        """A constant of this name; where there is one already, that one."""
+        store, type = self.program.store, TensorType(element, array.shape)
+        if name not in store:
+            reference = store.add(name, array, copy=False)
+            constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
+            constant.location = self.op.location
+            Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
+        return self.make(GetConstantOp(name, type))
+
+    def index(self, value: int) -> SSAValue:
+        return self.make(arith.ConstantOp(IntegerAttr(value, IndexType())))
+
+    def buffer(self, value: SSAValue) -> SSAValue:
+        """The memory of a tensor, to read."""
+        type = tensor_of(value)
+        return self.make(
+            bufferization.ToBufferOp.create(
+                operands=[value],
+                result_types=[MemRefType(type.element_type, type.shape)],
+                properties={"read_only": UnitAttr()},
+            )
+        )
+
+    def allocate(
+        self, element: Attribute, shape: Sequence[int], sizes: Sequence[SSAValue] = ()
+    ) -> SSAValue:
+        return self.make(memref.AllocOp.get(element, ALIGNMENT, shape, sizes))
+
+    def stub(self, what: str, memory: Sequence[Attribute]) -> Stub:
+        return Stub(self.calls.name(what, place_of(self.op).layer or self.op.name), memory)
+
+    def call(self, stub: Stub, memory: Sequence[SSAValue]) -> None:
+        """Call what the stub defines, with all threads."""
+        index = IndexType()
+        types = FunctionType.from_lists([*(v.type for v in memory), index, index], [])
+        declared = func.FuncOp.external(stub.name, list(types.inputs), [])
+        Rewriter.insert_op(declared, InsertPoint.at_end(self.program.module.body.block))
+        # Which thread this is gets known when the work is shared.
+        whole = [self.index(0), self.index(1)]
+        self.make(func.CallOp(stub.name, [*memory, *whole], []))
+        self.calls.stubs.append(stub.text())
+        if stub.most_threads is not None:
+            self.calls.most_threads[stub.name] = stub.most_threads
+
+    def as_tensor(self, memory: SSAValue) -> SSAValue:
+        """What a call has written, for others to read.
+
+        Nobody may write there in place: which later calls read it, bufferization does not see.
+        """
+        return self.make(bufferization.ToTensorOp(memory, restrict=True))
+
+    def replace(self, *results: SSAValue | None) -> None:
+        """Put what was made in the place of the op; results that nothing reads may be None."""
+        for op in self.made:
+            op.location = self.op.location
+        for new, old in zip(results, self.op.results, strict=True):
+            if new is not None:
+                new.name_hint = old.name_hint
+        Rewriter.replace_op(self.op, self.made, results)
+
+
+def dynamic_axes(value: SSAValue) -> list[int]:
+    return [axis for axis, size in enumerate(shape_of(value)) if size == DYNAMIC_INDEX]

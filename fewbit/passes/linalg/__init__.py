@@ -1,0 +1,1 @@
+"""Passes that turn ops into loops over tensors."""

@@ -1,0 +1,45 @@
+"""Applies lowerings: a table from op classes to the functions that lower them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from fewbit.ir.rewrite import rewrite
+from fewbit.passes.linalg.building.scalars import precision
+
+Lowering: TypeAlias = Callable[[Any], Sequence[SSAValue] | None]
+"""The values in place of an op's results; None leaves the op as it is, and emits nothing."""
+
+LoweringTable: TypeAlias = Mapping[type[Operation], Lowering]
+
+
+def lower_ops(module: ModuleOp, table: LoweringTable, *, precise: bool = False) -> None:
+    """Replace every op of the classes in `table`; new ops are located where the old ones were."""
+    with precision(precise):
+        rewrite(module, [LowerOp(table)])
+
+
+@dataclass(frozen=True)
+class LowerOp(RewritePattern):
+    table: LoweringTable
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        lower = self.table.get(type(op))
+        if lower is None:
+            return
+        block = Block()
+        with ImplicitBuilder(block):
+            values = lower(op)
+        if values is None:
+            return
+        emitted = list(block.ops)
+        for new in emitted:
+            new.detach()
+        rewriter.replace(op, emitted, values)

@@ -1,0 +1,136 @@
+"""What the quantized layers share: their factors, their products, and what follows a sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IntegerType, f32, i32
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineDimExpr
+
+from fewbit.dialects.mico import QuantizedLayerOp, element_type, element_width, shape_of
+from fewbit.passes.linalg.building import scalars as s
+from fewbit.passes.linalg.building.loops import (
+    Loops,
+    Read,
+    elementwise,
+    generic,
+    loops,
+    read,
+    read_leading,
+)
+from fewbit.passes.linalg.building.quantized import centered, dequantized
+from fewbit.passes.linalg.building.tensors import Size, integers, sizes_of
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The input and the weight of a layer, either both integers or both f32.
+
+    Integers come without their zero points; their scales are `x_scale` and `w_scale`.
+    """
+
+    x: SSAValue
+    w: SSAValue
+    x_scale: SSAValue | None = None
+    w_scale: SSAValue | None = None
+
+    @property
+    def are_integers(self) -> bool:
+        return isinstance(element_type(self.x.type), IntegerType)
+
+    @property
+    def element(self) -> Attribute:
+        """The type in which products are summed."""
+        return i32 if self.are_integers else f32
+
+    @property
+    def groups(self) -> int | None:
+        """How many groups of a channel have a scale of their own."""
+        shape = () if self.w_scale is None else shape_of(self.w_scale.type)
+        return shape[1] if len(shape) == 2 else None
+
+
+def factors_of(op: QuantizedLayerOp) -> Factors:
+    """Integers if both factors are; otherwise the one that is, is dequantized."""
+    x, w = integers(op.input), integers(op.weight)
+    x_few, w_few = (element_width(v.type) is not None for v in (op.input, op.weight))
+    if x_few and w_few:
+        return Factors(
+            centered(x, op.act_zero_point),
+            centered(w, op.weight_zero_point),
+            op.act_scale,
+            op.weight_scale,
+        )
+    if x_few:
+        x = dequantized(x, cast(SSAValue, op.act_scale), op.act_zero_point)
+    if w_few:
+        w = dequantized(w, cast(SSAValue, op.weight_scale), op.weight_zero_point)
+    return Factors(x, w)
+
+
+def products(
+    lhs: Read, rhs: Read, output: Loops, sizes: Sequence[Size], element: Attribute
+) -> SSAValue:
+    """Σ lhs · rhs over the loops that the output does not have, both widened first."""
+
+    whole = s.integer_type(element)
+
+    def widened(value: SSAValue) -> SSAValue:
+        return s.to_float(value, element) if whole is None else s.to_integer(value, whole)
+
+    def body(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+        return s.add(total, s.mul(widened(a), widened(b)))
+
+    return generic([lhs, rhs], output, sizes, element, body, start=0)
+
+
+def group_sum(
+    partial: SSAValue, factors: Factors, output: Loops, group: AffineDimExpr, channel: AffineDimExpr
+) -> SSAValue:
+    """Σ over groups, in their order, of acc · s_x · s_w; `partial` is indexed by output, group."""
+    assert factors.x_scale is not None
+    assert factors.w_scale is not None
+
+    def body(acc: SSAValue, x: SSAValue, w: SSAValue, total: SSAValue) -> SSAValue:
+        return s.add(total, s.mul(s.mul(s.to_float(acc), x), w))
+
+    inputs = [
+        read(partial, *output, group),
+        read_leading(factors.x_scale, output),
+        read(factors.w_scale, channel, group),
+    ]
+    return generic(inputs, output, sizes_of(partial)[:-1], f32, body, start=0)
+
+
+def finished(op: QuantizedLayerOp, total: SSAValue, factors: Factors, axis: int) -> SSAValue:
+    """The layer's result from its sums: scaled, with its bias, in its type.
+
+    `axis` is the dimension of the output channels. Sums of groups are scaled already.
+    """
+    sizes = sizes_of(total)
+    index = loops(len(sizes))
+    channel = [index[axis]]
+    scales: list[Read] = []
+    if factors.are_integers and not op.gives_accumulators and factors.groups is None:
+        assert factors.x_scale is not None
+        assert factors.w_scale is not None
+        scales = [read_leading(factors.x_scale, index), read_leading(factors.w_scale, channel)]
+    bias = [] if op.bias is None else [read(op.bias, *channel)]
+    element = element_type(op.result.type)
+    if not scales and not bias and element_type(total.type) == element:
+        return total
+
+    def body(value: SSAValue, *rest: SSAValue) -> SSAValue:
+        if op.gives_accumulators:
+            return s.add(value, rest[0])
+        value = s.to_float(value)
+        for scale in rest[: len(scales)]:
+            value = s.mul(value, scale)
+        for term in rest[len(scales) :]:
+            value = s.add(value, s.to_float(term))
+        return s.to_float(value, element)
+
+    return elementwise([read(total, *index), *scales, *bias], sizes, element, body)

@@ -1,0 +1,213 @@
+"""Few-bit integers and their scales: the formulas of `fewbit.numerics`, as loops.
+
+Every op here is the numpy formula with the same operations in the same order, so that integers
+come out the same to the bit. A scale belongs to a run of elements: of the tensor, of one index of
+its leading dimensions, or of a group of a weight, which is seen as channels x groups x elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import f32, f64, i8, i32
+from xdsl.ir import Attribute, SSAValue
+
+from fewbit.dialects.mico.shapes import compatible
+from fewbit.dialects.mico.types import shape_of
+from fewbit.numerics.formulas import EPS
+from fewbit.numerics.widths import Width
+from fewbit.passes.linalg.building import scalars as s
+from fewbit.passes.linalg.building.loops import (
+    apply,
+    elementwise,
+    generic,
+    loops,
+    read,
+    read_leading,
+)
+from fewbit.passes.linalg.building.tensors import (
+    Size,
+    as_tensor,
+    collapse_axes,
+    expand_axis,
+    size_product,
+    sizes_of,
+)
+
+_EPS = float(EPS)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A tensor seen so that each run is one index of its leading dimensions."""
+
+    tensor: SSAValue
+    lead: int
+    restore: Callable[[SSAValue], SSAValue]
+
+
+def runs_of(tensor: SSAValue, scale: tuple[int, ...]) -> Runs:
+    """The runs that scales of this shape have: of leading dimensions, or of groups."""
+    shape = shape_of(tensor.type)
+    if compatible(scale, shape[: len(scale)]):
+        return Runs(tensor, len(scale), lambda result: result)
+    groups, rest = scale[1], shape[1:]
+    flat = collapse_axes(tensor, 1, len(shape) - 1)
+    grouped = expand_axis(flat, 1, [groups, prod(rest) // groups])
+
+    def restore(result: SSAValue) -> SSAValue:
+        return expand_axis(collapse_axes(result, 1, 2), 1, rest)
+
+    return Runs(grouped, 2, restore)
+
+
+def dynamic_quantization(
+    x: SSAValue, lead: int, width: Width, mode: str
+) -> tuple[SSAValue, SSAValue]:
+    """i8 integers, and one scale for each index of the first `lead` dimensions."""
+    sizes = sizes_of(x)
+    everything = loops(len(sizes))
+    narrow = width.bits <= 2
+    found = _mean_magnitude(x, lead) if narrow or mode == "mean" else _max_magnitude(x, lead)
+    if narrow:
+        scale = apply(found, f32, _bounded)
+        return static_quantization(x, scale, None, width), scale
+    factor = apply(found, f32, lambda m: s.div(s.constant(width.qmax, f32), _bounded(m)))
+    scale = apply(factor, f32, lambda m: s.div(s.constant(1, f32), m))
+
+    def quantize(value: SSAValue, m: SSAValue) -> SSAValue:
+        return s.to_integer(s.clamped(s.rounded(s.mul(s.to_float(value), m)), width), i8)
+
+    inputs = [read(x, *everything), read_leading(factor, everything)]
+    return elementwise(inputs, sizes, i8, quantize), scale
+
+
+def _bounded(magnitude: SSAValue) -> SSAValue:
+    return s.larger(magnitude, s.constant(_EPS, f32))
+
+
+def _max_magnitude(x: SSAValue, lead: int) -> SSAValue:
+    sizes = sizes_of(x)
+    everything = loops(len(sizes))
+
+    def body(value: SSAValue, most: SSAValue) -> SSAValue:
+        return s.larger(most, s.magnitude(s.to_float(value)))
+
+    return generic([read(x, *everything)], everything[:lead], sizes[:lead], f32, body, start=0)
+
+
+def _mean_magnitude(x: SSAValue, lead: int) -> SSAValue:
+    """Summed in f64 and rounded once, so that the order of summation hardly ever shows."""
+    sizes = sizes_of(x)
+    everything = loops(len(sizes))
+
+    def body(value: SSAValue, total: SSAValue) -> SSAValue:
+        return s.add(total, s.to_float(s.magnitude(s.to_float(value)), f64))
+
+    totals = generic([read(x, *everything)], everything[:lead], sizes[:lead], f64, body, start=0)
+    count = count_of(sizes[lead:], f64)
+    return apply(totals, f32, lambda t: s.to_float(s.div(t, count), f32))
+
+
+def count_of(sizes: list[Size], type: Attribute) -> SSAValue:
+    """The number of elements, as a float."""
+    count: Size = 1
+    for size in sizes:
+        count = size_product(count, size)
+    return s.constant(count, type) if isinstance(count, int) else s.to_float(count, type)
+
+
+def static_quantization(
+    x: SSAValue, scale: SSAValue, zero_point: SSAValue | None, width: Width
+) -> SSAValue:
+    """i8 integers under given scales: clamp(round(x / s) + z); at one bit the sign."""
+    sizes = sizes_of(x)
+    everything = loops(len(sizes))
+    inputs = [read(x, *everything)]
+    if width.is_binary:
+
+        def sign(value: SSAValue) -> SSAValue:
+            return s.select(
+                s.compare(s.to_float(value), "ge", s.constant(0, f32)),
+                s.constant(1, i8),
+                s.constant(-1, i8),
+            )
+
+        return elementwise(inputs, sizes, i8, sign)
+    inputs.append(read_leading(scale, everything))
+    if zero_point is not None:
+        inputs.append(read_leading(zero_point, everything))
+
+    def quantize(value: SSAValue, scale: SSAValue, *zero: SSAValue) -> SSAValue:
+        whole = s.rounded(s.div(s.to_float(value), scale))
+        for z in zero:
+            whole = s.add(whole, s.to_float(z))
+        return s.to_integer(s.clamped(whole, width), i8)
+
+    return elementwise(inputs, sizes, i8, quantize)
+
+
+def asymmetric_quantization(
+    x: SSAValue, lead: int, width: Width
+) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """i8 integers, scales, and i32 zero points, from the range of each run."""
+    low, high = _extreme(x, lead, s.smaller), _extreme(x, lead, s.larger)
+    sizes = sizes_of(low)
+    index = loops(lead)
+
+    def step(low: SSAValue, high: SSAValue) -> SSAValue:
+        return s.div(_bounded(s.sub(high, low)), s.constant((1 << width.bits) - 1, f32))
+
+    def zero(low: SSAValue, scale: SSAValue) -> SSAValue:
+        exact = s.sub(s.constant(width.qmin, f32), s.div(low, scale))
+        return s.to_integer(s.clamped(s.rounded(exact), width), i32)
+
+    scale = elementwise([read(low, *index), read(high, *index)], sizes, f32, step)
+    zero_point = elementwise([read(low, *index), read(scale, *index)], sizes, i32, zero)
+    return static_quantization(x, scale, zero_point, width), scale, zero_point
+
+
+def _extreme(x: SSAValue, lead: int, pick: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+    """The least or the largest value of each run, with 0 among them."""
+    sizes = sizes_of(x)
+    everything = loops(len(sizes))
+
+    def body(value: SSAValue, found: SSAValue) -> SSAValue:
+        return pick(found, s.to_float(value))
+
+    return generic([read(x, *everything)], everything[:lead], sizes[:lead], f32, body, start=0)
+
+
+def centered(values: SSAValue, zero_point: SSAValue | None) -> SSAValue:
+    """i8 integers less their zero points, in i32; as they are where they have none."""
+    if zero_point is None:
+        return values
+    zero_point = as_tensor(zero_point)
+    runs = runs_of(values, shape_of(zero_point.type))
+    sizes = sizes_of(runs.tensor)
+    index = loops(len(sizes))
+
+    def body(value: SSAValue, zero: SSAValue) -> SSAValue:
+        return s.sub(s.to_integer(value, i32), s.to_integer(zero, i32))
+
+    inputs = [read(runs.tensor, *index), read_leading(zero_point, index)]
+    return runs.restore(elementwise(inputs, sizes, i32, body))
+
+
+def dequantized(
+    values: SSAValue, scale: SSAValue, zero_point: SSAValue | None, element: Attribute = f32
+) -> SSAValue:
+    """(u - z) · s, computed in f32."""
+    values = centered(values, zero_point)
+    scale = as_tensor(scale)
+    runs = runs_of(values, shape_of(scale.type))
+    sizes = sizes_of(runs.tensor)
+    index = loops(len(sizes))
+
+    def body(value: SSAValue, scale: SSAValue) -> SSAValue:
+        return s.to_float(s.mul(s.to_float(value), scale), element)
+
+    inputs = [read(runs.tensor, *index), read_leading(scale, index)]
+    return runs.restore(elementwise(inputs, sizes, element, body))

@@ -1,0 +1,1 @@
+"""Passes on loop nests: outlined, tiled, shared by threads, counted."""

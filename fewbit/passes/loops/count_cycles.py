@@ -1,0 +1,245 @@
+"""Where a program's time goes: cycles of each call that its entry makes, counted by the library.
+
+The entry calls one loop nest or kernel after another and waits after each for all threads. In a
+library that is compiled with a profile, the first thread reads the processor's counter before each
+call and after the wait, and adds the difference to a row of a table, which the library offers to
+its caller. A row also has what a call works on, so that its speed can be compared with bounds.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from fewbit.codegen.stubs import KernelCalls
+from fewbit.dialects import kernel
+from fewbit.dialects.mico import shape_of
+from fewbit.ir.bindings import find_function, mlir_context
+from fewbit.ir.locations import place_of
+from fewbit.passes.loops.outline_loops import root_of
+from fewbit.passes.loops.share_work import BARRIER
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
+from fewbit.toolchain.isa import Isa
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Block, Module, OpView, Value
+
+NOW, ADD = "profile.now", "profile.add"
+LOOP = "loop"
+"""What stands for a kernel where a call is of a loop nest."""
+OTHER = "other"
+"""What stands for a layer where a call is part of none."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One call in the entry; amounts are of one execution, 0 where sizes are not known."""
+
+    layer: str
+    kernel: str
+    macs: int
+    bytes: int
+    """Of all arrays that the call is given."""
+    weight_bytes: int
+    """Of those, what are weights."""
+
+
+@dataclass(frozen=True)
+class LayerDepths:
+    """How many products are summed for an element of each layer's output, by its name."""
+
+    depths: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class ProfileRows:
+    """The rows of the table that a library with a profile keeps."""
+
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True)
+class CountCycles(BindingsPass):
+    """Count the cycles of each call that the entry makes."""
+
+    name = "count-cycles"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        stubs, depths = ctx.get(KernelCalls).stubs, ctx.get(LayerDepths).depths
+        ctx.put(ProfileRows(count_cycles(module, ENTRY, stubs, depths)))
+
+
+def depths_of_layers(module: ModuleOp) -> dict[str, int]:
+    """How many products are summed for an element of a layer's output, before it is a call."""
+    return {
+        place_of(op).layer or op.name: prod(shape_of(op.weight.type)[1:])
+        for op in module.walk()
+        if isinstance(op, kernel.ProductOp)
+    }
+
+
+def count_cycles(
+    module: Module, entry: str, stubs: Sequence[str], depths: Mapping[str, int]
+) -> list[Row]:
+    """Count the cycles of each call of the entry, in place; what the rows of the table are."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith, func
+
+    kernels = dict(map(_called_by, stubs))
+    rows: list[Row] = []
+    with mlir_context(), ir.Location.unknown():
+        i64, index = ir.IntegerType.get_signless(64), ir.IndexType.get()
+        block = find_function(module, entry).entry_block
+        weights, _, thread, _, _ = list(block.arguments)[-5:]
+        with ir.InsertionPoint(module.body):
+            func.FuncOp(NOW, ir.FunctionType.get([], [i64]), visibility="private")
+            types = ir.FunctionType.get([i64, i64, index], [])
+            func.FuncOp(ADD, types, visibility="private")
+        for call, wait in list(_calls(block)):
+            with ir.InsertionPoint(call):
+                start = func.CallOp([i64], ir.FlatSymbolRefAttr.get(NOW), []).result
+                number = arith.ConstantOp(i64, len(rows)).result
+                end = func.CallOp([], ir.FlatSymbolRefAttr.get(ADD), [number, start, thread])
+            end.operation.move_after(wait.operation)
+            rows.append(_row(call, kernels, depths, weights))
+    return rows
+
+
+def _called_by(stub: str) -> tuple[str, str]:
+    """The name of a stub, and of the kernel that it calls."""
+    name = re.search(r"^define void @([\w.]+)\(", stub, re.MULTILINE)
+    called = re.search(r"call void @([\w.]+)\(", stub)
+    assert name is not None
+    return name[1], called[1] if called else name[1]
+
+
+def _calls(block: Block) -> Iterator[tuple[OpView, OpView]]:
+    """Every call of loops or kernels, with the wait behind it."""
+    last = None
+    for op in block.operations:
+        if op.operation.name == "func.call":
+            callee = op.callee.value
+            if callee != BARRIER:
+                last = op
+            elif last is not None:
+                yield last, op
+                last = None
+        else:
+            last = None
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                yield from _calls(inner)
+
+
+def _row(call: Any, kernels: Mapping[str, str], depths: Mapping[str, int], weights: Value) -> Row:
+    callee = call.callee.value
+    layer = _layer(call) or OTHER
+    name = kernels.get(callee, LOOP if callee.startswith("program.") else callee)
+    memory = [v for v in call.operation.operands if "memref" in str(v.type)]
+    constants = [v for v in memory if root_of(v) == weights]
+    macs = 0
+    if any(kind in name for kind in ("matmul", "conv2d", "depthwise")):
+        depth = _sizes(memory[0])[-1] if "matmul" in name else depths.get(layer, 0)
+        macs = max(0, prod(_sizes(memory[-1])) * depth)
+    return Row(layer, name, macs, sum(map(_bytes, memory)), sum(map(_bytes, constants)))
+
+
+def _layer(call: OpView) -> str | None:
+    """A name in a location; a file's has a line behind it."""
+    found = re.search(r'"([\w.]+)"(?!:\d)', str(call.operation.location))
+    return found[1] if found else None
+
+
+def _sizes(value: Value) -> list[int]:
+    """Sizes of a memref, 0 for those that are not known."""
+    from torch_mlir import ir
+
+    type = ir.MemRefType(value.type)
+    return [0 if type.is_dynamic_dim(i) else type.get_dim_size(i) for i in range(type.rank)]
+
+
+def _bytes(value: Value) -> int:
+    from torch_mlir import ir
+
+    found = re.fullmatch(r"[a-z]+(\d+)", str(ir.MemRefType(value.type).element_type))
+    bits = int(found[1]) if found else 64
+    return prod(_sizes(value)) * -(-bits // 8)
+
+
+def profile_ir(name: str, rows: Sequence[Row], isa: Isa) -> str:
+    """LLVM IR of the table, of what counts, and of the functions through which callers see it."""
+    texts = {text: f"@profile.text.{i}" for i, text in enumerate(_texts(rows))}
+    strings = [
+        f'{symbol} = private unnamed_addr constant [{len(text) + 1} x i8] c"{text}\\00"'
+        for text, symbol in texts.items()
+    ]
+    table = ", ".join(
+        f"%profile.row {{ ptr {texts[row.layer]}, ptr {texts[row.kernel]}, i64 {row.macs}, "
+        f"i64 {row.bytes}, i64 {row.weight_bytes}, i64 0, i64 0, i64 -1 }}"
+        for row in rows
+    )
+    counter = _counter(isa)
+    return "\n".join([
+        "%profile.row = type { ptr, ptr, i64, i64, i64, i64, i64, i64 }",
+        *strings,
+        f"@profile.table = internal global [{len(rows)} x %profile.row] [{table}], align 64",
+        f"""
+declare i64 @{counter}()
+
+define i64 @{NOW}() alwaysinline {{
+  %now = call i64 @{counter}()
+  ret i64 %now
+}}
+
+define void @{ADD}(i64 %number, i64 %start, i64 %thread) alwaysinline {{
+  %end = call i64 @{counter}()
+  %first = icmp eq i64 %thread, 0
+  br i1 %first, label %count, label %done
+count:
+  %calls = getelementptr %profile.row, ptr @profile.table, i64 %number, i32 5
+  %cycles = getelementptr %profile.row, ptr @profile.table, i64 %number, i32 6
+  %calls0 = load i64, ptr %calls
+  %calls1 = add i64 %calls0, 1
+  store i64 %calls1, ptr %calls
+  %spent = sub i64 %end, %start
+  %cycles0 = load i64, ptr %cycles
+  %cycles1 = add i64 %cycles0, %spent
+  store i64 %cycles1, ptr %cycles
+  %least = getelementptr %profile.row, ptr @profile.table, i64 %number, i32 7
+  %least0 = load i64, ptr %least
+  %less = icmp ult i64 %spent, %least0
+  %least1 = select i1 %less, i64 %spent, i64 %least0
+  store i64 %least1, ptr %least
+  br label %done
+done:
+  ret void
+}}
+
+define ptr @{name}_profile(ptr %count) {{
+  store i64 {len(rows)}, ptr %count
+  ret ptr @profile.table
+}}
+
+define i64 @{name}_ticks() {{
+  %now = call i64 @{counter}()
+  ret i64 %now
+}}
+""",
+    ])  # fmt: skip
+
+
+def _texts(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(text for row in rows for text in (row.layer, row.kernel)))
+
+
+def _counter(isa: Isa) -> str:
+    """The counter that programs may read: elsewhere than on x86 that of cycles is the system's."""
+    return "llvm.readcyclecounter" if isa.triple.startswith("x86") else "llvm.readsteadycounter"

@@ -1,0 +1,1 @@
+"""Passes that turn tensors into memory of the caller."""

@@ -1,0 +1,266 @@
+"""Inputs, outputs and weights of the entry function as memory that the caller gives.
+
+    func.func @main(%x: tensor<4xf32>) -> tensor<4xf32>
+    func.func @main(%x: memref<4xf32>, %y: memref<4xf32>, %weights: memref<128xi8>)
+
+A constant is a view of the weights at an offset. Tensors inside are read from memory that nobody
+else writes (`restrict`), and results are materialized in the memory of outputs, which bufferization
+uses as their place from the start where it can. State, an input whose new value is an output, is
+read and written in the output's memory. The function gives nothing back, so nothing has to be
+allocated for its caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, bufferization, func, memref, scf
+from xdsl.dialects.builtin import (
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+    UnitAttr,
+    i8,
+)
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from fewbit.dialects.mico import ConstantOp, GetConstantOp
+from fewbit.dialects.upstream.tensor import BitcastOp
+from fewbit.errors import UnsupportedError
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.ir.locations import place_of
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.pipeline.context import compile_context
+from fewbit.pipeline.entry import entry_of
+from fewbit.program.program import Program
+from fewbit.program.state import updated_inputs
+from fewbit.program.weight_image import WeightImage
+
+
+@dataclass(frozen=True)
+class BindMemory(ModulePass):
+    """Turn inputs, outputs and weights of the entry into memory of its caller."""
+
+    name = "bind-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        known = compile_context(ctx)
+        bind_memory(known.program(op), entry_of(op), known.get(WeightImage))
+
+
+def bind_memory(
+    program: Program, entry: func.FuncOp, image: WeightImage | None = None
+) -> WeightImage:
+    """Rewrite the entry function in place; the image, with the weights that it reads."""
+    image = WeightImage() if image is None else image
+    with using(SymbolTable(program.module)):
+        offsets = _place_weights(program, entry, image)
+        _bind(entry, offsets, image.nbytes)
+    _drop_constants(program.module)
+    return image
+
+
+def _place_weights(
+    program: Program, entry: func.FuncOp, image: WeightImage
+) -> dict[GetConstantOp, int]:
+    placed: dict[str, int] = {}
+    offsets: dict[GetConstantOp, int] = {}
+    for op in entry.walk():
+        if isinstance(op, GetConstantOp):
+            name = op.symbol.root_reference.data
+            if name not in placed:
+                placed[name] = image.add(name, constant_value(op.constant, program.store))
+            offsets[op] = placed[name]
+    return offsets
+
+
+def _bind(entry: func.FuncOp, offsets: dict[GetConstantOp, int], nbytes: int) -> None:
+    block = entry.body.block
+    inputs = list(block.args)
+    read = [_bind_input(block, i, value) for i, value in enumerate(inputs)]
+    returned = cast(func.ReturnOp, block.last_op)
+    memories: list[SSAValue] = []
+    for i, value in enumerate(returned.operands):
+        memories.append(block.insert_arg(memory_type(value.type, entry), len(inputs) + i))
+        memories[i].name_hint = f"output{i}"
+    state = {
+        output: _read_in_place(read[given], memories[output])
+        for output, given in updated_inputs(entry).items()
+    }
+    for i, memory in enumerate(memories):
+        if i not in state:
+            _store(returned.operands[i], memory, returned)
+    _update(state, memories, returned)
+    weights = block.insert_arg(MemRefType(i8, [nbytes]), len(block.args))
+    weights.name_hint = "weights"
+    for op, offset in offsets.items():
+        _bind_constant(op, weights, offset)
+    _insert_before(returned, [bare := func.ReturnOp()])
+    bare.location = returned.location
+    Rewriter.erase_op(returned)
+    entry.properties["function_type"] = FunctionType.from_lists(list(block.arg_types), [])
+    entry.properties.pop("arg_attrs", None)
+    entry.properties.pop("res_attrs", None)
+
+
+def memory_type(type: Attribute, op: Operation) -> MemRefType[Attribute]:
+    """The memory of an input or output: a tensor's elements, or one scalar."""
+    if isinstance(type, TensorType):
+        type = cast("TensorType[Attribute]", type)
+        return MemRefType(_plain(type.element_type), type.shape)
+    if isinstance(type, MemRefType):
+        return cast("MemRefType[Attribute]", type)
+    if isinstance(type, IndexType) or hasattr(type, "bitwidth"):
+        return MemRefType(type, [])
+    raise UnsupportedError(
+        f"the function takes or gives a value of type {type}, which C has no type for",
+        place=place_of(op),
+    )
+
+
+def _plain(type: Attribute) -> Attribute:
+    """Signs are a matter of ops, not of memory."""
+    if isa(type, IntegerType) and type.signedness.data != Signedness.SIGNLESS:
+        return IntegerType(type.bitwidth)
+    return type
+
+
+def _bind_input(block: Block, index: int, value: SSAValue) -> Operation:
+    """The op that reads the input."""
+    entry = cast(Operation, block.parent_op())
+    type = value.type
+    memory = block.insert_arg(memory_type(type, entry), index)
+    memory.name_hint = value.name_hint
+    made: list[Operation]
+    if isinstance(type, TensorType):
+        made = [bufferization.ToTensorOp(memory, restrict=True)]
+    else:
+        made = [memref.LoadOp.get(memory, [])]
+    for op in reversed(made):
+        Rewriter.insert_op(op, InsertPoint.at_start(block))
+    _replace(value, made[-1].results[0])
+    block.erase_arg(cast(Any, value))
+    return made[-1]
+
+
+def _read_in_place(read: Operation, memory: SSAValue) -> SSAValue:
+    """State as a tensor in the memory of its new value.
+
+    If the caller keeps the two in one memory nothing is copied, and otherwise the old value first.
+    """
+    given = read.operands[0]
+    old, place = (memref.ExtractAlignedPointerAsIndexOp.get(each) for each in (given, memory))
+    apart = arith.CmpiOp(old.aligned_pointer, place.aligned_pointer, "ne")
+    copy = scf.IfOp(apart.result, [], [memref.CopyOp(given, memory), scf.YieldOp()])
+    state = bufferization.ToTensorOp(memory, restrict=True, writable=True)
+    _insert_before(read, [old, place, apart, copy, state])
+    read.results[0].replace_all_uses_with(state.tensor)
+    Rewriter.erase_op(read)
+    return state.tensor
+
+
+def _update(
+    state: Mapping[int, SSAValue], memories: Sequence[SSAValue], returned: func.ReturnOp
+) -> None:
+    """Write new values in the place of old ones, by the numbers of outputs.
+
+    As tensors, so that bufferization sees what reads state before. A value that lies in the place
+    of another state is copied first: that one may be overwritten before its turn.
+    """
+    places = set(state.values())
+    values = {i: returned.operands[i] for i in state}
+    for i, value in values.items():
+        if _place_of(value) in places - {state[i]}:
+            copy = bufferization.AllocTensorOp.build(
+                operands=[[], [value], []], result_types=[value.type]
+            )
+            _insert_before(returned, [copy])
+            values[i] = copy.tensor
+    for i, value in values.items():
+        if value is not state[i]:
+            written: Operation = bufferization.MaterializeInDestinationOp.create(
+                operands=[value, state[i]], result_types=[value.type]
+            )
+            written.location = returned.location
+            _insert_before(returned, [written])
+            values[i] = written.results[0]
+    for i, value in values.items():
+        _store(value, memories[i], returned)
+
+
+PLACES = {
+    "tensor.insert_slice": 1, "tensor.insert": 1, "tensor.cast": 0, "tensor.reshape": 0,
+    "tensor.collapse_shape": 0, "tensor.expand_shape": 0, "tensor.extract_slice": 0, "scf.for": 3,
+}  # fmt: skip
+"""Ops whose results may lie in the place of operands, and the number of the first of these."""
+
+
+def _place_of(value: SSAValue) -> SSAValue:
+    """The tensor in whose place a value may lie."""
+    while isinstance(value, OpResult) and value.op.name in PLACES:
+        value = value.op.operands[PLACES[value.op.name] + value.index]
+    return value
+
+
+def _store(value: SSAValue, memory: SSAValue, before: Operation) -> None:
+    op: Operation
+    if isinstance(value.owner, BitcastOp):
+        value = value.owner.source  # Unsigned in the signature only.
+    if isinstance(value.type, TensorType):
+        op = bufferization.MaterializeInDestinationOp.create(
+            operands=[value, memory],
+            properties={"restrict": UnitAttr(), "writable": UnitAttr()},
+        )
+    else:
+        op = memref.StoreOp.get(value, memory, [])
+    op.location = before.location
+    _insert_before(before, [op])
+
+
+def _bind_constant(read: GetConstantOp, weights: SSAValue, offset: int) -> None:
+    type = read.result.type
+    at = arith.ConstantOp(IntegerAttr(offset, IndexType()))
+    view = memref.ViewOp.create(
+        operands=[weights, at.result],
+        result_types=[MemRefType(_plain(type.element_type), type.shape)],
+    )
+    value = bufferization.ToTensorOp(view.results[0], restrict=True)
+    made: list[Operation] = [at, view, value]
+    for op in made:
+        op.location = read.location
+    value.tensor.name_hint = read.result.name_hint
+    _insert_before(read, made)
+    _replace(read.result, value.tensor)
+    Rewriter.erase_op(read)
+
+
+def _replace(old: SSAValue, new: SSAValue) -> None:
+    """What is read as unsigned is cast at once, and is read as what it is cast to."""
+    if old.type != new.type:
+        for use in list(old.uses):
+            cast_op = use.operation
+            assert cast_op.name == "tensor.bitcast", "what is unsigned is cast at once"
+            cast_op.results[0].replace_all_uses_with(new)
+            Rewriter.erase_op(cast_op)
+    old.replace_all_uses_with(new)
+
+
+def _insert_before(op: Operation, made: Sequence[Operation]) -> None:
+    Rewriter.insert_op(list(made), InsertPoint.before(op))
+
+
+def _drop_constants(module: ModuleOp) -> None:
+    for op in list(module.body.block.ops):
+        if isinstance(op, ConstantOp):
+            Rewriter.erase_op(op)

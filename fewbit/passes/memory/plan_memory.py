@@ -1,0 +1,368 @@
+"""All memory that a program needs between inputs and outputs, as one arena that its caller gives.
+
+Each `memref.alloc` becomes a view of the arena at an offset that was planned by lifetimes. Where
+sizes are known only at run time, buffers whose sizes are the same product of such dimensions, times
+a known number, are planned together in units of that product; their regions follow one another.
+A batch of any size thus needs just that many times the memory of one sample.
+"""
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from fewbit.errors import UnsupportedError
+from fewbit.ir.bindings import (
+    find_function,
+    index_constant,
+    is_block,
+    known_integer,
+    mlir_context,
+    update_type,
+)
+from fewbit.passes.loops.outline_loops import VIEWS
+from fewbit.passes.memory.arena import Buffer, Plan, plan
+from fewbit.pipeline.context import CompileContext
+from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.passes import BindingsPass
+
+if TYPE_CHECKING:
+    from torch_mlir.ir import Block, Module, OpView, Value
+
+LOOPS = ("scf.for", "scf.while", "scf.forall", "scf.parallel")
+
+
+@dataclass
+class Region:
+    """Buffers whose sizes are in the same unit: a product of dimensions, empty for bytes."""
+
+    dims: tuple[Value, ...]
+    allocs: list[OpView] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    plan: Plan = field(default_factory=lambda: Plan((), 0))
+
+
+@dataclass(frozen=True)
+class Arena:
+    """What was planned; `static` is the size in bytes, None where dimensions have a part in it."""
+
+    static: int | None
+    regions: tuple[Region, ...]
+
+
+@dataclass(frozen=True)
+class PlanMemory(BindingsPass):
+    """Give the entry one arena in place of its allocations."""
+
+    name = "plan-memory"
+
+    def apply(self, ctx: CompileContext, module: Module) -> None:
+        ctx.put(plan_memory(module, ENTRY))
+
+
+def plan_memory(module: Module, entry: str) -> Arena:
+    """Give the entry an arena in place of its allocations, and a function that tells its size.
+
+    The arena is the entry's last argument; `<entry>_arena_bytes` takes the same other arguments.
+    """
+    from torch_mlir import ir
+
+    with mlir_context(), ir.Location.unknown():
+        function = find_function(module, entry)
+        regions = _regions(function.entry_block)
+        for region in regions:
+            region.plan = plan(region.buffers, 64 if not region.dims else 16)
+        _make_size_function(module, function, regions)
+        _use_arena(function, regions)
+        static = sum(r.plan.peak for r in regions) if all(not r.dims for r in regions) else None
+        return Arena(static, tuple(regions))
+
+
+def _regions(block: Block) -> list[Region]:
+    times = _Times(block)
+    regions: dict[tuple[Any, ...], Region] = {}
+    for op in times.order:
+        if op.operation.name != "memref.alloc":
+            continue
+        factor, dims = _product_of(list(op.operation.operands), times)
+        region = regions.setdefault(dims, Region(dims))
+        first, last = times.lifetime(op)
+        region.allocs.append(op)
+        region.buffers.append(Buffer(_unit_bytes(op, factor, bool(dims)), first, last))
+    return sorted(regions.values(), key=lambda r: len(r.dims))
+
+
+def _product_of(values: list[Value], times: _Times) -> tuple[int, tuple[Value, ...]]:
+    """Sizes multiplied: a number, times dimensions that are known only at run time."""
+    factor, dims = 1, list[Any]()
+    for value in values:
+        known, unknown = _terms(value)
+        factor *= known
+        dims += unknown
+    return factor, tuple(sorted(dims, key=times.started))
+
+
+def _terms(value: Value) -> tuple[int, list[Value]]:
+    """A size as a number times other sizes; `x * 8 / 8` is x."""
+    if (number := known_integer(value)) is not None:
+        return number, []
+    op = value.owner
+    if is_block(op):
+        return 1, [value]
+    if op.name == "arith.muli":
+        (a, more), (b, others) = (_terms(operand) for operand in op.operands)
+        return a * b, [*more, *others]
+    if op.name == "affine.apply":
+        times = re.fullmatch(r"affine_map<\(.*\)(?:\[s0\])? -> \([sd]0 \* (\d+)\)>", _map(op))
+        if times and len(op.operands) == 1:
+            known, unknown = _terms(op.operands[0])
+            return known * int(times[1]), unknown
+    if op.name in ("arith.divsi", "arith.divui", "arith.floordivsi"):
+        known, unknown = _terms(op.operands[0])
+        divisor, rest = _terms(op.operands[1])
+        if not rest and divisor > 0 and known % divisor == 0:
+            return known // divisor, unknown
+    return 1, [value]
+
+
+def _map(op: Any) -> str:
+    return str(op.attributes["map"])
+
+
+def _unit_bytes(op: OpView, factor: int, dynamic: bool) -> int:
+    from torch_mlir import ir
+
+    type = ir.MemRefType(op.operation.results[0].type)
+    sizes = [type.get_dim_size(i) for i in range(type.rank) if not type.is_dynamic_dim(i)]
+    size = factor * prod(sizes) * element_bytes(type.element_type)
+    # Any multiple of an aligned unit is aligned.
+    return -(-size // 16) * 16 if dynamic else size
+
+
+def element_bytes(type: Any) -> int:
+    from torch_mlir import ir
+
+    if isinstance(type, ir.IndexType):
+        return 8
+    return -(-type.width // 8)
+
+
+class _Times:
+    """When ops of a function happen: each starts at a time and ends at one."""
+
+    def __init__(self, block: Block) -> None:
+        self.order: list[OpView] = []
+        self.start: dict[Any, int] = {}
+        self.end: dict[Any, int] = {}
+        self._visit(block)
+
+    def _visit(self, block: Block) -> None:
+        for op in block.operations:
+            self.start[op.operation] = len(self.order)
+            self.order.append(op)
+            for region in op.operation.regions:
+                for inner in region.blocks:
+                    self._visit(inner)
+            self.end[op.operation] = len(self.order)
+
+    def started(self, value: Value) -> int:
+        return -1 if is_block(value.owner) else self.start[value.owner]
+
+    def lifetime(self, alloc: OpView) -> tuple[int, int]:
+        first = self.start[alloc.operation]
+        last = first
+        for use in _uses(alloc.operation.results[0]):
+            last = max(last, self._time_of_use(use, alloc))
+        return first, last
+
+    def _time_of_use(self, use: Any, alloc: OpView) -> int:
+        """A use in a loop that the buffer outlives lasts until the loop ends."""
+        home, around = list(_above(alloc.operation)), list(_above(use))
+        if any(op.name in LOOPS and op not in around for op in home):
+            raise UnsupportedError(
+                "a buffer that is made in a loop is used after it, for which this target "
+                "cannot plan memory"
+            )
+        ends = [self.end[op] - 1 for op in around if op.name in LOOPS and op not in home]
+        return max([self.start[use], *ends])
+
+
+def _above(op: Any) -> Iterator[Any]:
+    while op.parent is not None:
+        op = op.parent
+        yield op
+
+
+def _uses(value: Value) -> Iterator[Any]:
+    """Ops that use a buffer, a view of it, or what a branch or loop hands on of it."""
+    seen: set[Any] = set()
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        for use in each.uses:
+            op = use.owner.operation
+            yield op
+            waiting += _same_memory(op, use.operand_number)
+
+
+def _same_memory(op: Any, operand: int) -> list[Value]:
+    """Values that are the memory which an op is given as this operand."""
+    if op.name in VIEWS:
+        return [op.results[0]]
+    if op.name == "arith.select":
+        return [op.results[0]]
+    if op.name == "scf.for" and operand >= 3:
+        place = operand - 3
+        return [op.results[place], op.regions[0].blocks[0].arguments[1 + place]]
+    if op.name == "scf.while":
+        return [op.regions[0].blocks[0].arguments[operand]]
+    if op.name == "scf.condition" and operand >= 1:
+        place = operand - 1
+        above = op.parent
+        return [above.results[place], above.regions[1].blocks[0].arguments[place]]
+    if op.name == "scf.yield":
+        above = op.parent
+        if above.name == "scf.while":
+            return [above.regions[0].blocks[0].arguments[operand]]
+        return [above.results[operand]]
+    return []
+
+
+def _make_size_function(module: Module, function: Any, regions: list[Region]) -> None:
+    from torch_mlir import ir
+    from torch_mlir.dialects import func
+
+    types = [argument.type for argument in function.entry_block.arguments]
+    index = ir.IndexType.get()
+    name = f"{function.name.value}_arena_bytes"
+    made = func.FuncOp(name, ir.FunctionType.get(types, [index]), ip=ir.InsertionPoint(module.body))
+    block = made.add_entry_block()
+    with ir.InsertionPoint(block):
+        copies = _Copies(dict(zip(function.entry_block.arguments, block.arguments, strict=True)))
+        total, about = index_constant(0), _float(index_constant(0))
+        for region in regions:
+            dims = [copies.of(dim) for dim in region.dims]
+            total = _add(total, _mul(index_constant(region.plan.peak), *dims))
+            about = _about(about, [index_constant(region.plan.peak), *dims])
+        func.ReturnOp([_unless_too_large(total, about)])
+
+
+TOO_LARGE = 10**15
+"""Bytes that no machine has. Products of sizes may exceed 64 bits, and must not come back small."""
+
+
+def _float(value: Value) -> Value:
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    integer = arith.IndexCastOp(ir.IntegerType.get_signless(64), value).result
+    return arith.UIToFPOp(ir.F64Type.get(), integer).result
+
+
+def _about(total: Value, factors: list[Value]) -> Value:
+    """A sum with one product more, in floats, which do not wrap around."""
+    from torch_mlir.dialects import arith
+
+    product = _float(factors[0])
+    for factor in factors[1:]:
+        product = arith.MulFOp(product, _float(factor)).result
+    return arith.AddFOp(total, product).result
+
+
+def _unless_too_large(total: Value, about: Value) -> Value:
+    """The total, or all ones, which no allocation grants."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    limit = arith.ConstantOp(ir.F64Type.get(), float(TOO_LARGE)).result
+    large = arith.CmpFOp(arith.CmpFPredicate.OGT, about, limit).result
+    return arith.SelectOp(large, index_constant(-TOO_LARGE), total).result
+
+
+def _use_arena(function: Any, regions: list[Region]) -> None:
+    from torch_mlir import ir
+
+    block = function.entry_block
+    arguments = list(block.arguments)
+    byte = ir.IntegerType.get_signless(8)
+    arena = block.add_argument(
+        ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], byte), ir.Location.unknown()
+    )
+    update_type(function)
+    placed: list[tuple[OpView, Value]] = []
+    with ir.InsertionPoint(block.operations[0]):
+        copies = _Copies({argument: argument for argument in arguments})
+        base = index_constant(0)
+        for region in regions:
+            scale = _mul(index_constant(1), *map(copies.of, region.dims))
+            offsets = [
+                _add(base, _mul(index_constant(offset), scale))
+                if region.dims
+                else index_constant(offset)
+                for offset in region.plan.offsets
+            ]
+            placed += zip(region.allocs, offsets, strict=True)
+            base = _add(base, _mul(index_constant(region.plan.peak), scale))
+    # The first op may itself be one that is replaced.
+    for op, offset in placed:
+        _view(op, arena, offset)
+
+
+def _view(alloc: OpView, arena: Value, offset: Value) -> None:
+    from torch_mlir import ir
+    from torch_mlir.dialects import memref
+
+    with ir.InsertionPoint(alloc), alloc.operation.location:
+        result = alloc.operation.results[0]
+        view = memref.ViewOp(result.type, arena, offset, list(alloc.operation.operands))
+    result.replace_all_uses_with(view.result)
+    alloc.operation.erase()
+
+
+class _Copies:
+    """Copies of computations of sizes, at the place where they are asked for."""
+
+    def __init__(self, known: dict[Any, Any]) -> None:
+        self.known = known
+
+    def of(self, value: Value) -> Value:
+        if value in self.known:
+            return self.known[value]
+        owner = value.owner
+        if is_block(owner) or not _is_size_computation(owner):
+            raise UnsupportedError(
+                f"the size of a buffer depends on {owner}, not only on the shapes of inputs",
+                hint="this target plans all memory before it runs",
+            )
+        operands = [self.of(operand) for operand in owner.operands]
+        copy = owner.clone()
+        for i, operand in enumerate(operands):
+            copy.operands[i] = operand
+        self.known.update(zip(owner.results, copy.results, strict=True))
+        return self.known[value]
+
+
+def _is_size_computation(op: Any) -> bool:
+    # Of a view, the shape is asked for and nothing is read.
+    return op.name in ("memref.dim", *VIEWS) or op.name.startswith(("arith.", "affine.", "index."))
+
+
+def _add(a: Value, b: Value) -> Value:
+    from torch_mlir.dialects import arith
+
+    return arith.AddIOp(a, b).result
+
+
+def _mul(first: Value, *others: Value) -> Value:
+    from torch_mlir.dialects import arith
+
+    for other in others:
+        first = arith.MulIOp(first, other).result
+    return first

@@ -1,0 +1,184 @@
+"""What comes out of the compiler: a folder of files, with a manifest of their hashes.
+
+The folder is written beside its place and renamed, so a reader finds a whole artifact or none.
+Opening it reads the manifest; a file is checked against its hash before it is used. The manifest
+has a hash of itself, its *signature*: what loads a program trusts shapes, sizes and names in it,
+and a native library carries the signature of the manifest that it was made with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fewbit.base.files import PathLike, inside, locked, replacing_folder
+from fewbit.base.folders import FolderKind, Record, read_bytes
+from fewbit.errors import Error, Place, StoreError
+from fewbit.program.float_weights import FloatWeights
+
+MANIFEST = "manifest.json"
+STATE_FILE = "state.safetensors"
+"""What the state of a program starts from, where that is not zeros."""
+KIND = FolderKind("an artifact", MANIFEST, make="compile")
+
+
+Size = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
+class Tensor(Record):
+    """An input or output; a dimension that is known only at run time is null."""
+
+    name: str
+    shape: tuple[Size | None, ...]
+    element: str
+    updates: str | None = None
+    """The input that an output is the new value of; the two may be one array."""
+    scalar: bool = False
+    """Whether it is a number by itself, no tensor of rank 0."""
+
+
+class Function(Record):
+    """One of several functions that a program may have."""
+
+    name: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+class Constant(Record):
+    """A weight as the code reads it, at an offset in the library's read-only data."""
+
+    name: str
+    offset: Size
+    shape: tuple[Size, ...]
+    dtype: str
+
+
+class Variant(Record):
+    """The code for one processor, in a library that has it for several."""
+
+    name: str
+    processor: str
+    features: str
+    arena_bytes: Size | None = None
+    """What this one alone needs; the library's own number is enough for all."""
+    weight_bytes: Size = 0
+    """What this one reads; other variants may read the same bytes."""
+    weights: tuple[Constant, ...] = ()
+
+
+class Manifest(Record):
+    format: Literal["fewbit-artifact"] = "fewbit-artifact"
+    version: Literal[1] = 1
+    name: str
+    target: str
+    """As it was asked for, `cpu:riscv64`."""
+    compiler: str
+    """The version of fewbit that made it."""
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    recipe: str | None = None
+    arena_bytes: Size | None = None
+    """Memory that a run needs beside inputs and outputs; null where it depends on shapes."""
+    weight_bytes: Size = 0
+    weights: tuple[Constant, ...] = ()
+    """What lies behind the symbol `<name>_weights`, in its order."""
+    float_weights: FloatWeights | None = None
+    """Of a quantized program, weights that have no few bits."""
+    variants: tuple[Variant, ...] = ()
+    """Of a library for several processors, best first."""
+    options: dict[str, str] = Field(default_factory=dict[str, str])
+    """What the target was told, and what it found out: for readers, and for its own runtime."""
+    functions: tuple[Function, ...] = ()
+    """Where there may be several; `inputs` and `outputs` are those of the first."""
+    files: dict[str, str]
+    """SHA-256 of each file, by its name."""
+    signature: str = ""
+    """SHA-256 of all of the above but the files."""
+
+
+def signature_of(manifest: Manifest) -> str:
+    """What everything that a loader trusts in a manifest amounts to."""
+    fields = manifest.model_dump(mode="json", exclude={"files", "signature"})
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An artifact on disk."""
+
+    path: Path
+    manifest: Manifest
+
+    def file(self, name: str) -> Path:
+        """A file of the artifact, after a look at its hash."""
+        recorded, named = self.manifest.files.get(name), self.path / name
+        if recorded is None:
+            place = Place(file=str(named))
+            raise StoreError("the manifest names no such file", place=place, hint=KIND.remake)
+        path = inside(self.path, name)
+        found = hashlib.sha256(read_bytes(path, KIND.remake)).hexdigest()
+        KIND.compare_hash(named, recorded, found)
+        return path
+
+
+def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes | Path]) -> Folder:
+    """Write an artifact, whole or not at all; it replaces an older artifact and nothing else.
+
+    A file is given by its bytes, or by a path from which it is copied.
+    """
+    path = Path(path)
+    with locked(path.resolve().parent):
+        KIND.refuse_foreign(path, _known_files(path))
+    hashes = {name: _hash(data) for name, data in files.items()}
+    signature = signature_of(manifest)
+    manifest = manifest.model_copy(update={"files": hashes, "signature": signature})
+    with replacing_folder(path) as target:
+        for name, data in files.items():
+            if isinstance(data, Path):
+                shutil.copyfile(data, target / name)
+            else:
+                (target / name).write_bytes(data)
+        (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+    return Folder(path, manifest)
+
+
+def _hash(data: bytes | Path) -> str:
+    if isinstance(data, bytes):
+        return hashlib.sha256(data).hexdigest()
+    with data.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_folder(path: PathLike) -> Folder:
+    path = Path(path)
+    place = Place(file=str(path))
+    try:
+        text = inside(path, MANIFEST).read_bytes()
+    except (Error, OSError) as e:
+        raise StoreError(
+            f"this is no artifact: it has no {MANIFEST}",
+            place=place,
+            hint="give a folder that 'fewbit compile ... -t TARGET -o FOLDER' wrote",
+        ) from e
+    manifest = KIND.parse_manifest(Manifest, text, path / MANIFEST)
+    if manifest.signature != signature_of(manifest):
+        raise StoreError(
+            "the manifest differs from its signature",
+            place=Place(file=str(path / MANIFEST)),
+            hint="it was changed, or written by an older fewbit: compile the program again",
+        )
+    return Folder(path, manifest)
+
+
+def _known_files(path: Path) -> set[str]:
+    """The files of an older artifact, if there is one."""
+    has_manifest = (path / MANIFEST).exists()
+    return {MANIFEST, *open_folder(path).manifest.files} if has_manifest else set()

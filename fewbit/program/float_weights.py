@@ -1,0 +1,46 @@
+"""What is said of weights that stay float in a program whose others have few bits.
+
+It is one record, so that tables, manifests and warnings say the same. Which weights these are,
+`fewbit.quant.weights` finds out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fewbit.base.folders import Record
+
+NAMED = 6
+"""How many weights a sentence names; a manifest names all."""
+
+
+class FloatWeights(Record):
+    names: tuple[str, ...] = ()
+    """Weights that no layer of ours reads, so that no recipe reaches them."""
+    asked: tuple[str, ...] = ()
+    """Weights that the recipe leaves float."""
+    weights: int
+    """How many weights the program has."""
+    percent: float
+    """The share that all float weights have in the bytes of weights."""
+
+    @property
+    def count(self) -> int:
+        return len(self.names) + len(self.asked)
+
+    @property
+    def amount(self) -> str:
+        """`2 of 12 weights, 61 % of weight bytes`."""
+        return f"{self.count} of {self.weights} weights, {self.percent:.0f} % of weight bytes"
+
+    def __str__(self) -> str:
+        """`2 of 12 weights, 61 % of weight bytes, stay float: a, b`, and which of them as asked."""
+        parts = [_listed(self.names)] if self.names else []
+        parts += [f"as the recipe asks: {_listed(self.asked)}"] if self.asked else []
+        stay = "stays" if self.count == 1 else "stay"
+        return f"{self.amount}, {stay} float: {'; '.join(parts)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown, more = ", ".join(names[:NAMED]), len(names) - NAMED
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,88 @@
+"""What a program's constants expect of the weight store.
+
+A constant refers to a stored tensor by key and hash (`#mico.ref`); its type says how that tensor
+looks: floats and ordinary integers as themselves, few-bit integers as `uint8`, one packed row
+for each index of the first dimension (`fewbit.numerics.packing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+
+from fewbit.dialects.mico.attributes import RefAttr
+from fewbit.dialects.mico.constants import ConstantOp
+from fewbit.dialects.mico.shapes import rows_of
+from fewbit.dialects.mico.types import element_width, shape_of
+from fewbit.errors import StoreError, UnsupportedError
+from fewbit.interpreter.values import dtype_of
+from fewbit.ir.locations import place_of
+from fewbit.ir.walk import nested_ops
+from fewbit.numerics.packing import row_bytes
+from fewbit.program.store import WeightRef, WeightStore
+from fewbit.program.tensor_file import CODES, DTYPES
+
+
+def stored_as(type: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Shape and dtype, in a store, of a constant of this type."""
+    shape, width = shape_of(type), element_width(type)
+    if width is not None:
+        rows, k = rows_of(shape)
+        return (rows, row_bytes(k, width)), np.dtype(np.uint8)
+    dtype = dtype_of(type)
+    if dtype not in CODES:
+        hint = f"a store holds {', '.join(DTYPES)}, and few-bit integers packed"
+        raise UnsupportedError(f"a {type} cannot be kept in a weight store", hint=hint)
+    return shape, dtype
+
+
+def weight_ref(constant: ConstantOp) -> WeightRef | None:
+    """What a constant refers to; None where its data is in the text."""
+    if not isinstance(constant.value, RefAttr):
+        return None
+    shape, dtype = stored_as(constant.type)
+    return WeightRef(constant.value.key, constant.value.sha256, shape, dtype)
+
+
+def references(module: ModuleOp) -> Iterator[tuple[Operation, RefAttr]]:
+    """Every reference to the store, wherever it stands, and the op that holds it."""
+    for op in nested_ops(module):
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            for found in _references_in(attribute):
+                yield op, found
+
+
+def check_references(module: ModuleOp, store: WeightStore) -> None:
+    """Refuse a reference whose tensor is missing, of another type, or of other content."""
+    for op, attribute in references(module):
+        try:
+            store.check(_expected(op, attribute, store))
+        except StoreError as error:
+            where = f" ({error.place})" if error.place else ""
+            raise StoreError(f"{error.what}{where}", place=place_of(op), hint=error.hint) from error
+        except UnsupportedError as error:
+            raise error.at(**vars(place_of(op))) from None
+
+
+def _expected(op: Operation, attribute: RefAttr, store: WeightStore) -> WeightRef:
+    ref = weight_ref(op) if isinstance(op, ConstantOp) else None
+    if ref is not None:
+        return ref
+    key = attribute.key
+    return WeightRef(key, attribute.sha256, store.shape(key), store.dtype(key))
+
+
+def _references_in(attribute: Attribute) -> Iterator[RefAttr]:
+    if isinstance(attribute, RefAttr):
+        yield attribute
+    elif isinstance(attribute, ArrayAttr | DictionaryAttr):
+        parts = attribute.data.values() if isinstance(attribute, DictionaryAttr) else attribute.data  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        for part in parts:  # pyright: ignore[reportUnknownVariableType]
+            yield from _references_in(part)  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(attribute, ParametrizedAttribute):
+        for part in attribute.parameters:
+            yield from _references_in(part)

@@ -1,0 +1,75 @@
+"""State: inputs of a program whose new values are among its outputs.
+
+Attributes of the entry function's results say so, `{fewbit.updates = 2, fewbit.initial = @keys}`:
+the number of the input, and the constant that it starts from. Whoever runs the program may keep
+such a pair in one memory, in which it is then updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    ModuleOp,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from fewbit.dialects.mico import ConstantOp
+from fewbit.interpreter.mico.constants import constant_value
+from fewbit.interpreter.signature import choose_function
+from fewbit.ir.symbols import SymbolTable, using
+from fewbit.program.store import WeightStore
+
+UPDATES = "fewbit.updates"
+INITIAL = "fewbit.initial"
+Array = np.ndarray[Any, Any]
+
+
+def mark_updates(entry: FuncOp, updates: Mapping[int, tuple[int, str]]) -> None:
+    """Say of results which inputs they update, and from which constants these start."""
+    if not updates:
+        return
+    attributes = [DictionaryAttr({}) for _ in entry.function_type.outputs]
+    for output, (given, initial) in updates.items():
+        start = SymbolRefAttr(initial)
+        attributes[output] = DictionaryAttr({UPDATES: IntegerAttr(given, i64), INITIAL: start})
+    entry.properties["res_attrs"] = ArrayAttr(attributes)
+
+
+def updated_inputs(entry: Operation) -> dict[int, int]:
+    """By the number of an output, that of the input whose new value it is."""
+    return {
+        output: cast("IntegerAttr[Any]", attributes.data[UPDATES]).value.data
+        for output, attributes in enumerate(_attributes(entry))
+        if UPDATES in attributes.data
+    }
+
+
+def initial_state(module: ModuleOp, store: WeightStore) -> dict[int, Array]:
+    """By the number of an input that is state, the value that it starts from."""
+    table = SymbolTable(module)
+    entry = choose_function(table, None)
+    found: dict[int, Array] = {}
+    with using(table):
+        for attributes in _attributes(entry):
+            start = attributes.data.get(INITIAL)
+            if not isinstance(start, SymbolRefAttr):
+                continue
+            number = cast("IntegerAttr[Any]", attributes.data[UPDATES]).value.data
+            constant = table[start.root_reference.data]
+            assert isinstance(constant, ConstantOp)
+            found[number] = constant_value(constant, store)
+    return found
+
+
+def _attributes(entry: Operation) -> list[DictionaryAttr]:
+    given = cast("ArrayAttr[DictionaryAttr] | None", entry.properties.get("res_attrs"))
+    return [] if given is None else list(given)

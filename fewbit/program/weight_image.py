@@ -1,0 +1,91 @@
+"""The weights of a compiled program: one image, each constant at an aligned offset in it.
+
+Variants of a program for several processors read one image. Constants that have the same bytes in
+some of them lie there once; a weight that is packed for a processor lies there for each layout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from fewbit.program.tensor_file import Array, raw_bytes
+
+ALIGNMENT = 64
+"""A cache line, and the widest vector register."""
+
+
+def aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Placed:
+    name: str
+    offset: int
+    array: np.ndarray[Any, Any]
+
+
+@dataclass
+class WeightImage:
+    entries: list[Placed] = field(default_factory=list[Placed])
+    nbytes: int = 0
+
+    def add(self, name: str, array: Array) -> int:
+        """Place a constant behind the others; its offset."""
+        data = np.ascontiguousarray(array)
+        offset = self.nbytes
+        self.entries.append(Placed(name, offset, data))
+        self.nbytes = aligned(offset + data.nbytes)
+        return offset
+
+    @property
+    def bytes_read(self) -> int:
+        """Of all constants, each counted once, with the gaps behind them."""
+        sizes = {entry.offset: entry.array.nbytes for entry in self.entries}
+        return sum(map(aligned, sizes.values()))
+
+    def write(self, file: BinaryIO) -> None:
+        written = 0
+        for entry in self.entries:
+            file.write(b"\0" * (entry.offset - written))
+            file.write(entry.array.tobytes())
+            written = entry.offset + entry.array.nbytes
+        file.write(b"\0" * (self.nbytes - written))
+
+    def tobytes(self) -> bytes:
+        image = bytearray(self.nbytes)
+        for entry in self.entries:
+            image[entry.offset : entry.offset + entry.array.nbytes] = entry.array.tobytes()
+        return bytes(image)
+
+
+@dataclass
+class SharedWeights(WeightImage):
+    """The image that all variants read."""
+
+    offsets: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    """Where bytes lie, by their hash."""
+
+    def place(self, name: str, array: Array) -> int:
+        digest = hashlib.sha256(raw_bytes(array)).digest()
+        if digest not in self.offsets:
+            self.offsets[digest] = self.add(name, array)
+        return self.offsets[digest]
+
+
+@dataclass
+class VariantWeights(WeightImage):
+    """What one variant reads of the image of all: `nbytes` is where the last of it ends."""
+
+    shared: SharedWeights = field(default_factory=SharedWeights)
+
+    def add(self, name: str, array: Array) -> int:
+        data = np.ascontiguousarray(array)
+        offset = self.shared.place(name, data)
+        self.entries.append(Placed(name, offset, data))
+        self.nbytes = max(self.nbytes, aligned(offset + data.nbytes))
+        return offset

@@ -1,0 +1,1 @@
+"""A model of Gemmini: its commands, memories and arithmetic."""

@@ -1,0 +1,205 @@
+"""What a kernel must know of a processor: how wide a vector is, and how many registers hold one.
+
+An `Isa` names an LLVM target in full (triple, processor, features), so the code that compiles a
+module needs nothing else. The shape of a tile follows from the registers alone: the accumulators
+of a tile stay in registers for the whole of a sum, so they, a vector of weights each and a
+broadcast must fit.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fewbit.errors import UnsupportedError
+from fewbit.toolchain.llvm import host_features, host_processor
+
+FLOAT_BITS = 32
+TALLEST = 12
+"""Rows of a tile, at most: each has a pointer, in a register if it can."""
+Dot = Literal["vnni", "sdot", "madd", "plain"]
+
+
+@dataclass(frozen=True)
+class Isa:
+    """A processor to generate code for. `of` gives those known by name, `host` this machine."""
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bits: int
+    """Bits of a vector register; 32 says that there are no vectors."""
+    registers: int
+    fma: bool = True
+    """Whether multiply and add round once. Without it, they are two operations."""
+    dot: Dot = "plain"
+    """How integers are multiplied: four bytes to a sum at once, two, or one."""
+    chosen_vectors: int = 0
+    """Vectors in a row of the widest tile, where a search found them; 0 is as usual."""
+    chosen_depth: int = 0
+    """Steps of a sum that are taken at once; 0 is as usual."""
+    counts_bits: bool = True
+    """Whether products of the fewest bits are counted."""
+
+    @staticmethod
+    def of(name: str) -> Isa:
+        """The processor of this name; `host` is this machine."""
+        if name == "host":
+            return Isa.host()
+        found = _KNOWN.get(name)
+        if found is None:
+            raise UnsupportedError(
+                f"no kernels are made for '{name}'", hint=f"one of: {', '.join(names())}, host"
+            )
+        return found
+
+    @staticmethod
+    def host() -> Isa:
+        """This machine, with every feature that it has."""
+        features = host_features()
+        base = next((isa for isa in _BY_PREFERENCE if isa.runs_on(features)), None)
+        if base is None:
+            raise UnsupportedError(
+                f"no kernels are made for this machine ({platform.machine()})",
+                hint=f"name a processor to compile for: {', '.join(names())}",
+            )
+        return replace(
+            base,
+            name="host",
+            cpu=host_processor(),
+            features=",".join(f"+{feature}" for feature in sorted(features)),
+        )
+
+    def runs_on(self, features: set[str], machine: str | None = None) -> bool:
+        """Whether a machine (this one, unless named) with these features executes this code."""
+        architecture = _ARCHITECTURES.get(machine or platform.machine())
+        return self.architecture == architecture and self.needs <= features
+
+    @property
+    def architecture(self) -> str:
+        """The family of processors that this is one of: `x86_64`, `aarch64`, `riscv64`."""
+        return self.triple.partition("-")[0]
+
+    @property
+    def needs(self) -> set[str]:
+        """Features that a processor must have to execute this code; for processors by name."""
+        return _NEEDS[self.name]
+
+    @property
+    def lanes(self) -> int:
+        """Floats in a vector."""
+        return self.vector_bits // FLOAT_BITS
+
+    @property
+    def step(self) -> int:
+        """Integers that are multiplied and summed at once, for each lane."""
+        return {"vnni": 4, "sdot": 4, "madd": 2, "plain": 1}[self.dot]
+
+    @property
+    def bit_products(self) -> int:
+        """Bits of x times bits of w, at most, whose products are faster counted than multiplied."""
+        if not self.counts_bits:
+            return 0
+        if self.dot == "vnni":
+            return 2 if "+avx512vpopcntdq" in self.features else 0
+        return {"sdot": 1, "madd": 3, "plain": 2}[self.dot]
+
+    @property
+    def tile_vectors(self) -> int:
+        """Vectors in a row of the widest tile."""
+        return self.chosen_vectors or (4 if self.registers >= 32 else 2)
+
+    def tile_rows(self, vectors: int) -> int:
+        """Rows of the highest tile of this width."""
+        return min(TALLEST, (self.registers - vectors - 2) // vectors)
+
+    @property
+    def panel_width(self) -> int:
+        """Output channels of the widest panel of weights."""
+        return self.tile_vectors * self.lanes
+
+    @property
+    def block_depth(self) -> int:
+        """Steps of a sum taken at once: so much of a panel and of the rows stays near."""
+        return self.chosen_depth or 384
+
+
+def names() -> tuple[str, ...]:
+    """The processors that `Isa.of` knows."""
+    return tuple(_KNOWN)
+
+
+def family(architecture: str) -> tuple[Isa, ...]:
+    """The processors of one architecture, best first."""
+    return tuple(isa for isa in _BY_PREFERENCE if isa.architecture == architecture)
+
+
+def _x86(name: str, bits: int, registers: int, fma: bool = True) -> Isa:
+    return Isa(name, "x86_64-unknown-linux-gnu", name, "", bits, registers, fma, "madd")
+
+
+_V3 = _x86("x86-64-v3", 256, 16)
+_V4 = _x86("x86-64-v4", 512, 32)
+_VNNI = replace(_V4, name="x86-64-v4-vnni", features="+avx512vnni", dot="vnni")
+_ARM = Isa("aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 128, 32)
+_KNOWN = {
+    isa.name: isa
+    for isa in (
+        _x86("x86-64-v2", 128, 16, fma=False),
+        _V3,
+        replace(_V3, name="x86-64-v3-vnni", features="+avxvnni", dot="vnni"),
+        _V4,
+        _VNNI,
+        replace(
+            _VNNI,
+            name="x86-64-v4-popcnt",
+            features="+avx512vnni,+avx512vpopcntdq,+avx512bitalg,+gfni",
+        ),
+        _ARM,
+        replace(_ARM, name="aarch64-dotprod", features="+neon,+dotprod", dot="sdot"),
+        Isa("riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 32, 32),
+        Isa(
+            "riscv64-v",
+            "riscv64-unknown-linux-gnu",
+            "generic-rv64",
+            "+m,+a,+f,+d,+c,+v,+zvl128b",
+            128,
+            32,
+        ),
+    )
+}
+
+_SSE4 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
+_AVX2 = _SSE4 | {"avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}
+_AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_NEEDS = {
+    "x86-64-v2": _SSE4,
+    "x86-64-v3": _AVX2,
+    "x86-64-v3-vnni": _AVX2 | {"avxvnni"},
+    "x86-64-v4": _AVX512,
+    "x86-64-v4-vnni": _AVX512 | {"avx512vnni"},
+    "x86-64-v4-popcnt": _AVX512 | {"avx512vnni", "avx512vpopcntdq", "avx512bitalg", "gfni"},
+    "aarch64": {"neon"},
+    "aarch64-dotprod": {"neon", "dotprod"},
+    "riscv64": set[str](),
+    "riscv64-v": {"v"},
+}
+
+_BY_PREFERENCE = tuple(
+    _KNOWN[name]
+    for name in (
+        *("x86-64-v4-popcnt", "x86-64-v4-vnni", "x86-64-v4"),
+        *("x86-64-v3-vnni", "x86-64-v3", "x86-64-v2"),
+        *("aarch64-dotprod", "aarch64", "riscv64-v", "riscv64"),
+    )
+)
+
+_ARCHITECTURES = {
+    "x86_64": "x86_64",
+    "AMD64": "x86_64",
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "riscv64": "riscv64",
+}

@@ -1,0 +1,110 @@
+"""Shared libraries, by the LLD in the IREE compiler's wheel: no C compiler takes part.
+
+What a library takes from others is named by stand-ins with their sonames, made on the spot: a
+linker only reads from them which symbols come from where, so nothing of the processor's own system
+needs to be installed here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fewbit.errors import MissingToolError, PassError, UnsupportedError
+from fewbit.toolchain.elf import symbols
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.objects import emit_object, parse_ir
+from fewbit.toolchain.tools import tool_path
+
+_OF_LIBC = """
+bcmp clock_gettime getauxval getpid memcmp memcpy memmove memset pthread_create pthread_join
+pthread_sigmask sched_yield syscall
+"""
+_OF_LIBM = """
+acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1
+fabs fdim floor fma fmax fmaximum fmin fminimum fmod frexp hypot ldexp lgamma log log10 log1p log2
+modf nearbyint pow remainder rint round roundeven sin sincos sinh sqrt tan tanh tgamma trunc
+"""
+_OF_LIBGCC = "__extendhfsf2 __truncdfhf2 __truncsfhf2"
+"""For processors that have no half floats."""
+LIBRARIES = {
+    "libc.so.6": frozenset(_OF_LIBC.split()),
+    "libm.so.6": frozenset(f"{name}{kind}" for name in _OF_LIBM.split() for kind in ("", "f")),
+    "libgcc_s.so.1": frozenset(_OF_LIBGCC.split()),
+}
+"""The symbols that may come from a system's own libraries, by their sonames."""
+
+
+def link_shared(
+    objects: Sequence[bytes], soname: str, isa: Isa, libraries: Mapping[str, str] | None = None
+) -> bytes:
+    """The bytes of a shared library; `libraries` tells sonames of others by a prefix of symbols."""
+    wanted = _wanted(objects, libraries or {})
+    with TemporaryDirectory(prefix="fewbit-link-") as folder:
+        paths = [_write(folder, f"{i}.o", data) for i, data in enumerate(objects)]
+        paths += [
+            stand_in(Path(folder), name, names, isa) for name, names in sorted(wanted.items())
+        ]
+        made = Path(folder) / soname
+        lld(["-shared", "-soname", soname, "-z", "noexecstack", "-z", "relro", "-z", "now",
+             "--no-undefined", "--build-id=sha1", "--gc-sections", "--hash-style=gnu",
+             "-o", str(made), *paths])  # fmt: skip
+        return made.read_bytes()
+
+
+def _wanted(objects: Iterable[bytes], libraries: Mapping[str, str]) -> dict[str, set[str]]:
+    """The symbols that the objects lack, by the soname of the library that has them."""
+    every = [symbol for data in objects for symbol in symbols(data)]
+    defined = {symbol.name for symbol in every if symbol.defined}
+    wanted: dict[str, set[str]] = {}
+    for name in sorted({symbol.name for symbol in every if not symbol.defined} - defined):
+        wanted.setdefault(_library_of(name, libraries), set()).add(name)
+    return wanted
+
+
+def _library_of(name: str, libraries: Mapping[str, str]) -> str:
+    for prefix, soname in libraries.items():
+        if name.startswith(prefix):
+            return soname
+    for soname, names in LIBRARIES.items():
+        if name in names:
+            return soname
+    raise UnsupportedError(
+        f"the compiled program calls '{name}', which is in no library that we know"
+    )
+
+
+def stand_in(folder: Path, soname: str, names: Iterable[str], isa: Isa) -> str:
+    """A library of this soname with these symbols and nothing behind them, to link against."""
+    module = parse_ir("\n".join(f"define void @{name}() {{ ret void }}" for name in sorted(names)))
+    module.triple = isa.triple
+    inside = folder / f"for-{soname}"
+    inside.mkdir()
+    made = inside / soname
+    path = _write(str(inside), "stand-in.o", emit_object(module, isa))
+    lld(["-shared", "-soname", soname, "-o", str(made), path])
+    return str(made)
+
+
+def _write(folder: str, name: str, data: bytes) -> str:
+    path = Path(folder) / name
+    path.write_bytes(data)
+    return str(path)
+
+
+def lld(arguments: Sequence[str]) -> None:
+    """Run the linker."""
+    linker = tool_path("iree-lld")
+    if linker is None:
+        raise MissingToolError(
+            "there is no linker: iree-lld is missing",
+            hint="install fewbit with its dependencies; iree-base-compiler has it",
+        )
+    done = subprocess.run(
+        [linker, "-flavor", "gnu", *arguments],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise PassError(f"the linker failed: {done.stderr.strip().splitlines()[0]}")

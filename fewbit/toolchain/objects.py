@@ -1,0 +1,137 @@
+"""Object files: LLVM IR through llvmlite, and the weights as an object of their own.
+
+The weights' object is made by LLVM too, with zeros in the place of the weights, which are then
+copied into that section: it has the header and flags that the processor's linkers expect, and the
+weights never pass through text.
+"""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from fewbit.errors import Error, PassError
+from fewbit.toolchain.elf import section
+from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.remarks import without_remarks
+
+SECTION = ".rodata.weights"
+
+
+@cache
+def _llvm() -> Any:
+    from llvmlite import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding
+
+
+def target_machine(isa: Isa, opt: int = 3) -> Any:
+    target = _llvm().Target.from_triple(isa.triple)
+    # Large models go beyond what "small" code reaches only by their weights, which are read
+    # through one symbol.
+    return target.create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=opt, reloc="pic", codemodel="small"
+    )
+
+
+def jit_machine(isa: Isa, opt: int = 3) -> Any:
+    """For code that runs where it is made: a JIT may put constants anywhere in memory, and in a
+    process that has mapped gigabytes they lie farther away than "small" code reaches."""
+    target = _llvm().Target.from_triple(isa.triple)
+    return target.create_target_machine(
+        cpu=isa.cpu, features=isa.features, opt=opt, reloc="static", codemodel="large"
+    )
+
+
+def parse_ir(text: str, context: Any = None) -> Any:
+    """A module of LLVM's; only those of one context can be linked with each other."""
+    try:
+        module = _llvm().parse_assembly(text, context)
+        module.verify()
+    except RuntimeError as e:
+        lines = str(e).strip().splitlines()
+        raise PassError("LLVM does not take the program: " + " ".join(lines[-3:])) from e
+    return module
+
+
+def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any:
+    """One LLVM module of several texts, which may declare what others define.
+
+    Only functions that are `public` can be called from outside. The module has a context of its
+    own: in one that others share, LLVM renames types whose names these have taken.
+    """
+    context = _llvm().create_context()
+    module = parse_ir(texts[0], context)
+    for text in texts[1:]:
+        module.link_in(parse_ir(text, context))
+    for function in module.functions:
+        if not function.is_declaration and function.name not in public:
+            function.linkage = "internal"
+    machine = target_machine(isa)
+    module.triple = isa.triple
+    module.data_layout = str(machine.target_data)
+    return module
+
+
+def link_in(module: Any, text: str) -> None:
+    """Add functions to a module that was optimized already; nobody else can call them."""
+    added = parse_ir(text, module._context)  # pyright: ignore[reportPrivateUsage]
+    names = [function.name for function in added.functions]
+    module.link_in(added)
+    for name in names:
+        module.get_function(name).linkage = "internal"
+
+
+def hide(module: Any, names: Mapping[str, str]) -> None:
+    """Give functions other names, by which only objects of the same library can call them."""
+    for old, new in names.items():
+        function = module.get_function(old)
+        function.name = new
+        function.visibility = "hidden"
+
+
+def optimize(module: Any, isa: Isa) -> None:
+    machine = target_machine(isa)
+    options = _llvm().create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    builder = _llvm().create_pass_builder(machine, options)
+    with without_remarks():
+        builder.getModulePassManager().run(module, builder)
+
+
+def emit_object(module: Any, isa: Isa) -> bytes:
+    """Machine code of a module, which is not changed: LLVM's own passes rewrite what they emit."""
+    return bytes(target_machine(isa).emit_object(module.clone()))
+
+
+def emit_assembly(module: Any, isa: Isa) -> str:
+    """The same code as text."""
+    return str(target_machine(isa).emit_assembly(module.clone()))
+
+
+def text_object(symbol: str, text: str, isa: Isa) -> bytes:
+    """An object that defines `symbol` as a constant text, ended by a zero, for others to read."""
+    module = parse_ir(f'@{symbol} = constant [{len(text) + 1} x i8] c"{text}\\00"')
+    module.triple = isa.triple
+    return emit_object(module, isa)
+
+
+def weights_object(symbol: str, image: bytes, isa: Isa) -> bytes:
+    """An object that defines `symbol` as these bytes, read-only and aligned to 64."""
+    size = max(len(image), 1)
+    module = parse_ir(
+        f'@{symbol} = hidden constant [{size} x i8] zeroinitializer, section "{SECTION}", align 64'
+    )
+    module.triple = isa.triple
+    made = bytearray(emit_object(module, isa))
+    place = section(made, SECTION)
+    if place.size != size:
+        raise Error("LLVM left no room for the weights in their object")
+    made[place.offset : place.offset + len(image)] = image
+    return bytes(made)
