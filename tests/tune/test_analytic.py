@@ -12,7 +12,7 @@ from fewbit.tune.analytic import Analytic
 from fewbit.tune.model import best
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.space import schedules
-from tests.analysis.loops.nests import convolution, product
+from tests.cost.loops.nests import convolution, product
 
 CPU = find_hardware("h200").model_copy(
     update={"kind": "cpu", "vector_bits": 512, "registers": 32, "multipliers": 2.0, "loads": 2.0}

@@ -19,7 +19,7 @@ from fewbit.tune.gpu_space import (
     uses_mma,
 )
 from fewbit.tune.schedule import Schedule
-from tests.analysis.loops.nests import product
+from tests.cost.loops.nests import product
 
 H200 = find_hardware("h200")
 NEST = product(256, 256, 128)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fewbit.cost.loops import Access, Index, Loop, LoopNest
 from fewbit.tune.roles import roles_of
-from tests.analysis.loops.nests import BODY, convolution, product
+from tests.cost.loops.nests import BODY, convolution, product
 
 
 def test_a_product() -> None:

@@ -14,7 +14,7 @@ from fewbit.tune.database import Database, Key, Trial
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried, diverse, neighbours, search
 from fewbit.tune.space import schedules
-from tests.analysis.loops.nests import product
+from tests.cost.loops.nests import product
 
 HOST = find_hardware("h200").model_copy(update={"kind": "cpu", "vector_bits": 512, "registers": 32})
 NEST = product(64, 64, 64)

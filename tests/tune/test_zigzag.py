@@ -14,7 +14,7 @@ from fewbit.tune.roles import roles_of
 from fewbit.tune.zigzag import layer_of, refusal, zigzag_schedules
 from fewbit.tune.zigzag.accelerator import accelerator_of
 from fewbit.tune.zigzag.mapping import held
-from tests.analysis.loops.nests import convolution, product
+from tests.cost.loops.nests import convolution, product
 
 CPU = find_hardware("vexii").model_copy(update={"vector_bits": 512, "cores": 1})
 
