@@ -22,7 +22,7 @@ def command(module: str, *arguments: str) -> list[str]:
 
 
 def _start(module: str) -> None:
-    folder = Path(__file__).resolve().parent
+    folder = Path(__file__).resolve().parents[1]
     found = importlib.util.spec_from_file_location(
         folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )

@@ -97,11 +97,11 @@ def test_the_worker_of_tensorflow(
 def test_a_package_that_is_not_installed_starts_itself(tmp_path: Path) -> None:
     """As from a checkout: the process has the package that starts it, and no other."""
     package = tmp_path / "fewbit"
-    package.mkdir()
+    (package / "base").mkdir(parents=True)
     (package / "__init__.py").write_text("")
-    start = Path(fewbit.__file__).with_name("start.py")
-    (package / "start.py").write_text(start.read_text())
+    start = Path(fewbit.__file__).parent / "base" / "start.py"
+    (package / "base" / "start.py").write_text(start.read_text())
     (package / "said.py").write_text("import sys\nprint(__file__, *sys.argv[1:])")
-    run = [sys.executable, "-P", str(package / "start.py"), "fewbit.said", "a", "b"]
+    run = [sys.executable, "-P", str(package / "base" / "start.py"), "fewbit.said", "a", "b"]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd="/")
     assert done.stdout.split() == [str(package / "said.py"), "a", "b"]
