@@ -47,10 +47,11 @@ test: setup ## Run the tests, but for the slow ones
 test-slow: setup ## Run the slow tests
 	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m slow
 
-lint: setup ## Check style and types
+lint: setup ## Check style, types, and which package imports which
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo --no-cache
 
 format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix

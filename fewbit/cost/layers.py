@@ -28,7 +28,7 @@ from fewbit.interpreter.values import Value
 from fewbit.ir.layers import layer_name
 from fewbit.numerics import Width
 from fewbit.program.program import Program
-from fewbit.quant.weights import constant_bytes
+from fewbit.program.references import constant_bytes
 
 FLOAT_BITS = 32
 DYNAMIC_SIZE = 8

@@ -8,16 +8,23 @@ for each index of the first dimension (`fewbit.numerics.packing`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerType,
+    ModuleOp,
+)
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from fewbit.dialects.mico.attributes import RefAttr
 from fewbit.dialects.mico.constants import ConstantOp
 from fewbit.dialects.mico.shapes import rows_of
-from fewbit.dialects.mico.types import element_width, shape_of
+from fewbit.dialects.mico.types import element_type, element_width, shape_of
 from fewbit.errors import StoreError, UnsupportedError
 from fewbit.interpreter.values import dtype_of
 from fewbit.ir.locations import place_of
@@ -86,3 +93,17 @@ def _references_in(attribute: Attribute) -> Iterator[RefAttr]:
     elif isinstance(attribute, ParametrizedAttribute):
         for part in attribute.parameters:
             yield from _references_in(part)
+
+
+def constant_bytes(constant: ConstantOp, store: WeightStore) -> int:
+    """The bytes that a constant takes, stored or in the text."""
+    if isinstance(constant.value, RefAttr):
+        return store.nbytes(constant.value.key)
+    shape, width = shape_of(constant.type), element_width(constant.type)
+    if DYNAMIC_INDEX in shape:
+        return 0
+    if width is not None:
+        return -(-prod(shape) * width.bits // 8)
+    element = element_type(constant.type)
+    size = 1 if element == IntegerType(1) else dtype_of(constant.type).itemsize
+    return prod(shape) * size

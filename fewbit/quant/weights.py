@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -30,23 +28,20 @@ from fewbit.dialects.mico import (
     LayerOp,
     MulOp,
     QuantizedLayerOp,
-    RefAttr,
     ReshapeOp,
     TransposeOp,
-    element_type,
     element_width,
     shape_of,
 )
 from fewbit.dialects.mico.types import is_float_tensor
 from fewbit.dialects.upstream.ml_program import GlobalLoadOp
 from fewbit.dialects.upstream.tensor import GatherOp, RankOp
-from fewbit.interpreter.values import dtype_of
 from fewbit.ir.layers import WEIGHT, layer_name, registered_layers
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.passes.graph.calls import Call, Callable, callee_of
 from fewbit.program.float_weights import FloatWeights
 from fewbit.program.program import Program
-from fewbit.program.store import WeightStore
+from fewbit.program.references import constant_bytes
 from fewbit.quant.recipe import Recipe
 
 
@@ -82,20 +77,6 @@ def float_weights(program: Program) -> FloatWeights | None:
         weights=len(size),
         percent=round(100 * share, 1),
     )
-
-
-def constant_bytes(constant: ConstantOp, store: WeightStore) -> int:
-    """The bytes that a constant takes, stored or in the text."""
-    if isinstance(constant.value, RefAttr):
-        return store.nbytes(constant.value.key)
-    shape, width = shape_of(constant.type), element_width(constant.type)
-    if DYNAMIC_INDEX in shape:
-        return 0
-    if width is not None:
-        return -(-prod(shape) * width.bits // 8)
-    element = element_type(constant.type)
-    size = 1 if element == IntegerType(1) else dtype_of(constant.type).itemsize
-    return prod(shape) * size
 
 
 def _constants(program: Program) -> dict[str, ConstantOp]:
