@@ -1,0 +1,1 @@
+"""Parsing, printing, verifying, walking and rewriting modules; layers and their names."""
