@@ -100,9 +100,10 @@ def check(made: Program, target: str, folder: Path, options: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     ("recipe", "options"),
     [
-        ("w8a8", untuned),
-        ("w8a8", profiled),
-        ("w8a8", tuned_cpu),
+        pytest.param("w8a8", untuned, marks=pytest.mark.slow),
+        pytest.param("w8a8", profiled, marks=pytest.mark.slow),
+        pytest.param("w8a8", tuned_cpu, marks=pytest.mark.slow),
+        (None, profiled),
         (None, tuned_cpu),
         (None, with_blas),
     ],
@@ -139,6 +140,33 @@ def test_simulated_hardware(target: str, tmp_path: Path) -> None:
     check(program("w4a8"), target, tmp_path, {})
 
 
+@pytest.mark.slow
 def test_iree(tmp_path: Path) -> None:
     pytest.importorskip("iree.compiler")
     check(program("w8a8"), "iree-cpu", tmp_path, {"tuning_db": "none"})
+
+
+@pytest.mark.slow
+def test_iree_with_tiles_that_a_search_found(tmp_path: Path) -> None:
+    pytest.importorskip("iree.compiler")
+    from fewbit.hardware.host import host
+    from fewbit.targets.iree.devices import compile_flags
+    from fewbit.targets.iree.lowering import Lowering
+    from fewbit.tune.database import Database, Result
+    from fewbit.tune.iree.build import build
+    from fewbit.tune.iree.tuning import key_of
+    from fewbit.tune.schedule import Schedule
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU())
+    made = fewbit.import_model(net, (torch.randn(1, 8, 10, 10),))
+    lowering = Lowering(made, {})
+    lowering.run()
+    built = build(lowering.finish()[0], compile_flags("iree-cpu"), "net")
+    (dispatch,) = (each for each in built.dispatches if each.reason is None)
+    tiles = Schedule((8, 8, 32, 0, 0, 0), (1, 4, 32, 1, 1, 2))
+    database = Database(tmp_path / "tuning.db")
+    database.put(Result(key_of(dispatch, host()), tiles, 0.5, 0.01, 1e-6, 1, "analytic"))
+    shown = check(made, "iree-cpu", tmp_path, {"tuning_db": str(database.path)})
+    plain = compiled_stages(made, "iree-cpu", tmp_path / "plain", {"tuning_db": "none"})
+    assert shown["vm"] != plain["vm"]

@@ -37,8 +37,13 @@ def iree_compile(
     source: Source | None = None,
     compile_to: str | None = None,
     compile_from: str | None = None,
+    within: Path | None = None,
 ) -> Made:
-    """What IREE makes of a file: a module, or the text after a phase."""
+    """What IREE makes of a file: a module, or the text after a phase.
+
+    Paths among the flags are relative to the folder `within`, if it is given: IREE writes some of
+    them into machine code, which must not depend on where a temporary folder is.
+    """
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
         result, phases = Path(folder) / "made", Path(folder) / "phases"
         command = [_tool("iree-compile"), *flags, str(path), "-o", str(result)]
@@ -47,27 +52,31 @@ def iree_compile(
         command += [f"--compile-from={compile_from}"] if compile_from else []
         if not compile_to:
             command += [f"--dump-compilation-phases-to={phases}", *LOCATIONS]
-        _run_in_some_way(command, source)
+        _run_in_some_way(command, source, within)
         return Made(result.read_bytes(), _texts(phases))
 
 
-def _run_in_some_way(command: Sequence[str], source: Source | None) -> None:
+def _run_in_some_way(command: Sequence[str], source: Source | None, within: Path | None) -> None:
     """With data tiling, and where that fails without it; the first error is the one to show."""
     try:
-        run(command, source)
+        run(command, source, within)
     except PassError as error:
         plain = [word for word in command if word not in DATA_TILING]
         if len(plain) == len(command):
             raise
         try:
-            run(plain, source)
+            run(plain, source, within)
         except Error:
             raise error from None
         say(f"compiled without data tiling, with which IREE fails: {error.what}")
 
 
 def compile_text(
-    source: Source, flags: Sequence[str], name: str, compile_to: str | None = None
+    source: Source,
+    flags: Sequence[str],
+    name: str,
+    compile_to: str | None = None,
+    within: Path | None = None,
 ) -> Made:
     """The same of a program's text; modules are called by its name."""
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
@@ -75,7 +84,7 @@ def compile_text(
         path.write_text(source.text, encoding="utf-8")
         for file, data in source.files.items():
             (path.parent / file).write_bytes(data)
-        return iree_compile(path, flags, source=source, compile_to=compile_to)
+        return iree_compile(path, flags, source=source, compile_to=compile_to, within=within)
 
 
 def _texts(folder: Path) -> dict[str, str]:
@@ -84,9 +93,9 @@ def _texts(folder: Path) -> dict[str, str]:
     return {phase: files[phase].read_text() for phase in PHASES if phase in files}
 
 
-def run(command: Sequence[str], source: Source | None = None) -> str:
+def run(command: Sequence[str], source: Source | None = None, within: Path | None = None) -> str:
     """Its standard output; what it prints as an error is raised, whatever its status."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=within)
     error = error_of(done.returncode, done.stderr, source)
     if error is not None:
         raise error

@@ -149,7 +149,14 @@ class Iree(Target):
         from fewbit.cost.layers import made_up_inputs
         from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
 
-        found = apply(source, _flags(request), request.name, database, target=request.target)
+        found = apply(
+            source,
+            _flags(request),
+            request.name,
+            database,
+            target=request.target,
+            has_paths="iree_flags" in request.options,
+        )
         if found.tuned is None:
             return found.default.made
         if not _runs_here(request.target):

@@ -81,17 +81,19 @@ def apply(
     database: Database,
     hardware: Hardware | None = None,
     target: str = TARGET,
+    *,
+    has_paths: bool = False,
 ) -> Applied:
     """The program compiled without and with what is known."""
     if not target.startswith(GPU):
         flags = chosen_flags(source, flags, database, hardware)
-    default = build(source, flags, name)
+    default = build(source, flags, name, has_paths=has_paths)
     if target.startswith(GPU):
         default = replace(default, dispatches=gpu_dispatches(default))
         found = find_gpu_schedules(default, database, gpu_hardware_of(target))
     else:
         found = find_schedules(default.dispatches, database, hardware)
-    return substitute(default, source, flags, name, found)
+    return substitute(default, source, flags, name, found, has_paths=has_paths)
 
 
 def substitute(
@@ -100,6 +102,8 @@ def substitute(
     flags: Sequence[str],
     name: str,
     schedules: Mapping[str, Schedule],
+    *,
+    has_paths: bool = False,
 ) -> Applied:
     """The program with these schedules; where IREE cannot compile it so, without any."""
     untuned = Applied(default, None, {})
@@ -108,7 +112,7 @@ def substitute(
     by_name = {dispatch.name: dispatch for dispatch in default.dispatches}
     texts = {name: by_name[name].with_schedule(s) for name, s in schedules.items()}
     try:
-        tuned = build(source, flags, name, texts)
+        tuned = build(source, flags, name, texts, has_paths=has_paths)
     except Error as e:
         say(f"the program is compiled without tuned tiles: {e.what}")
         return untuned

@@ -32,21 +32,31 @@ class Build:
 
 
 def build(
-    source: Source, flags: Sequence[str], name: str, substituted: Mapping[str, str] | None = None
+    source: Source,
+    flags: Sequence[str],
+    name: str,
+    substituted: Mapping[str, str] | None = None,
+    *,
+    has_paths: bool = False,
 ) -> Build:
-    """Compile, with other configurations in the place of IREE's, by the name of the dispatch."""
+    """Compile, with other configurations in the place of IREE's, by the name of the dispatch.
+
+    `has_paths`: flags may have paths that begin where this process is. Otherwise IREE runs where
+    its files are, and a module is the same wherever that was.
+    """
     with TemporaryDirectory(prefix="fewbit-tune-") as temporary:
         folder = Path(temporary)
+        root = f"{folder}/" if has_paths else ""
         more = [
-            f"--iree-hal-dump-executable-configurations-to={folder / 'configured'}",
-            f"--iree-hal-dump-executable-intermediates-to={folder / 'objects'}",
-            f"--iree-hal-dump-executable-binaries-to={folder / 'binaries'}",
+            f"--iree-hal-dump-executable-configurations-to={root}configured",
+            f"--iree-hal-dump-executable-intermediates-to={root}objects",
+            f"--iree-hal-dump-executable-binaries-to={root}binaries",
         ]
         for dispatch, text in (substituted or {}).items():
-            path = folder / f"{dispatch}.mlir"
-            path.write_text(text, encoding="utf-8")
-            more.append(f"--iree-hal-substitute-executable-configuration={dispatch}={path}")
-        made = compile_text(source, (*flags, *more), name)
+            file = f"{dispatch}.mlir"
+            (folder / file).write_text(text, encoding="utf-8")
+            more.append(f"--iree-hal-substitute-executable-configuration={dispatch}={root}{file}")
+        made = compile_text(source, (*flags, *more), name, within=None if has_paths else folder)
         files = sorted((folder / "configured").glob(f"{PREFIX}*.mlir"))
         code: dict[str, bytes] = {}
         for path in (folder / "objects").glob("*.o"):
