@@ -152,6 +152,7 @@ def test_iree_with_tiles_that_a_search_found(tmp_path: Path) -> None:
     from fewbit.hardware.host import host
     from fewbit.targets.iree.devices import compile_flags
     from fewbit.targets.iree.lowering import Lowering
+
     from fewbit.tune.database import Database, Result
     from fewbit.tune.iree.build import build
     from fewbit.tune.iree.tuning import key_of
