@@ -60,8 +60,12 @@ class UseBlas(BindingsPass):
 
     name = "use-blas"
 
+    library: str | None = None
+    """Which one; without it, the one that the target was given."""
+
     def apply(self, ctx: CompileContext, module: Module) -> None:
-        ctx.put(use_blas(module, ENTRY, ctx.get(Cblas)))
+        library = ctx.get(Cblas) if self.library is None else Cblas.of(self.library)
+        ctx.put(use_blas(module, ENTRY, library))
 
 
 def use_blas(module: Module, entry: str, library: Cblas) -> BlasCalls:

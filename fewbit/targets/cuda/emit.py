@@ -254,6 +254,8 @@ class _Generic:
             return None
         is_same = ops[0].operation.operands[0] == self.block.arguments[0]
         (source,), (target,) = self.operands[:1], self.outputs
+        if not isinstance(source, Memory):
+            return None  # One number, which fills the result.
         plain = source.is_dense and target.is_dense and not source.shifts and not target.shifts
         return source if is_same and plain and self.maps[0] == self.maps[1] else None
 

@@ -37,10 +37,11 @@ class FindOutputShapes(ModulePass):
 
 
 def _output_shapes(ctx: CompileContext) -> tuple[Shape, ...]:
-    settings, shapes = ctx.get(GpuSettings), ctx.find(ShapeFunction)
+    settings = ctx.get(GpuSettings)
     outputs = settings.signature.outputs
-    if shapes is None:
+    if not settings.signature.is_dynamic:
         return tuple(_known(spec) for spec in outputs)
+    shapes = ctx.get(ShapeFunction)
     with mlir_context():
         evaluation = Evaluation(shapes.module, _nothing_left, _nothing_left)
         *found, holds = evaluation.run(f"{ENTRY}_shapes", settings.open_sizes)

@@ -36,3 +36,13 @@ func.func @transfers(%x: i32) -> (i32, i32) {
   %c = graph.transfer %a from <npu> to <gpu> : i32
   func.return %b, %c : i32, i32
 }
+
+// Left alone: transposes and transfers that do not undo one another.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    %[[T:.*]] = mico.transpose(%x)
+// CHECK-NEXT:    graph.transfer %[[T]] from <cpu> to <npu>
+func.func @kept(%x: tensor<2x3xf32>) -> tensor<3x2xf32> {
+  %a = mico.transpose(%x) {permutation = [1, 0]} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %b = graph.transfer %a from <cpu> to <npu> : tensor<3x2xf32>
+  func.return %b : tensor<3x2xf32>
+}

@@ -15,3 +15,13 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %c = mico.mul(%a, %b) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %c : tensor<4xf32>
 }
+
+// Left alone: the same ops on other values.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    mico.relu(%x)
+// CHECK-NEXT:    mico.relu(%y)
+func.func @kept(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = mico.relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = mico.relu(%y) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}

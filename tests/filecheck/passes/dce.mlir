@@ -1,6 +1,6 @@
 // RUN: fewbit-opt %s -p dce | filecheck %s
 
-// Symbols are for symbol-dce to remove.
+// Left alone: symbols are for symbol-dce to remove.
 // CHECK: mico.constant @k
 mico.constant @k : tensor<4xf32> = dense<1.0>
 

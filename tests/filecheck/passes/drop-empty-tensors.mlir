@@ -19,7 +19,7 @@ func.func @insert(%x: tensor<?x8xf32>, %n: index) -> tensor<?x8xf32> {
   func.return %y : tensor<?x8xf32>
 }
 
-// Their shapes stay, and so do tensors that have elements.
+// Left alone: their shapes, and tensors that have elements.
 // CHECK-LABEL: func.func @kept
 // CHECK:         [[EMPTY:%.*]] = tensor.empty(%n) : tensor<?x0xf32>
 // CHECK:         [[ROW:%.*]] = tensor.extract_slice %x[0, 7]

@@ -31,7 +31,7 @@ func.func @square(%x: f32) -> f32 {
   func.return %y : f32
 }
 
-// Left to the math library, or to instructions.
+// Left alone: what the math library or instructions compute.
 // CHECK-LABEL: func.func @kept
 // CHECK:         math.exp %x : f64
 // CHECK:         math.floor %y : f32

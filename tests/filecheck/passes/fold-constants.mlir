@@ -7,6 +7,7 @@ mico.constant @k : tensor<2xf32> = dense<[1.0, -2.0]>
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %[[K:.*]] = arith.constant dense<[1.500000e+00, 5.000000e-01]> : tensor<2xf32>
 // CHECK-NEXT:    %y = arith.mulf %x, %[[K]] : tensor<2xf32>
+// Left alone: what would be larger than is allowed.
 // TIGHT-LABEL: func.func @main
 // TIGHT:         mico.relu
 // TIGHT-NEXT:    arith.addf

@@ -13,7 +13,7 @@ func.func @block(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8x8xf32>, 
   func.return %3 : tensor<?x8xf32>
 }
 
-// What something else reads too is left.
+// Left alone: what something else reads too.
 // CHECK-LABEL: func.func @read_twice
 // CHECK:         %[[P:.*]] = kernel.matmul(%x, %w) : (
 // CHECK-NEXT:    %[[Y:.*]] = mico.relu(%[[P]])

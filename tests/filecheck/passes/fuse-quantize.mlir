@@ -26,7 +26,7 @@ func.func @two_steps(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %s: f32, %t: tensor
   func.return %1, %2 : tensor<?x4x!mico.int<8>>, tensor<?x4x!mico.int<8>>
 }
 
-// Products of floats give floats.
+// Left alone: products of floats give floats.
 // CHECK-LABEL: func.func @floats
 // CHECK:         mico.quantize
 func.func @floats(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x4x!mico.int<8>> {

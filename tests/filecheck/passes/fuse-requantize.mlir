@@ -45,3 +45,16 @@ func.func @pooled(%x: tensor<1x1x64x2xi8>, %w: tensor<4x2x1x1xi8>) -> tensor<1x4
   %4 = mico.relu(%3) : (tensor<1x4x4x4x!mico.int<8>>) -> tensor<1x4x4x4x!mico.int<8>>
   func.return %4 : tensor<1x4x4x4x!mico.int<8>>
 }
+
+// Left alone: something is added to the sums before they are requantized.
+// CHECK-LABEL: func.func @added
+// CHECK:         %[[Y:.*]] = kernel.matmul(%x, %w) : (
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addi %[[Y]], %r
+// CHECK:         mico.requantize(%[[SUM]],
+func.func @added(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %r: tensor<?x4xi32>) -> tensor<?x4x!mico.int<8>> {
+  %0 = kernel.matmul(%x, %w) : (tensor<?x8xi8>, tensor<4x8xi8>) -> tensor<?x4xi32>
+  %1 = arith.addi %0, %r : tensor<?x4xi32>
+  %m = arith.constant 0.25 : f32
+  %2 = mico.requantize(%1, %m) : (tensor<?x4xi32>, f32) -> tensor<?x4x!mico.int<8>>
+  func.return %2 : tensor<?x4x!mico.int<8>>
+}

@@ -17,7 +17,7 @@ func.func @moved(%x: tensor<1x4x4x2xf32>, %y: tensor<1x4x4x2xf32>) -> tensor<1x1
   func.return %3 : tensor<1x16x!mico.int<4>>
 }
 
-// Means are not moved past, nor what something else reads.
+// Left alone: means, and what something else reads.
 // CHECK-LABEL: func.func @left
 // CHECK:         %[[M:.*]] = kernel.pool2d(%x)
 // CHECK-NEXT:    %[[P:.*]] = kernel.pool2d(%x)

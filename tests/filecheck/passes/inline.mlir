@@ -9,7 +9,7 @@ graph.subgraph @model.fc(%x: tensor<4xf32>) -> tensor<4xf32> {
   graph.return %y : tensor<4xf32>
 }
 
-// Another device: the call stays.
+// Left alone: a call of what is on another device.
 // CHECK-LABEL: graph.subgraph @model.attn on <npu>
 // ACROSS-NOT: graph.subgraph
 graph.subgraph @model.attn on <npu>(%x: tensor<4xf32>) -> tensor<4xf32> {

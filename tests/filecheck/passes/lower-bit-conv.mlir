@@ -12,3 +12,11 @@ func.func @conv(%x: tensor<1x2x5x5x!mico.int<8>>, %w: tensor<4x1x3x3x!mico.int<4
   %y = mico.bitconv2d(%x, %w) weight_scale(%s) act_scale(%s) act_zero_point(%z) {stride = [2, 1], padding = [1, 0, 0, 2], dilation = [1, 2], groups = 2} : (tensor<1x2x5x5x!mico.int<8>>, tensor<4x1x3x3x!mico.int<4>>, f32, f32, i32) -> tensor<1x4x2x3xf32>
   func.return %y : tensor<1x4x2x3xf32>
 }
+
+// Left alone: a convolution with channels innermost is for kernels and for lower-kernel.
+// CHECK-LABEL: func.func @kernel
+// CHECK-NEXT:    kernel.conv2d(%x, %w)
+func.func @kernel(%x: tensor<1x5x5x2xf32>, %w: tensor<4x2x3x3xf32>) -> tensor<1x3x3x4xf32> {
+  %y = kernel.conv2d(%x, %w) : (tensor<1x5x5x2xf32>, tensor<4x2x3x3xf32>) -> tensor<1x3x3x4xf32>
+  func.return %y : tensor<1x3x3x4xf32>
+}

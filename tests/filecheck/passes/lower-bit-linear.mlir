@@ -39,3 +39,13 @@ func.func @groups(%x: tensor<2x6x!mico.int<4>>, %w: tensor<4x6x!mico.int<4>>, %s
   %y = mico.bitlinear(%x, %w) weight_scale(%s) act_scale(%a) : (tensor<2x6x!mico.int<4>>, tensor<4x6x!mico.int<4>>, tensor<4x3xf32>, f32) -> tensor<2x4xf32>
   func.return %y : tensor<2x4xf32>
 }
+
+// Left alone: convolutions, and products that are kernels already.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    mico.bitconv2d(%x, %w)
+// CHECK-NEXT:    kernel.matmul(%u, %v)
+func.func @kept(%x: tensor<1x2x4x4xf32>, %w: tensor<3x2x1x1xf32>, %u: tensor<2x6xf32>, %v: tensor<4x6xf32>) -> (tensor<1x3x4x4xf32>, tensor<2x4xf32>) {
+  %y = mico.bitconv2d(%x, %w) : (tensor<1x2x4x4xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x4xf32>
+  %z = kernel.matmul(%u, %v) : (tensor<2x6xf32>, tensor<4x6xf32>) -> tensor<2x4xf32>
+  func.return %y, %z : tensor<1x3x4x4xf32>, tensor<2x4xf32>
+}

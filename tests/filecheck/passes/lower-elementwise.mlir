@@ -19,3 +19,13 @@ func.func @softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %y = mico.softmax(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %y : tensor<2x3xf32>
 }
+
+// Left alone: a product of matrices, and what only moves elements.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    mico.bitlinear(%x, %w)
+// CHECK-NEXT:    mico.flatten
+func.func @kept(%x: tensor<2x3xf32>, %w: tensor<4x3xf32>) -> tensor<8xf32> {
+  %y = mico.bitlinear(%x, %w) : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>
+  %z = mico.flatten(%y) {start_dim = 0} : (tensor<2x4xf32>) -> tensor<8xf32>
+  func.return %z : tensor<8xf32>
+}

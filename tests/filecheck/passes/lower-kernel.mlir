@@ -82,3 +82,11 @@ func.func @quantize_rows(%x: tensor<2x4x4x6xf32>) -> (tensor<2x4x4x6x!mico.int<8
   %u, %s = kernel.quantize_rows(%x) {bits = 8, granularity = "sample"} : (tensor<2x4x4x6xf32>) -> (tensor<2x4x4x6x!mico.int<8>>, tensor<2xf32>)
   func.return %u, %s : tensor<2x4x4x6x!mico.int<8>>, tensor<2xf32>
 }
+
+// Left alone: a layer that is no kernel yet.
+// CHECK-LABEL: func.func @layer
+// CHECK-NEXT:    mico.bitlinear(%x, %w)
+func.func @layer(%x: tensor<2x8xf32>, %w: tensor<4x8xf32>) -> tensor<2x4xf32> {
+  %y = mico.bitlinear(%x, %w) : (tensor<2x8xf32>, tensor<4x8xf32>) -> tensor<2x4xf32>
+  func.return %y : tensor<2x4xf32>
+}

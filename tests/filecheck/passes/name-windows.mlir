@@ -18,7 +18,7 @@ func.func @depthwise(%x: tensor<1x8x8x6xf32>, %w: tensor<6x1x3x3xf32>) -> tensor
   func.return %y : tensor<1x6x6x6xf32>
 }
 
-// Other groups stay as they are.
+// Left alone: other groups.
 // CHECK-LABEL: func.func @groups
 // CHECK:         kernel.conv2d
 func.func @groups(%x: tensor<1x8x8x6xf32>, %w: tensor<6x3x3x3xf32>) -> tensor<1x6x6x6xf32> {

@@ -38,3 +38,13 @@ func.func @by_location(%x: tensor<4xf32>) -> tensor<4xf32> {
   %c = mico.add(%b, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("model.layers.1")
   func.return %c : tensor<4xf32>
 }
+
+// Left alone: what neither an attribute nor a scope chooses.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    mico.relu(%x)
+// SCOPE-LABEL: func.func @kept
+// SCOPE-NEXT:    mico.relu(%x)
+func.func @kept(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = mico.relu(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("model.head")
+  func.return %a : tensor<4xf32>
+}

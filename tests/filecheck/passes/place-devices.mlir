@@ -38,5 +38,6 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %y : tensor<4xf32>
 }
 
+// Refused: a rule that places nothing.
 // UNMATCHED: 'model.mpl' matches no name in the module
 // UNMATCHED: hint: names are, for example: model.mlp

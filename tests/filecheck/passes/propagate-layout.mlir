@@ -33,3 +33,15 @@ func.func @norm(%x: tensor<?x1x5x5xf32>, %w: tensor<2x1x1x1xf32>, %c: tensor<2xf
   %1 = mico.batch_norm(%0, %c, %c, %c, %c) : (tensor<?x2x5x5xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<?x2x5x5xf32>
   func.return %1 : tensor<?x2x5x5xf32>
 }
+
+// Left alone: the order of dimensions has a meaning for attention.
+// CHECK-LABEL: func.func @stopped
+// CHECK-NEXT:    %[[T:.*]] = mico.transpose(%x) {permutation = [0, 3, 1, 2]}
+// CHECK-NEXT:    %[[S:.*]] = mico.attention(%[[T]], %[[T]], %[[T]])
+// CHECK-NEXT:    mico.transpose(%[[S]]) {permutation = [0, 2, 3, 1]}
+func.func @stopped(%x: tensor<1x4x4x2xf32>) -> tensor<1x4x4x2xf32> {
+  %0 = mico.transpose(%x) {permutation = [0, 3, 1, 2]} : (tensor<1x4x4x2xf32>) -> tensor<1x2x4x4xf32>
+  %1 = mico.attention(%0, %0, %0) : (tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
+  %2 = mico.transpose(%1) {permutation = [0, 2, 3, 1]} : (tensor<1x2x4x4xf32>) -> tensor<1x4x4x2xf32>
+  func.return %2 : tensor<1x4x4x2xf32>
+}

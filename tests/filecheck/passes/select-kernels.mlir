@@ -41,3 +41,13 @@ func.func @row(%x: tensor<?x2x9xf32>, %w: tensor<4x2x3xf32>) -> tensor<?x4x9xf32
   %y = mico.bitconv1d(%x, %w) {padding = [1]} : (tensor<?x2x9xf32>, tensor<4x2x3xf32>) -> tensor<?x4x9xf32>
   func.return %y : tensor<?x4x9xf32>
 }
+
+// Left alone: what no kernel computes.
+// CHECK-LABEL: func.func @kept
+// CHECK-NEXT:    mico.embedding(%i, %t)
+// CHECK-NEXT:    mico.softmax
+func.func @kept(%i: tensor<2xi64>, %t: tensor<10x4xf32>) -> tensor<2x4xf32> {
+  %0 = mico.embedding(%i, %t) : (tensor<2xi64>, tensor<10x4xf32>) -> tensor<2x4xf32>
+  %1 = mico.softmax(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}

@@ -1,7 +1,7 @@
 // RUN: fewbit-opt %s -p symbol-dce | filecheck %s
 // RUN: fewbit-opt %s -p 'symbol-dce{keep="dead"}' | filecheck %s --check-prefix=KEEP
 
-// A scale is reached through its weight.
+// Left alone: a scale is reached through its weight.
 // CHECK: mico.constant @scale
 mico.constant @scale : tensor<2xf32> = dense<1.0>
 // CHECK: mico.constant @weight

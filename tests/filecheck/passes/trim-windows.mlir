@@ -19,7 +19,7 @@ func.func @still(%x: tensor<?x4xf32>, %w: tensor<3xf32>, %y: tensor<?x1xf32>) ->
   func.return %r : tensor<?x1xf32>
 }
 
-// A window that moves is left alone, and so is one that reads everything.
+// Left alone: a window that moves, and one that reads everything.
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT:     tensor.extract_slice
 func.func @kept(%x: tensor<5x8xf32>, %z: tensor<5x3xf32>, %w: tensor<3xf32>, %y: tensor<5x3xf32>, %o: tensor<5x1xf32>) -> (tensor<5x3xf32>, tensor<5x1xf32>) {

@@ -38,7 +38,7 @@ func.func @from_store() -> tensor<2x4x!mico.int<2>> {
   func.return %w : tensor<2x4x!mico.int<2>>
 }
 
-// A table of which elements are looked up stays packed.
+// Left alone: a table of which elements are looked up stays packed.
 // CHECK-LABEL: func.func @lookup
 // CHECK:         %[[T:.*]] = mico.get_constant @w4 : tensor<2x2xi8>
 // CHECK:         linalg.generic

@@ -52,7 +52,7 @@ func.func @reduce(%x: tensor<4x6xf16>, %start: tensor<6xf16>) -> tensor<6xf16> {
   func.return %r : tensor<6xf16>
 }
 
-// Exact in any type, wide already, or no reduction.
+// Left alone: exact in any type, wide already, or no reduction.
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT:     arith.extf
 func.func @kept(%x: tensor<4x6xf16>, %y: tensor<4x6xf32>, %a: tensor<4xf16>, %b: tensor<4xf32>) -> (tensor<4xf16>, tensor<4xf32>, tensor<4x6xf16>) {

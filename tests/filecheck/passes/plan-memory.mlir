@@ -1,0 +1,68 @@
+// Allocations of the entry become views of one arena, at offsets planned by lifetimes.
+// RUN: fewbit-opt %s -p plan-memory,canonicalize --split-input-file --verify-diagnostics | filecheck %s
+
+// The second buffer lies where the first was; the third must not, while the second is in use.
+// CHECK-LABEL: func.func @program.entry(%arg0: memref<4xf32>, %arg1: memref<?xi8>)
+// CHECK-NOT:     memref.alloc
+// CHECK:         %[[A:.*]] = memref.view %arg1[%c0][]
+// CHECK-NEXT:    call @use(%[[A]], %[[A]])
+// CHECK-NEXT:    %[[B:.*]] = memref.view %arg1[%[[FIRST:.*]]][]
+// CHECK-NEXT:    %[[C:.*]] = memref.view %arg1[%[[SECOND:.*]]][]
+// CHECK-NEXT:    call @use(%[[B]], %[[C]])
+// CHECK-LABEL: func.func @program.entry_arena_bytes
+// CHECK:         %[[BYTES:.*]] = arith.constant 128 : index
+// CHECK:         return %[[BYTES]]
+func.func @program.entry(%x: memref<4xf32>) {
+  %a = memref.alloc() : memref<4xf32>
+  call @use(%a, %a) : (memref<4xf32>, memref<4xf32>) -> ()
+  %b = memref.alloc() : memref<4xf32>
+  %c = memref.alloc() : memref<4xf32>
+  call @use(%b, %c) : (memref<4xf32>, memref<4xf32>) -> ()
+  return
+}
+func.func private @use(memref<4xf32>, memref<4xf32>)
+
+// -----
+
+// An open size is a unit of the arena.
+// CHECK-LABEL: func.func @program.entry(%arg0: memref<?xf32>, %arg1: memref<?xi8>)
+// CHECK:         %[[N:.*]] = memref.dim %arg0, %c0
+// CHECK:         memref.view %arg1[%{{.*}}][%[[N]]] : memref<?xi8> to memref<?xf32>
+// CHECK-LABEL: func.func @program.entry_arena_bytes
+// CHECK:         %[[N:.*]] = memref.dim %arg0, %c0
+// CHECK:         arith.muli %[[N]], %c16
+func.func @program.entry(%x: memref<?xf32>) {
+  %zero = arith.constant 0 : index
+  %n = memref.dim %x, %zero : memref<?xf32>
+  %a = memref.alloc(%n) : memref<?xf32>
+  call @use(%a) : (memref<?xf32>) -> ()
+  return
+}
+func.func private @use(memref<?xf32>)
+
+// -----
+
+// Left alone: the memory of inputs and outputs is the caller's; an arena of nothing is planned.
+// CHECK-LABEL: func.func @program.entry(%arg0: memref<4xf32>, %arg1: memref<?xi8>)
+// CHECK-NEXT:    call @use(%arg0)
+// CHECK-LABEL: func.func @program.entry_arena_bytes
+// CHECK-NEXT:    %c0 = arith.constant 0 : index
+// CHECK-NEXT:    return %c0
+func.func @program.entry(%x: memref<4xf32>) {
+  call @use(%x) : (memref<4xf32>) -> ()
+  return
+}
+func.func private @use(memref<4xf32>)
+
+// -----
+
+// Refused: a size that only the run knows.
+// expected-error @unknown {{not only on the shapes of inputs}}
+func.func @program.entry(%x: memref<1xindex>) {
+  %zero = arith.constant 0 : index
+  %n = memref.load %x[%zero] : memref<1xindex>
+  %a = memref.alloc(%n) : memref<?xf32>
+  call @use(%a) : (memref<?xf32>) -> ()
+  return
+}
+func.func private @use(memref<?xf32>)
