@@ -149,10 +149,9 @@ def test_iree(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_iree_with_tiles_that_a_search_found(tmp_path: Path) -> None:
     pytest.importorskip("iree.compiler")
-    from fewbit.hardware.host import host
-    from fewbit.targets.iree.devices import compile_flags
-    from fewbit.targets.iree.lowering import Lowering
-
+    from fewbit.cost.hardware.host import host
+    from fewbit.targets.iree.pipeline import to_iree
+    from fewbit.toolchain.iree_devices import compile_flags
     from fewbit.tune.database import Database, Result
     from fewbit.tune.iree.build import build
     from fewbit.tune.iree.tuning import key_of
@@ -161,9 +160,8 @@ def test_iree_with_tiles_that_a_search_found(tmp_path: Path) -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(8, 32, 3), nn.ReLU())
     made = fewbit.import_model(net, (torch.randn(1, 8, 10, 10),))
-    lowering = Lowering(made, {})
-    lowering.run()
-    built = build(lowering.finish()[0], compile_flags("iree-cpu"), "net")
+    source, _ = to_iree(made)
+    built = build(source, compile_flags("iree-cpu"), "net")
     (dispatch,) = (each for each in built.dispatches if each.reason is None)
     tiles = Schedule((8, 8, 32, 0, 0, 0), (1, 4, 32, 1, 1, 2))
     database = Database(tmp_path / "tuning.db")
