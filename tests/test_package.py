@@ -19,6 +19,7 @@ IMPORT_SECONDS = 0.3
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 NAMES = {
+    "import-linter": "lint-imports",
     "llama-cpp-python": "llama_cpp",
     "nvidia-cutlass": "cutlass_library",
     "pytest-timeout": "timeout = 300",

@@ -87,21 +87,22 @@ def table() -> str:
 def picture() -> str:
     """The house as SVG: a row for each floor, boxes as wide as their share of the code allows."""
     lines, _ = measure()
-    rows = floors()
+    rows, total = floors(), sum(lines.values())
+    # In whole percents, so that the picture changes when the house does, not with every line.
+    percent = {name: round(100 * lines[name] / total) for name in lines}
     height = 2 * MARGIN + len(rows) * (ROW + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
         'font-family="sans-serif" font-size="14">',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
     ]
-    largest = max(lines.values())
+    largest = max(percent.values())
     for number, floor in enumerate(rows):
         y = MARGIN + number * (ROW + GAP)
         room = (WIDTH - 2 * MARGIN - GAP * (len(floor) - 1)) / len(floor)
         for i, name in enumerate(floor):
             x = MARGIN + i * (room + GAP)
-            filled = room * (lines[name] / largest)
-            share = f"{lines[name] / sum(lines.values()):.0%}"
+            filled = room * (percent[name] / largest)
             parts += [
                 f'<rect x="{x:.0f}" y="{y}" width="{room:.0f}" height="{ROW}" rx="4" '
                 'fill="#f3f5f9" stroke="#8a94a6"/>',
@@ -109,7 +110,7 @@ def picture() -> str:
                 'fill="#b9cdf0"/>',
                 f'<text x="{x + 10:.0f}" y="{y + 27}" font-weight="bold">{escape(name)}</text>',
                 f'<text x="{x + room - 10:.0f}" y="{y + 27}" text-anchor="end" '
-                f'fill="#4a5568">{share}</text>',
+                f'fill="#4a5568">{percent[name]}%</text>',
             ]
     return "\n".join([*parts, "</svg>", ""])
 
