@@ -55,7 +55,7 @@ def interpret(
     if isinstance(program, Program):
         kept = program.store if store is None else store
         return Interpreter(program.module, kept).call(function, args)
-    if not isinstance(program, ModuleOp):
+    if not isinstance(program, ModuleOp):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(
             f"a {type(program).__name__} cannot be interpreted",
             hint="pass a program, as import_model gives it, or a module, as parse does",

@@ -306,7 +306,9 @@ def test_a_choice_between_a_tensor_and_itself(c: tuple, x: tuple) -> None:
     made = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
     program = import_onnx(made)
     known = {"n": 2, "m": 3}
-    given = floats(*(known.get(n, n) for n in c)) > 0, floats(*(known.get(n, n) for n in x))
+    sizes = ([known.get(size, size) for size in shape] for shape in (c, x))
+    condition, values = (floats(*shape) for shape in sizes)
+    given = condition > 0, values
     (wanted,) = expected(made, *given)
     np.testing.assert_array_equal(program.run(*given)[0], wanted)
     np.testing.assert_array_equal(fewbit.compile(program)(*given), wanted)
