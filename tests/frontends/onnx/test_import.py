@@ -305,7 +305,7 @@ def test_a_choice_between_a_tensor_and_itself(c: tuple, x: tuple) -> None:
     nodes = [node("Where", ["c", "x", "x"], ["y"])]
     made = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
     program = import_onnx(made)
-    known = {"n": 2, "m": 3}
+    known: dict = {"n": 2, "m": 3}
     sizes = ([known.get(size, size) for size in shape] for shape in (c, x))
     condition, values = (floats(*shape) for shape in sizes)
     given = condition > 0, values
