@@ -13,8 +13,8 @@ from fewbit.dialects.mico import BitConv2dOp, BitLinearOp
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.frontends.onnx import import_onnx
 from fewbit.frontends.onnx.table import NeedsValueError
-from fewbit.ir.layers import layers
 from fewbit.ir.locations import place_of
+from fewbit.quant.quantize import layers
 from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node, onnx
 
 
@@ -41,15 +41,15 @@ def test_layers_are_named_by_their_weights() -> None:
     }
     made = model(nodes, {"x": [1, 2, 4, 4]}, ["f"], constants)
     program = import_onnx(made)
-    assert list(layers(program.module)) == ["conv", "fc", "head.proj"]
-    assert isinstance(layers(program.module)["conv"][0], BitConv2dOp)
-    (last,) = layers(program.module)["head.proj"]
+    assert list(layers(program)) == ["conv", "fc", "head.proj"]
+    assert isinstance(layers(program)["conv"][0], BitConv2dOp)
+    (last,) = layers(program)["head.proj"]
     assert isinstance(last, BitLinearOp)
     assert last.bias is not None  # the Add is part of the layer
     x = floats(1, 2, 4, 4, seed=3)
     close(program.run(x)[0], expected(made, x)[0])
     quantized = fewbit.quantize(program, "w8a8,head=w4a8")
-    assert str(layers(quantized.module)["head.proj"][0].weight_width) == "4"  # pyright: ignore
+    assert str(layers(quantized)["head.proj"][0].weight_width) == "4"  # pyright: ignore
 
 
 def test_modules_and_numbers_of_nodes() -> None:
@@ -305,9 +305,10 @@ def test_a_choice_between_a_tensor_and_itself(c: tuple, x: tuple) -> None:
     nodes = [node("Where", ["c", "x", "x"], ["y"])]
     made = model(nodes, {"c": c, "x": x}, ["y"], kinds={"c": TensorProto.BOOL})
     program = import_onnx(made)
-    sizes = {"n": 2, "m": 3}
-    c, x = (tuple(sizes.get(n, n) for n in shape) for shape in (c, x))  # pyright: ignore[reportArgumentType]
-    given = floats(*c) > 0, floats(*x)
+    known: dict = {"n": 2, "m": 3}
+    sizes = ([known.get(size, size) for size in shape] for shape in (c, x))
+    condition, values = (floats(*shape) for shape in sizes)
+    given = condition > 0, values
     (wanted,) = expected(made, *given)
     np.testing.assert_array_equal(program.run(*given)[0], wanted)
     np.testing.assert_array_equal(fewbit.compile(program)(*given), wanted)
