@@ -25,9 +25,11 @@ LATER = {
 def import_named(name: str, given: Given | None = None) -> Program:
     path, given = Path(name), given or Given()
     if name.startswith("zoo:"):
+        _refuse_constants(given)
         return _from_zoo(name.removeprefix("zoo:"))
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py"):
+        _refuse_constants(given)
         return _from_python(Path(file), factory, given.input_shapes)
     if path.suffix in LATER:
         raise UsageError(f"{LATER[path.suffix]} models are not read by this version")
@@ -38,9 +40,14 @@ def import_named(name: str, given: Given | None = None) -> Program:
             "program.mlir, or the folder of a SavedModel or of a saved program",
         )
     frontend = find_for_file(path)
-    if given.constants and not (frontend and frontend.takes_constants):
-        raise UsageError("only inputs of ONNX models can be made constants")
+    if frontend is None or not frontend.takes_constants:
+        _refuse_constants(given)
     return Program.load(path) if frontend is None else frontend.import_file(path, given)
+
+
+def _refuse_constants(given: Given) -> None:
+    if given.constants:
+        raise UsageError("only inputs of ONNX models can be made constants")
 
 
 def takes_sizes(name: str) -> bool:
