@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 from hypothesis import settings
+
+from fewbit.base import progress
 
 # Machines that run tests are busy: how long an example took says nothing about the code. What
 # failed in an earlier run is not tried first in this one.
@@ -52,3 +56,11 @@ def pytest_unconfigure() -> None:
     if _made is not None:
         os.environ.pop(MARK)
         shutil.rmtree(_made, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def same_verbosity() -> Iterator[None]:
+    """A test that calls a verb with `-q` does not silence those after it."""
+    before = progress.verbosity()
+    yield
+    progress.set_verbosity(before)
