@@ -13,8 +13,8 @@ from fewbit.dialects.mico import BitConv2dOp, BitLinearOp
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.frontends.onnx import import_onnx
 from fewbit.frontends.onnx.table import NeedsValueError
+from fewbit.ir.layers import layers
 from fewbit.ir.locations import place_of
-from fewbit.quant.quantize import layers
 from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node, onnx
 
 
@@ -41,15 +41,15 @@ def test_layers_are_named_by_their_weights() -> None:
     }
     made = model(nodes, {"x": [1, 2, 4, 4]}, ["f"], constants)
     program = import_onnx(made)
-    assert list(layers(program)) == ["conv", "fc", "head.proj"]
-    assert isinstance(layers(program)["conv"][0], BitConv2dOp)
-    (last,) = layers(program)["head.proj"]
+    assert list(layers(program.module)) == ["conv", "fc", "head.proj"]
+    assert isinstance(layers(program.module)["conv"][0], BitConv2dOp)
+    (last,) = layers(program.module)["head.proj"]
     assert isinstance(last, BitLinearOp)
     assert last.bias is not None  # the Add is part of the layer
     x = floats(1, 2, 4, 4, seed=3)
     close(program.run(x)[0], expected(made, x)[0])
     quantized = fewbit.quantize(program, "w8a8,head=w4a8")
-    assert str(layers(quantized)["head.proj"][0].weight_width) == "4"  # pyright: ignore
+    assert str(layers(quantized.module)["head.proj"][0].weight_width) == "4"  # pyright: ignore
 
 
 def test_modules_and_numbers_of_nodes() -> None:
