@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from fewbit.errors import Error
+from fewbit.base.plugins import make_from
 from fewbit.frontends.frontend import Frontend
 
 GROUP = "fewbit.frontends"
@@ -41,15 +40,4 @@ def find_for_file(path: Path) -> Frontend | None:
 @cache
 def _frontends(path: tuple[str, ...]) -> tuple[Frontend, ...]:
     others = [point.value for point in entry_points(group=GROUP)]
-    return tuple(map(_make, (*others, *OURS)))
-
-
-def _make(place: str) -> Frontend:
-    module, _, kind = place.partition(":")
-    try:
-        return getattr(import_module(module), kind)()
-    except ImportError as e:
-        raise Error(
-            f"the front end at {place} cannot be loaded: {e}",
-            hint="the package that it comes from is broken; update or uninstall it",
-        ) from e
+    return tuple(make_from(place, "front end") for place in (*others, *OURS))

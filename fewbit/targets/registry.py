@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
 
+from fewbit.base.plugins import make_from
 from fewbit.errors import Error, UsageError
 from fewbit.targets.target import Request, Target
 
@@ -74,11 +74,4 @@ def _places(path: tuple[str, ...]) -> dict[str, str]:
 
 @cache
 def _make(place: str) -> Target:
-    module, _, kind = place.partition(":")
-    try:
-        return getattr(import_module(module), kind)()
-    except ImportError as e:
-        raise Error(
-            f"the target at {place} cannot be loaded: {e}",
-            hint="the package that it comes from is broken; update or uninstall it",
-        ) from e
+    return make_from(place, "target")
