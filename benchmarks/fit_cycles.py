@@ -130,7 +130,7 @@ class Accuracy:
     """How far predictions are from measurements."""
 
     errors: np.ndarray
-    """Of each row, as a part of its cycles."""
+    """The error of each row, as a part of its cycles."""
     ranks: dict[str, float]
     """Spearman of the widths of each shape that has several."""
 

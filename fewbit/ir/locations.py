@@ -39,7 +39,7 @@ def is_known(location: LocationAttr) -> bool:
 
 
 def forget_locations(root: Operation) -> None:
-    """Of text that is in no file of the user's: what is inlined takes the place of its call."""
+    """Drop the places of text that is no user's: what is inlined takes the place of its call."""
     for op in root.walk():
         op.location = UNKNOWN_LOC
 

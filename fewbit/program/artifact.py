@@ -91,7 +91,7 @@ class Manifest(Record):
     weights: tuple[Constant, ...] = ()
     """What lies behind the symbol `<name>_weights`, in its order."""
     float_weights: FloatWeights | None = None
-    """Of a quantized program, weights that have no few bits."""
+    """The weights of a quantized program that have no few bits."""
     variants: tuple[Variant, ...] = ()
     """Of a library for several processors, best first."""
     options: dict[str, str] = Field(default_factory=dict[str, str])

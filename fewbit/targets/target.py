@@ -42,7 +42,7 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The target's own, by their names in Python; those that were not given are absent."""
     float_weights: FloatWeights | None = None
-    """Of a quantized program, weights that have no few bits; the manifest names them."""
+    """The weights of a quantized program that have no few bits; the manifest names them."""
     observers: Sequence[Observer] = ()
     """Told of every pass."""
 

@@ -34,7 +34,7 @@ def names() -> list:
 
 
 def pairs() -> list:
-    """Of networks with float ops, which are compiled twice, one recipe is quick enough."""
+    """Networks with float ops are compiled twice, so one recipe of them is quick enough."""
     return [
         pytest.param(
             *name.values,

@@ -28,7 +28,7 @@ ASSUMED = {
 }
 
 MISS = 21.0
-"""Of a line: its 16 words, and a few cycles to begin. Fits say 19 to 23, on both cores."""
+"""Cycles to fetch a line: its 16 words, and a few to begin. Fits say 19 to 23, on both cores."""
 
 PIPELINES = {"small": "small", "high": "high", "cacheless": "small"}
 

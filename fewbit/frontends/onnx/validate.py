@@ -39,7 +39,7 @@ BITS: dict[int, int] = {
     TensorProto.FLOAT8E4M3FN: 8, TensorProto.FLOAT8E4M3FNUZ: 8, TensorProto.FLOAT8E5M2: 8,
     TensorProto.FLOAT8E5M2FNUZ: 8, TensorProto.FLOAT8E8M0: 8, TensorProto.FLOAT4E2M1: 4,
 }  # fmt: skip
-"""Of an element, as it lies in a file."""
+"""How many bits an element takes in a file."""
 LISTS: dict[int, tuple[str, int]] = {
     TensorProto.FLOAT: ("float_data", 32), TensorProto.COMPLEX64: ("float_data", 32),
     TensorProto.DOUBLE: ("double_data", 64), TensorProto.COMPLEX128: ("double_data", 64),
@@ -48,7 +48,7 @@ LISTS: dict[int, tuple[str, int]] = {
 }  # fmt: skip
 """Where numbers are listed one by one, and how many bits each stands for; others in int32_data."""
 LONGEST = 2**31 - 1
-"""Of a dimension: sizes and their products are computed with in 64 bits."""
+"""The largest dimension: sizes and their products are computed with in 64 bits."""
 MOST_ELEMENTS = 2**36
 FLOATS = {"tensor(float)", "tensor(double)", "tensor(float16)", "tensor(bfloat16)"}
 INTEGERS = (

@@ -28,7 +28,7 @@ class Histogram:
     mnemonics: Mapping[str, int] = field(default_factory=dict[str, int])
     taken: int = 0
     misses: tuple[int, ...] = ()
-    """Of data caches with one way, two, ...: lines fetched, where the machine counts them."""
+    """The lines that data caches with one way, two, ... fetched, where the machine counts them."""
 
     @property
     def instructions(self) -> int:

@@ -55,4 +55,4 @@ class State:
         self.offset = 0
         self.rounding = 0
         self.lines = lines
-        """Of memory that was used lately, where misses are counted."""
+        """The lines of memory that were used lately, where misses are counted."""
