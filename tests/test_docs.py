@@ -19,7 +19,7 @@ from fewbit.ir.verify import verify
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OTHER = {"adding-a-dialect.md", "cli.md", "passes.md", "weights.md"}
+OTHER = {"dialect.md", "cli.md", "passes.md", "weights.md"}
 """Pages whose blocks need a plug-in, are fragments, or are wrong on purpose."""
 
 

@@ -1,4 +1,7 @@
-"""A front end outside the tree: linear layers as JSON, `{"layers": [{"weight": [[...]], "relu": true}]}`."""
+"""A front end outside the tree: linear layers as JSON.
+
+A file is `{"layers": [{"weight": [[1, 2], [-3, 4]], "relu": true}]}`.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +15,35 @@ from fewbit.program.program import Program
 
 
 class LayerList(Frontend):
+    """A model is a file whose name ends in `.layers.json`."""
+
     def reads(self, path: Path) -> bool:
         return path.name.endswith(".layers.json")
 
     def import_file(self, path: Path, given: Given) -> Program:
         layers = json.loads(path.read_text())["layers"]
         weights = [np.asarray(layer["weight"], np.float32) for layer in layers]
-        lines: list[str] = []
-        value, type = "%x", f"tensor<1x{weights[0].shape[1]}xf32>"
+        constants = [declare_weight(i, weight) for i, weight in enumerate(weights)]
+        value, type, lines = "%x", row_type(weights[0].shape[1]), list[str]()
         for i, (layer, weight) in enumerate(zip(layers, weights, strict=True)):
-            given_type, type = type, f"tensor<1x{weight.shape[0]}xf32>"
-            lines.append(
-                f"%y{i} = mico.bitlinear({value}, @fc{i}.weight) : ({given_type}) -> {type}"
-            )
-            value = f"%y{i}"
+            output = row_type(weight.shape[0])
+            lines.append(f"%y{i} = mico.bitlinear({value}, @fc{i}.weight) : ({type}) -> {output}")
+            value, type = f"%y{i}", output
             if layer.get("relu"):
                 lines.append(f"%z{i} = mico.relu({value}) : {type} -> {type}")
                 value = f"%z{i}"
-        constants = "\n".join(
-            f"mico.constant @fc{i}.weight : tensor<{'x'.join(map(str, w.shape))}xf32>"
-            f" = dense<{w.tolist()}>"
-            for i, w in enumerate(weights)
-        )
-        first = f"tensor<1x{weights[0].shape[1]}xf32>"
-        body = "\n  ".join([*lines, f"func.return {value} : {type}"])
+        first, body = row_type(weights[0].shape[1]), "\n".join(lines)
         return Program.parse(
-            f"{constants}\nfunc.func @main(%x: {first}) -> {type} {{\n  {body}\n}}\n"
+            "\n".join(constants)
+            + f"\nfunc.func @main(%x: {first}) -> {type} {{\n{body}\nfunc.return {value} : {type}\n}}\n"
         )
+
+
+def declare_weight(number: int, weight: np.ndarray) -> str:
+    rows, columns = weight.shape
+    type = f"tensor<{rows}x{columns}xf32>"
+    return f"mico.constant @fc{number}.weight : {type} = dense<{weight.tolist()}>"
+
+
+def row_type(columns: int) -> str:
+    return f"tensor<1x{columns}xf32>"

@@ -1,6 +1,6 @@
-"""The package of docs/adding-a-dialect.md, installed and used as the page says.
+"""The package of docs/extending, installed and used as the pages say.
 
-The page's code is this folder's code, checked block by block, so it cannot rot.
+The pages' code is this folder's code, checked block by block, so it cannot rot.
 """
 
 from __future__ import annotations
@@ -17,7 +17,23 @@ import numpy as np
 import pytest
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "adding-a-dialect.md"
+PAGES = HERE.parents[1] / "docs" / "extending"
+SHOWN = {
+    "dialect.md": {
+        "python": "fixed_point.py",
+        "toml": "pyproject.toml",
+        "mlir": "example.mlir",
+    },
+    "frontend.md": {"python": "layer_list.py", "toml": "pyproject.toml"},
+    "pass.md": {
+        "python": "clamp_relu.py",
+        "toml": "pyproject.toml",
+        "mlir": "clamp-relu.mlir",
+    },
+}
+"""Which files of this folder a page shows, by the language of its blocks."""
+GIVEN = ("example.mlir", "clamp-relu.mlir", "net.layers.json")
+"""Files that commands of the pages read."""
 NUMBERS = "[0.5, 1.03125, 100.0, -0.046875]"
 EXPECTED = "[0.5, 1.03125, 3.96875, -0.0625]"
 
@@ -39,6 +55,21 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def run(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, cwd=HERE, check=False
+    )
+
+
+def shell(
+    environment: dict[str, str], command: str, folder: Path
+) -> subprocess.CompletedProcess[str]:
+    programs = Path(sys.executable).parent
+    path = f"{programs}{os.pathsep}{environment['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", command],
+        env=environment | {"PATH": path},
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
     )
 
 
@@ -89,44 +120,53 @@ def test_meaning_is_the_same_before_and_after(installed: dict[str, str], passes:
     assert done.stdout.strip() == EXPECTED, done.stderr
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+def blocks(page: str, language: str) -> list[str]:
+    text = (PAGES / page).read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize(
-    ("language", "file"),
-    [("python", "fixed_point.py"), ("toml", "pyproject.toml"), ("mlir", "example.mlir")],
-)
-def test_page_shows_this_code(language: str, file: str) -> None:
-    code = (HERE / file).read_text(encoding="utf-8")
-    shown = blocks(language)
-    assert shown
-    for block in shown:
-        assert block.strip() in code
+@pytest.mark.parametrize("page", SHOWN)
+def test_page_shows_this_code(page: str) -> None:
+    for language, file in SHOWN[page].items():
+        code = (HERE / file).read_text(encoding="utf-8")
+        shown = blocks(page, language)
+        assert shown
+        for block in shown:
+            assert block.strip() in code
 
 
-def test_page_shows_every_definition() -> None:
-    code = (HERE / "fixed_point.py").read_text(encoding="utf-8")
-    shown = "".join(blocks("python"))
+@pytest.mark.parametrize("page", SHOWN)
+def test_page_shows_every_definition(page: str) -> None:
+    code = (HERE / SHOWN[page]["python"]).read_text(encoding="utf-8")
+    shown = "".join(blocks(page, "python"))
     for name in re.findall(r"^(?:class|def) (\w+)", code, re.MULTILINE):
         assert name in shown
 
 
-def test_commands_of_the_page_work(installed: dict[str, str], tmp_path: Path) -> None:
-    shutil.copy(HERE / "example.mlir", tmp_path)
-    (console,) = blocks("console")
-    bin_folder = Path(sys.executable).parent
-    environment = installed | {"PATH": f"{bin_folder}{os.pathsep}{installed['PATH']}"}
+@pytest.mark.parametrize("page", SHOWN)
+def test_commands_of_the_page_work(page: str, installed: dict[str, str], tmp_path: Path) -> None:
+    for file in GIVEN:
+        shutil.copy(HERE / file, tmp_path)
+    (console,) = blocks(page, "console")
     lines = [line for line in console.splitlines() if line.startswith("$ ")]
     commands = [line[2:] for line in lines if "pip install" not in line]
     assert commands
     for command in commands:
-        done = subprocess.run(
-            command, shell=True, env=environment, capture_output=True, text=True, cwd=tmp_path
-        )
+        done = shell(installed, command, tmp_path)
         assert done.returncode == 0, done.stderr
         for shown in console.split(command)[1].split("$ ")[0].strip().splitlines():
             assert shown.strip() in done.stdout
+
+
+def test_filecheck_of_the_pass(installed: dict[str, str]) -> None:
+    text = (HERE / "clamp-relu.mlir").read_text(encoding="utf-8")
+    commands = re.findall(r"// RUN: (.*)", text)
+    assert len(commands) == 2
+    for command in commands:
+        done = shell(
+            installed, f"set -o pipefail; {command.replace('%s', 'clamp-relu.mlir')}", HERE
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_target_and_a_front_end_of_another_package(
