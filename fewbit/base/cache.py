@@ -9,7 +9,7 @@ FOLDER_VARIABLE = "FEWBIT_CACHE_DIR"
 
 
 def cache_folder() -> Path:
-    """`FEWBIT_CACHE_DIR`, or `fewbit` in the user's cache folder."""
+    """Return `FEWBIT_CACHE_DIR`, or `fewbit` in the user's cache folder."""
     if given := os.environ.get(FOLDER_VARIABLE):
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -23,14 +23,14 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 
 def sha256_of(path: PathLike) -> str:
-    """The hash of a whole file, as `sha256sum` prints it."""
+    """Return the hash of a whole file, as `sha256sum` prints it."""
     path = Path(path)
     with _reporting("read", path), path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def inside(folder: PathLike, name: str) -> Path:
-    """The regular file `name` of `folder`; refused when it is, or links to, anything outside."""
+    """Return the regular file `name` of `folder`; refuse what is, or links to, anything outside."""
     folder = Path(folder)
     place = Place(file=str(folder / name) if "\0" not in name else str(folder))
     hint = "this folder was not written by fewbit, or was changed since: make it again"
@@ -55,7 +55,7 @@ def _follow(path: Path) -> Path:
 
 @contextmanager
 def replacing_file(path: PathLike) -> Generator[BinaryIO]:
-    """A file to write into; it becomes `path` when the block ends well, and vanishes otherwise."""
+    """Yield a file that becomes `path` when the block succeeds, and vanishes otherwise."""
     target = Path(path)
     with _reporting("write", target):
         if target.is_dir():
@@ -76,11 +76,11 @@ def replacing_file(path: PathLike) -> Generator[BinaryIO]:
 
 @contextmanager
 def replacing_folder(path: PathLike) -> Generator[Path]:
-    """A folder to write into; it takes the place of `path` when the block ends well.
+    """Yield a folder that takes the place of `path` when the block succeeds.
 
     What was at `path` is removed, so the caller asks first whether it may go. It is moved aside
     only once its successor is complete, and is moved back if the successor cannot take its place.
-    Of several who write to one path at once, the last one to end decides.
+    When several write to one path at once, the last one to end decides.
     """
     target = Path(path)
     with _reporting("write", target):

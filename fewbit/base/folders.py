@@ -57,7 +57,7 @@ class FolderKind:
             raise StoreError(what, place=Place(file=str(path)), hint=self.remake)
 
     def refuse_foreign(self, folder: Path, known: Collection[str]) -> None:
-        """Writing replaces the folder, so it may hold nothing but what is known."""
+        """Refuse a folder with unknown files in it, because writing replaces the folder."""
         if not folder.exists():
             return
         place, hint = Place(file=str(folder)), "give a folder that does not exist yet"

@@ -9,7 +9,7 @@ from fewbit.errors import Error
 
 
 def make_from(place: str, what: str) -> Any:
-    """An object of the class at a place; errors say `what` it is."""
+    """Instantiate the class at a place, `package.module:Class`; errors say `what` it is."""
     module, _, kind = place.partition(":")
     try:
         return getattr(import_module(module), kind)()

@@ -25,7 +25,7 @@ _shown = Lock()
 
 
 def set_verbosity(level: int) -> None:
-    """-1 is quiet, 0 normal, and each step up says more."""
+    """Set how much is said: -1 is quiet, 0 normal, and each step up says more."""
     global _verbosity
     _verbosity = level
 
@@ -35,7 +35,7 @@ def verbosity() -> int:
 
 
 def say(message: str, level: int = NORMAL) -> None:
-    """A line on stderr for those who asked for this much detail."""
+    """Print a line on stderr for those who asked for this much detail."""
     if _verbosity >= level:
         print(message, file=sys.stderr)
 
@@ -63,7 +63,7 @@ class Meter:
         return self._clock() - self._start
 
     def line(self) -> str:
-        """`Packing weights: 25% (2 of 8), about 12 s left`, as much of it as is known."""
+        """Return `Packing weights: 25% (2 of 8), about 12 s left`, as much of it as is known."""
         if not self.total:
             count = f"{self.done} done, " if self.done else ""
             return f"{self.title}: {count}{duration(self.elapsed())} so far"
@@ -75,7 +75,7 @@ class Meter:
 
 
 def duration(seconds: float) -> str:
-    """`3 s`, `2 min 05 s`, `1 h 02 min`."""
+    """Format seconds as `3 s`, `2 min 05 s` or `1 h 02 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

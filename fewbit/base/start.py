@@ -17,7 +17,7 @@ SAFE = {"PYTHONSAFEPATH": "1"}
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """What starts a module in a process of its own."""
+    """Return the command that starts a module in a process of its own."""
     return [sys.executable, "-P", str(Path(__file__).resolve()), module, *arguments]
 
 

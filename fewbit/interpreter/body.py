@@ -84,7 +84,7 @@ def evaluate(
 
 
 def loop_indices(ranges: Sequence[int]) -> list[Value]:
-    """The index of each loop, as an array along that loop."""
+    """Return the index of each loop, as an array along that loop."""
     rank = len(ranges)
     return [
         np.arange(size, dtype=np.int64).reshape([-1 if d == loop else 1 for d in range(rank)])
@@ -93,7 +93,7 @@ def loop_indices(ranges: Sequence[int]) -> list[Value]:
 
 
 def over_indices(frame: Frame, block: Block, shape: Sequence[int]) -> Value:
-    """What a body yields for every index, whose coordinates are the body's arguments."""
+    """Return what a body yields for every index, whose coordinates are the body's arguments."""
     body = body_of(frame, block)
     if body.elementwise:
         scope = evaluate(frame, body, dict(zip(block.args, loop_indices(shape), strict=True)))

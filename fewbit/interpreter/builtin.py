@@ -21,7 +21,7 @@ def module(frame: Frame, op: ModuleOp, operands: Sequence[Value]) -> Sequence[Va
 def cast(
     frame: Frame, op: UnrealizedConversionCastOp, operands: Sequence[Value]
 ) -> Sequence[Value]:
-    """A cast that no pass has realized yet may only change how the same numbers are named."""
+    """Pass the value on: an unrealized cast may only change how the same numbers are named."""
     if len(operands) != len(op.results):
         raise InterpretError("a cast between different numbers of values is not interpreted")
     for operand, result in zip(operands, op.results, strict=True):

@@ -20,7 +20,7 @@ from fewbit.interpreter.values import DType, Value, bit_width, dtype_of, shape_o
 
 
 def read_constant(attribute: Attribute, type: Attribute) -> Value:
-    """The value of an integer, float or dense attribute, as a value of `type`."""
+    """Return the value of an integer, float or dense attribute, as a value of `type`."""
     dtype = dtype_of(type)
     match attribute:
         case IntegerAttr():
@@ -56,7 +56,7 @@ def _read_dense(data: bytes, type: Attribute, dtype: DType) -> Value:
 
 
 def _canonical(stored: Value, type: Attribute, dtype: DType) -> Value:
-    """Wrapped to the width of the type, because the bytes may hold any bits."""
+    """Wrap to the width of the type, because the bytes may hold any bits."""
     if dtype.kind == "b":
         return (stored & 1).astype(bool)
     width = bit_width(type)

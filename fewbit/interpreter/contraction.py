@@ -55,7 +55,7 @@ def _product(lhs: Value, rhs: Value, inner: list[int]) -> Value:
 
 
 def _matrix(factor: Value, *groups: list[int]) -> Value:
-    """The factor with each group of loops as one dimension."""
+    """Return the factor with each group of loops as one dimension."""
     order = [loop for group in groups for loop in group]
     rest = [loop for loop in range(factor.ndim) if loop not in order]
     shape = [math.prod(factor.shape[loop] for loop in group) for group in groups]

@@ -33,7 +33,7 @@ def narrow(value: Any, dtype: DType) -> Value:
 
 
 def _round_to_odd(value: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Float32 towards zero, with the last bit set where anything was cut off."""
+    """Round to float32 towards zero, with the last bit set where anything was cut off."""
     nearest = value.astype(np.float32)
     back = nearest.astype(np.float64)
     inexact = (back != value) & ~np.isnan(value)
@@ -42,12 +42,12 @@ def _round_to_odd(value: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def maximum(lhs: Value, rhs: Value) -> Value:
-    """IEEE 754 maximum: NaN if either is NaN, and +0 above -0."""
+    """Return the IEEE 754 maximum: NaN if either is NaN, and +0 above -0."""
     return np.where((lhs == rhs) & (lhs == 0), lhs + rhs, np.maximum(lhs, rhs))
 
 
 def minimum(lhs: Value, rhs: Value) -> Value:
-    """IEEE 754 minimum: NaN if either is NaN, and -0 below +0."""
+    """Return the IEEE 754 minimum: NaN if either is NaN, and -0 below +0."""
     return np.where((lhs == rhs) & (lhs == 0), -(-lhs + -rhs), np.minimum(lhs, rhs))
 
 
@@ -68,7 +68,7 @@ _TERMS = 9
 
 @cache
 def _erf_table() -> NDArray[np.float64]:
-    """Taylor coefficients of erf around multiples of 1/64 up to 6, highest power first.
+    """Return Taylor coefficients of erf around multiples of 1/64 up to 6, highest power first.
 
     Derivatives follow from erf' = 2/sqrt(pi) exp(-x²) by
     (k + 2) c[k+2] = -2 (x c[k+1] (k + 1) + k c[k]) / (k + 1).
@@ -84,7 +84,7 @@ def _erf_table() -> NDArray[np.float64]:
 
 
 def erf(value: Value) -> Value:
-    """erf in float64, to a few units in the last place."""
+    """Return erf in float64, to a few units in the last place."""
     size = np.abs(np.nan_to_num(value, nan=0.0))
     size = np.minimum(size, _REACH)
     cell = np.rint(size * _CELLS).astype(np.intp)
@@ -99,12 +99,12 @@ _ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 
 def erfc(value: Value) -> Value:
-    """1 - erf without cancellation; the standard library's, element by element."""
+    """Return 1 - erf without cancellation: the standard library's, element by element."""
     return np.asarray(_ERFC(value), np.float64)
 
 
 def fma(a: Value, b: Value, c: Value) -> Value:
-    """a·b + c, rounded once to the operands' type."""
+    """Return a·b + c, rounded once to the operands' type."""
     dtype = a.dtype
     if dtype == np.float64:
         return cast(Value, np.vectorize(_exact_fma, otypes=[np.float64])(a, b, c)[()])

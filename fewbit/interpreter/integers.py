@@ -15,12 +15,12 @@ from fewbit.interpreter.values import Value
 
 
 def signed(value: Value, width: int) -> Value:
-    """As signed numbers in a signed numpy type; the one bit of a true i1 is its sign."""
+    """Return signed numbers in a signed numpy type; the one bit of a true i1 is its sign."""
     return np.negative(value, dtype=np.int8, casting="unsafe") if width == 1 else value
 
 
 def unsigned(value: Value, width: int) -> Value:
-    """As unsigned numbers in an unsigned numpy type."""
+    """Return unsigned numbers in an unsigned numpy type."""
     if width == 1:
         return value.astype(np.uint8)
     bits = value.view(f"u{value.dtype.itemsize}")
@@ -46,7 +46,7 @@ def largest(width: int) -> int:
 
 
 def high_product(lhs: Value, rhs: Value) -> Value:
-    """The upper 64 bits of the 128-bit product of two uint64."""
+    """Return the upper 64 bits of the 128-bit product of two uint64."""
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     lhs_high, lhs_low = lhs >> half, lhs & mask
     rhs_high, rhs_low = rhs >> half, rhs & mask

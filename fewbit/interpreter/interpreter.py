@@ -64,7 +64,7 @@ def interpret(
 
 
 def evaluate_op(op: Operation, operands: Sequence[Any]) -> list[Value]:
-    """The results of one op that stands alone, for constant folding."""
+    """Return the results of one op that stands alone, for constant folding."""
     check_meanings(op.walk())
     frame = Frame(Interpreter(ModuleOp([])))
     with np.errstate(all="ignore"):
@@ -102,7 +102,7 @@ class Interpreter:
         self._checked = False
 
     def call(self, name: str | None, args: Sequence[ArrayLike]) -> tuple[Value, ...]:
-        """Run the function `name` (None: the entry) on arrays; gives arrays that it owns."""
+        """Run the function `name` (None: the entry) on arrays and return arrays that it owns."""
         function = choose_function(self.symbols, name)
         if not self._checked:
             check_meanings(self.module.walk())
@@ -116,7 +116,7 @@ class Interpreter:
     def call_symbol(
         self, name: str, of: type[FuncOp | SubgraphOp], what: str, arguments: Sequence[Value]
     ) -> Sequence[Value]:
-        """Run what a call op names, which is to be of a class."""
+        """Run what a call op names, which has to be of class `of`."""
         callee = self.symbols.get(name)
         if not isinstance(callee, of):
             raise InterpretError(f"calls @{name}, which is not a {what} of the module")
@@ -138,7 +138,7 @@ class Interpreter:
         return results
 
     def frame(self) -> Frame:
-        """What a callee runs in; a simulator of hardware has frames that give some ops to it."""
+        """Return a new frame; a simulator of hardware has frames that give some ops to it."""
         return Frame(self)
 
     def plan(self, block: Block) -> list[Step]:
@@ -215,7 +215,7 @@ class Frame:
         return outcome
 
     def evaluate(self, op: Operation, entry: Entry, operands: Sequence[Value]) -> Outcome:
-        """An op's meaning, unchecked; whatever goes wrong in it is an error with its place."""
+        """Compute an op's results, unchecked; whatever goes wrong is an error with its place."""
         try:
             return entry.meaning(self, op, operands)
         except Error as e:
@@ -239,7 +239,7 @@ def entry_of(op: Operation) -> Entry:
 
 
 def check_meanings(ops: Iterable[Operation]) -> None:
-    """Refuse to run anything while some op has no meaning; name them all."""
+    """Refuse to run anything while some op has no semantics; name them all."""
     missing: dict[str, list[Operation]] = {}
     for op in ops:
         if find(op) is None:
@@ -290,7 +290,7 @@ def _plan_op(op: Operation, dying: tuple[SSAValue, ...]) -> Step:
 def _last_use(
     value: SSAValue, block: Block, order: Mapping[Operation, int], defined: int
 ) -> int | None:
-    """The last op of `block` that uses `value`, itself or inside; None if a use is elsewhere."""
+    """Return the last op of `block` that uses `value`, itself or inside; None if others use it."""
     last = defined
     for use in value.uses:
         op = block.find_ancestor_op_in_block(use.operation)

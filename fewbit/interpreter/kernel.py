@@ -38,7 +38,7 @@ def _channels_last(y: Value) -> Value:
 
 
 def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
-    """Sums and bias in int32; or in float32 with scales, each step rounded on its own."""
+    """Add the bias in int32; or scale to float32 first, each step rounded on its own."""
     x_scale, weight_scale, bias = map(given.get, (op.x_scale, op.weight_scale, op.bias))
     if x_scale is None or weight_scale is None:
         return acc if bias is None else acc + bias
@@ -48,7 +48,7 @@ def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
 
 
 def _results(op: ProductOp, given: Operands, y: Value) -> Sequence[Value]:
-    """The results, of the sums with their scales and the bias."""
+    """Scale the accumulators, add the bias, and return the results."""
     if op.multiplier is None:
         return _in_steps(op, _finished(op, given, y))
     assert op.quantized is not None
@@ -60,7 +60,7 @@ def _results(op: ProductOp, given: Operands, y: Value) -> Sequence[Value]:
 
 
 def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
-    """Each group's sum scaled, and added in their order, with the bias."""
+    """Scale each group's sum and add them in order, with the bias."""
     assert op.x_scale is not None
     assert op.weight_scale is not None
     x, weight, bias = given[op.x], given[op.weight], given.get(op.bias)
@@ -75,7 +75,7 @@ def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
 
 
 def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
-    """What follows the sum and the bias: what is added, the activation, then the bounds."""
+    """Apply what follows the bias: the residual, the activation, then the bounds."""
     added = given.get(op.add)
     if added is not None:
         y = y + added
@@ -90,7 +90,7 @@ def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
 
 
 def _in_steps(op: ProductOp | Pool2dOp, y: Value) -> Sequence[Value]:
-    """The result; and in whole steps, if there is a step."""
+    """Return the result, quantized if the op has a step."""
     if op.step is None or op.quantized is None:
         return (y,)
     width = element_width(op.quantized.type)

@@ -88,7 +88,7 @@ def yield_(frame: Frame, op: linalg.YieldOp, operands: Sequence[Value]) -> Leave
 
 @register(linalg.IndexOp)
 def index(frame: Frame, op: linalg.IndexOp, operands: Sequence[Value]) -> Sequence[Value]:
-    """The current index of a loop, in a body that runs point by point."""
+    """Return the current index of a loop, in a body that runs point by point."""
     return (index_value(frame.points[-1][op.dim.value.data]),)
 
 
@@ -128,7 +128,7 @@ def run_nest(
 
 
 def _covers(map: AffineMap, tensor: Value) -> bool:
-    """Whether an output map that is a projection reaches every element."""
+    """Return whether an output map that is a projection reaches every element."""
     return is_projection(map) and all(
         size == 1
         for expr, size in zip(map.results, tensor.shape, strict=True)
@@ -169,7 +169,7 @@ class Nest:
         return {value: part(array, box) for value, array in self.views.items()}
 
     def run_at_once(self) -> None:
-        """All points are independent."""
+        """Run a nest whose points are independent."""
         written = self.written()
         for box in boxes(self.ranges, range(len(self.ranges)), math.prod, LARGEST_MAP):
             scope = evaluate(self.frame, self.body, self.parts(box))
@@ -177,7 +177,7 @@ class Nest:
                 part(target, box)[...] = scope[value]
 
     def run_reductions(self, reductions: Sequence[Reduction], summed: Sequence[int]) -> None:
-        """Each output is reduced over the loops `summed`."""
+        """Reduce each output over the loops `summed`."""
         skipped = frozenset(op for reduction in reductions for op in reduction.skipped)
         initials = [
             view(operand, map, self.ranges)
@@ -215,7 +215,7 @@ class Nest:
         return [finish(r, total) for r, total in zip(reductions, totals, strict=True)]
 
     def _cost(self, skipped: frozenset[Operation]) -> Cost:
-        """The number of elements of the largest array for a part of the space."""
+        """Return the number of elements of the largest array for a part of the space."""
         loops: dict[SSAValue, frozenset[int]] = {
             value: frozenset(loop for loop, size in enumerate(array.shape) if size > 1)
             for value, array in self.views.items()
@@ -228,7 +228,7 @@ class Nest:
         return Cost(frozenset(loops.values()))
 
     def run_in_order(self, ordered: Sequence[int]) -> None:
-        """Points that differ in the loops `ordered` come one after the other."""
+        """Run points that differ in the loops `ordered` one after the other."""
         written = self.written()
         outputs = dict(zip(self.outputs, written, strict=True))
         self.views |= {value: array for value, array in outputs.items() if value in self.views}
@@ -242,7 +242,7 @@ class Nest:
                 part(target, tuple(box))[...] = value
 
     def run_points(self) -> None:
-        """One point after the other, on scalars."""
+        """Run one point after the other, on scalars."""
         region = self.body.block.parent
         if region is None or any(not target.flags.writeable for target in self.written()):
             raise InterpretError("an output map with divisions is not interpreted")

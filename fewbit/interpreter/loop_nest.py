@@ -35,7 +35,7 @@ Linear: TypeAlias = tuple[dict[int, int], int]
 
 
 def linear_form(expr: AffineExpr) -> Linear | None:
-    """The coefficients of a linear expression; None if it divides or takes a remainder."""
+    """Return the coefficients of a linear expression; None if it divides or takes a remainder."""
     match expr:
         case AffineConstantExpr():
             return {}, expr.value
@@ -61,7 +61,7 @@ def _sum(lhs: Linear, rhs: Linear) -> Linear:
 
 
 def loop_ranges(maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]]) -> list[int]:
-    """The range of each loop: the size of a dimension that it indexes alone."""
+    """Return the range of each loop: the size of a dimension that it indexes alone."""
     ranges: dict[int, int] = {}
     for map, shape in zip(maps, shapes, strict=True):
         for expr, size in zip(map.results, shape, strict=True):
@@ -81,7 +81,7 @@ def loop_ranges(maps: Sequence[AffineMap], shapes: Sequence[Sequence[int]]) -> l
 
 
 def view(tensor: Value, map: AffineMap, ranges: Sequence[int], *, write: bool = False) -> Value:
-    """`tensor` over the loops, as the map indexes it."""
+    """Return `tensor` over the loops, as the map indexes it."""
     tensor = np.asarray(tensor)
     forms = [linear_form(expr) for expr in map.results]
     if any(form is None for form in forms):
@@ -120,7 +120,7 @@ def _gathered(tensor: Value, map: AffineMap, ranges: Sequence[int]) -> Value:
 
 
 def is_projection(map: AffineMap) -> bool:
-    """Whether each result is a loop of its own, or a constant."""
+    """Return whether each result is a loop of its own, or a constant."""
     loops = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
     simple = all(isinstance(expr, AffineDimExpr | AffineConstantExpr) for expr in map.results)
     return simple and len(set(loops)) == len(loops)
@@ -135,7 +135,7 @@ def _dims(expr: AffineExpr) -> Iterator[AffineDimExpr]:
 
 
 def part(view: Value, box: Box) -> Value:
-    """The part of a view over the loops that lies in `box`."""
+    """Return the part of a view over the loops that lies in `box`."""
     slices = (s if n > 1 else slice(None) for s, n in zip(box, view.shape, strict=True))
     return view[(*slices, ...)]
 

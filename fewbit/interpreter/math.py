@@ -79,7 +79,7 @@ def absi(frame: Frame, op: math.AbsIOp, operands: Sequence[Value]) -> Sequence[V
 
 @register(math.IPowIOp, elementwise=True)
 def ipowi(frame: Frame, op: math.IPowIOp, operands: Sequence[Value]) -> Sequence[Value]:
-    """Powers of integers; a negative power truncates to 0 unless the base is 1 or -1."""
+    """Raise integers to powers; a negative one truncates to 0 unless the base is 1 or -1."""
     width = bit_width(op.result.type)
     base, power = (signed(operand, width).astype(np.int64) for operand in operands)
     if np.any((base == 0) & (power < 0)):

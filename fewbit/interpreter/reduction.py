@@ -53,13 +53,13 @@ class Reduction:
 
 
 def find_reductions(body: Body, outputs: Sequence[BlockArgument]) -> list[Reduction] | None:
-    """The reductions that a body consists of, one per output; None if it does anything else."""
+    """Return the reductions that a body consists of, one per output, or None."""
     found = [find_reduction(*pair) for pair in zip(outputs, body.yielded, strict=True)]
     return None if None in found else cast(list[Reduction], found)
 
 
 def find_reduction(output: BlockArgument, yielded: SSAValue) -> Reduction | None:
-    """How an output grows; None if it is not combined with what no output enters."""
+    """Return the reduction of an output; None if it is not combined with what no output enters."""
     combiner = yielded.owner
     if not isinstance(combiner, (*_SUMS, *_PRODUCTS, *_SELECTIONS)):
         return None
@@ -79,7 +79,7 @@ def _factors(combiner: Operation, term: SSAValue) -> tuple[SSAValue, SSAValue] |
 
 
 def start(reduction: Reduction, initial: Value) -> Value:
-    """The accumulator for an output's initial values."""
+    """Return the accumulator of an output's initial values."""
     if isinstance(reduction.combiner, _SELECTIONS):
         return initial
     return _wide(initial, reduction)
@@ -93,7 +93,7 @@ def accumulate(
     sizes: Sequence[int],
     summed: Sequence[int],
 ) -> Value:
-    """The accumulator after the points of a part of the space, which `scope` was computed for."""
+    """Return the accumulator after a part of the space, which `scope` was computed for."""
     combiner = reduction.combiner
     if reduction.factors is not None:
         lhs, rhs = (_wide(scope[factor], reduction) for factor in reduction.factors)
@@ -107,7 +107,7 @@ def accumulate(
 
 
 def finish(reduction: Reduction, accumulator: Value) -> Value:
-    """The output's final values."""
+    """Round the accumulator to the output's final values."""
     if isinstance(reduction.combiner, _SELECTIONS):
         return accumulator
     type = reduction.combiner.results[0].type
@@ -125,7 +125,7 @@ def _wide(value: Value, reduction: Reduction) -> Value:
 
 
 def _over(term: Value, sizes: Sequence[int], summed: Sequence[int]) -> Value:
-    """The term, repeated along the summed loops that it does not depend on."""
+    """Repeat the term along the summed loops that it does not depend on."""
     shape = [1] * (len(sizes) - np.ndim(term)) + list(np.shape(term))
     for loop in summed:
         shape[loop] = sizes[loop]

@@ -67,7 +67,7 @@ _ENTRIES: dict[type[Operation], Entry] = {}
 
 
 def register(*ops: type[OpT], elementwise: bool = False) -> Callable[[Meaning[OpT]], Meaning[OpT]]:
-    """Give these op classes, and classes derived from them, their meaning."""
+    """Register the semantics of these op classes and of classes derived from them."""
 
     def add(meaning: Meaning[OpT]) -> Meaning[OpT]:
         for op in ops:
@@ -78,7 +78,7 @@ def register(*ops: type[OpT], elementwise: bool = False) -> Callable[[Meaning[Op
 
 
 def register_function(op: type[Operation], compute: Callable[..., Any]) -> None:
-    """The meaning of an op of scalars: a function of its operands, in their own type."""
+    """Register an op of scalars as a function of its operands, in their own type."""
 
     def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         return (compute(*operands),)
@@ -87,14 +87,14 @@ def register_function(op: type[Operation], compute: Callable[..., Any]) -> None:
 
 
 def find(op: Operation) -> Entry | None:
-    """The meaning of `op`, its own or of the nearest base class; None where there is none."""
+    """Return the semantics of `op`, its own or of the nearest base class, if any."""
     load_all()
     return next((_ENTRIES[base] for base in type(op).__mro__ if base in _ENTRIES), None)
 
 
 @cache
 def load_all() -> None:
-    """Import fewbit's own meanings and those of installed plug-ins."""
+    """Import fewbit's own semantics and those of installed plug-ins."""
     for name in OWN:
         import_module(f"fewbit.interpreter.{name}")
     for point in entry_points(group=ENTRY_POINTS):

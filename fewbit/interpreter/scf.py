@@ -91,5 +91,5 @@ def _reduce(
 
 @register(scf.ReduceOp)
 def reduce(frame: Frame, op: scf.ReduceOp, operands: Sequence[Value]) -> Leave:
-    """The contributions of one iteration; `scf.parallel` combines them."""
+    """Return the contributions of one iteration; `scf.parallel` combines them."""
     return Leave(tuple(operands))

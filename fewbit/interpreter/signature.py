@@ -36,7 +36,7 @@ USUAL_NAMES = ("main", "forward")
 
 
 def choose_function(symbols: Mapping[str, Operation], name: str | None) -> Function:
-    """The function called `name`, or the module's entry: a usual name, or one that none calls."""
+    """Return the function `name`, or the module's entry: a usual name, or one that none calls."""
     functions = {n: op for n, op in symbols.items() if isinstance(op, FuncOp | SubgraphOp)}
     if name is not None:
         if name not in functions:
@@ -76,7 +76,7 @@ def _listing(functions: Mapping[str, Operation]) -> str:
 
 
 def check_arguments(function: Function, args: Sequence[Any]) -> list[Value]:
-    """The inputs as arrays, or an error that names the input, what it must be and what it is."""
+    """Return the inputs as arrays; an error names the input, what it must be and what it is."""
     name = function.sym_name.data
     types = function.function_type.inputs.data
     if len(args) != len(types):
@@ -120,7 +120,7 @@ def _check_argument(
 
 
 def _as_array(given: Any, type: Attribute) -> Value:
-    """A plain number is a scalar of the wanted type, where it is one."""
+    """Convert an input; a plain number becomes a scalar of the wanted type, where it is one."""
     if not isinstance(given, int | float) or shape_of(type) != ():
         return np.asarray(given)
     dtype = dtype_of(type)
@@ -135,7 +135,7 @@ def _as_array(given: Any, type: Attribute) -> Value:
 
 
 def _in_range(value: Value, type: Attribute) -> bool:
-    """Whether integers that are held in more bits than their type has are numbers of the type."""
+    """Return whether integers that are held in more bits than their type has fit the type."""
     few_bit = element_width(type)
     if few_bit is not None:
         return few_bit.holds(value)

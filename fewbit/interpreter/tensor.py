@@ -24,7 +24,7 @@ from fewbit.interpreter.values import Value, dtype_of, index_value, poison, shap
 
 
 def _sizes(static: Sequence[int], dynamic: Iterator[Value]) -> list[int]:
-    """Static numbers with the dynamic ones filled in, in order."""
+    """Fill dynamic sizes in among the static ones, in order."""
     return [int(next(dynamic)) if number == DYNAMIC_INDEX else number for number in static]
 
 
@@ -122,7 +122,7 @@ def _window(
     shape: Sequence[int],
     dynamic: Iterator[Value],
 ) -> tuple[tuple[slice, ...], list[int]]:
-    """The slices that an op takes of a tensor of this shape, and their sizes."""
+    """Return the slices that an op takes of a tensor of this shape, and their sizes."""
     offsets = _sizes(op.static_offsets.get_values(), dynamic)
     sizes = _sizes(op.static_sizes.get_values(), dynamic)
     strides = _sizes(op.static_strides.get_values(), dynamic)
@@ -149,7 +149,7 @@ def extract_slice(
 
 
 def _kept(sizes: Sequence[int], static: Sequence[int], result: Sequence[int]) -> list[int]:
-    """The sizes that the result has: it may leave out dimensions of static size 1."""
+    """Return the sizes that the result has: it may leave out dimensions of static size 1."""
     kept: list[int] = []
     for size, known in zip(sizes, static, strict=True):
         wanted = result[len(kept)] if len(kept) < len(result) else None

@@ -27,7 +27,7 @@ def yield_(frame: Frame, op: YieldOp, operands: Sequence[Value]) -> Leave:
 
 
 def _apply(frame: Frame, region: Region, arguments: Sequence[Value]) -> Value:
-    """What a region of one result gives, for arrays if its body is elementwise."""
+    """Apply a region of one result; to arrays if its body is elementwise."""
     body = body_of(frame, region.block)
     if not body.elementwise:
         raise InterpretError("control flow in the body of this op is not interpreted")

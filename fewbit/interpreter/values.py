@@ -75,7 +75,7 @@ _DTYPES: dict[type[Attribute], Callable[[Any], DType]] = {}
 def register_type(
     *types: type[TypeT],
 ) -> Callable[[Callable[[TypeT], DType]], Callable[[TypeT], DType]]:
-    """Say how values of a dialect's own scalar or element types are held."""
+    """Declare how values of a dialect's own scalar or element types are held."""
 
     def add(dtype: Callable[[TypeT], DType]) -> Callable[[TypeT], DType]:
         for type in types:
@@ -111,7 +111,7 @@ def _storage_bits(width: int) -> int:
 
 @lru_cache(maxsize=4096)
 def dtype_of(type: Attribute) -> DType:
-    """The numpy type that holds values, or elements of tensors, of `type`."""
+    """Return the numpy type that holds values, or elements of tensors, of `type`."""
     element = element_type(type)
     dtype = _DTYPES.get(element.__class__)
     if dtype is None:
@@ -127,7 +127,7 @@ def element_type(type: Attribute) -> Attribute:
 
 @lru_cache(maxsize=4096)
 def shape_of(type: Attribute) -> tuple[int | None, ...] | None:
-    """Sizes, None where dynamic; () for a scalar, None for a tensor of unknown rank."""
+    """Return sizes, None where dynamic; () for a scalar, None for a tensor of unknown rank."""
     if isinstance(type, UnrankedTensorType):
         return None
     if isinstance(type, TensorType | VectorType):
@@ -136,23 +136,23 @@ def shape_of(type: Attribute) -> tuple[int | None, ...] | None:
 
 
 def bit_width(type: Attribute) -> int:
-    """The width of an integer type, or of a tensor's integer elements; `index` has 64 bits."""
+    """Return the width of an integer type, or of integer elements; `index` has 64 bits."""
     element = element_type(type)
     return element.bitwidth if isinstance(element, IntegerType) else 64
 
 
 def index_value(number: int) -> Value:
-    """A value of type `index`."""
+    """Return a value of type `index`."""
     return cast(Value, np.int64(number))
 
 
 def describe(value: Value) -> str:
-    """`float32[1, 4]`, for messages."""
+    """Return `float32[1, 4]`, for messages."""
     return f"{value.dtype}{list(value.shape)}"
 
 
 def mismatch(value: Value, type: Attribute) -> str | None:
-    """What keeps `value` from being of `type`, or None."""
+    """Return what keeps `value` from being of `type`, or None."""
     shape = shape_of(type)
     if value.dtype != dtype_of(type):
         return f"expected {type}, held as {dtype_of(type)}; given {describe(value)}"
@@ -165,7 +165,7 @@ def mismatch(value: Value, type: Attribute) -> str | None:
 
 
 def poison(type: Attribute) -> Value:
-    """The scalar that fills what a program must not read: NaN, or the smallest integer."""
+    """Return the scalar that fills what a program must not read: NaN, or the smallest integer."""
     dtype = dtype_of(type)
     if dtype.kind == "b":
         return cast(Value, np.False_)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @cache
 def mlir_context() -> Context:
-    """A context that knows every upstream dialect; one serves the whole process."""
+    """Return a context that knows every upstream dialect; one serves the whole process."""
     from torch_mlir import ir
     from torch_mlir._mlir_libs import _mlirRegisterEverything as everything
 
@@ -36,7 +36,7 @@ def mlir_context() -> Context:
 
 
 def to_mlir(module: ModuleOp, stage: str | None = None) -> Module:
-    """The module in upstream MLIR; it may hold upstream dialects only."""
+    """Convert a module, which may hold upstream dialects only, to upstream MLIR."""
     return parse_mlir(print_module(module, generic=True, locations=True), stage)
 
 
@@ -96,7 +96,7 @@ def verify_upstream(module: Module, stage: str | None = None) -> None:
 
 
 def to_llvm_ir(module: Module) -> str:
-    """The text of LLVM IR of a module in the llvm dialect."""
+    """Translate a module in the llvm dialect to the text of LLVM IR."""
     from torch_mlir.dialects import llvm
 
     with mlir_context():
@@ -104,7 +104,7 @@ def to_llvm_ir(module: Module) -> str:
 
 
 def walk(op: Any) -> Iterator[OpView]:
-    """An op, and all within it; what changes them needs a list."""
+    """Yield an op and all within it; who changes them while walking needs a list."""
     yield op
     for region in op.operation.regions:
         for block in region.blocks:
@@ -129,7 +129,7 @@ def update_type(function: Any) -> None:
 
 
 def is_block(owner: Any) -> bool:
-    """Whether a value's owner is a block, whose argument it is."""
+    """Return whether a value's owner is a block, whose argument it is."""
     from torch_mlir import ir
 
     return isinstance(owner, ir.Block)
@@ -141,14 +141,14 @@ def is_constant(value: Value) -> bool:
 
 
 def known_integer(value: Value) -> int | None:
-    """The number that a constant is; None for what is no constant."""
+    """Return the integer that a constant holds; None for what is no constant."""
     from torch_mlir import ir
 
     return ir.IntegerAttr(value.owner.attributes["value"]).value if is_constant(value) else None
 
 
 def index_constant(value: int) -> Value:
-    """A new constant, at the insertion point."""
+    """Create an index constant at the insertion point."""
     from torch_mlir import ir
     from torch_mlir.dialects import arith
 
@@ -156,7 +156,7 @@ def index_constant(value: int) -> Value:
 
 
 def _first(e: Any) -> str:
-    """What MLIR reports first: the rest are notes on the same fault."""
+    """Return what MLIR reports first; what follows are notes on the same fault."""
     diagnostics = getattr(e, "error_diagnostics", ())
     if diagnostics:
         return f"{diagnostics[0].location}: {diagnostics[0].message}"

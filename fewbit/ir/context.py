@@ -17,7 +17,7 @@ from xdsl.universe import Universe
 
 
 def multiverse() -> Universe:
-    """All dialects and passes that are installed."""
+    """Return all dialects and passes that are installed."""
     return _multiverse(tuple(sys.path))
 
 

@@ -19,7 +19,7 @@ from fewbit.ir.walk import nested_ops
 
 
 def immediate_dominators(region: Region) -> dict[Block, Block]:
-    """The immediate dominator of every reachable block; the entry block is its own.
+    """Return the immediate dominator of every reachable block; the entry block is its own.
 
     Walks up the tree by reverse post-order numbers until nothing changes (Cooper, Harvey and
     Kennedy, "A Simple, Fast Dominance Algorithm").
@@ -86,7 +86,7 @@ class _Visibility:
         return number if isolated else self._scope[number]
 
     def complaint(self, user: Operation, value: SSAValue) -> str | None:
-        """What is wrong with this use, if anything is."""
+        """Return what is wrong with this use, if anything is."""
         at = self._number[user]
         if isinstance(value, OpResult):
             definition = self._number.get(value.op)

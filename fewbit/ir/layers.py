@@ -17,7 +17,7 @@ Layer = QuantizedLayerOp | EmbeddingOp
 
 
 def layers(module: ModuleOp) -> dict[str, list[Layer]]:
-    """The quantizable layers of a module, by name, in the order of its text."""
+    """Return the quantizable layers of a module, by name, in the order of its text."""
     found: dict[str, list[Layer]] = {}
     for op in module.walk():
         if isinstance(op, QuantizedLayerOp | EmbeddingOp) and (name := layer_name(op)) is not None:
@@ -26,7 +26,7 @@ def layers(module: ModuleOp) -> dict[str, list[Layer]]:
 
 
 def layer_name(op: Layer) -> str | None:
-    """The name of a layer whose weight is a constant; None where it is not.
+    """Return the name of a layer whose weight is a constant; None where it is not.
 
     It is the constant's, but where the constant is tied to several modules it is the module's.
     """
@@ -42,7 +42,7 @@ def layer_name(op: Layer) -> str | None:
 
 
 def registered_layers(module: Operation) -> list[str]:
-    """The layers of the model that was imported, in the order in which it registers them."""
+    """Return the layers of the model that was imported, in the order in which it registers them."""
     names = module.attributes.get(REGISTERED)
     if not isa(names, ArrayAttr[StringAttr]):
         return []

@@ -30,7 +30,7 @@ def file_location(file: str, line: int, column: int) -> FileLineColLoc:
 
 
 def named_location(name: str, inner: LocationAttr = UNKNOWN_LOC) -> NameLoc:
-    """A location that carries a module path, around the position in a file."""
+    """Wrap the position in a file in a location with a module path."""
     return NameLoc(StringAttr(name), inner)
 
 
@@ -39,13 +39,13 @@ def is_known(location: LocationAttr) -> bool:
 
 
 def forget_locations(root: Operation) -> None:
-    """Drop the places of text that is no user's: what is inlined takes the place of its call."""
+    """Drop the places of text that is no user's, so that what is inlined takes its call's place."""
     for op in root.walk():
         op.location = UNKNOWN_LOC
 
 
 def place_of(op: Operation, stage: str | None = None) -> Place:
-    """Where `op` is, for an error message."""
+    """Return where `op` is, for an error message."""
     parts = list(_flatten(op.location))
     file = next((p for p in parts if isinstance(p, FileLineColLoc)), None)
     name = next((p.desc.data for p in parts if isinstance(p, NameLoc)), None)

@@ -170,7 +170,7 @@ class SourceParser(Parser):
         return super().parse_dense_int_or_fp_elements_attr(type)
 
     def _parse_optional_splat(self, type: Any) -> DenseIntOrFPElementsAttr | None:
-        """One element, as a number or by its bytes, that stands for many."""
+        """Return one element, as a number or by its bytes, that stands for many."""
         self.parse_punctuation("<", " in dense attribute")
         if self._current_token.kind in (MLIRTokenKind.L_SQUARE, MLIRTokenKind.GREATER):
             return None
@@ -284,7 +284,7 @@ EXCERPT_WIDTH = 100
 
 
 def _excerpt(span: Span[str] | Span[bytes]) -> str:
-    """The source line with carets under the span; of a long line, the part around it."""
+    """Return the source line with carets under the span; of a long line, the part around it."""
     text = span.input.content
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")

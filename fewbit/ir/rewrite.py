@@ -78,7 +78,7 @@ class _Driver:
         )
 
     def _sweep(self, ops: Sequence[Operation]) -> bool:
-        """Process `ops` and all that follows from them; whether anything was rewritten."""
+        """Process `ops` and all that follows from them; return whether anything was rewritten."""
         before = self._fired.total()
         for op in reversed(ops):
             self._worklist.push(op)

@@ -67,7 +67,7 @@ def using(table: SymbolTable) -> Generator[SymbolTable]:
 
 
 def lookup(op: Operation, name: str | SymbolRefAttr) -> Operation | None:
-    """The op that defines `name`, seen from `op`; None where nothing does."""
+    """Return the op that defines `name`, seen from `op`; None where nothing does."""
     if isinstance(name, SymbolRefAttr):
         if name.nested_references.data:
             return SymbolTableTrait.lookup_symbol(op, name)
@@ -89,7 +89,7 @@ def _nearest_table(op: Operation) -> Operation | None:
 
 
 def value_name(symbol: str) -> str:
-    """What to call the value of a symbol: the last part of its name that is no number.
+    """Return a name for the value of a symbol: the last part of its name that is no number.
 
     xDSL takes a number at the end of a name, `_0`, for one that its printer added, and cuts it off
     whenever the value is copied. So it is cut off here, and what is left must be a name.

@@ -29,7 +29,7 @@ class ExactPrinter(Printer):
 
 
 def mixes_zeros(data: DenseIntOrFPElementsAttr) -> bool:
-    """Whether all elements are equal as numbers but not as bits."""
+    """Return whether all elements are equal as numbers but not as bits."""
     raw = data.data.data
     size = len(raw) // max(len(data), 1)
     return raw != raw[:size] * len(data) and data.is_splat()
@@ -46,7 +46,7 @@ def print_module(
     locations: bool = False,
     properties_as_attributes: bool = False,
 ) -> str:
-    """The text of `module`, ending in a newline.
+    """Return the text of `module`, ending in a newline.
 
     `properties_as_attributes` prints `{}` where MLIR's generic form has `<{}>`: dialects that
     are loaded from IRDL know no properties.

@@ -111,7 +111,7 @@ def _check_own_rules(op: Operation, table: SymbolTable) -> None:
 
 
 def _ask(op: Operation) -> None:
-    """The op's own verifier, without xDSL's habit of printing the module when it fails."""
+    """Call the op's own verifier, without xDSL's habit of printing the module when it fails."""
     if isinstance(op, FuncCallOp) and _is_good_call(op):
         return
     if type(op).verify is Operation.verify:
@@ -124,7 +124,7 @@ _CALL_WITHOUT_SYMBOLS = replace(FuncCallOp.get_irdl_definition(), traits=traits_
 
 
 def _is_good_call(op: FuncCallOp) -> bool:
-    """What func.call asks of itself, which scans the module for the callee, in constant time."""
+    """Check a func.call in constant time; its own verifier scans the module for the callee."""
     _CALL_WITHOUT_SYMBOLS.verify(op)
     callee = lookup(op, op.callee)
     signature = FunctionType.from_lists(op.operand_types, op.result_types)
@@ -174,7 +174,7 @@ def _check_unique_symbols(scope: Operation) -> None:
 
 
 def _check_recursion(scope: Operation) -> None:
-    """Subgraphs are structure: none may call itself, directly or through others."""
+    """Refuse subgraphs that call themselves, directly or through others: they are structure."""
     calls = _call_graph(scope)
     for start in _on_or_between_cycles(calls):
         if not isinstance(start, SubgraphOp):
@@ -191,7 +191,7 @@ def _check_recursion(scope: Operation) -> None:
 
 
 def _call_graph(scope: Operation) -> dict[Operation, list[Operation]]:
-    """By op directly in `scope`, the ops directly in `scope` that it calls."""
+    """Return, by op directly in `scope`, the ops directly in `scope` that it calls."""
     members = scope.regions[0].block.ops
     return {
         caller: [callee for callee in _callees(caller) if callee.parent is caller.parent]
@@ -208,7 +208,7 @@ def _callees(caller: Operation) -> Iterator[Operation]:
 
 
 def _on_or_between_cycles(calls: dict[Operation, list[Operation]]) -> Iterable[Operation]:
-    """What is left after taking away, again and again, the ops that nothing left calls."""
+    """Return what is left after repeatedly removing the ops that nothing left calls."""
     callers = Counter(callee for callees in calls.values() for callee in callees)
     left = dict.fromkeys(calls)
     free = [op for op in calls if not callers[op]]
@@ -223,7 +223,7 @@ def _on_or_between_cycles(calls: dict[Operation, list[Operation]]) -> Iterable[O
 
 
 def _path_back(calls: dict[Operation, list[Operation]], start: Operation) -> list[Operation] | None:
-    """A path of calls from `start` to itself."""
+    """Return a path of calls from `start` to itself."""
     came_from: dict[Operation, Operation] = {}
     queue = [start]
     for caller in queue:

@@ -37,7 +37,7 @@ class Order(Enum):
 
 
 def nested_ops(root: Operation) -> Iterator[Operation]:
-    """The root and every op below it in pre-order; iterative, so any depth will do.
+    """Yield the root and every op below it in pre-order; iterative, so any depth will do.
 
     The tree must not change while this runs: to change it, use `walk`.
     """
@@ -51,7 +51,7 @@ def nested_ops(root: Operation) -> Iterator[Operation]:
 
 
 def _post_order(root: Operation) -> list[Operation]:
-    """Pre-order with children last to first, turned round, is post-order."""
+    """Return the ops in post-order: the reverse of a pre-order with children last to first."""
     ops: list[Operation] = []
     stack = [root]
     while stack:
@@ -65,7 +65,7 @@ def _post_order(root: Operation) -> list[Operation]:
 
 
 def _is_visible(op: Operation, root: Operation, skipped: set[Operation]) -> bool:
-    """Whether `op` is still below `root`, with no skipped op on the way."""
+    """Return whether `op` is still below `root`, with no skipped op on the way."""
     ancestor: Operation | None = op
     while ancestor is not root:
         ancestor = ancestor.parent_op()

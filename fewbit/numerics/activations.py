@@ -61,7 +61,7 @@ def quantize_activation(
 def activation_scale_shape(
     shape: tuple[int, ...], granularity: ActivationGranularity
 ) -> tuple[int, ...]:
-    """The scales' shape for an activation of this shape."""
+    """Return the scales' shape for an activation of this shape."""
     if granularity == "tensor":
         return ()
     if granularity not in ("row", "sample"):

@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 
 def float32(x: npt.ArrayLike, what: str) -> Float32Array:
-    """`x` as a C-contiguous float32 array; real numbers only."""
+    """Return `x` as a C-contiguous float32 array; real numbers only."""
     array = np.asarray(x)
     if np.iscomplexobj(array):
         raise Error(f"the {what} holds complex numbers", hint="only real values can be quantized")
@@ -34,7 +34,7 @@ def float32(x: npt.ArrayLike, what: str) -> Float32Array:
 
 
 def finite_float32(x: npt.ArrayLike, what: str) -> Float32Array:
-    """`float32(x)`, refusing NaN and infinity."""
+    """Return `float32(x)`, refusing NaN and infinity."""
     array = float32(x, what)
     finite = np.isfinite(array)
     if finite.all():
@@ -49,7 +49,7 @@ def finite_float32(x: npt.ArrayLike, what: str) -> Float32Array:
 
 
 def integers(x: npt.ArrayLike, what: str) -> IntArray:
-    """`x` as an integer array, whatever its integer type; floats and booleans are refused."""
+    """Return `x` as an integer array of its own type; floats and booleans are refused."""
     array = np.asarray(x)
     if array.dtype.kind not in "iu":
         raise WidthError(

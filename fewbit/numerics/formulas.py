@@ -23,7 +23,7 @@ _SUM_BLOCK = 1 << 16
 
 
 def symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, Float32Array]:
-    """Values and one scale per run, by the table of symmetric formulas."""
+    """Return values and one scale per run, by the table of symmetric formulas."""
     _check_not_empty(runs)
     check_mode(mode)
     uses_mean = mode == "mean" or width.bits <= 2
@@ -36,7 +36,7 @@ def symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, 
 
 
 def asymmetric(runs: Float32Array, width: Width) -> tuple[Int8Array, Float32Array, Int32Array]:
-    """Values, scale and zero point per run; the range always includes 0, which is exact."""
+    """Return values, scale and zero point per run; the range includes 0, which is exact."""
     _check_not_empty(runs)
     check_asymmetric(width)
     low = np.minimum(runs.min(axis=1), np.float32(0))
@@ -56,7 +56,7 @@ def with_scale(
     scale: Float32Array,
     zero_point: Int32Array | None = None,
 ) -> Int8Array:
-    """Values under given scales (one per run, or one for all): clamp(round(x / s) + z)."""
+    """Quantize under given scales (one per run, or one for all): clamp(round(x / s) + z)."""
     if width.is_binary:
         return np.where(runs >= 0, np.int8(1), np.int8(-1))
     with np.errstate(over="ignore"):
@@ -65,12 +65,12 @@ def with_scale(
 
 
 def max_magnitude(runs: Float32Array) -> Float32Array:
-    """max|x| of each run."""
+    """Return max|x| of each run."""
     return np.maximum(runs.max(axis=1), -runs.min(axis=1))
 
 
 def mean_magnitude(runs: Float32Array) -> Float32Array:
-    """mean|x| of each run: |x| summed in float64, divided by the count, rounded to float32.
+    """Return mean|x| of each run: summed in float64, divided by the count, rounded to float32.
 
     Each run is summed in blocks of 65536 in order, each block by numpy's pairwise summation. The
     result does not depend on the other runs or on the memory layout of the original array.

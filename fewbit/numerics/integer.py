@@ -58,7 +58,7 @@ def linear(
     x_zero_point: npt.ArrayLike | None = None,
     w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
-    """Σ_k (x[..., k] - zx)(w[n, k] - zw): int32 [..., N] from [..., K] and [N, K]."""
+    """Return Σ_k (x[..., k] - zx)(w[n, k] - zw): int32 [..., N] from [..., K] and [N, K]."""
     xs, ws = linear_operands(x, w, x_zero_point, w_zero_point)
     return matmul(xs, ws.T)
 
@@ -70,7 +70,7 @@ def linear_grouped(
     x_zero_point: npt.ArrayLike | None = None,
     w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
-    """The partial sums of each group of K: int32 [..., N, K/group]."""
+    """Return the partial sums of each group of K: int32 [..., N, K/group]."""
     xs, ws = linear_operands(x, w, x_zero_point, w_zero_point)
     return np.stack(
         [matmul(xs[..., part], ws[:, part].T) for part in parts(ws.shape[1], group)], axis=-1
@@ -87,7 +87,7 @@ def conv2d(
     x_zero_point: npt.ArrayLike | None = None,
     w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
-    """Integer convolution: int32 [N, O, OH, OW] from [N, C, H, W] and [O, C/groups, kh, kw]."""
+    """Convolve integers: int32 [N, O, OH, OW] from [N, C, H, W] and [O, C/groups, kh, kw]."""
     k = math.prod(np.shape(w)[1:])
     sums = conv2d_grouped(x, w, k, stride, padding, dilation, groups, x_zero_point, w_zero_point)
     return sums[..., 0]
@@ -104,7 +104,7 @@ def conv2d_grouped(
     x_zero_point: npt.ArrayLike | None = None,
     w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
-    """The partial sums of each `group` of K = C/groups·kh·kw: int32 [N, O, OH, OW, K/group]."""
+    """Return the partial sums of each group of C/groups·kh·kw: int32 [N, O, OH, OW, K/group]."""
     window = Window(stride, padding, dilation, groups)
     xs = centered(integers(x, "input"), x_zero_point)
     ws = centered(integers(w, "weight"), w_zero_point)
@@ -125,7 +125,7 @@ def conv1d(
     x_zero_point: npt.ArrayLike | None = None,
     w_zero_point: npt.ArrayLike | None = None,
 ) -> Int32Array:
-    """Integer convolution: int32 [N, O, OL] from [N, C, L] and [O, C/groups, k]."""
+    """Convolve integers: int32 [N, O, OL] from [N, C, L] and [O, C/groups, k]."""
     xs, ws = (integers(operand, "operand") for operand in (x, w))
     if xs.ndim != 3 or ws.ndim != 3:
         raise ShapeError(
@@ -144,7 +144,7 @@ def conv1d(
 
 
 def matmul(a: IntArray, b: IntArray) -> Int32Array:
-    """The exact product a @ b of integer matrices (or stacks of them) as int32."""
+    """Return a @ b of integer matrices (or stacks of them), exactly, as int32."""
     k = a.shape[-1]
     bound = k * _magnitude(a) * _magnitude(b)
     if bound >= _FLOAT64_EXACT:
@@ -172,21 +172,21 @@ def linear_operands(
 
 
 def parts(k: int, group: int) -> Iterator[slice]:
-    """The groups of K, in order."""
+    """Return the groups of K, in order."""
     if group < 1 or k % group != 0:
         raise ShapeError(f"groups of {group} do not divide the reduction dimension K = {k}")
     return (slice(start, start + group) for start in range(0, k, group))
 
 
 def channel_product(kernel: IntArray, columns: IntArray) -> Int32Array:
-    """[groups, O/groups, K] by columns [n, groups, K, P]: int32 [n, O, P]."""
+    """Multiply [groups, O/groups, K] by columns [n, groups, K, P]: int32 [n, O, P]."""
     product = matmul(kernel, columns)
     samples, groups, channels, positions = product.shape
     return product.reshape(samples, groups * channels, positions)
 
 
 def group_products(kernel: IntArray, columns: IntArray, group: int) -> Iterator[Int32Array]:
-    """`channel_product` of each group of K, in order."""
+    """Yield `channel_matmul` of each group of K, in order."""
     for part in parts(kernel.shape[-1], group):
         yield channel_product(kernel[..., part], columns[:, :, part, :])
 

@@ -36,7 +36,7 @@ def bitlinear(
     act_scale: npt.ArrayLike | None = None,
     act_zero_point: npt.ArrayLike | None = None,
 ) -> Float32Array:
-    """y[..., N] = x[..., K] · weight[N, K]ᵀ + bias, activations quantized row by row.
+    """Compute y[..., N] = x[..., K] · weight[N, K]ᵀ + bias, activations quantized row by row.
 
     Without `act_width`, float activations stay float.
     """
@@ -118,7 +118,7 @@ def _activation(
     scale: npt.ArrayLike | None,
     zero_point: npt.ArrayLike | None,
 ) -> Float32Array | Quantized:
-    """The layer's input, quantized if it is to be and is not yet."""
+    """Return the layer's input, quantized where it has to be and is not yet."""
     if (scale is not None or zero_point is not None) and (
         width is None or isinstance(x, Quantized)
     ):
@@ -192,7 +192,7 @@ def _float_conv(x: Float32Array, w: Float32Array, window: Window) -> Float32Arra
 def _scaled(
     sums: Iterable[Int32Array], x_scale: Float32Array, w_scales: list[Float32Array]
 ) -> Float32Array:
-    """Σ over groups, in order, of acc · s_x · s_w."""
+    """Return Σ acc · s_x · s_w over the groups, in order."""
     terms = (
         acc.astype(np.float32) * x_scale * w_scale
         for acc, w_scale in zip(sums, w_scales, strict=True)
@@ -204,13 +204,13 @@ def _scaled(
 
 
 def _parts(w: Quantized) -> list[slice]:
-    """The runs of K that share a scale: all of it, or the groups."""
+    """Return the runs of K that share a scale: all of it, or the groups."""
     k = math.prod(w.shape[1:])
     return list(integer.parts(k, k // len(_weight_scales(w))))
 
 
 def _weight_scales(w: Quantized) -> list[Float32Array]:
-    """The scales, () or (N,), of each group along K."""
+    """Return the scales, () or (N,), of each group along K."""
     return list(w.scale.T) if w.scale.ndim == 2 else [w.scale]
 
 
@@ -223,7 +223,7 @@ def _check_accumulator(x: Quantized, w: Quantized) -> None:
 
 
 def _trailing(scale: Float32Array, ndim: int) -> Float32Array:
-    """A scale of the leading dimensions, as it broadcasts over a tensor of `ndim`."""
+    """Reshape a scale of the leading dimensions to broadcast over a tensor of rank `ndim`."""
     return scale.reshape(scale.shape + (1,) * (ndim - scale.ndim))
 
 
@@ -239,7 +239,7 @@ def _bias(bias: npt.ArrayLike, channels: int) -> Float32Array:
 
 
 def _with_height(x: Operand, expected: str) -> Operand:
-    """A tensor [A, B, L] as [A, B, 1, L]."""
+    """Return a tensor [A, B, L] as [A, B, 1, L]."""
     array = x if isinstance(x, Quantized) else np.asarray(x)
     if array.ndim != 3:
         raise ShapeError(f"a one-dimensional convolution takes {expected}, not {array.shape}")

@@ -27,7 +27,7 @@ _BLOCK = 1 << 17
 
 
 def row_bytes(k: int, width: WidthLike, *, align: int = 1) -> int:
-    """Bytes of one packed row of k values."""
+    """Return the bytes of one packed row of k values."""
     if k < 1 or align < 1:
         raise ShapeError(f"a row of {k} values aligned to {align} cannot be packed")
     return _up(_up(k, align) * Width.of(width).bits, 8) // 8
@@ -92,13 +92,13 @@ def _last(shape: tuple[int, ...]) -> int:
 
 
 def _rows(shape: tuple[int, ...], size: int, bits: int) -> _Rows:
-    """Rows, values a row and bytes a row; a single row where rows follow without padding."""
+    """Return rows, values a row and bytes a row; one row where rows follow without padding."""
     rows, k = math.prod(shape[:-1]), shape[-1]
     return (1, rows * k, rows * size) if size * 8 == k * bits else (rows, k, size)
 
 
 def _blocks(rows: int, k: int) -> Iterator[tuple[slice, slice]]:
-    """Blocks of about `_BLOCK` values that begin at a multiple of 8 within their rows."""
+    """Yield blocks of about `_BLOCK` values that begin at a multiple of 8 within their rows."""
     height = max(1, _BLOCK // _up(max(k, 1), 8))
     for top in range(0, rows, height):
         for left in range(0, k, _BLOCK):
@@ -106,7 +106,7 @@ def _blocks(rows: int, k: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _squeezed(block: IntArray, width: Width) -> UInt8Array:
-    """The packed bytes [rows, b * ceil(columns / 8)] of values [rows, columns]."""
+    """Pack values [rows, columns] into bytes [rows, b * ceil(columns / 8)]."""
     rows, columns = block.shape
     fields = np.zeros((rows, _up(columns, 8)), np.int8)
     fields[:, :columns] = block
@@ -124,7 +124,7 @@ def _squeezed(block: IntArray, width: Width) -> UInt8Array:
 
 
 def _spread(block: UInt8Array, width: Width) -> Int8Array:
-    """The values [rows, 8 * words] of packed bytes, the last word of a row maybe incomplete."""
+    """Return the values [rows, 8 * words] of packed bytes; a row's last word may be incomplete."""
     rows, size = block.shape
     whole = np.zeros((rows, _up(size, width.bits)), np.uint8)
     whole[:, :size] = block
@@ -139,7 +139,10 @@ def _spread(block: UInt8Array, width: Width) -> Int8Array:
 
 
 def _low_bytes(words: _Words, count: int) -> UInt8Array:
-    """The low `count` bytes of every word, [..., count]; byte by byte, which numpy does fast."""
+    """Return the low `count` bytes of every word, [..., count].
+
+    They are copied byte by byte, which numpy does fast.
+    """
     source = words.view(np.uint8).reshape(*words.shape, 8)
     low = np.empty((*words.shape, count), np.uint8)
     for byte in range(count):
@@ -148,7 +151,7 @@ def _low_bytes(words: _Words, count: int) -> UInt8Array:
 
 
 def _from_low_bytes(low: UInt8Array) -> _Words:
-    """Words [...] of which [..., count] bytes are the low ones."""
+    """Return words [...] whose low bytes are given, [..., count]."""
     words = np.zeros(low.shape[:-1], _WORD)
     target = words.view(np.uint8).reshape(*words.shape, 8)
     for byte in range(low.shape[-1]):
@@ -157,7 +160,7 @@ def _from_low_bytes(low: UInt8Array) -> _Words:
 
 
 def _signed(fields: Int8Array, width: Width) -> Int8Array:
-    """Fields 0 .. 2^b - 1 as the values they stand for, in place."""
+    """Turn fields 0 .. 2^b - 1 into the values they stand for, in place."""
     if width.is_binary:
         fields *= np.int8(-2)
         fields += np.int8(1)
@@ -170,7 +173,7 @@ def _signed(fields: Int8Array, width: Width) -> Int8Array:
 
 
 def _mask(bits: int, lane: int) -> np.uint64:
-    """The low `bits` bits of every lane of a word."""
+    """Return the low `bits` bits of every lane of a word."""
     return np.uint64(sum(((1 << bits) - 1) << start for start in range(0, 64, lane)))
 
 

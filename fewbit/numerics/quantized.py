@@ -55,18 +55,18 @@ class Quantized:
         return self.values.ndim
 
     def centered(self) -> IntArray:
-        """The integers less their zero points: what is multiplied and accumulated."""
+        """Return the integers less their zero points: what is multiplied and accumulated."""
         return centered(self.values, self.zero_point)
 
     def dequantize(self) -> Float32Array:
-        """The float32 values `(values - zero_point) * scale`."""
+        """Return the float32 values `(values - zero_point) * scale`."""
         runs = _runs(self.centered(), self.scale.size).astype(np.float32)
         runs *= self.scale.reshape(-1, 1)
         return runs.reshape(self.shape)
 
 
 def covers(scale: tuple[int, ...], values: tuple[int, ...]) -> bool:
-    """Whether a scale of this shape cuts values of that shape into runs."""
+    """Return whether a scale of this shape cuts values of that shape into runs."""
     if scale == values[: len(scale)]:
         return True
     if len(scale) != 2 or len(values) < 2 or scale[0] != values[0] or scale[1] == 0:
@@ -75,7 +75,7 @@ def covers(scale: tuple[int, ...], values: tuple[int, ...]) -> bool:
 
 
 def centered(values: IntArray, zero_point: npt.ArrayLike | None) -> IntArray:
-    """`values` less the zero point of each run, without overflow."""
+    """Return `values` less the zero point of each run, without overflow."""
     if zero_point is None:
         return values
     zeros = integers(zero_point, "zero point")

@@ -51,7 +51,7 @@ class FixedPoint:
 
 
 def fixed_point(multiplier: npt.ArrayLike) -> FixedPoint:
-    """The fixed-point form of float32 multipliers.
+    """Return the fixed-point form of float32 multipliers.
 
     It is exact where the size matters. Below 2^-32 every accumulator rounds to 0, and from 2^31
     every one but 0 saturates, so there only the sign and an extreme are kept.
@@ -74,7 +74,7 @@ def requantize(
     *,
     axis: int = -1,
 ) -> Int8Array:
-    """clamp(round(float32(acc) · multiplier) + z); at 1 bit the sign, with +1 for 0.
+    """Return clamp(round(float32(acc) · multiplier) + z); at 1 bit the sign, with +1 for 0.
 
     The multiplier is one float32, or one per channel along `axis`.
     """
@@ -96,7 +96,7 @@ def requantize_fixed(
     *,
     axis: int = -1,
 ) -> Int8Array:
-    """clamp(round(acc · multiplier / 2^shift) + z) in integers; at 1 bit the sign, +1 for 0."""
+    """Return clamp(round(acc · multiplier / 2^shift) + z), in integers; at 1 bit the sign."""
     sums = _accumulators(acc)
     width = Width.of(width)
     product = sums.astype(np.int64) * _along(fixed.multiplier, sums, axis).astype(np.int64)
@@ -107,7 +107,7 @@ def requantize_fixed(
 
 
 def _rounding_shift(x: npt.NDArray[np.int64], shift: npt.NDArray[np.int64]) -> IntArray:
-    """x / 2^shift, rounded half to even: floor, then up by the remainder."""
+    """Return x / 2^shift, rounded half to even: floor, then up by the remainder."""
     floor = x >> shift
     twice_rest = (x - (floor << shift)) << 1
     unit = np.int64(1) << shift
@@ -124,7 +124,7 @@ def _accumulators(acc: npt.ArrayLike) -> Int32Array:
 
 
 def _along(factors: _Factors, acc: Int32Array, axis: int) -> _Factors:
-    """Factors as they broadcast over the accumulators: one, or one per index of `axis`."""
+    """Reshape factors to broadcast over the accumulators: one, or one per index of `axis`."""
     if factors.size == 1:
         return factors.reshape(())
     if not -acc.ndim <= axis < acc.ndim or factors.shape != (acc.shape[axis],):

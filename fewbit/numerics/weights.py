@@ -54,7 +54,7 @@ def quantize_weight(
 def weight_scale_shape(
     shape: tuple[int, ...], granularity: Granularity, group: int | None = None
 ) -> tuple[int, ...]:
-    """The scales' shape for a weight of this shape; groups must divide K."""
+    """Return the scales' shape for a weight of this shape; groups must divide K."""
     if math.prod(shape) == 0 or not shape:
         raise ShapeError(f"a weight of shape {shape} has no output channels to quantize")
     if (group is not None) != (granularity == "group"):

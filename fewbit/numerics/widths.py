@@ -40,7 +40,7 @@ class Width:
 
     @staticmethod
     def of(value: WidthLike) -> Width:
-        """The width written as a number (4, 1.58), a text ("4", "1.58", "ternary") or itself."""
+        """Return the width of a number (4, 1.58), a text ("4", "1.58", "ternary") or a width."""
         if isinstance(value, Width):
             return value
         found = _BY_NAME.get(value) if isinstance(value, str) else _by_number(value)
@@ -75,7 +75,7 @@ class Width:
         return -self.qmin
 
     def holds(self, values: IntArray) -> bool:
-        """Whether every value is one of this width's (0 is not a value of 1 bit)."""
+        """Return whether every value is one of this width's (0 is not a value of 1 bit)."""
         if values.size == 0:
             return True
         in_range = int(values.min()) >= self.qmin and int(values.max()) <= self.qmax

@@ -45,7 +45,7 @@ class Window:
             raise ShapeError(f"padding {self.padding} must not be negative")
 
     def output(self, x: tuple[int, ...], w: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """The shape [N, O, OH, OW] from input [N, C, H, W] and weight [O, C/groups, kh, kw]."""
+        """Return [N, O, OH, OW] for an input [N, C, H, W] and a weight [O, C/groups, kh, kw]."""
         if len(x) != 4 or len(w) != 4:
             raise ShapeError(
                 f"a convolution takes [N, C, H, W] and [O, C/groups, kh, kw], not {x} and {w}"
@@ -66,11 +66,11 @@ class Window:
         return x[0], w[0], height, width
 
     def kernel(self, w: NumberArray) -> NumberArray:
-        """A weight [O, C/groups, kh, kw] as the matrices [groups, O/groups, C/groups·kh·kw]."""
+        """Reshape a weight [O, C/groups, kh, kw] to matrices [groups, O/groups, C/groups·kh·kw]."""
         return w.reshape(self.groups, w.shape[0] // self.groups, math.prod(w.shape[1:]))
 
     def columns(self, x: NumberArray, kernel: Pair, output: Pair) -> NumberArray:
-        """The inputs under the kernel, [N, groups, C/groups·kh·kw, OH·OW]; padding is 0."""
+        """Return the inputs under the kernel, [N, groups, C/groups·kh·kw, OH·OW]; padding is 0."""
         padded = np.pad(x, ((0, 0), (0, 0), *self.padding))
         (kh, kw), (dh, dw), (sh, sw) = kernel, self.dilation, self.stride
         spans = (dh * (kh - 1) + 1, dw * (kw - 1) + 1)
@@ -87,7 +87,7 @@ Product = Callable[[NumberArray, slice], NumberArray]
 def convolve(
     x: NumberArray, kernel: tuple[int, ...], window: Window, product: Product
 ) -> NumberArray:
-    """Apply `product` to the columns of all samples: [N, O, OH, OW, ...]."""
+    """Apply `matmul` to the columns of all samples: [N, O, OH, OW, ...]."""
     samples, channels, height, width = window.output(x.shape, kernel)
     per_sample = max(1, x.shape[1] * kernel[2] * kernel[3] * height * width)
     step = max(1, _BLOCK // per_sample)

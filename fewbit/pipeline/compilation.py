@@ -30,7 +30,7 @@ class Compilation:
     """The last stage that was run."""
 
     def run(self, last: str | None = None) -> Compilation:
-        """Go on to a stage, or to the end."""
+        """Run up to a stage, or to the end."""
         pipeline = self.pipeline if last is None else self.pipeline.until(last)
         if self.reached is not None:
             pipeline = pipeline.after(self.reached)
@@ -42,7 +42,7 @@ class Compilation:
 
     @property
     def text(self) -> str:
-        """The program after the last stage that was run."""
+        """Return the program after the last stage that was run, as text."""
         return text_of(self.module)
 
     @property
@@ -51,12 +51,12 @@ class Compilation:
         return self.ctx.program(self.module)
 
     def branch(self, ctx: CompileContext, watch: Watcher | None) -> Compilation:
-        """Another compilation that goes on from here, with a module and a context of its own."""
+        """Return a compilation that goes on from here, with a module and context of its own."""
         return replace(self, ctx=ctx, module=self.module.clone(), watch=watch)
 
 
 def run_passes(program: Program, *passes: str) -> Program:
-    """A copy of a program, changed by passes of ours and verified after each."""
+    """Return a copy of a program, changed by passes of ours and verified after each."""
     ctx = make_compile_context(program.store, program.recipe)
     driver = Driver(ctx, {}, verify_passes=True)
     module = program.module.clone()

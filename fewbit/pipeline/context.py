@@ -42,11 +42,11 @@ class CompileContext(Context):
         self.facts[kind or type(fact)] = fact
 
     def find(self, kind: type[T]) -> T | None:
-        """The fact of a class, if there is one."""
+        """Return the fact of a class, if there is one."""
         return cast("T | None", self.facts.get(kind))
 
     def get(self, kind: type[T]) -> T:
-        """The fact of a class, which must be there."""
+        """Return the fact of a class, which must be there."""
         found = self.find(kind)
         if found is None:
             raise UsageError(
@@ -57,7 +57,7 @@ class CompileContext(Context):
         return found
 
     def program(self, module: ModuleOp) -> Program:
-        """A module with the weights that it refers to."""
+        """Return a module with the weights that it refers to."""
         return Program(module, self.store, self.recipe)
 
     def clone(self) -> CompileContext:
@@ -78,7 +78,7 @@ def make_compile_context(
     *,
     allow_unregistered: bool = False,
 ) -> CompileContext:
-    """A context that knows every dialect; its store is a copy, to which passes may add."""
+    """Make a context that knows every dialect; its store is a copy, to which passes may add."""
     own = WeightStore()
     if store is not None:
         own.merge(store)
@@ -93,7 +93,7 @@ def make_compile_context(
 
 
 def compile_context(ctx: Context) -> CompileContext:
-    """The context of a pass that needs weights or facts; other tools give it a plain one."""
+    """Return the context of a pass that needs weights or facts; other tools give a plain one."""
     if isinstance(ctx, CompileContext):
         return ctx
     raise UsageError(
@@ -103,6 +103,6 @@ def compile_context(ctx: Context) -> CompileContext:
 
 
 def _words(kind: type[Any]) -> str:
-    """The name of a class in words: `KernelCalls` is `the kernel calls`."""
+    """Return the name of a class in words: `KernelCalls` is `the kernel calls`."""
     letters = "".join(f" {c.lower()}" if c.isupper() else c for c in kind.__name__)
     return f"the{letters}"

@@ -60,7 +60,7 @@ class Driver:
     steps: int = 0
 
     def run(self, pipeline: Pipeline, module: Any) -> Any:
-        """Go through all stages; what the program is after the last."""
+        """Run all stages and return the program after the last."""
         for stage in pipeline.stages:
             module = self.run_stage(stage, module)
         return module
@@ -121,7 +121,7 @@ class Driver:
         return module
 
     def _as_taken(self, each: Pass, module: Any) -> Any:
-        """The module in the form that a pass takes; xDSL's is handed to upstream where needed."""
+        """Convert the module to the form that a pass takes: from xDSL to upstream, where needed."""
         if form_taken(each) == "upstream" and form_of(module) == "xdsl":
             return ToUpstream().convert(self.ctx, module)
         return module

@@ -14,7 +14,7 @@ ENTRY = "program.entry"
 
 
 def entry_of(module: ModuleOp) -> func.FuncOp:
-    """The entry of a module that is one function and what it calls outside."""
+    """Return the entry of a module that is one function and what it calls outside."""
     found = choose_function(SymbolTable(module), None)
     if not isinstance(found, func.FuncOp):
         raise UnsupportedError(

@@ -30,7 +30,7 @@ def form_of(module: object) -> Form:
 
 
 def text_of(module: Any) -> str:
-    """The program as text, whatever holds it."""
+    """Return the program as text, whatever holds it."""
     if isinstance(module, ModuleOp):
         return print_module(module)
     return module.text if isinstance(module, Readable) else str(module)

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def loaders(room: str, names: Sequence[str]) -> dict[str, Callable[[], Any]]:
-    """What imports the passes of a package, by their names."""
+    """Return functions that import the passes of a package, by their names."""
     return {name: _loader(room, name) for name in names}
 
 

@@ -91,7 +91,7 @@ Pass = ModulePass | BindingsPass | UpstreamPass | Conversion | FunctionPass
 
 
 def form_taken(each: Pass) -> Form | None:
-    """Which representation a pass works on; None for functions, which take any."""
+    """Return which representation a pass works on; None for functions, which take any."""
     if isinstance(each, Conversion):
         return each.takes
     if isinstance(each, FunctionPass):

@@ -88,7 +88,7 @@ BINDINGS: dict[str, Callable[[], type[BindingsPass] | type[Conversion]]] = {
 
 
 def available_passes() -> PassTable:
-    """Passes of ours, of plug-ins and of xDSL, by name; upstream's are not listed."""
+    """Return passes of ours, of plug-ins and of xDSL, by name; upstream's are not listed."""
     try:
         return {**multiverse().all_passes, **BINDINGS}
     except Exception as e:
@@ -100,7 +100,7 @@ def available_passes() -> PassTable:
 
 
 def parse_passes(text: str, form: Form = "xdsl", known: PassTable | None = None) -> list[Pass]:
-    """The passes of a list; the program is held by `form` before the first of them."""
+    """Parse a list of passes; `form` holds the program before the first of them."""
     known = available_passes() if known is None else known
     passes: list[Pass] = []
     for spec in split_specs(text):
@@ -110,7 +110,7 @@ def parse_passes(text: str, form: Form = "xdsl", known: PassTable | None = None)
 
 
 def resolve(spec: str, form: Form, known: PassTable | None = None) -> Pass:
-    """The pass that a text names, for a program that is held by `form`."""
+    """Return the pass that a text names, for a program that is held by `form`."""
     known = available_passes() if known is None else known
     name = name_of(spec)
     if name in BINDINGS or (form != "upstream" and name in known):
@@ -123,7 +123,7 @@ def resolve(spec: str, form: Form, known: PassTable | None = None) -> Pass:
 
 
 def is_upstream(spec: str) -> bool:
-    """Whether upstream's MLIR has such a pass."""
+    """Return whether upstream's MLIR has such a pass."""
     from fewbit.errors import PassError
     from fewbit.ir.bindings import check_upstream
 
@@ -135,7 +135,7 @@ def is_upstream(spec: str) -> bool:
 
 
 def suggest_pass(name: str, known: PassTable) -> str:
-    """What to do about a name that no pass has."""
+    """Return a hint for a name that no pass has."""
     similar = get_close_matches(name, known, n=3)
     if not similar:
         return "'fewbit-opt --list-passes' lists them all"
@@ -153,7 +153,7 @@ def load_pass(name: str, factory: PassFactory) -> OwnPass:
 
 
 def options_of(kind: OwnPass) -> list[str]:
-    """The options of a pass, with their types and defaults, as text."""
+    """Return the options of a pass, with their types and defaults, as text."""
     return [
         info.name.replace("_", "-")
         + f": {info.expected_type.strip(_QUOTES)}"
@@ -189,7 +189,7 @@ def _make_pass(spec: ArgSpec, available: PassTable) -> Any:
 
 
 def _wrong_value(spec: ArgSpec, kind: OwnPass) -> str | None:
-    """The first option whose value is not of its type, where the type is a plain one."""
+    """Return the first option whose value is not of its type, where the type is a plain one."""
     types = {
         info.name: info.expected_type.strip(_QUOTES)
         for info in get_pass_option_infos(kind)  # pyright: ignore[reportArgumentType]
@@ -213,5 +213,5 @@ def _spelled(value: object) -> str:
 
 
 def _excerpt(e: ArgSpecParseError) -> str:
-    """The list with carets under the fault, out of xDSL's message (two lines of heading first)."""
+    """Return the list with carets under the fault: what follows two lines in xDSL's message."""
     return "\n".join(str(e).splitlines()[2:])

@@ -8,7 +8,7 @@ OPENING, CLOSING, QUOTES = "({[<", ")}]>", "\"'"
 
 
 def split_specs(text: str) -> list[str]:
-    """The passes of a list, cut at commas that stand in no brackets and no quotes."""
+    """Return the passes of a list, cut at commas that stand in no brackets and no quotes."""
     pieces: list[str] = [""]
     depth, quote = 0, ""
     for c in text:
@@ -34,5 +34,5 @@ def split_specs(text: str) -> list[str]:
 
 
 def name_of(spec: str) -> str:
-    """The name in `name{options}`."""
+    """Return the name in `name{options}`."""
     return spec.partition("{")[0].strip()

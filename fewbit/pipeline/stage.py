@@ -33,22 +33,22 @@ class Pipeline:
         return self.stages[self._index(name)]
 
     def until(self, last: str) -> Pipeline:
-        """The stages up to this one."""
+        """Return the stages up to this one."""
         return Pipeline(self.stages[: self._index(last) + 1])
 
     def after(self, first: str) -> Pipeline:
-        """The stages behind this one."""
+        """Return the stages behind this one."""
         return Pipeline(self.stages[self._index(first) + 1 :])
 
     def replaced(self, *stages: Stage) -> Pipeline:
-        """The pipeline with some stages in the place of those of the same names."""
+        """Return the pipeline with some stages in the place of those of the same names."""
         by_name = {stage.name: stage for stage in stages}
         unknown = by_name.keys() - set(self.names)
         assert not unknown, f"no stages {unknown}"
         return Pipeline(tuple(by_name.get(stage.name, stage) for stage in self.stages))
 
     def with_passes(self, name: str, passes: Sequence[str]) -> Pipeline:
-        """The pipeline with other passes in one stage."""
+        """Return the pipeline with other passes in one stage."""
         return self.replaced(replace(self[name], passes=tuple(passes)))
 
     @property

@@ -105,7 +105,7 @@ class Manifest(Record):
 
 
 def signature_of(manifest: Manifest) -> str:
-    """What everything that a loader trusts in a manifest amounts to."""
+    """Return the hash of everything that a loader trusts in a manifest."""
     fields = manifest.model_dump(mode="json", exclude={"files", "signature"})
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
@@ -118,7 +118,7 @@ class Folder:
     manifest: Manifest
 
     def file(self, name: str) -> Path:
-        """A file of the artifact, after a look at its hash."""
+        """Return the path of a file of the artifact, once its hash is checked."""
         recorded, named = self.manifest.files.get(name), self.path / name
         if recorded is None:
             place = Place(file=str(named))
@@ -179,6 +179,6 @@ def open_folder(path: PathLike) -> Folder:
 
 
 def _known_files(path: Path) -> set[str]:
-    """The files of an older artifact, if there is one."""
+    """Return the files of an older artifact, if there is one."""
     has_manifest = (path / MANIFEST).exists()
     return {MANIFEST, *open_folder(path).manifest.files} if has_manifest else set()

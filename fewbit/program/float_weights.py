@@ -34,7 +34,7 @@ class FloatWeights(Record):
         return f"{self.count} of {self.weights} weights, {self.percent:.0f} % of weight bytes"
 
     def __str__(self) -> str:
-        """`2 of 12 weights, 61 % of weight bytes, stay float: a, b`, and which of them as asked."""
+        """Return `2 of 12 weights, 61 % of weight bytes, stay float: a, b`, with their names."""
         parts = [_listed(self.names)] if self.names else []
         parts += [f"as the recipe asks: {_listed(self.asked)}"] if self.asked else []
         stay = "stays" if self.count == 1 else "stay"

@@ -64,7 +64,7 @@ class Program:
 
     @staticmethod
     def load(path: PathLike, store: WeightStore | None = None) -> Program:
-        """A folder written by `save`, or a text file of MLIR with a store of its own, if any."""
+        """Load a folder written by `save`, or a text file of MLIR with its own store, if any."""
         path = Path(path)
         if path.is_dir():
             return _load_folder(path)
@@ -94,7 +94,7 @@ class Program:
         return print_module(self.module, generic=generic, locations=locations)
 
     def copy(self) -> Program:
-        """A program of its own, to be changed; the weights themselves are shared."""
+        """Return a copy of the module; the weights themselves are shared."""
         store = WeightStore()
         store.merge(self.store)
         return Program(self.module.clone(), store, self.recipe)
@@ -139,7 +139,7 @@ def _read(path: Path) -> bytes:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Saving replaces the folder, so it may hold nothing but an older program."""
+    """Refuse a folder that holds anything but an older program, because saving replaces it."""
     KIND.refuse_foreign(folder, (TEXT, WEIGHTS, MANIFEST))
     if folder.exists() and any(folder.iterdir()):
         _read_manifest(folder)

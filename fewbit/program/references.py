@@ -35,7 +35,7 @@ from fewbit.program.tensor_file import CODES, DTYPES
 
 
 def stored_as(type: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Shape and dtype, in a store, of a constant of this type."""
+    """Return shape and dtype, in a store, of a constant of this type."""
     shape, width = shape_of(type), element_width(type)
     if width is not None:
         rows, k = rows_of(shape)
@@ -48,7 +48,7 @@ def stored_as(type: Attribute) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def weight_ref(constant: ConstantOp) -> WeightRef | None:
-    """What a constant refers to; None where its data is in the text."""
+    """Return what a constant refers to; None where its data is in the text."""
     if not isinstance(constant.value, RefAttr):
         return None
     shape, dtype = stored_as(constant.type)
@@ -56,7 +56,7 @@ def weight_ref(constant: ConstantOp) -> WeightRef | None:
 
 
 def references(module: ModuleOp) -> Iterator[tuple[Operation, RefAttr]]:
-    """Every reference to the store, wherever it stands, and the op that holds it."""
+    """Yield every reference to the store, wherever it stands, and the op that holds it."""
     for op in nested_ops(module):
         for attribute in (*op.properties.values(), *op.attributes.values()):
             for found in _references_in(attribute):
@@ -96,7 +96,7 @@ def _references_in(attribute: Attribute) -> Iterator[RefAttr]:
 
 
 def constant_bytes(constant: ConstantOp, store: WeightStore) -> int:
-    """The bytes that a constant takes, stored or in the text."""
+    """Return the bytes that a constant takes, stored or in the text."""
     if isinstance(constant.value, RefAttr):
         return store.nbytes(constant.value.key)
     shape, width = shape_of(constant.type), element_width(constant.type)

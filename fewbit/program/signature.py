@@ -53,7 +53,7 @@ class Signature:
 
 
 def signature_of(module: ModuleOp, function: str | None = None) -> Signature:
-    """The signature of the function named, else of the entry that the interpreter would run."""
+    """Return the signature of a function, by default the entry that the interpreter runs."""
     entry = choose_function(SymbolTable(module), function)
     types = entry.function_type
     names = [a.name_hint or f"input{i}" for i, a in enumerate(entry.body.block.args)]

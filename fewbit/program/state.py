@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 
 
 def mark_updates(entry: FuncOp, updates: Mapping[int, tuple[int, str]]) -> None:
-    """Say of results which inputs they update, and from which constants these start."""
+    """Mark results that update inputs, and the constants that these inputs start from."""
     if not updates:
         return
     attributes = [DictionaryAttr({}) for _ in entry.function_type.outputs]
@@ -45,7 +45,7 @@ def mark_updates(entry: FuncOp, updates: Mapping[int, tuple[int, str]]) -> None:
 
 
 def updated_inputs(entry: Operation) -> dict[int, int]:
-    """By the number of an output, that of the input whose new value it is."""
+    """Return, by the number of an output, the number of the input whose new value it is."""
     return {
         output: cast("IntegerAttr[Any]", attributes.data[UPDATES]).value.data
         for output, attributes in enumerate(_attributes(entry))
@@ -54,7 +54,7 @@ def updated_inputs(entry: Operation) -> dict[int, int]:
 
 
 def initial_state(module: ModuleOp, store: WeightStore) -> dict[int, Array]:
-    """By the number of an input that is state, the value that it starts from."""
+    """Return, by the number of an input that is state, the value that it starts from."""
     table = SymbolTable(module)
     entry = choose_function(table, None)
     found: dict[int, Array] = {}

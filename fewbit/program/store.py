@@ -67,7 +67,7 @@ class _Tensor:
 
 
 def sha256_of_tensor(array: Array) -> str:
-    """The hash of one tensor: dtype and shape as one line of text, then the raw bytes."""
+    """Return the hash of one tensor: dtype and shape as one line of text, then the raw bytes."""
     array = _stored(array)
     line = f"{CODES[array.dtype]} {'x'.join(map(str, array.shape))}\n"
     digest = hashlib.sha256(line.encode("ascii"))
@@ -115,7 +115,7 @@ class WeightStore:
         return self.ref(key)
 
     def __getitem__(self, key: str) -> Array:
-        """The tensor, read-only; a view of the mapped file when it comes from one."""
+        """Return the tensor, read-only; a view of the mapped file when it comes from one."""
         return self._tensor(key).read()
 
     def __contains__(self, key: object) -> bool:
@@ -137,19 +137,19 @@ class WeightStore:
         return self._tensor(key).dtype
 
     def nbytes(self, key: str | None = None) -> int:
-        """The bytes that one tensor takes, or all of them, without reading any."""
+        """Return the bytes that one tensor takes, or all of them, without reading any."""
         tensors = self._tensors.values() if key is None else [self._tensor(key)]
         return sum(int(np.prod(t.shape, dtype=np.int64)) * t.dtype.itemsize for t in tensors)
 
     def hash(self, key: str) -> str:
-        """The recorded hash; computed from the bytes for a file that has none."""
+        """Return the recorded hash; computed from the bytes for a file that has none."""
         return self._recorded(key, self._tensor(key))
 
     def ref(self, key: str) -> WeightRef:
         return WeightRef(key, self.hash(key), self.shape(key), self.dtype(key))
 
     def get(self, ref: WeightRef) -> Array:
-        """The tensor that a reference means, checked against it."""
+        """Return the tensor that a reference means, checked against it."""
         self.check(ref)
         return self[ref.key]
 
@@ -221,7 +221,7 @@ _OTHER_STORE = "this is a store of another program, or of another version of it"
 
 
 def _check_addable(key: object, array: object) -> None:
-    """A key must be one that a reference in a program's text can name."""
+    """Refuse a key that a reference in a program's text cannot name."""
     reason = "is not a text" if not isinstance(key, str) else bad_key(key)
     if reason is None and not _REFERABLE.fullmatch(cast(str, key)):
         reason = "is not printable ASCII without quotes and backslashes"
@@ -235,7 +235,7 @@ def _check_addable(key: object, array: object) -> None:
 
 
 def _stored(array: Array, copy: bool = False) -> Array:
-    """The array as it is stored: contiguous, little-endian, read-only; copied only where needed."""
+    """Return the array contiguous, little-endian and read-only; copied only where needed."""
     dtype = array.dtype.newbyteorder("<")
     kept = np.array(array, dtype=dtype, order="C", copy=copy or None).view(np.ndarray)
     kept.flags.writeable = False
@@ -243,7 +243,7 @@ def _stored(array: Array, copy: bool = False) -> Array:
 
 
 def _recorded_hashes(file: TensorFile) -> dict[str, str]:
-    """The hashes in the header of a store that we wrote; other safetensors files have none."""
+    """Return the hashes in the header of a store of ours; other safetensors files have none."""
     if FORMAT_KEY not in file.metadata:
         return {}
     place = Place(file=str(file.path))

@@ -88,7 +88,7 @@ class TensorFile:
         return _Reader(path, data).read()
 
     def array(self, key: str) -> Array:
-        """The tensor as a read-only view of the mapped file: no copy."""
+        """Return the tensor as a read-only view of the mapped file: no copy."""
         span = self.spans[key]
         if self.data.size() < span.end:
             raise StoreError(
@@ -138,7 +138,7 @@ def write(path: PathLike, tensors: Mapping[str, Array], metadata: Mapping[str, s
 
 
 def raw_bytes(array: Array) -> memoryview:
-    """The bytes of a contiguous array, without a copy."""
+    """Return the bytes of a contiguous array, without a copy."""
     return array.reshape(-1).view(np.uint8).data
 
 
@@ -276,7 +276,7 @@ class _Reader:
         return tuple(cast(list[int], numbers))
 
     def _check_layout(self, spans: Mapping[str, Span], base: int) -> None:
-        """The tensors must follow one another and fill the file exactly."""
+        """Check that the tensors follow one another and fill the file exactly."""
         position, before = base, ""
         for key, span in sorted(spans.items(), key=lambda item: (item[1].begin, item[1].end)):
             if span.end > len(self.data):
@@ -292,7 +292,7 @@ class _Reader:
 
 
 def bad_key(key: str) -> str | None:
-    """Why a text cannot name a tensor; None when it can."""
+    """Return why a text cannot name a tensor; None when it can."""
     if not key:
         return "is empty"
     if key == METADATA:

@@ -35,7 +35,7 @@ class WeightImage:
     nbytes: int = 0
 
     def add(self, name: str, array: Array) -> int:
-        """Place a constant behind the others; its offset."""
+        """Place a constant behind the others and return its offset."""
         data = np.ascontiguousarray(array)
         offset = self.nbytes
         self.entries.append(Placed(name, offset, data))

@@ -54,7 +54,7 @@ class Assembler:
         self._fresh = 0
 
     def __len__(self) -> int:
-        """How many words there are so far."""
+        """Return how many words there are so far."""
         return len(self._items)
 
     def __getattr__(self, name: str) -> Callable[..., None]:
@@ -80,12 +80,12 @@ class Assembler:
         return self.label(name)
 
     def fresh(self, name: str) -> str:
-        """A label that nobody has: names of loops need not be invented."""
+        """Return a label that nobody has: names of loops need not be invented."""
         self._fresh += 1
         return f".{name}.{self._fresh}"
 
     def emit(self, mnemonic: str, *operands: Operand, rounding: str = "dyn") -> None:
-        """One instruction, operands in the order of assembly; targets are labels or distances."""
+        """Add an instruction, operands as in assembly; targets are labels or distances."""
         spec = spec_of(mnemonic, self.xlen)
         wanted = spec.format.replace("(", " ").replace(")", "").split()
         if len(wanted) != len(operands):
@@ -106,11 +106,11 @@ class Assembler:
         self._items.append(instruction)
 
     def word(self, value: int) -> None:
-        """Any word: a constant, or an instruction that we do not know."""
+        """Add any word: a constant, or an instruction that we do not know."""
         self._items.append(value & 0xFFFFFFFF)
 
     def li(self, rd: Register, value: int) -> None:
-        """Any constant of the word size, signed or unsigned."""
+        """Load any constant of the word size, signed or unsigned."""
         bits = self.xlen
         if not -(1 << bits - 1) <= value < 1 << bits:
             raise UsageError(f"li: {value} does not fit {bits} bits")
@@ -166,7 +166,7 @@ class Assembler:
         self.emit("jalr", "ra", "ra", 0)
 
     def la(self, rd: Register, symbol: str) -> None:
-        """The address of a symbol, of this object or another."""
+        """Load the address of a symbol, of this object or another."""
         high = self.label(self.fresh("high"))
         self._fix(HIGH, symbol)
         self.emit("auipc", rd, 0)
@@ -174,22 +174,22 @@ class Assembler:
         self.emit("addi", rd, rd, 0)
 
     def fence(self, before: str = "iorw", after: str = "iorw") -> None:
-        """All accesses of these kinds before it are done before any of those after it."""
+        """Order memory accesses: those of the kinds `before` are done before those of `after`."""
         self.emit("fence", order_of(before, after))
 
     def rocc(self, funct: int, rs1: Register, rs2: Register, rd: Register = 0) -> None:
-        """A coprocessor's command (custom-3) with two operands, and a result if `rd` is not x0."""
+        """Add a coprocessor's command (custom-3); it has a result if `rd` is not x0."""
         self.emit("rocc", funct, 3 | (4 if number(rd) else 0), rd, rs1, rs2)
 
     def mark(self, rs: Register) -> None:
         """Tell the simulator that what follows is to be counted under the number in `rs`.
 
-        A hint (a result that goes nowhere), so that every processor executes it as nothing.
+        It is a hint (its result goes nowhere), so that every processor executes it as nothing.
         """
         self.emit("slti", 0, rs, MARK)
 
     def words(self) -> list[int]:
-        """The code, with every label resolved."""
+        """Return the code, with every label resolved."""
         items = list(self._items)
         for fixup in self._fixups:
             target = self.labels.get(fixup.label)
@@ -202,11 +202,11 @@ class Assembler:
         return [self._word(item) for item in items]
 
     def code(self) -> bytes:
-        """The words as bytes."""
+        """Return the words as bytes."""
         return b"".join(word.to_bytes(4, "little") for word in self.words())
 
     def object(self, float_abi: FloatAbi = "soft") -> bytes:
-        """A relocatable ELF object; its ABI for floats must be that of what it is linked with."""
+        """Return a relocatable ELF object; its float ABI must be that of what it is linked with."""
         items = list(self._items)
         left: list[Relocation] = []
         names = {fixup.label for fixup in self._fixups if fixup.relocation == LOW}

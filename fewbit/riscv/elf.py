@@ -47,7 +47,7 @@ class Executable:
 
 
 def read(elf: bytes) -> Executable:
-    """What a linked program says."""
+    """Read a linked program."""
     if len(elf) < 52 or elf[:4] != b"\x7fELF":
         raise ParseError("this is not an ELF file")
     if elf[4] not in (1, 2) or elf[5] != 1:

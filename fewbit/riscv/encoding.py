@@ -40,7 +40,7 @@ class IllegalInstructionError(Error):
 
 
 def encode(instruction: Instruction, xlen: int) -> int:
-    """The 32-bit word."""
+    """Encode an instruction as its 32-bit word."""
     spec = spec_of(instruction.mnemonic, xlen)
     word = spec.match | _immediate(spec, instruction.imm, xlen)
     fields = _FIELDS[spec.format]
@@ -57,7 +57,7 @@ def encode(instruction: Instruction, xlen: int) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def decode(word: int, xlen: int) -> Instruction:
-    """What a word says; IllegalInstructionError if it says nothing."""
+    """Decode a word; IllegalInstructionError if it is no instruction."""
     for spec in by_opcode(xlen).get(word & 0x7F, ()):
         if word & spec.mask == spec.match:
             return _decode(word, spec, xlen)
@@ -72,7 +72,7 @@ def spec_of(mnemonic: str, xlen: int) -> Spec:
 
 
 def disassemble(word: int, xlen: int, pc: int | None = None) -> str:
-    """A line of assembly; targets are distances, or addresses where `pc` is given."""
+    """Return a line of assembly; targets are distances, or addresses where `pc` is given."""
     instruction = decode(word, xlen)
     spec = spec_of(instruction.mnemonic, xlen)
     if spec.format is Format.FENCE and instruction.imm == TOTAL_STORE_ORDER:
@@ -84,7 +84,7 @@ def disassemble(word: int, xlen: int, pc: int | None = None) -> str:
 
 
 def disassemble_all(words: list[int], xlen: int, base: int = 0) -> str:
-    """A listing: address, word, line."""
+    """Return a listing: address, word, line."""
     lines: list[str] = []
     for pc, word in enumerate(words):
         at = base + 4 * pc
@@ -215,7 +215,7 @@ TOTAL_STORE_ORDER = 0x833
 
 
 def order_of(before: str, after: str) -> int:
-    """The order of `fence before, after`, each of some of the letters `iorw`."""
+    """Return the order of `fence before, after`, each of some of the letters `iorw`."""
     sets = [sum(1 << ACCESSES.index(letter) for letter in given) for given in (before, after)]
     return sets[0] << 4 | sets[1]
 

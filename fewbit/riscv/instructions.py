@@ -204,14 +204,14 @@ def _custom() -> list[Spec]:
 
 @cache
 def specs(xlen: int) -> dict[str, Spec]:
-    """The instructions of a word size, by mnemonic."""
+    """Return the instructions of a word size, by mnemonic."""
     every = _integer() + _system() + _floating() + _custom()
     return {spec.mnemonic: spec for spec in every if xlen in spec.xlens}
 
 
 @cache
 def by_opcode(xlen: int) -> dict[int, tuple[Spec, ...]]:
-    """The same by the low seven bits, for the decoder."""
+    """Return the same by the low seven bits, for the decoder."""
     found: dict[int, tuple[Spec, ...]] = {}
     for spec in specs(xlen).values():
         opcode = spec.match & OPCODE

@@ -49,7 +49,7 @@ def write(
     relocations: Sequence[Relocation],
     float_abi: FloatAbi = "soft",
 ) -> bytes:
-    """The object's bytes; symbols that relocations name and nothing defines are left undefined."""
+    """Return the object's bytes; symbols that nothing defines are left undefined."""
     strings = _Strings()
     local = [name for name in defined if name not in exported]
     missing = sorted({r.symbol for r in relocations} - set(defined))
@@ -119,7 +119,7 @@ def _relocation(xlen: int, relocation: Relocation, symbol: int) -> bytes:
 
 
 def _ends(defined: Mapping[str, int], exported: AbstractSet[str], end: int) -> dict[str, int]:
-    """Each function's size: it reaches to the next one."""
+    """Return each function's size: it reaches to the next one."""
     starts = sorted({defined[name] for name in exported} | {end})
     return {
         name: next(s for s in starts if s > defined[name]) - defined[name]

@@ -32,7 +32,7 @@ RA, SP, GP, A0 = 1, 2, 3, 10
 
 
 def number(register: Register, floating: bool = False) -> int:
-    """The number of a register of one of the two files."""
+    """Return the number of a register of one of the two files."""
     if isinstance(register, int):
         if 0 <= register < 32:
             return register

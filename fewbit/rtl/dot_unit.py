@@ -54,7 +54,7 @@ class DotUnit:
 
 
 def dot_unit(module: ModuleOp, lanes: int | None = None) -> DotUnit:
-    """The unit for the one product in a module."""
+    """Return the unit for the one matmul in a module."""
     products = [op for op in module.walk() if isinstance(op, MatmulOp)]
     if len(products) != 1:
         raise UnsupportedError(

@@ -30,7 +30,7 @@ def available() -> bool:
 
 
 def simulate(unit: DotUnit, x: Integers, weight: Integers) -> Simulation:
-    """The sums that the circuit gives for rows of inputs, M x K, and weights, N x K."""
+    """Run the circuit on rows of inputs, M x K, and weights, N x K, and return its sums."""
     _check(unit, x, weight)
     if not available():
         raise MissingToolError(
@@ -56,7 +56,7 @@ def simulate(unit: DotUnit, x: Integers, weight: Integers) -> Simulation:
 
 
 def words(row: Integers, bits: int, lanes: int) -> list[int]:
-    """A row in the words of each clock, lowest element first; zeros behind the end."""
+    """Split a row into the words of each clock, lowest element first; zeros behind the end."""
     fields = [int(value) & (1 << bits) - 1 if bits > 1 else int(value < 0) for value in row]
     return [
         sum(field << bits * i for i, field in enumerate(fields[start : start + lanes]))

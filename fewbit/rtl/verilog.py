@@ -14,7 +14,7 @@ from fewbit.rtl.dot_unit import DotUnit
 
 
 def write(unit: DotUnit) -> str:
-    """The circuit."""
+    """Return the circuit as Verilog."""
     return f"{_tree(unit)}\n{_accumulators(unit)}"
 
 
@@ -33,7 +33,7 @@ endmodule
 
 
 def _levels(unit: DotUnit) -> tuple[str, int]:
-    """The products, then sums of pairs until one is left; the lines, and the width of that one."""
+    """Return the lines of products and of pairwise sums, and the width of the last sum."""
     width = unit.product_bits
     lines = list(_products(unit, width))
     names = [f"p{i}" for i in range(unit.lanes)]
@@ -63,7 +63,7 @@ def _products(unit: DotUnit, width: int) -> Iterator[str]:
 
 
 def _resized(name: str, width: int, to: int) -> str:
-    """A signed wire in another width, spelled out: tools warn of what is implicit."""
+    """Extend or cut a signed wire, spelled out: tools warn of what is implicit."""
     if to <= width:
         return name if to == width else f"{name}[{to - 1}:0]"
     return f"{{{{{to - width}{{{name}[{width - 1}]}}}}, {name}}}"
@@ -115,7 +115,7 @@ endmodule
 
 
 def test_bench(unit: DotUnit, inputs: int) -> str:
-    """Feeds x.hex and w.hex from beside it, prints the sums of each input, and counts clocks."""
+    """Return a bench that feeds x.hex and w.hex, prints each input's sums, and counts clocks."""
     x, w = unit.lanes * unit.x_bits, unit.rows * unit.lanes * unit.w_bits
     words = inputs * unit.steps
     return f"""module test_bench;

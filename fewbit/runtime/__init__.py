@@ -40,7 +40,7 @@ class Artifact:
         return self._loaded
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
-        """One output, or a tuple of several."""
+        """Run the program and return one output, or a tuple of several."""
         outputs = self.run(*arrays, **options)
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -54,7 +54,7 @@ class Artifact:
         return Session(self.runner, threads)
 
     def profile(self, *, reset: bool = False) -> list[CallProfile]:
-        """Where the time of all calls so far went, if it was compiled with `profile=True`."""
+        """Return where the time of all calls went, if it was compiled with `profile=True`."""
         found = self.runner.profile.rows()
         if reset:
             self.runner.profile.reset()
@@ -74,5 +74,5 @@ class Artifact:
 
 
 def load(path: PathLike) -> Artifact:
-    """An artifact that was compiled earlier."""
+    """Load an artifact that was compiled earlier."""
     return Artifact(open_folder(path))

@@ -30,7 +30,7 @@ def is_buffer_view(text: str) -> bool:
 
 
 def parse_buffer_view(text: str) -> Array:
-    """The array that `10xf32=0,1,2,3,4,5,6,7,8,9`, `4xi32=7` or `2x2xf32` means."""
+    """Parse an array such as `10xf32=0,1,2,3,4,5,6,7,8,9`, `4xi32=7` or `2x2xf32`."""
     match = _SHAPED.fullmatch(text)
     element = match["element"] if match else ""
     if match is None or element not in (*DTYPES, "bf16"):
@@ -48,7 +48,7 @@ def parse_buffer_view(text: str) -> Array:
 
 
 def parse_scalar(text: str, tensor: Tensor) -> Array:
-    """A number for an input that is no tensor; its type may stand before it, `f32=1.5`."""
+    """Parse a number for an input that is no tensor; its type may stand before it, `f32=1.5`."""
     return np.array(_numbers(text.rpartition("=")[2], dtype_of(tensor), text)[0], dtype_of(tensor))
 
 
@@ -65,7 +65,7 @@ def _numbers(text: str, dtype: np.dtype[Any], given: str) -> list[Any]:
 
 
 def format_result(index: int, tensor: Tensor, array: Array) -> str:
-    """`result[0]: hal.buffer_view` and the array in the next line; a number in the same."""
+    """Return `result[0]: hal.buffer_view` and the array in the next line; a number in the same."""
     if tensor.scalar:
         return f"result[{index}]: {tensor.element}={_number(array.item())}"
     return f"result[{index}]: hal.buffer_view\n{format_buffer_view(array, tensor.element)}"

@@ -51,7 +51,7 @@ class CudaProgram:
         self._graph: c_void_p | None = None
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
-        """The outputs for these inputs."""
+        """Run the program and return its outputs."""
         self.place(*arrays)
         self.run()
         return self.outputs()
@@ -71,7 +71,7 @@ class CudaProgram:
         self.loaded(self.stream if stream is None else stream)
 
     def graph(self) -> c_void_p:
-        """The launches as a graph, made once."""
+        """Return the launches as a graph, made once."""
         if self._graph is None:
             captured, made = c_void_p(), c_void_p()
             stream = c_void_p(self.stream)
@@ -103,7 +103,7 @@ class CudaProgram:
         raise UsageError("programs for GPUs have no variants")
 
     def close(self) -> None:
-        """Give back all memory."""
+        """Release all memory."""
         self.loaded.close()
         for address in self.addresses.values():
             self.device.free(address)
@@ -121,7 +121,7 @@ class CudaProgram:
 
 
 def read_plan(folder: Folder) -> Plan:
-    """The plan of an artifact, with its machine code."""
+    """Return the plan of an artifact, with its machine code."""
     plain = json.loads(folder.file(PLAN).read_text(encoding="utf-8"))
     count = sum(name.endswith(".cubin") for name in folder.manifest.files)
     made = Plan.of({**plain, "images": []})
@@ -130,7 +130,7 @@ def read_plan(folder: Folder) -> Plan:
 
 
 def _check_sizes(folder: Folder, plan: Plan) -> None:
-    """Arrays of the manifest's shapes are copied to and from the plan's memory."""
+    """Check that arrays of the manifest's shapes fit the plan's memory."""
     for role, tensors in (("in", folder.manifest.inputs), ("out", folder.manifest.outputs)):
         for i, tensor in enumerate(tensors):
             buffer = plan.buffers.get(f"{role}{i}")
@@ -144,7 +144,7 @@ def _check_sizes(folder: Folder, plan: Plan) -> None:
 
 
 def _check_arch(code: str, compute: int) -> None:
-    """Code for a generation runs on it, and on later ones of the same first digit."""
+    """Check that the code runs here: on its own generation, or a later one of its first digit."""
     number = int(code.removeprefix("sm_").rstrip("a"))
     same = number // 10 == compute // 10 and number <= compute
     if not same or (code.endswith("a") and number != compute):

@@ -50,7 +50,7 @@ class IreeModule:
         device: str | None = None,
         function: str | None = None,
     ) -> tuple[Array, ...]:
-        """The outputs of a function, the first unless another is named."""
+        """Run a function, by default the first, and return its outputs."""
         call = self.prepare(*arrays, threads=threads, device=device, function=function)
         return call()
 
@@ -61,7 +61,7 @@ class IreeModule:
         device: str | None = None,
         function: str | None = None,
     ) -> PreparedCall:
-        """A call whose inputs are on the device already, to be made again and again."""
+        """Return a call whose inputs are on the device already, to be made again and again."""
         called = find_function(self.manifest, function)
         session = self._session(device or self.device, self.threads if threads is None else threads)
         given = _arguments(called, arrays)
@@ -128,7 +128,7 @@ class _Session:
         return self._runtime.FunctionInvoker(self._context, self.device, found)
 
     def place(self, value: Any) -> Any:
-        """An array on the device; numbers are given as they are."""
+        """Copy an array to the device; numbers are given as they are."""
         if not isinstance(value, np.ndarray):
             return value
         return self._runtime.asdevicearray(self.device, value)
@@ -155,13 +155,13 @@ class PreparedCall:
 
     @property
     def outputs(self) -> tuple[Array, ...]:
-        """Of the last run, copied from the device."""
+        """The outputs of the last run, copied from the device."""
         ports = self.function.outputs
         return tuple(_to_host(m, p) for m, p in zip(self._made, ports, strict=True))
 
     @property
     def own_outputs(self) -> tuple[Array, ...]:
-        """All of them: modules of IREE have no state."""
+        """All outputs: modules of IREE have no state."""
         return self.outputs
 
     def __call__(self) -> tuple[Array, ...]:
@@ -179,7 +179,7 @@ def load_iree(folder: Folder) -> IreeModule:
 
 
 def open_device(address: str, threads: int = 1) -> Any:
-    """A device by its driver, `vulkan`, or by an address as `fewbit doctor` shows it."""
+    """Open a device by its driver, `vulkan`, or by an address as `fewbit doctor` shows it."""
     import iree.runtime as runtime
 
     driver = address.partition(":")[0]
@@ -211,7 +211,7 @@ def find_function(manifest: Manifest, name: str | None) -> Function:
 
 
 def list_devices(driver: str) -> list[str]:
-    """Addresses of the devices that a driver finds; none where there is no such driver."""
+    """Return addresses of the devices that a driver finds; none where there is no such driver."""
     import iree.runtime as runtime
 
     try:
@@ -287,7 +287,7 @@ def _to_host(value: Any, port: Tensor) -> Array:
 
 
 def _copied(array: Any) -> Array:
-    """An array out of a device's own memory, by way of memory that both can reach.
+    """Copy an array out of a device's own memory, by way of memory that both can reach.
 
     IREE 3.13's own copy gives numpy's memory to Vulkan as it is, which takes whole pages only.
     """

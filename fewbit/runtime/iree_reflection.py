@@ -15,9 +15,9 @@ _TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([\w!.<>]+?)(?:, .*)?>")
 
 
 def functions_of(module: bytes, text: str = "") -> tuple[Function, ...]:
-    """The functions that can be called, in the order of the module.
+    """Return the functions that can be called, in the order of the module.
 
-    Of those in the torch dialect IREE does not write down what they take; their text says it.
+    For functions in the torch dialect IREE does not record their inputs; their text says them.
     """
     from iree.runtime import VmInstance, VmModule
 

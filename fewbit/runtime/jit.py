@@ -39,7 +39,7 @@ def jit(
     passes: Inserted | None = None,
     threads: int = 1,
 ) -> Jit:
-    """A callable that compiles `model` for the shapes it is called with.
+    """Return a callable that compiles `model` for the shapes it is called with.
 
     A function of tensors will do as a model, so this is a decorator too. With `example_inputs` the
     first version is compiled at once. With `dynamic_shapes`, as for `torch.export`, one version
@@ -75,7 +75,7 @@ class Jit:
 
     @property
     def versions(self) -> int:
-        """How many were compiled."""
+        """How many versions were compiled."""
         return len(self._versions)
 
     def prepare(self, *args: Any, **kwargs: Any) -> None:
@@ -96,7 +96,7 @@ class Jit:
         return self._versions[key]
 
     def _key(self, leaves: list[Any], structure: Any) -> Any:
-        """What a compiled version depends on."""
+        """Return what a compiled version depends on."""
         if self._is_named:
             return None
         described = tuple(_described(leaf, self.dynamic_shapes is not None) for leaf in leaves)
@@ -165,7 +165,7 @@ class _Version:
 
 
 def _loaded(compiled: Callable[[Path], Any]) -> Any:
-    """The library, loaded; its files are gone by then."""
+    """Load the library; its files are gone afterwards."""
     with TemporaryDirectory(prefix="fewbit-jit-") as folder:
         return compiled(Path(folder) / "jit").runner
 
@@ -223,7 +223,7 @@ def _as_module(model: Any) -> torch.nn.Module:
 
 
 def _outputs_of(module: torch.nn.Module, args: Any, kwargs: Any) -> tuple[Any, tuple[bool, ...]]:
-    """The structure of what a module returns, and which parts of it are tensors."""
+    """Return the structure of what a module returns, and which parts of it are tensors."""
     import torch
     from torch.utils._pytree import tree_flatten
 
@@ -239,7 +239,7 @@ def _outputs_of(module: torch.nn.Module, args: Any, kwargs: Any) -> tuple[Any, t
 
 
 def _like(arrays: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
-    """Outputs of the kind that the inputs are of, and where they are."""
+    """Return outputs of the inputs' kind (arrays or tensors), and where the inputs are."""
     first = next((array for array in arrays if _is_tensor(array)), None)
     if first is None:
         return outputs
@@ -247,7 +247,7 @@ def _like(arrays: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
 
 
 def to_torch(array: Any) -> torch.Tensor:
-    """The array as a tensor that shares its memory."""
+    """Return the array as a tensor that shares its memory."""
     import torch
 
     if str(array.dtype) == "bfloat16":

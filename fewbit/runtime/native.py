@@ -49,7 +49,7 @@ class NativeLibrary:
     """A shared library as `fewbit compile -t cpu` makes it, loaded."""
 
     def __init__(self, path: Path, manifest: Manifest, state: Path | None = None) -> None:
-        """`state` is a file of what state starts from; without it, from zeros."""
+        """Load a library; `state` is a file of what state starts from, by default zeros."""
         self.manifest = manifest
         self._state_file = state
         updates = [tensor.updates for tensor in manifest.outputs]
@@ -76,7 +76,7 @@ class NativeLibrary:
             self._use_variant.argtypes = [ctypes.c_char_p]
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> tuple[Array, ...]:
-        """The outputs for these inputs."""
+        """Run the program and return its outputs."""
         call = self.prepare(*arrays, threads=threads)
         call()
         return call.outputs
@@ -84,7 +84,7 @@ class NativeLibrary:
     def prepare(
         self, *arrays: Any, threads: int | None = None, in_place: bool = False
     ) -> PreparedCall:
-        """A call with memory for its outputs, to be made again and again.
+        """Return a call with memory for its outputs, to be made again and again.
 
         It reads the arrays as they are at each call, if they are contiguous, and overwrites its
         outputs. `in_place` has the new values of state written to the arrays that state is read
@@ -119,11 +119,11 @@ class NativeLibrary:
         return len(self.manifest.inputs) - len(self.state)
 
     def check_own(self, arrays: Sequence[Any]) -> list[Array]:
-        """Arrays for all inputs but the state, as the library takes them."""
+        """Return arrays for all inputs but the state, as the library takes them."""
         return check_inputs(arrays, self.manifest.inputs[: self._own_inputs])
 
     def initial_state(self) -> dict[str, Array]:
-        """New arrays of what state starts from, by the names of inputs."""
+        """Return new arrays of what state starts from, by the names of inputs."""
         for tensor in self.state:
             if None in tensor.shape:
                 raise UsageError(f"the size of the state '{tensor.name}' is not known: give it")
@@ -133,7 +133,7 @@ class NativeLibrary:
         return {t.name: np.array(file.array(t.name)) for t in self.state}
 
     def arena_bytes(self, *arrays: Any) -> int:
-        """How much memory a call with such inputs needs beside inputs and outputs."""
+        """Return how much memory a call with such inputs needs beside inputs and outputs."""
         inputs = self._inputs()
         if self.state and len(arrays) == self._own_inputs:
             arrays = (*arrays, *self.initial_state().values())
@@ -237,7 +237,7 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
 
 
 def _signed(path: Path, manifest: Manifest) -> bytes:
-    """The library's bytes, if it is the one that the manifest is of."""
+    """Return the library's bytes, if they carry the signature of the manifest."""
     elf = path.read_bytes()
     try:
         found = dynamic_data(elf, f"{manifest.name}_signature")
@@ -253,7 +253,7 @@ def _signed(path: Path, manifest: Manifest) -> bytes:
 
 
 def _runs_here(manifest: Manifest) -> bool:
-    """Whether this machine has what the code uses: else it would end the process."""
+    """Check that this machine has what the code uses: else it would end the process."""
     if manifest.variants:
         return any(_is_here(variant) for variant in manifest.variants)
     processor = manifest.target.partition(":")[2]
@@ -315,7 +315,7 @@ def dtype_of(tensor: Tensor) -> np.dtype[Any]:
 
 
 def check_inputs(arrays: Sequence[Any], tensors: Sequence[Tensor]) -> list[Array]:
-    """The inputs as contiguous arrays of the types and shapes that a program takes."""
+    """Return the inputs as contiguous arrays of the types and shapes that a program takes."""
     if len(arrays) != len(tensors):
         names = ", ".join(t.name for t in tensors)
         raise UsageError(f"the program takes {len(tensors)} inputs ({names}), {len(arrays)} given")

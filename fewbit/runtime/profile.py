@@ -70,7 +70,7 @@ class Profile:
         self._rows: list[_Row] = [found[i] for i in range(count.value)]
 
     def rows(self) -> list[CallProfile]:
-        """What was counted so far, in the order of the program."""
+        """Return what was counted so far, in the order of the program."""
         second = self._ticks_a_second()
         return [
             CallProfile(

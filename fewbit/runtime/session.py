@@ -31,7 +31,7 @@ class Session:
         """The state, by the names of inputs; what is written here is seen by the next call."""
 
     def __call__(self, *arrays: Any) -> Any:
-        """The program's own outputs: one, or a tuple of several."""
+        """Return the program's own outputs: one, or a tuple of several."""
         outputs = self.run(*arrays)
         return outputs[0] if len(outputs) == 1 else outputs
 

@@ -23,7 +23,7 @@ class Member:
 
 
 def archive(members: Sequence[Member]) -> bytes:
-    """The bytes of a static library."""
+    """Return the bytes of a static library."""
     names, places = _long_names(members)
     count = sum(len(member.symbols) for member in members)
     symbol_names = b"".join(s.encode() + b"\0" for m in members for s in m.symbols)

@@ -34,7 +34,7 @@ class Cblas:
 
     @staticmethod
     def of(name: str) -> Cblas:
-        """The library that a name, a soname or a path means."""
+        """Return the library that a name, a soname or a path means."""
         if name in KNOWN:
             return Cblas(name, KNOWN[name])
         if name in PACKAGES:
@@ -51,7 +51,7 @@ class Cblas:
 
     @staticmethod
     def recorded(name: str, needed: Collection[str]) -> Cblas:
-        """The library that an artifact names, whose code needs those of these sonames.
+        """Return the library that an artifact names, whose code needs those of these sonames.
 
         What an artifact says decides what is loaded into this process: its code must call for just
         that library, and the current folder plays no part.
@@ -65,7 +65,7 @@ class Cblas:
         return found
 
     def symbol(self, function: str) -> str:
-        """What the library calls a function such as `sgemm`."""
+        """Return what the library calls a function such as `sgemm`."""
         return f"{self.prefix}{function}{self.suffix}"
 
     @property
@@ -91,7 +91,7 @@ def _strange(name: str) -> StoreError:
 
 
 def find_blas(name: str | None) -> Cblas | None:
-    """The library of an option that may be absent."""
+    """Return the library of an option that may be absent."""
     return None if name is None else Cblas.of(name)
 
 

@@ -57,17 +57,17 @@ def section(elf: Bytes, name: str) -> Section:
 
 
 def symbols(elf: Bytes) -> Iterator[Symbol]:
-    """Symbols that other objects may see, or that must come from them."""
+    """Yield symbols that other objects may see, or that must come from them."""
     return _symbols(elf, SYMBOL_TABLE)
 
 
 def dynamic_symbols(elf: Bytes) -> Iterator[str]:
-    """What a shared library has for others."""
+    """Yield the symbols that a shared library exports."""
     return (symbol.name for symbol in _symbols(elf, DYNAMIC_SYMBOLS) if symbol.defined)
 
 
 def functions_of(elf: Bytes) -> dict[str, bytes]:
-    """The bytes of each function of an object file."""
+    """Return the bytes of each function of an object file."""
     found: dict[str, bytes] = {}
     every = sections(elf)
     for strings, at in _entries(elf, SYMBOL_TABLE):
@@ -80,7 +80,7 @@ def functions_of(elf: Bytes) -> dict[str, bytes]:
 
 
 def dynamic_data(elf: Bytes, name: str) -> bytes | None:
-    """The bytes of a constant that a shared library has for others."""
+    """Return the bytes of a constant that a shared library exports."""
     every = sections(elf)
     for strings, at in _entries(elf, DYNAMIC_SYMBOLS):
         text, _, _, index, address, size = struct.unpack_from("<IBBHQQ", elf, at)
@@ -91,12 +91,12 @@ def dynamic_data(elf: Bytes, name: str) -> bytes | None:
 
 
 def soname_of(elf: Bytes) -> str | None:
-    """The name by which others need a shared library, if it has one."""
+    """Return the soname of a shared library, if it has one."""
     return next(_names(elf, SONAME), None)
 
 
 def needed_by(elf: Bytes) -> tuple[str, ...]:
-    """The names of libraries that a shared library needs."""
+    """Return the names of libraries that a shared library needs."""
     return tuple(_names(elf, NEEDED))
 
 
@@ -119,7 +119,7 @@ def _symbols(elf: Bytes, kind: int) -> Iterator[Symbol]:
 
 
 def _entries(elf: Bytes, kind: int) -> Iterator[tuple[int, int]]:
-    """Where the names of a table of symbols begin, and each of its entries."""
+    """Return where the names of a symbol table begin, and each of its entries."""
     every = sections(elf)
     for table in every:
         if table.kind != kind:

@@ -12,7 +12,7 @@ from fewbit.toolchain.tools import tool_path
 
 @cache
 def iree_tool(name: str) -> str:
-    """The path of `iree-compile` or `iree-opt`."""
+    """Return the path of `iree-compile` or `iree-opt`."""
     package = find_spec("iree.compiler")
     for folder in package.submodule_search_locations or () if package else ():
         program = Path(folder) / "_mlir_libs" / name

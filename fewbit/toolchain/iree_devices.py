@@ -65,12 +65,12 @@ def find_device(target: str) -> Device:
 
 
 def compile_flags(target: str) -> tuple[str, ...]:
-    """The flags that a target's name stands for; a name without meaning is an error."""
+    """Return the flags that a target's name stands for; an unknown name is an error."""
     return find_device(target).flags(target.partition(":")[2])
 
 
 def kernels_for(target: str) -> Isa:
-    """The processor for which kernels of ours can be made; others are an error."""
+    """Return the processor that our kernels are generated for; others are an error."""
     name, _, detail = target.partition(":")
     if name == "iree-cpu" and (detail or "host") in (*names(), "host"):
         return Isa.of(detail or "host")
@@ -126,7 +126,7 @@ def _cuda(detail: str) -> tuple[str, ...]:
 
 
 def _described(arch: str) -> str:
-    """What a GPU of NVIDIA has, from Hopper on."""
+    """Return the attributes of an NVIDIA GPU, from Hopper on."""
     threads = "max_workgroup_sizes = [1024, 1024, 1024], max_thread_count_per_workgroup = 1024"
     return (
         '#hal.device.target<"cuda", [#hal.executable.target<"cuda", "cuda-nvptx-fb", '
@@ -146,7 +146,7 @@ def _vulkan(detail: str) -> tuple[str, ...]:
 
 
 def _any_vulkan() -> str:
-    """A GPU that stores bytes, and has nothing else beyond what all have.
+    """Describe a GPU that stores bytes, and has nothing else beyond what all have.
 
     IREE's own default stores words of 32 bits only, and then loses up to 3 bytes at the end of an
     array of bytes.

@@ -45,7 +45,7 @@ class Isa:
 
     @staticmethod
     def of(name: str) -> Isa:
-        """The processor of this name; `host` is this machine."""
+        """Return the processor of this name; `host` is this machine."""
         if name == "host":
             return Isa.host()
         found = _KNOWN.get(name)
@@ -57,7 +57,7 @@ class Isa:
 
     @staticmethod
     def host() -> Isa:
-        """This machine, with every feature that it has."""
+        """Return this machine, with every feature that it has."""
         features = host_features()
         base = next((isa for isa in _BY_PREFERENCE if isa.runs_on(features)), None)
         if base is None:
@@ -73,7 +73,7 @@ class Isa:
         )
 
     def runs_on(self, features: set[str], machine: str | None = None) -> bool:
-        """Whether a machine (this one, unless named) with these features executes this code."""
+        """Return whether a machine (by default this one) with these features executes this code."""
         architecture = _ARCHITECTURES.get(machine or platform.machine())
         return self.architecture == architecture and self.needs <= features
 
@@ -112,7 +112,7 @@ class Isa:
         return self.chosen_vectors or (4 if self.registers >= 32 else 2)
 
     def tile_rows(self, vectors: int) -> int:
-        """Rows of the highest tile of this width."""
+        """Return the rows of the highest tile of this width."""
         return min(TALLEST, (self.registers - vectors - 2) // vectors)
 
     @property
@@ -127,12 +127,12 @@ class Isa:
 
 
 def names() -> tuple[str, ...]:
-    """The processors that `Isa.of` knows."""
+    """Return the processors that `Isa.of` knows."""
     return tuple(_KNOWN)
 
 
 def family(architecture: str) -> tuple[Isa, ...]:
-    """The processors of one architecture, best first."""
+    """Return the processors of one architecture, best first."""
     return tuple(isa for isa in _BY_PREFERENCE if isa.architecture == architecture)
 
 

@@ -40,7 +40,10 @@ LIBRARIES = {
 def link_shared(
     objects: Sequence[bytes], soname: str, isa: Isa, libraries: Mapping[str, str] | None = None
 ) -> bytes:
-    """The bytes of a shared library; `libraries` tells sonames of others by a prefix of symbols."""
+    """Link a shared library and return its bytes.
+
+    `libraries` gives the sonames of other libraries by a prefix of their symbols.
+    """
     wanted = _wanted(objects, libraries or {})
     with TemporaryDirectory(prefix="fewbit-link-") as folder:
         paths = [_write(folder, f"{i}.o", data) for i, data in enumerate(objects)]
@@ -55,7 +58,7 @@ def link_shared(
 
 
 def _wanted(objects: Iterable[bytes], libraries: Mapping[str, str]) -> dict[str, set[str]]:
-    """The symbols that the objects lack, by the soname of the library that has them."""
+    """Return the symbols that the objects lack, by the soname of the library that has them."""
     every = [symbol for data in objects for symbol in symbols(data)]
     defined = {symbol.name for symbol in every if symbol.defined}
     wanted: dict[str, set[str]] = {}
@@ -77,7 +80,7 @@ def _library_of(name: str, libraries: Mapping[str, str]) -> str:
 
 
 def stand_in(folder: Path, soname: str, names: Iterable[str], isa: Isa) -> str:
-    """A library of this soname with these symbols and nothing behind them, to link against."""
+    """Link a library of this soname with these symbols and nothing behind them."""
     module = parse_ir("\n".join(f"define void @{name}() {{ ret void }}" for name in sorted(names)))
     module.triple = isa.triple
     inside = folder / f"for-{soname}"

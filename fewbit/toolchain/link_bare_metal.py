@@ -17,7 +17,7 @@ BASE = 0x10000
 
 
 def link_executable(objects: Sequence[bytes], functions: Sequence[str]) -> bytes:
-    """The bytes of an executable with these functions, and all that they need."""
+    """Link an executable with these functions, and all that they need, and return its bytes."""
     with TemporaryDirectory(prefix="fewbit-link-") as folder:
         paths: list[str] = []
         for number, data in enumerate(objects):

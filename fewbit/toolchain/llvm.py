@@ -9,14 +9,14 @@ from pathlib import Path
 
 
 def host_processor() -> str:
-    """LLVM's name of this machine's processor."""
+    """Return LLVM's name of this machine's processor."""
     from llvmlite import binding
 
     return str(binding.get_host_cpu_name())
 
 
 def host_features() -> set[str]:
-    """The processor's features that are present, by LLVM's names."""
+    """Return the processor's features that are present, by LLVM's names."""
     from llvmlite import binding
 
     present = {str(name) for name, has in binding.get_host_cpu_features().items() if has}
@@ -26,7 +26,7 @@ def host_features() -> set[str]:
 
 
 def _flags() -> set[str]:
-    """What Linux calls the processor's features."""
+    """Return the processor's features by Linux's names."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -37,7 +37,7 @@ def _flags() -> set[str]:
 
 
 def emit_object(ir: str) -> bytes:
-    """LLVM IR as position-independent object code for this machine."""
+    """Compile LLVM IR to position-independent object code for this machine."""
     from llvmlite import binding
 
     binding.initialize_native_target()

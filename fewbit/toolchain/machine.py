@@ -69,7 +69,7 @@ def _processor_name() -> str:
 
 
 def _cores() -> int:
-    """The cores this process may use, which in a container are fewer than there are."""
+    """Return the cores this process may use, which in a container are fewer than there are."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -40,8 +40,11 @@ def target_machine(isa: Isa, opt: int = 3) -> Any:
 
 
 def jit_machine(isa: Isa, opt: int = 3) -> Any:
-    """For code that runs where it is made: a JIT may put constants anywhere in memory, and in a
-    process that has mapped gigabytes they lie farther away than "small" code reaches."""
+    """Return a target machine for code that runs in this process.
+
+    A JIT may put constants anywhere in memory, and in a process that has mapped gigabytes they lie
+    farther away than "small" code reaches.
+    """
     target = _llvm().Target.from_triple(isa.triple)
     return target.create_target_machine(
         cpu=isa.cpu, features=isa.features, opt=opt, reloc="static", codemodel="large"
@@ -49,7 +52,7 @@ def jit_machine(isa: Isa, opt: int = 3) -> Any:
 
 
 def parse_ir(text: str, context: Any = None) -> Any:
-    """A module of LLVM's; only those of one context can be linked with each other."""
+    """Parse a module of LLVM's; only those of one context can be linked with each other."""
     try:
         module = _llvm().parse_assembly(text, context)
         module.verify()
@@ -60,7 +63,7 @@ def parse_ir(text: str, context: Any = None) -> Any:
 
 
 def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any:
-    """One LLVM module of several texts, which may declare what others define.
+    """Link several texts, which may declare what others define, into one LLVM module.
 
     Only functions that are `public` can be called from outside. The module has a context of its
     own: in one that others share, LLVM renames types whose names these have taken.
@@ -106,24 +109,24 @@ def optimize(module: Any, isa: Isa) -> None:
 
 
 def emit_object(module: Any, isa: Isa) -> bytes:
-    """Machine code of a module, which is not changed: LLVM's own passes rewrite what they emit."""
+    """Return machine code; of a copy, because LLVM's passes rewrite what they emit."""
     return bytes(target_machine(isa).emit_object(module.clone()))
 
 
 def emit_assembly(module: Any, isa: Isa) -> str:
-    """The same code as text."""
+    """Return the same code as text."""
     return str(target_machine(isa).emit_assembly(module.clone()))
 
 
 def text_object(symbol: str, text: str, isa: Isa) -> bytes:
-    """An object that defines `symbol` as a constant text, ended by a zero, for others to read."""
+    """Return an object that defines `symbol` as a constant text, ended by a zero."""
     module = parse_ir(f'@{symbol} = constant [{len(text) + 1} x i8] c"{text}\\00"')
     module.triple = isa.triple
     return emit_object(module, isa)
 
 
 def weights_object(symbol: str, image: bytes, isa: Isa) -> bytes:
-    """An object that defines `symbol` as these bytes, read-only and aligned to 64."""
+    """Return an object that defines `symbol` as these bytes, read-only and aligned to 64."""
     size = max(len(image), 1)
     module = parse_ir(
         f'@{symbol} = hidden constant [{size} x i8] zeroinitializer, section "{SECTION}", align 64'

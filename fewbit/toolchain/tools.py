@@ -68,7 +68,7 @@ BUNDLED = {
 
 
 def packages() -> list[Package]:
-    """Every package that fewbit's metadata asks for, the core first; once, if extras share it."""
+    """Return every package that fewbit's metadata asks for, the core first, each once."""
     try:
         from packaging.requirements import Requirement
 
@@ -90,14 +90,14 @@ def tools() -> list[Tool]:
 
 
 def tool_path(name: str) -> str | None:
-    """A program beside this Python (a virtual environment need not be activated), or on PATH."""
+    """Return a program beside this Python (its environment need not be active), or on PATH."""
     if name == "iree-lld":
         return _bundled(*BUNDLED[name])
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def program_path(name: str) -> str | None:
-    """The program itself, where a wheel puts a script around it that takes longer than it does."""
+    """Return the program itself, where a wheel wraps it in a script that starts slowly."""
     return (_bundled(*BUNDLED[name]) if name in BUNDLED else None) or tool_path(name)
 
 

@@ -35,7 +35,7 @@ def attention(frame: Frame, op: AttentionOp, operands: Sequence[Value]) -> Seque
 
 
 def _check_shapes(query: Value, key: Value, value: Value) -> None:
-    """What the types left open: batches agree, and heads of the key divide those of the query."""
+    """Check what the types left open: equal batches, and key heads that divide query heads."""
     require(query.shape[:-3], key.shape[:-3], "the batch of the key")
     require(key.shape[:-1], value.shape[:-1], "the value")
     if query.ndim >= 3 and query.shape[-3] % max(key.shape[-3], 1):
@@ -75,7 +75,7 @@ def _masked(scores: Value, mask: Value | None, causal: bool) -> Value:
 
 
 def _rounded(tensor: Value, bits: WidthAttr | None) -> Value:
-    """What the integers can hold, as floats; as it is without a width."""
+    """Return the floats that integers of this width can hold; `tensor` itself without a width."""
     if bits is None:
         return tensor
     return quantize_activation(tensor, read_width(bits), granularity="row").dequantize()

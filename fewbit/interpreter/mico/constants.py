@@ -50,7 +50,7 @@ def get_constant(frame: Frame, op: GetConstantOp, operands: Sequence[Value]) -> 
 
 
 def constant_value(op: ConstantOp, store: WeightStore | None) -> Value:
-    """The tensor of a constant; few-bit integers are unpacked."""
+    """Return the tensor of a constant; few-bit integers are unpacked."""
     if isinstance(op.value, PackedAttr):
         return _unpacked(np.frombuffer(op.value.data, np.uint8), op.type)
     ref = weight_ref(op)

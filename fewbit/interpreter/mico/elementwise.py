@@ -37,7 +37,7 @@ def silu(frame: Frame, op: SiluOp, operands: Sequence[Value]) -> Sequence[Value]
 
 
 def activated(value: Value, activation: Activation) -> Value:
-    """An activation function, in float64."""
+    """Apply an activation function, in float64."""
     x = value.astype(np.float64)
     if activation == "silu":
         return x / (1 + np.exp(-x))
@@ -52,7 +52,7 @@ def softmax(frame: Frame, op: SoftmaxOp, operands: Sequence[Value]) -> Sequence[
 
 
 def softmax_along(x: Value, axis: int) -> Value:
-    """In float64. A row of -inf only has no softmax: it gives NaN, as everywhere."""
+    """Compute softmax in float64. A row of -inf only has none: it gives NaN, as everywhere."""
     wide = x.astype(np.float64)
     powers = np.exp(wide - wide.max(axis=axis, keepdims=True, initial=-np.inf))
     return powers / powers.sum(axis=axis, keepdims=True)

@@ -36,7 +36,7 @@ Rows = Literal["row", "sample"]
 
 
 def activation_of(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | Quantized:
-    """The input, quantized unless it stays float."""
+    """Return the input, quantized unless it stays float."""
     x = given.tensor(op.input, op.act_scale, op.act_zero_point)
     if isinstance(x, Quantized) or op.act_width is None:
         return x
@@ -54,12 +54,12 @@ def activation_of(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | 
 
 
 def weight_of(op: QuantizedLayerOp, given: Operands) -> Value | Quantized:
-    """The weight with its scales."""
+    """Return the weight with its scales."""
     return given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
 
 
 def sum_with_bias(acc: Value, bias: Value | None, channel_axis: int) -> Value:
-    """Accumulators with their i32 bias, which must not overflow either."""
+    """Add an i32 bias to accumulators, which must not overflow."""
     if bias is None:
         return acc
     shape = [1] * acc.ndim
@@ -135,7 +135,7 @@ def embedding(frame: Frame, op: EmbeddingOp, operands: Sequence[Value]) -> Seque
 
 
 def _taken(table: Quantized, indices: Value) -> Value:
-    """Only the rows that are asked for, dequantized."""
+    """Dequantize only the rows that are asked for."""
     flat = indices.reshape(-1)
     by_row = table.scale.ndim > 0
     zero_point = table.zero_point

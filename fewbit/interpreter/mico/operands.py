@@ -30,7 +30,7 @@ class Operands:
     def tensor(
         self, values: SSAValue, scale: SSAValue | None, zero_point: SSAValue | None
     ) -> Value | Quantized:
-        """A float tensor as it is; integers with their scale and zero point."""
+        """Return a float tensor as it is, and integers with their scale and zero point."""
         width = element_width(values.type)
         if width is None:
             return self[values]
@@ -42,5 +42,5 @@ class Operands:
 
 
 def as_type(value: npt.ArrayLike, type: Attribute) -> Value:
-    """A result in the type that the op declares: arithmetic is in float32 or wider."""
+    """Convert a result to the type that the op declares: arithmetic is in float32 or wider."""
     return np.asarray(value).astype(dtype_of(type), copy=False)

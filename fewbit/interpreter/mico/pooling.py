@@ -22,7 +22,10 @@ from fewbit.numerics import Width
 def pooling_windows(
     op: PoolOp | Pool2dOp, x: Value, dilation: Sequence[int], padding: float, beyond: float
 ) -> Value:
-    """N x C x OH x OW x kh x kw; `padding` fills the padding, `beyond` what ceil_mode adds."""
+    """Return the windows, [N, C, OH, OW, kh, kw].
+
+    `padding` fills the padding, `beyond` what ceil_mode adds.
+    """
     kernel, stride = ints(op.kernel_size), ints(op.stride)
     ceil = bool(op.ceil_mode.value.data)
     count = windows(x.shape[2:], kernel, stride, ints(op.padding), dilation, ceil=ceil)
@@ -44,7 +47,7 @@ def pooling_windows(
 
 
 def _padded(x: Value, sides: Sequence[tuple[int, int]], fill: float) -> Value:
-    """`x` with its last two dimensions extended on both sides."""
+    """Extend the last two dimensions of `x` on both sides."""
     shape = [
         extent + before + after for extent, (before, after) in zip(x.shape[2:], sides, strict=True)
     ]
@@ -68,7 +71,7 @@ def max_pool(frame: Frame, op: MaxPool2dOp, operands: Sequence[Value]) -> Sequen
 
 
 def mean_of_windows(op: AvgPool2dOp | Pool2dOp, x: Value) -> Value:
-    """In float64, as everything is until it is rounded once."""
+    """Average each window, in float64, as everything is until it is rounded once."""
     x = x.astype(np.float64)
     total = pooling_windows(op, x, (1, 1), 0, 0).sum(axis=(4, 5))
     counted = float(op.count_include_pad.value.data != 0)

@@ -25,7 +25,7 @@ def gelu(x: Number) -> Number:
 
 
 def gelu_tanh(x: Number) -> Number:
-    """As the sigmoid that it equals, where 1 + tanh would cancel."""
+    """Compute it as the sigmoid that it equals: 1 + tanh would cancel."""
     inner = x + x * x * x * 0.044715
     return x / (1.0 + exp(inner * (-2 * math.sqrt(2 / math.pi))))
 

@@ -31,7 +31,7 @@ _EIGHTH: Final = 0.786
 
 
 def _turned(x: Number) -> tuple[Number, Number]:
-    """An angle within an eighth of a turn, and how many quarters were taken off, in low bits."""
+    """Reduce an angle to ±π/4; the number of quarter turns taken off is in the low bits."""
     angle = x.wide()
     shifted = angle * (2 / math.pi) + _ROUNDER
     n = shifted - _ROUNDER
@@ -47,7 +47,7 @@ def _sin_cos(r: Number) -> tuple[Number, Number]:
 
 
 def _sine(x: Number, ahead: int) -> Number:
-    """The sine, so many quarters ahead."""
+    """Return the sine of `x` and so many quarter turns."""
     r, n = _turned(x)
     quarters = n + ahead if ahead else n
     sine, cosine = _sin_cos(r)
@@ -71,7 +71,7 @@ def tan(x: Number) -> Number:
 
 
 def _of_pi(part: float) -> tuple[float, float]:
-    """A part of π as a float32 and the rest."""
+    """Return a fraction of π as a float32 and what rounding took away."""
     high = float(np.float32(part * math.pi))
     return high, part * math.pi - high
 
@@ -81,7 +81,10 @@ _WHOLE: Final = _of_pi(1.0)
 
 
 def _angle(y: Number, x: Number) -> Number:
-    """The angle of a point in the first quadrant, of which the smaller is divided by the larger."""
+    """Return the angle of a point in the first quadrant.
+
+    The smaller coordinate is divided by the larger, so that the quotient is at most 1.
+    """
     steep = y > x
     quotient = select(steep, x, y) / select(steep, y, x)
     # Both infinite is the diagonal, and both zero an angle of zero.
@@ -102,7 +105,7 @@ def atan2(y: Number, x: Number) -> Number:
 
 
 def _other_side(x: Number) -> Number:
-    """√(1 - x²) without cancellation."""
+    """Return √(1 - x²) without cancellation."""
     return ((1.0 - x) * (x + 1.0)).sqrt()
 
 

@@ -67,7 +67,7 @@ class Fit:
         return np.abs((self.base(x) + self.factor(x) * ratio - exact) / exact)
 
     def found_again(self) -> tuple[Coefficients, Coefficients]:
-        """Coefficients of the same degrees, computed afresh."""
+        """Compute coefficients of the same degrees afresh."""
         x = self.points()
         v, exact, base = self.variable(x), self.function(x), self.base(x)
         upper, lower = len(self.numerator), len(self.denominator)

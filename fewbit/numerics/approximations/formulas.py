@@ -28,7 +28,7 @@ _TINY: Final = 2.0**-25
 
 
 def _split(constant: float) -> tuple[float, float]:
-    """A constant as the sum of 15 bits, whose products with an exponent are exact, and the rest."""
+    """Split a constant into 15 bits, whose products with an exponent are exact, and a remainder."""
     high = round(constant * 2**15) / 2**15
     return high, constant - high
 
@@ -49,7 +49,7 @@ def ratio(x: Number, fit: Fit) -> Number:
 
 
 def _rounded(x: Number, most: int = 127) -> tuple[Number, Number]:
-    """The nearest integer, at most `most`: as a float, and with itself in the lowest bits."""
+    """Round to the nearest integer, at most `most`: as a float, and in the lowest bits."""
     shifted = at_most(x + _ROUNDER, _ROUNDER + most)
     return shifted - _ROUNDER, shifted.bits()
 
@@ -59,7 +59,10 @@ def _power_of_two(bits: Number, halvings: int = 0) -> Number:
 
 
 def _reduced(x: Number, most: int = 127) -> tuple[Number, Number]:
-    """r and n of x = r + n · ln 2; beyond the largest n, r grows instead, and so does its power."""
+    """Return r and n of x = r + n · ln 2.
+
+    Beyond the largest n, r grows instead, and so does its power.
+    """
     n, bits = _rounded(x * _LOG2_E, most)
     return (x - n * _LN2[0]) - n * _LN2[1], bits
 
@@ -74,7 +77,7 @@ def exp(x: Number) -> Number:
 
 
 def _half_exp(x: Number) -> Number:
-    """exp(x) / 2 of a number that is not negative; infinite only where that is."""
+    """Return exp(x) / 2 for x >= 0; infinite only where that is."""
     r, n = _reduced(x, most=128)
     return _exp_of_rest(r) * _power_of_two(n, halvings=1)
 
@@ -107,7 +110,7 @@ def cosh(x: Number) -> Number:
 
 
 def split(x: Number) -> tuple[Number, Number]:
-    """m - 1 and e of x = m · 2**e, with m between √½ and √2, for finite x > 0."""
+    """Return m - 1 and e of x = m · 2**e, with m between √½ and √2, for finite x > 0."""
     subnormal = x < _SMALLEST
     bits = select(subnormal, x * 2.0**_MANTISSA, x).bits()
     exponent = (bits - _ROOT_HALF) >> _MANTISSA
@@ -119,7 +122,7 @@ _ROOT_HALF: Final = int(np.float32(math.sqrt(0.5)).view(np.int32))
 
 
 def _log_of_fraction(f: Number) -> tuple[Number, Number]:
-    """log(1 + f) as f plus a correction.
+    """Return log(1 + f) as f and a correction.
 
     With s = f / (2 + f), 2s is f - f² / 2 + s · f² / 2: the series begins with an exact number.
     """
@@ -130,7 +133,7 @@ def _log_of_fraction(f: Number) -> tuple[Number, Number]:
 
 
 def _defined(x: Number, result: Number) -> Number:
-    """The logarithm where there is one, its limits, and NaN."""
+    """Return the logarithm where there is one, else its limits or NaN."""
     at_zero = select(x.equals(0.0), result.constant(-inf), nan)
     return select(x > 0.0, select(x < inf, result, x), at_zero)
 
@@ -154,7 +157,7 @@ def log10(x: Number) -> Number:
 
 
 def log1p(x: Number) -> Number:
-    """log(u) + d / u, where u is 1 + x as rounded and d what rounding took away."""
+    """Return log(u) + d / u, where u is 1 + x as rounded and d what rounding took away."""
     u = x + 1.0
     lost = select(x > 1.0, 1.0 - (u - x), x - (u - 1.0))
     near = log(u)
@@ -171,7 +174,7 @@ def erf(x: Number) -> Number:
 
 
 def _saturating(x: Number, fit: Fit) -> Number:
-    """An odd function between -1 and 1, which the last rounding must not leave."""
+    """Return an odd function between -1 and 1, which the last rounding must not leave."""
     near = _between(x, fit.high)
     return _between(near * ratio(near * near, fit), 1.0)
 
@@ -181,9 +184,9 @@ def _between(x: Number, bound: float) -> Number:
 
 
 def erfc(x: Number) -> Number:
-    """exp(-x²) times what falls slowly: a ratio, whose roundings would add up in float32.
+    """Return exp(-x²) times a slowly falling ratio, whose roundings would add up in float32.
 
-    The square is that of 12 bits, which is exact, and a small rest.
+    The square is that of the upper 12 bits, which is exact, and a small remainder.
     """
     size = at_most(abs(x), 10.1)
     high = (size.bits() & ~0xFFF).float_of_bits()

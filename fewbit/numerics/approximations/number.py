@@ -27,11 +27,11 @@ class Number(ABC):
 
     @abstractmethod
     def emit(self, op: Op, *operands: Number) -> Number:
-        """The result of an operation on this number and others."""
+        """Return the result of an operation on this number and others."""
 
     @abstractmethod
     def constant(self, value: float) -> Number:
-        """A constant of this number's type."""
+        """Return a constant of this number's type."""
 
     def _binary(self, op: Op, other: Number | float, swapped: bool = False) -> Number:
         rhs = other if isinstance(other, Number) else self.constant(other)
@@ -74,11 +74,11 @@ class Number(ABC):
         return self._binary("shift_left", other)
 
     def __rshift__(self, other: int) -> Number:
-        """Of integers, filled with the sign."""
+        """Shift an integer, filled with its sign."""
         return self._binary("shift_right", other)
 
     def __lt__(self, other: Number | float) -> Number:
-        """False where either is NaN, as `>` and `equals`."""
+        """Compare; false where either is NaN, as for `>` and `equals`."""
         return self._binary("less", other)
 
     def __gt__(self, other: Number | float) -> Number:
@@ -100,7 +100,7 @@ class Number(ABC):
         return self.emit("sqrt")
 
     def bits(self) -> Number:
-        """The integer of the same width."""
+        """Return the bit pattern, as an integer of the same width."""
         return self.emit("bits")
 
     def float_of_bits(self) -> Number:
@@ -110,20 +110,20 @@ class Number(ABC):
         return self.emit("float_of_integer")
 
     def low_word(self) -> Number:
-        """The lower 32 of 64 bits."""
+        """Return the lower 32 of 64 bits."""
         return self.emit("low_word")
 
     def wide(self) -> Number:
-        """The float64 of the same value."""
+        """Convert to float64."""
         return self.emit("wide")
 
     def narrow(self) -> Number:
-        """The nearest float32."""
+        """Round to float32."""
         return self.emit("narrow")
 
 
 def select(condition: Number, yes: Number | float, no: Number | float) -> Number:
-    """One of two, of which at least one is no constant."""
+    """Return one of two numbers, of which at least one is no constant."""
     if not isinstance(yes, Number):
         assert isinstance(no, Number)
         yes = no.constant(yes)
@@ -131,12 +131,12 @@ def select(condition: Number, yes: Number | float, no: Number | float) -> Number
 
 
 def at_least(x: Number, low: float) -> Number:
-    """The larger of both; NaN stays."""
+    """Return the larger of both; NaN stays."""
     return select(x < low, low, x)
 
 
 def at_most(x: Number, high: float) -> Number:
-    """The smaller of both; NaN stays."""
+    """Return the smaller of both; NaN stays."""
     return select(x > high, high, x)
 
 
@@ -144,7 +144,7 @@ SIGN: Final = -(1 << 31)
 
 
 def with_sign_of(size: Number, x: Number) -> Number:
-    """A float32 that is not negative, with the sign of another."""
+    """Give a float32 that is not negative the sign of another."""
     return (size.bits() | (x.bits() & SIGN)).float_of_bits()
 
 
@@ -210,7 +210,7 @@ class Lanes(Number):
 def evaluate(
     formula: Callable[..., Number], *inputs: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """A formula on arrays of float32."""
+    """Evaluate a formula on arrays of float32."""
     shape = np.broadcast_shapes(*(x.shape for x in inputs))
     with np.errstate(all="ignore"):
         result = formula(*(Lanes(np.atleast_1d(np.asarray(x, np.float32))) for x in inputs))

@@ -28,7 +28,7 @@ LARGEST_PRODUCT: Final = 64
 
 
 def _log2(x: Number) -> Number:
-    """The logarithm of a float32 that is not negative, in float64."""
+    """Return the logarithm of a float32 that is not negative, in float64."""
     fraction, exponent = split(x)
     f = fraction.wide()
     s = f / (f + 2.0)
@@ -37,7 +37,7 @@ def _log2(x: Number) -> Number:
 
 
 def _exp2(x: Number) -> Number:
-    """2**x in float64, for the whole range of float32 and a little more; NaN stays."""
+    """Return 2**x in float64, for the whole range of float32 and a little more; NaN stays."""
     near = at_least(at_most(x, 200.0), -200.0)
     shifted = near + _ROUNDER
     r = near - (shifted - _ROUNDER)
@@ -50,7 +50,7 @@ def powf(x: Number, y: Number) -> Number:
 
 
 def power(x: Number, y: Number) -> Number:
-    """x**y for a y of float64, with every special case of C's pow."""
+    """Return x**y for a y of float64, with every special case of C's pow."""
     size = abs(x)
     half = y * 0.5
     whole, even = y.floor().equals(y), half.floor().equals(half)
@@ -65,7 +65,7 @@ def power(x: Number, y: Number) -> Number:
 
 
 def power_of_integer(x: Number, n: int) -> Number:
-    """x**n as products; in float64 where more than two would round."""
+    """Return x**n by multiplication; in float64 where more than two would round."""
     if n == 0:
         return x.constant(1.0)
     if 0 < n <= 3:

@@ -115,12 +115,12 @@ class Command:
 
     @property
     def pointers(self) -> dict[int, Pointer]:
-        """By operand, 1 or 2, the pointers that have no place yet."""
+        """Return, by operand, 1 or 2, the pointers that have no place yet."""
         found = {place.operand: getattr(self, name) for name, place in self.places().items()}
         return {operand: p for operand, p in found.items() if isinstance(p, Pointer)}
 
     def bound(self, bases: Mapping[str, int]) -> Self:
-        """The command with addresses for pointers."""
+        """Return the command with addresses for pointers."""
         moved = {
             name: bases[value.buffer] + value.offset
             for name in self.places()
@@ -149,7 +149,7 @@ def _shown(name: str, value: Any, place: Place) -> str:
 
 
 def local_text(address: int) -> str:
-    """A local address in words: `sp[16]`, `acc[0]`, `acc+[0]` where it is added to."""
+    """Return a local address in words: `sp[16]`, `acc[0]`, `acc+[0]` where it is added to."""
     if address == GARBAGE:
         return "none"
     if not address & ACCUMULATOR:

@@ -337,7 +337,7 @@ _BY_NUMBER = {(command.FUNCT, command.SELECTOR): command for command in COMMANDS
 
 
 def decode(funct: int, rs1: int, rs2: int) -> Command:
-    """The command that the port carries."""
+    """Decode the command that the port carries."""
     selector = rs1 & 3 if funct == ConfigExecute.FUNCT else None
     found = _BY_NUMBER.get((funct, selector))
     if found is None:

@@ -27,7 +27,7 @@ class Hardware:
 
     @staticmethod
     def of(detail: str) -> Hardware:
-        """The hardware that stands behind the colon of a target: `gemmini:8x8`, or nothing."""
+        """Parse what stands behind the colon of a target: `gemmini:8x8`, or nothing."""
         if not detail:
             return Hardware()
         if detail not in (sizes := {f"{dim}x{dim}": dim for dim in DIMS}):
@@ -38,7 +38,7 @@ class Hardware:
         return Hardware(dim=sizes[detail])
 
     def blocks(self, size: int) -> int:
-        """Tiles along a dimension."""
+        """Return the number of tiles along a dimension."""
         return -(-size // self.dim)
 
     @property

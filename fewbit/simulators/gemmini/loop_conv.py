@@ -46,7 +46,7 @@ class ConvLoop:
         )
 
     def commands(self) -> list[Command]:
-        """What the host sends."""
+        """Return the commands that the host sends."""
         return [
             self.image,
             self.pool,
@@ -68,11 +68,11 @@ class ConvLoop:
 
     @property
     def out_pixels(self) -> int:
-        """Of a block of channels in the accumulator."""
+        """The pixels of a block of channels in the accumulator."""
         return self.pool.batches * self.sizes.orows * self.sizes.ocols
 
     def _span(self, outputs: int, kernel: int, before: int, after: int) -> tuple[int, int]:
-        """Pixels along a side with padding, and without."""
+        """Return the pixels along a side with padding, and without."""
         dilated = kernel + (self.sizes.kernel_dilation - 1) * (kernel - 1)
         whole = outputs * self.image.stride + dilated - 1
         inner = whole - before - after
@@ -93,7 +93,7 @@ class ConvLoop:
 
     @property
     def in_pixels(self) -> int:
-        """Of one sample in the scratchpad."""
+        """The pixels of one sample in the scratchpad."""
         return self.down(self.in_rows[0]) * self.down(self.in_cols[0])
 
     @property
@@ -119,7 +119,7 @@ class ConvLoop:
 def conv_commands(
     tile: ConvLoop, bias_row: int, sum_row: int, store: c.ConfigStore, *, full: bool = False
 ) -> Iterator[Command]:
-    """Bias, image, weights, products, and results with or without pooling.
+    """Yield commands for bias, image, weights, matmuls, and results with or without pooling.
 
     LOOP_CONV_WS itself has no `full` results: i32, where there is no pooling.
     """
@@ -190,7 +190,7 @@ def _pixel(tile: ConvLoop, image: int, row: int, col: int) -> int:
 
 
 def _runs(tile: ConvLoop, inner: int, before: int, after: int) -> Iterator[tuple[int, int]]:
-    """Pixels of a row that are moved at a time: the padding by itself."""
+    """Yield the runs of pixels of a row that are moved at a time: the padding by itself."""
     dim, col = tile.hardware.dim, -before
     while col < inner + after:
         if col < 0:
@@ -268,7 +268,7 @@ def _conv_products(tile: ConvLoop, start: int) -> Iterator[Command]:
 
 
 def _positions(tile: ConvLoop, krow: int, kcol: int) -> Iterator[tuple[int, int, int, int]]:
-    """Sample, row and column of each run of outputs, and how many there are."""
+    """Yield sample, row and column of each run of outputs, and how many there are."""
     op, sizes, dim = tile.op, tile.sizes, tile.hardware.dim
     turned, dilated, dilation = op.trans_input_3120, op.input_dilated, sizes.kernel_dilation
     step = 1 if turned else dim << dilated

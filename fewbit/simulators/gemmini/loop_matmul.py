@@ -31,7 +31,7 @@ def configured(given: Configured, kind: type[Command]) -> Any:
 
 
 def matmul_commands(op: c.LoopWs, given: Configured, hardware: Hardware) -> Iterator[Command]:
-    """LOOP_WS: C = A · B + D, or the sum of A and B."""
+    """Yield the commands of LOOP_WS: C = A · B + D, or the sum of A and B."""
     loop = _Matmul(op, given, hardware)
     return loop.residual_sum() if op.resadd else loop.product()
 
@@ -143,7 +143,7 @@ class _Matmul:
         return c.Mvout(at, row, rows=self.rows(i), cols=self.cols(j))
 
     def _normalized(self, i: int) -> Iterator[Command]:
-        """Rows that need statistics first: each is moved out three times."""
+        """Yield the moves of rows that need statistics first: each is moved out three times."""
         size = 4 if self.op.full_c else 1
         last = self.bounds.j - 1
         softmax = self.op.activation == Act.SOFTMAX
@@ -160,5 +160,5 @@ class _Matmul:
 
 
 def _at(base: Any, row: int, col: int, stride: int, dim: int, size: int = 1) -> Any:
-    """The address of a tile of a matrix with this many elements from row to row."""
+    """Return the address of a tile of a matrix with this many elements from row to row."""
     return base + (row * stride + col) * dim * size

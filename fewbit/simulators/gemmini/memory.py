@@ -12,7 +12,7 @@ Memory = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 def rows_of(memory: Memory, address: int, rows: int, stride: int, length: int) -> Memory:
-    """A view of `rows` rows of `length` bytes, each `stride` after the one before."""
+    """Return a view of `rows` rows of `length` bytes, each `stride` after the one before."""
     last = address + max(rows - 1, 0) * stride + length
     if address < 0 or last > len(memory):
         raise InterpretError(

@@ -47,7 +47,7 @@ class Events:
         return self.executed["compute.preloaded"] + self.executed["compute.accumulated"]
 
     def utilization(self, hardware: Hardware) -> float:
-        """The part of the array's products that were wanted, while it computed."""
+        """Return the part of the array's multiplications that were wanted, while it computed."""
         return self.macs / (self.computes * hardware.dim**3) if self.computes else 0.0
 
     def __sub__(self, before: Events) -> Events:
@@ -86,7 +86,7 @@ class Model:
         self.events = Events()
 
     def execute(self, funct: int, rs1: int, rs2: int, memory: Memory) -> int:
-        """Carry out what the port carries; the result, which only `counter` has."""
+        """Execute a command and return its result, which only `counter` has."""
         command = c.decode(funct, rs1, rs2)
         self.events.commands += 1
         return self.run(command, memory)
@@ -153,7 +153,7 @@ class Model:
         return Act.SOFTMAX if self.softmax else Act(self.store.activation)
 
     def _local(self, address: int, rows: int, stride: int = 1) -> Any:
-        """A view of rows in either memory."""
+        """Return a view of rows in either memory."""
         whole = self.accumulator if address & ACCUMULATOR else self.scratchpad
         first = address & ROW
         last = first + max(rows - 1, 0) * stride
@@ -222,7 +222,7 @@ class Model:
         self.events.bytes_written += raw.size
 
     def _leaving(self, values: Ints) -> Any:
-        """Scaled, saturated and activated, as bytes."""
+        """Scale, saturate and activate values, as bytes."""
         out = _scaled(values, np.float32(self.store.scale))
         return np.maximum(out, 0) if self.store.activation == Act.RELU else out
 
@@ -324,7 +324,7 @@ class Model:
         )
 
     def _counter(self, command: c.Counter) -> int:
-        """Counters of cycles stay 0: the model knows no time."""
+        """Read or set counters. Those of cycles stay 0: the model knows no time."""
         if command.reset:
             self.counters = [0] * len(self.counters)
         return self.counters[command.index]
@@ -339,12 +339,12 @@ def _check_transposes(command: c.ConfigExecute) -> None:
 
 
 def _scaled(values: Any, scale: np.float32) -> Any:
-    """Times the scale in f32, rounded half to even, saturated."""
+    """Multiply by the scale in f32, round half to even, and saturate."""
     return np.clip(np.rint(values.astype(np.float32) * scale), -128, 127).astype(np.int8)
 
 
 def _shifted(values: Ints, shift: int) -> Ints:
-    """Divided by a power of two, rounded half to even."""
+    """Divide by a power of two, rounded half to even."""
     if shift == 0:
         return values
     wide = values.astype(np.int64)

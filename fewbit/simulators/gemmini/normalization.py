@@ -74,7 +74,7 @@ class Normalization:
             self.qln2 = command.constant
 
     def gather(self, values: Ints, step: Step) -> None:
-        """Take part of a row into the statistics."""
+        """Add part of a row to the statistics."""
         row = self.rows[self.id]
         if row.fresh:
             row.sum, row.count, row.running_max = 0, 0, LEAST
@@ -105,7 +105,7 @@ class Normalization:
             row.inv_sum_exp = np.float32(127) / np.float32(row.sum)
 
     def applied(self, values: Ints, activation: Act) -> Ints:
-        """What is scaled in the place of the accumulator's values."""
+        """Return what is scaled in the place of the accumulator's values."""
         row = self.rows[self.id]
         if activation == Act.IGELU:
             return self._gelu(values)
@@ -129,5 +129,5 @@ class Normalization:
 
 
 def _wrapped(value: int) -> int:
-    """As 32 bits hold it."""
+    """Wrap to 32 bits."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -35,7 +35,7 @@ def record_of(command: Command) -> Record:
 
 
 def command_of(record: Record) -> Command:
-    """The command with pointers in the place of offsets."""
+    """Return the command with pointers in the place of offsets."""
     command = decode(record.funct, *record.operands)
     moved = {
         name: Pointer(buffer, getattr(command, name))
@@ -46,7 +46,7 @@ def command_of(record: Record) -> Command:
 
 
 def pack(stream: Iterable[Command], buffers: Sequence[str]) -> bytes:
-    """A stream as bytes; buffers are numbered from 1."""
+    """Pack a stream into bytes; buffers are numbered from 1."""
     numbers: dict[str | None, int] = {None: 0} | {b: n for n, b in enumerate(buffers, 1)}
     records = map(record_of, stream)
     return b"".join(
@@ -55,7 +55,7 @@ def pack(stream: Iterable[Command], buffers: Sequence[str]) -> bytes:
 
 
 def unpack(data: bytes, buffers: Sequence[str]) -> list[Command]:
-    """The stream that was packed."""
+    """Unpack a stream."""
     names = (None, *buffers)
     return [
         command_of(Record(funct, (rs1, rs2), (names[first], names[second])))

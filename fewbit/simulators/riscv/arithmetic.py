@@ -9,14 +9,14 @@ Binary = Callable[[int, int], int]
 
 
 def signed(value: int, bits: int) -> int:
-    """The low bits of a number, read as signed."""
+    """Read the low bits of a number as signed."""
     half = 1 << bits - 1
     return ((value & (1 << bits) - 1) ^ half) - half
 
 
 @cache
 def operations(xlen: int) -> dict[str, Binary]:
-    """By mnemonic without `i` (`add` is `addi` as well); W instructions where there are any."""
+    """Return operations by mnemonic without `i` (`add` is also `addi`), with those of W, if any."""
     found = _of_width(xlen, xlen)
     if xlen == 64:
         narrow = _of_width(32, 64)

@@ -56,11 +56,11 @@ class Code:
         return any(start <= pc < start + len(data) for start, data in self.stretches)
 
     def index(self, pc: int) -> int | None:
-        """Which instruction is at an address, if one is."""
+        """Return which instruction is at an address, if one is."""
         return None if pc % 4 or not self.inside(pc) else (pc - self.low) // 4
 
     def describe(self, index: int) -> str:
-        """An instruction as text, for messages."""
+        """Return an instruction as text, for messages."""
         if self.instructions[index] is None:
             return f"0x{self.words[index]:08x}"
         return disassemble(self.words[index], self.xlen, self.pcs[index])

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 
 def step(a: int, b: int, xlen: int) -> int:
-    """How many bits of rs2 an instruction takes; the offset goes on by so many."""
+    """Return how many bits of rs2 an instruction takes; the offset advances by so many."""
     return xlen * b // a
 
 
 def elements(word: int, width: int, count: int) -> list[int]:
-    """The lowest elements of a word."""
+    """Return the lowest elements of a word."""
     mask, half = (1 << width) - 1, 1 << width - 1
     fields = [word >> width * i & mask for i in range(count)]
     if width == 1:
@@ -23,7 +23,7 @@ def elements(word: int, width: int, count: int) -> list[int]:
 
 
 def dot(a: int, b: int, first: int, second: int, offset: int, xlen: int) -> tuple[int, int]:
-    """The sum of products, and the offset behind it."""
+    """Return the dot product, and the offset behind it."""
     count = xlen // a
     taken = second >> offset if a != b else second
     products = zip(elements(first, a, count), elements(taken, b, count), strict=True)

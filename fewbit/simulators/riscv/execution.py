@@ -35,7 +35,7 @@ class Histogram:
         return sum(self.kinds.values())
 
     def __getitem__(self, name: str) -> int:
-        """The count of a class (`Kind.LOAD`, "load") or of a mnemonic ("lw")."""
+        """Return the count of a class (`Kind.LOAD`, "load") or of a mnemonic ("lw")."""
         if name in self.kinds:
             return self.kinds[Kind(name)]
         return self.mnemonics.get(name, 0)
@@ -62,7 +62,7 @@ class Tally:
         return Tally(self.code, executed, taken, misses)
 
     def histogram(self, start: int = 0, stop: int = sys.maxsize) -> Histogram:
-        """The histogram of addresses from `start` to `stop`; misses are known of all only."""
+        """Return the histogram of addresses `start` to `stop`; misses are known in total only."""
         inside = slice(*np.searchsorted(self.code.addresses, [start, stop]).tolist())
         executed = self.executed[inside]
         names = self.code.mnemonic_ids[inside]
@@ -79,7 +79,7 @@ class Tally:
         return Histogram(kinds, mnemonics, int(self.taken[inside][branches].sum()), misses)
 
     def by_function(self) -> dict[str, Histogram]:
-        """A histogram for each function that ran, in the order of addresses, callees apart."""
+        """Return a histogram for each function that ran, by address, without its callees."""
         found: dict[str, Histogram] = {}
         for name, start, stop in self.code.functions():
             histogram = self.histogram(start, stop)
@@ -152,7 +152,7 @@ class Marks:
         self._tallies: dict[int, Tally] = {}
 
     def set(self, number: int) -> None:
-        """Between two runs: what follows belongs to this mark."""
+        """Charge what follows to this mark; called between two runs."""
         self._charge()
         self._current = number
 

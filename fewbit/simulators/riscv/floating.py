@@ -28,7 +28,7 @@ def unbox(value: int) -> int:
 
 
 def action(mnemonic: str, xlen: int) -> Action:
-    """What an instruction does with registers' contents (not loads and stores)."""
+    """Return what an instruction does with registers' contents (not loads and stores)."""
     mask = (1 << xlen) - 1
     match mnemonic.split("."):
         case ["fmv", "x", "w"]:

@@ -24,7 +24,7 @@ class RecentLines:
         self.clear()
 
     def clear(self) -> None:
-        """An empty cache, and nothing counted."""
+        """Empty the cache, with nothing counted."""
         self._sets = [[NO_LINE] * WAYS for _ in range(SETS)]
         self.misses[:] = [0] * WAYS
 

@@ -125,7 +125,7 @@ class Machine:
         self._range(self.address(address), len(raw))[:] = np.frombuffer(raw, np.uint8)
 
     def read(self, address: int | str, size: int) -> bytes:
-        """Bytes of memory."""
+        """Return bytes of memory."""
         return self._range(self.address(address), size).tobytes()
 
     def _range(self, address: int, size: int) -> Memory:
@@ -170,7 +170,7 @@ class Machine:
         )
 
     def _check_code(self) -> None:
-        """Instructions are read once: a program that changes them would not be followed."""
+        """Refuse a program that changed its instructions, which are decoded once."""
         for start, data in self._code.stretches:
             if self.read(start, len(data)) != data:
                 raise SimulationError("the program wrote over its own code")

@@ -45,7 +45,7 @@ class Float:
         return a & ~self.sign == self.infinity
 
     def parts(self, a: int) -> tuple[int, int]:
-        """A finite value as m · 2^e, m with the sign."""
+        """Return a finite value as m · 2^e, m with the sign."""
         field = (a & ~self.sign) >> self.fraction
         m = a & (1 << self.fraction) - 1
         e = self.lowest
@@ -54,7 +54,7 @@ class Float:
         return (-m if a & self.sign else m), e
 
     def pack(self, negative: bool, m: int, e: int, mode: int) -> int:
-        """The value ±m · 2^e, rounded."""
+        """Return ±m · 2^e, rounded."""
         sign = self.sign if negative else 0
         if m == 0:
             return sign
@@ -98,7 +98,7 @@ class Float:
         return self.pack(bool(sign), abs(m * n), e + f, mode)
 
     def fused(self, a: int, b: int, c: int, mode: int) -> int:
-        """a · b + c, rounded once."""
+        """Return a · b + c, rounded once."""
         if self.is_nan(a) or self.is_nan(b) or self.is_nan(c):
             return self.nan
         sign = (a ^ b) & self.sign
@@ -149,7 +149,7 @@ class Float:
         return to.pack(bool(sign), abs(m), e, mode)
 
     def to_integer(self, a: int, low: int, high: int, mode: int) -> int:
-        """The nearest whole number by the mode, or the end of the range that it is beyond."""
+        """Return the nearest integer by the mode, or the end of the range that it is beyond."""
         if self.is_nan(a):
             return high
         if self.is_infinite(a):
@@ -162,7 +162,7 @@ class Float:
         return self.pack(n < 0, abs(n), 0, mode)
 
     def order(self, a: int) -> int:
-        """A key that sorts as the values do; equal zeros get one key."""
+        """Return a key that sorts as the values do; equal zeros get one key."""
         magnitude = a & ~self.sign
         return -magnitude if a & self.sign else magnitude
 
@@ -179,7 +179,7 @@ class Float:
         return self._choose(a, b, b if a & self.sign else a, self.less(b, a))
 
     def _choose(self, a: int, b: int, tie: int, first: bool) -> int:
-        """Of two, NaN only if both are; `tie` among zeros of both signs."""
+        """Return one of two, NaN only if both are; `tie` among zeros of both signs."""
         if self.is_nan(a):
             return self.nan if self.is_nan(b) else b
         if self.is_nan(b):
@@ -189,7 +189,7 @@ class Float:
         return a if first else b
 
     def classify(self, a: int) -> int:
-        """RISC-V's mask of one bit: -inf, -normal, -subnormal, -0, +0, ... +inf, sNaN, qNaN."""
+        """Return RISC-V's one-bit mask: -inf, -normal, -subnormal, -0, +0, ... +inf, sNaN, qNaN."""
         if self.is_nan(a):
             return 1 << (9 if a & 1 << self.fraction - 1 else 8)
         magnitude = a & ~self.sign
@@ -203,7 +203,7 @@ class Float:
 
 
 def shift(m: int, by: int, negative: bool, mode: int) -> int:
-    """m / 2^by as a whole number, rounded by the mode as the magnitude of a signed value."""
+    """Return m / 2^by as an integer, rounded by the mode as the magnitude of a signed value."""
     whole, rest = m >> by, m & (1 << by) - 1
     half = 1 << by - 1
     if mode == RNE:

@@ -38,7 +38,7 @@ class Coprocessor(Protocol):
     """What custom-3 instructions are handed to."""
 
     def execute(self, funct: int, rs1: int, rs2: int, memory: Memory) -> int | None:
-        """Do a command; a result goes to the register that the instruction names, if any."""
+        """Execute a command; a result goes to the register that the instruction names, if any."""
         ...
 
 

@@ -55,7 +55,7 @@ class Processor:
         )  # fmt: skip
 
     def counters(self) -> Counters:
-        """Counters that handlers count in, at zero."""
+        """Return counters for the handlers, at zero."""
         self._records["starts"] = 0
         self._records["jumps"] = 0
         context = self._context
@@ -129,7 +129,7 @@ class Processor:
 
 
 def _handler(code: Code, index: int, i: Instruction, rounding: int) -> tuple[str, int]:
-    """The name of the handler (which need not exist), and its immediate."""
+    """Return the name of the handler (which need not exist), and its immediate."""
     name, pc = i.mnemonic, code.pcs[index]
     if name in ("lui", "auipc"):
         value = signed(i.imm << 12, 32) + (pc if name == "auipc" else 0)
