@@ -27,12 +27,12 @@ def symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, 
     _check_not_empty(runs)
     check_mode(mode)
     uses_mean = mode == "mean" or width.bits <= 2
-    found = mean_magnitude(runs) if uses_mean else max_magnitude(runs)
-    magnitude: Float32Array = np.maximum(found, EPS)
+    statistic = mean_magnitude(runs) if uses_mean else max_magnitude(runs)
+    magnitude: Float32Array = np.maximum(statistic, EPS)
     if width.bits <= 2:
         return with_scale(runs, width, magnitude), magnitude
     multiplier: Float32Array = np.float32(width.qmax) / magnitude
-    return _rounded(runs * multiplier[:, None], width), np.float32(1) / multiplier
+    return _round(runs * multiplier[:, None], width), np.float32(1) / multiplier
 
 
 def asymmetric(runs: Float32Array, width: Width) -> tuple[Int8Array, Float32Array, Int32Array]:
@@ -46,7 +46,7 @@ def asymmetric(runs: Float32Array, width: Width) -> tuple[Int8Array, Float32Arra
     if not np.isfinite(span).all():
         raise Error("the range max - min does not fit float32", hint="scale the values down")
     scale = span / np.float32((1 << width.bits) - 1)
-    zero_point = _clamped(np.rint(np.float32(width.qmin) - low / scale), width).astype(np.int32)
+    zero_point = _clamp(np.rint(np.float32(width.qmin) - low / scale), width).astype(np.int32)
     return with_scale(runs, width, scale, zero_point), scale, zero_point
 
 
@@ -61,7 +61,7 @@ def with_scale(
         return np.where(runs >= 0, np.int8(1), np.int8(-1))
     with np.errstate(over="ignore"):
         quotient = runs / scale.reshape(-1, 1)
-    return _rounded(quotient, width, zero_point)
+    return _round(quotient, width, zero_point)
 
 
 def max_magnitude(runs: Float32Array) -> Float32Array:
@@ -102,12 +102,12 @@ def _check_not_empty(runs: Float32Array) -> None:
         raise ShapeError("no scale can be taken from an empty tensor", hint="give static scales")
 
 
-def _rounded(x: Float32Array, width: Width, zero_point: Int32Array | None = None) -> Int8Array:
+def _round(x: Float32Array, width: Width, zero_point: Int32Array | None = None) -> Int8Array:
     np.rint(x, out=x)
     if zero_point is not None:
         x += zero_point.reshape(-1, 1).astype(np.float32)
-    return _clamped(x, width).astype(np.int8)
+    return _clamp(x, width).astype(np.int8)
 
 
-def _clamped(x: Float32Array, width: Width) -> npt.NDArray[np.float32]:
+def _clamp(x: Float32Array, width: Width) -> npt.NDArray[np.float32]:
     return np.clip(x, np.float32(width.qmin), np.float32(width.qmax), out=x)

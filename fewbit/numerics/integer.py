@@ -1,6 +1,6 @@
-"""The integer core: exact products and sums in int32 accumulators.
+"""The integer core: exact matmuls and convolutions in int32 accumulators.
 
-Sums of integer products are computed by floating-point matrix multiplication, which is exact as
+Dot products of integers are computed by floating-point matrix multiplication, which is exact as
 long as no partial sum can leave the range in which every integer is a float: 2^24 for float32,
 2^53 for float64. The bound K · max|x| · max|w| is taken from the operands at hand, and chooses
 between the two; it makes the references as fast as BLAS and still exact in any order of summation.
@@ -109,10 +109,10 @@ def conv2d_grouped(
     xs = centered(integers(x, "input"), x_zero_point)
     ws = centered(integers(w, "weight"), w_zero_point)
 
-    def product(columns: NumberArray, samples: slice) -> NumberArray:
-        return np.stack(list(group_products(window.kernel(ws), columns, group)), axis=-1)
+    def multiply(columns: NumberArray, samples: slice) -> NumberArray:
+        return np.stack(list(grouped_matmul(window.kernel(ws), columns, group)), axis=-1)
 
-    return convolve(xs, ws.shape, window, product)
+    return convolve(xs, ws.shape, window, multiply)
 
 
 def conv1d(
@@ -150,10 +150,10 @@ def matmul(a: IntArray, b: IntArray) -> Int32Array:
     if bound >= _FLOAT64_EXACT:
         raise _overflow(k)
     real = np.float32 if bound <= _FLOAT32_EXACT else np.float64
-    product = np.matmul(a.astype(real), b.astype(real))
-    if bound >= _INT32 and (product.max() >= _INT32 or product.min() < -_INT32):
+    sums = np.matmul(a.astype(real), b.astype(real))
+    if bound >= _INT32 and (sums.max() >= _INT32 or sums.min() < -_INT32):
         raise _overflow(k)
-    return product.astype(np.int32)
+    return sums.astype(np.int32)
 
 
 def linear_operands(
@@ -178,17 +178,17 @@ def parts(k: int, group: int) -> Iterator[slice]:
     return (slice(start, start + group) for start in range(0, k, group))
 
 
-def channel_product(kernel: IntArray, columns: IntArray) -> Int32Array:
+def channel_matmul(kernel: IntArray, columns: IntArray) -> Int32Array:
     """Multiply [groups, O/groups, K] by columns [n, groups, K, P]: int32 [n, O, P]."""
-    product = matmul(kernel, columns)
-    samples, groups, channels, positions = product.shape
-    return product.reshape(samples, groups * channels, positions)
+    sums = matmul(kernel, columns)
+    samples, groups, channels, positions = sums.shape
+    return sums.reshape(samples, groups * channels, positions)
 
 
-def group_products(kernel: IntArray, columns: IntArray, group: int) -> Iterator[Int32Array]:
+def grouped_matmul(kernel: IntArray, columns: IntArray, group: int) -> Iterator[Int32Array]:
     """Yield `channel_matmul` of each group of K, in order."""
     for part in parts(kernel.shape[-1], group):
-        yield channel_product(kernel[..., part], columns[:, :, part, :])
+        yield channel_matmul(kernel[..., part], columns[:, :, part, :])
 
 
 def _bound(width: Width, asymmetric: bool) -> int:

@@ -1,9 +1,9 @@
-"""Whole quantized layers on numpy: the meaning of bitlinear, bitconv1d and bitconv2d.
+"""Whole quantized layers on numpy: the semantics of bitlinear, bitconv1d and bitconv2d.
 
 Where both operands are integers, acc = Σ u_x·u_w is exact and y = acc · s_x · s_w + bias follows
 in float32, in that order. With group scales there is a partial sum for each group along K, scaled
 the same way and added in float32 in group order, then the bias. Where one operand is float, the
-other is dequantized and the product is an ordinary float32 one, whose order of summation is free.
+other is dequantized for an ordinary float32 matmul, whose order of summation is free.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _integer_linear(x: Quantized, w: Quantized) -> Float32Array:
     _check_accumulator(x, w)
     xs, ws = x.centered(), w.centered()
     sums = (integer.matmul(xs[..., part], ws[:, part].T) for part in _parts(w))
-    return _scaled(sums, _trailing(x.scale, x.ndim), _weight_scales(w))
+    return _scale_and_sum(sums, _expand_trailing(x.scale, x.ndim), _weight_scales(w))
 
 
 def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
@@ -170,26 +170,26 @@ def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
     x_scale = np.broadcast_to(x.scale, x.shape[:1])[:, None, None]
     w_scales = [scale.reshape(-1, 1) for scale in _weight_scales(w)]
 
-    def product(columns: NumberArray, samples: slice) -> NumberArray:
+    def multiply(columns: NumberArray, samples: slice) -> NumberArray:
         sums = (
-            integer.channel_product(kernel[..., part], columns[:, :, part, :]) for part in _parts(w)
+            integer.channel_matmul(kernel[..., part], columns[:, :, part, :]) for part in _parts(w)
         )
-        return _scaled(sums, x_scale[samples], w_scales)
+        return _scale_and_sum(sums, x_scale[samples], w_scales)
 
-    return convolve(x.centered(), w.shape, window, product)
+    return convolve(x.centered(), w.shape, window, multiply)
 
 
 def _float_conv(x: Float32Array, w: Float32Array, window: Window) -> Float32Array:
     kernel = window.kernel(w)
 
-    def product(columns: NumberArray, samples: slice) -> NumberArray:
+    def multiply(columns: NumberArray, samples: slice) -> NumberArray:
         y = np.matmul(kernel, columns)
         return y.reshape(y.shape[0], w.shape[0], y.shape[-1])
 
-    return convolve(x, w.shape, window, product)
+    return convolve(x, w.shape, window, multiply)
 
 
-def _scaled(
+def _scale_and_sum(
     sums: Iterable[Int32Array], x_scale: Float32Array, w_scales: list[Float32Array]
 ) -> Float32Array:
     """Return Σ acc · s_x · s_w over the groups, in order."""
@@ -222,7 +222,7 @@ def _check_accumulator(x: Quantized, w: Quantized) -> None:
     integer.check_accumulator(k, x.width, w.width, asymmetric=both or one)
 
 
-def _trailing(scale: Float32Array, ndim: int) -> Float32Array:
+def _expand_trailing(scale: Float32Array, ndim: int) -> Float32Array:
     """Reshape a scale of the leading dimensions to broadcast over a tensor of rank `ndim`."""
     return scale.reshape(scale.shape + (1,) * (ndim - scale.ndim))
 

@@ -49,10 +49,10 @@ def pack(values: npt.ArrayLike, width: WidthLike, *, align: int = 1) -> UInt8Arr
                 hint=f"{width} bits hold {width.qmin}..{width.qmax}"
                 + (" without 0" if width.is_binary else ""),
             )
-        squeezed = _squeezed(block, width)
+        packed_block = _pack_block(block, width)
         first = column.start * width.bits // 8
-        last = min(first + squeezed.shape[1], row_out.shape[1])
-        row_out[row, first:last] = squeezed[:, : last - first]
+        last = min(first + packed_block.shape[1], row_out.shape[1])
+        row_out[row, first:last] = packed_block[:, : last - first]
     return packed
 
 
@@ -75,8 +75,8 @@ def unpack(packed: npt.ArrayLike, width: WidthLike, k: int, *, align: int = 1) -
     for row, column in _blocks(count, length):
         first = column.start * width.bits // 8
         last = _up(column.stop * width.bits, 8) // 8
-        spread = _spread(row_in[row, first:last], width)
-        rows[row, column] = spread[:, : column.stop - column.start]
+        fields = _unpack_block(row_in[row, first:last], width)
+        rows[row, column] = fields[:, : column.stop - column.start]
     if width.is_ternary and not width.holds(values):
         raise WidthError(
             "packed ternary data hold the field 0b10, which is no ternary value",
@@ -105,7 +105,7 @@ def _blocks(rows: int, k: int) -> Iterator[tuple[slice, slice]]:
             yield slice(top, min(top + height, rows)), slice(left, min(left + _BLOCK, k))
 
 
-def _squeezed(block: IntArray, width: Width) -> UInt8Array:
+def _pack_block(block: IntArray, width: Width) -> UInt8Array:
     """Pack values [rows, columns] into bytes [rows, b * ceil(columns / 8)]."""
     rows, columns = block.shape
     fields = np.zeros((rows, _up(columns, 8)), np.int8)
@@ -123,7 +123,7 @@ def _squeezed(block: IntArray, width: Width) -> UInt8Array:
     return _low_bytes(words, width.bits).reshape(rows, -1)
 
 
-def _spread(block: UInt8Array, width: Width) -> Int8Array:
+def _unpack_block(block: UInt8Array, width: Width) -> Int8Array:
     """Return the values [rows, 8 * words] of packed bytes; a row's last word may be incomplete."""
     rows, size = block.shape
     whole = np.zeros((rows, _up(size, width.bits)), np.uint8)
@@ -135,7 +135,7 @@ def _spread(block: UInt8Array, width: Width) -> Int8Array:
         words ^= high
         high <<= np.uint64(lane - used)
         words |= high
-    return _signed(words.view(np.int8), width)
+    return _sign_extend(words.view(np.int8), width)
 
 
 def _low_bytes(words: _Words, count: int) -> UInt8Array:
@@ -159,7 +159,7 @@ def _from_low_bytes(low: UInt8Array) -> _Words:
     return words
 
 
-def _signed(fields: Int8Array, width: Width) -> Int8Array:
+def _sign_extend(fields: Int8Array, width: Width) -> Int8Array:
     """Turn fields 0 .. 2^b - 1 into the values they stand for, in place."""
     if width.is_binary:
         fields *= np.int8(-2)

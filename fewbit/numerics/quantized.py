@@ -22,7 +22,7 @@ from fewbit.numerics.widths import Width
 
 @dataclass(frozen=True, eq=False)
 class Quantized:
-    """Integers `values` whose meaning is `(values - zero_point) * scale`, run by run."""
+    """Integers `values` that stand for `(values - zero_point) * scale`, run by run."""
 
     values: Int8Array
     scale: Float32Array

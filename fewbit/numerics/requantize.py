@@ -80,12 +80,12 @@ def requantize(
     """
     sums = _accumulators(acc)
     width = Width.of(width)
-    factor = _along(finite_float32(multiplier, "requantization multiplier"), sums, axis)
+    factor = _broadcast_along(finite_float32(multiplier, "requantization multiplier"), sums, axis)
     if width.is_binary:
-        return _clamped(np.sign(sums) * np.sign(factor), width, zero_point)
+        return _clamp(np.sign(sums) * np.sign(factor), width, zero_point)
     with np.errstate(over="ignore"):
         product = sums.astype(np.float32) * factor
-    return _clamped(np.rint(product), width, zero_point)
+    return _clamp(np.rint(product), width, zero_point)
 
 
 def requantize_fixed(
@@ -99,19 +99,21 @@ def requantize_fixed(
     """Return clamp(round(acc · multiplier / 2^shift) + z), in integers; at 1 bit the sign."""
     sums = _accumulators(acc)
     width = Width.of(width)
-    product = sums.astype(np.int64) * _along(fixed.multiplier, sums, axis).astype(np.int64)
+    product = sums.astype(np.int64) * _broadcast_along(fixed.multiplier, sums, axis).astype(
+        np.int64
+    )
     if width.is_binary:
-        return _clamped(product, width, zero_point)
-    shift = _along(fixed.shift, sums, axis).astype(np.int64)
-    return _clamped(_rounding_shift(product, shift), width, zero_point)
+        return _clamp(product, width, zero_point)
+    shift = _broadcast_along(fixed.shift, sums, axis).astype(np.int64)
+    return _clamp(_rounding_shift(product, shift), width, zero_point)
 
 
 def _rounding_shift(x: npt.NDArray[np.int64], shift: npt.NDArray[np.int64]) -> IntArray:
     """Return x / 2^shift, rounded half to even: floor, then up by the remainder."""
     floor = x >> shift
-    twice_rest = (x - (floor << shift)) << 1
+    twice_remainder = (x - (floor << shift)) << 1
     unit = np.int64(1) << shift
-    up = (twice_rest > unit) | ((twice_rest == unit) & (floor & 1 == 1))
+    up = (twice_remainder > unit) | ((twice_remainder == unit) & (floor & 1 == 1))
     return floor + up
 
 
@@ -123,7 +125,7 @@ def _accumulators(acc: npt.ArrayLike) -> Int32Array:
     return array.astype(np.int32, copy=False)
 
 
-def _along(factors: _Factors, acc: Int32Array, axis: int) -> _Factors:
+def _broadcast_along(factors: _Factors, acc: Int32Array, axis: int) -> _Factors:
     """Reshape factors to broadcast over the accumulators: one, or one per index of `axis`."""
     if factors.size == 1:
         return factors.reshape(())
@@ -138,7 +140,7 @@ def _along(factors: _Factors, acc: Int32Array, axis: int) -> _Factors:
     return factors.reshape(shape)
 
 
-def _clamped(values: npt.NDArray[Any], width: Width, zero_point: int | None) -> Int8Array:
+def _clamp(values: npt.NDArray[Any], width: Width, zero_point: int | None) -> Int8Array:
     if zero_point is not None:
         check_asymmetric(width)
         if not width.qmin <= zero_point <= width.qmax:

@@ -43,10 +43,10 @@ class Width:
         """Return the width of a number (4, 1.58), a text ("4", "1.58", "ternary") or a width."""
         if isinstance(value, Width):
             return value
-        found = _BY_NAME.get(value) if isinstance(value, str) else _by_number(value)
-        if found is None:
+        width = _BY_NAME.get(value) if isinstance(value, str) else _by_number(value)
+        if width is None:
             raise _no_such_width(value)
-        return found
+        return width
 
     @property
     def is_binary(self) -> bool:

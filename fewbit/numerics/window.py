@@ -1,8 +1,8 @@
-"""How a convolution walks over its input, apart from what it multiplies.
+"""How a convolution walks over its input, independent of what it multiplies.
 
-A convolution is a matrix product over columns: for every output position, the inputs under the
+A convolution is a matmul over columns (im2col): for every output position, the inputs under the
 kernel. `Window` holds the geometry, `convolve` lays the columns out a few samples at a time, so
-that memory stays bounded, and leaves the product to its caller: integers, floats or groups.
+that memory stays bounded, and leaves the matmul to its caller: integers, floats or groups.
 """
 
 from __future__ import annotations
@@ -80,14 +80,14 @@ class Window:
         return windows.reshape(x.shape[0], self.groups, k, math.prod(output))
 
 
-Product = Callable[[NumberArray, slice], NumberArray]
+ColumnMatmul = Callable[[NumberArray, slice], NumberArray]
 """From columns [n, groups, K, P] of the samples in the slice to results [n, O, P, ...]."""
 
 
 def convolve(
-    x: NumberArray, kernel: tuple[int, ...], window: Window, product: Product
+    x: NumberArray, kernel: tuple[int, ...], window: Window, multiply: ColumnMatmul
 ) -> NumberArray:
-    """Apply `matmul` to the columns of all samples: [N, O, OH, OW, ...]."""
+    """Apply `multiply` to the columns of all samples: [N, O, OH, OW, ...]."""
     samples, channels, height, width = window.output(x.shape, kernel)
     per_sample = max(1, x.shape[1] * kernel[2] * kernel[3] * height * width)
     step = max(1, _BLOCK // per_sample)
@@ -95,6 +95,6 @@ def convolve(
     for start in range(0, max(samples, 1), step):
         block = slice(start, start + step)
         columns = window.columns(x[block], (kernel[2], kernel[3]), (height, width))
-        results.append(product(columns, block))
+        results.append(multiply(columns, block))
     result = np.concatenate(results)
     return result.reshape(samples, channels, height, width, *result.shape[3:])

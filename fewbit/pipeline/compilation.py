@@ -42,7 +42,7 @@ class Compilation:
 
     @property
     def text(self) -> str:
-        """Return the program after the last stage that was run, as text."""
+        """The program after the last stage that was run, as text."""
         return text_of(self.module)
 
     @property

@@ -253,7 +253,7 @@ def _signed(path: Path, manifest: Manifest) -> bytes:
 
 
 def _runs_here(manifest: Manifest) -> bool:
-    """Check that this machine has what the code uses: else it would end the process."""
+    """Return whether this machine has what the code uses: else it would end the process."""
     if manifest.variants:
         return any(_is_here(variant) for variant in manifest.variants)
     processor = manifest.target.partition(":")[2]

@@ -6,7 +6,7 @@
 | `formulas.py`, `powers.py`, `circular.py` | each function once, for any kind of number |
 | `activations.py` | silu and gelu, as programs compute them |
 | `tables.py` | the coefficients, each with what it approximates, where, and how well |
-| `fits.py` | how the coefficients were found |
+| `fits.py` | how the coefficients were computed |
 
 A formula is written once. On numpy arrays it is what the tests hold against float64; on values of a
 program it emits ops (`transforms/expand_math.py`), and on those of a kernel instructions. All round

@@ -1,7 +1,7 @@
 """Activation functions of float32, operation by operation as programs compute them.
 
-These are the loops of `lower-elementwise` behind `expand-math`, for kernels that apply them to sums
-in registers: a layer gives the same bits whether its activation is part of it or not.
+These are the loops of `lower-elementwise` behind `expand-math`, for kernels that apply them to
+accumulators: a layer gives the same bits whether its activation is fused into it or not.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Sine, cosine, tangent and their inverses, of float32.
 
 Angles are reduced to an eighth of a turn in float64, with π/2 as the sum of a short number, whose
-products with up to 2**20 are exact, and the rest. That is good to 1e-7 for angles up to 1e8. Beyond
-it float32 hardly resolves a turn: results lie between -1 and 1, but mean less and less.
+products with up to 2**20 are exact, and a remainder (Cody and Waite's reduction). That is good to
+1e-7 for angles up to 1e8. Beyond it float32 hardly resolves a turn: results stay between -1 and 1,
+but say less and less.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _QUARTER_LOW: Final = 6.077100506506192e-11
 _EIGHTH: Final = 0.786
 
 
-def _turned(x: Number) -> tuple[Number, Number]:
+def _reduce_angle(x: Number) -> tuple[Number, Number]:
     """Reduce an angle to ±π/4; the number of quarter turns taken off is in the low bits."""
     angle = x.wide()
     shifted = angle * (2 / math.pi) + _ROUNDER
     n = shifted - _ROUNDER
-    rest = ((angle - n * _QUARTER_HIGH) - n * _QUARTER_LOW).narrow()
-    return at_least(at_most(rest, _EIGHTH), -_EIGHTH), shifted.bits().low_word()
+    remainder = ((angle - n * _QUARTER_HIGH) - n * _QUARTER_LOW).narrow()
+    return at_least(at_most(remainder, _EIGHTH), -_EIGHTH), shifted.bits().low_word()
 
 
 def _sin_cos(r: Number) -> tuple[Number, Number]:
@@ -48,7 +49,7 @@ def _sin_cos(r: Number) -> tuple[Number, Number]:
 
 def _sine(x: Number, ahead: int) -> Number:
     """Return the sine of `x` and so many quarter turns."""
-    r, n = _turned(x)
+    r, n = _reduce_angle(x)
     quarters = n + ahead if ahead else n
     sine, cosine = _sin_cos(r)
     size = select((quarters & 1).equals(0), sine, cosine)
@@ -64,20 +65,20 @@ def cos(x: Number) -> Number:
 
 
 def tan(x: Number) -> Number:
-    r, n = _turned(x)
+    r, n = _reduce_angle(x)
     sine, cosine = _sin_cos(r)
     even = (n & 1).equals(0)
     return select(even, sine, -cosine) / select(even, cosine, sine)
 
 
-def _of_pi(part: float) -> tuple[float, float]:
+def _fraction_of_pi(part: float) -> tuple[float, float]:
     """Return a fraction of π as a float32 and what rounding took away."""
     high = float(np.float32(part * math.pi))
     return high, part * math.pi - high
 
 
-_HALF: Final = _of_pi(0.5)
-_WHOLE: Final = _of_pi(1.0)
+_HALF: Final = _fraction_of_pi(0.5)
+_WHOLE: Final = _fraction_of_pi(1.0)
 
 
 def _angle(y: Number, x: Number) -> Number:
@@ -104,17 +105,17 @@ def atan2(y: Number, x: Number) -> Number:
     return with_sign_of(select(x.bits() < 0, left, angle), y)
 
 
-def _other_side(x: Number) -> Number:
+def _complement(x: Number) -> Number:
     """Return √(1 - x²) without cancellation."""
     return ((1.0 - x) * (x + 1.0)).sqrt()
 
 
 def asin(x: Number) -> Number:
-    return atan2(x, _other_side(x))
+    return atan2(x, _complement(x))
 
 
 def acos(x: Number) -> Number:
-    return atan2(_other_side(x), x)
+    return atan2(_complement(x), x)
 
 
 def atanh(x: Number) -> Number:

@@ -1,9 +1,9 @@
-"""Polynomials and ratios of polynomials that come close to a function: how `tables.py` was made.
+"""Polynomial and rational approximations of functions: how `tables.py` was computed.
 
 Both are weighted least squares over Chebyshev points, which is linear and needs no starting point.
 The weights make errors relative, and are raised where the error is largest (Lawson's iteration),
-so that the largest error, not the mean, becomes small. A ratio is made linear by multiplying with
-its denominator, of which the last round gives an estimate to divide by. Coefficients found on
+so that the largest error, not the mean, becomes small. A ratio becomes linear by multiplying with
+its denominator, of which the last round gives an estimate to divide by. Coefficients computed on
 different machines differ in their last digits, and programs must not: so they are stored.
 """
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.float64]
 Function: TypeAlias = Callable[[Array], Array]
 Coefficients: TypeAlias = tuple[float, ...]
-"""Of powers from 0 upwards."""
+"""Coefficients of the powers from 0 upwards."""
 
 POINTS = 2000
 ROUNDS = 80
@@ -66,7 +66,7 @@ class Fit:
         ratio = polynomial(v, numerator) / polynomial(v, denominator)
         return np.abs((self.base(x) + self.factor(x) * ratio - exact) / exact)
 
-    def found_again(self) -> tuple[Coefficients, Coefficients]:
+    def refit(self) -> tuple[Coefficients, Coefficients]:
         """Compute coefficients of the same degrees afresh."""
         x = self.points()
         v, exact, base = self.variable(x), self.function(x), self.base(x)

@@ -1,6 +1,6 @@
 """Exponentials, logarithms and error functions of float32.
 
-Powers of two are made in the exponent's bits. Adding 1.5 · 2**23 rounds to the nearest integer and
+Powers of two are built in the exponent's bits. Adding 1.5 · 2**23 rounds to the nearest integer and
 leaves it in the lowest bits, from where a shift takes it to the exponent: no conversion is needed.
 Results too small for a normal number become 0, because arithmetic on subnormal numbers takes
 hundreds of cycles on many processors, and a masked softmax is full of them.
@@ -48,7 +48,7 @@ def ratio(x: Number, fit: Fit) -> Number:
     return polynomial(x, fit.numerator) / polynomial(x, fit.denominator)
 
 
-def _rounded(x: Number, most: int = 127) -> tuple[Number, Number]:
+def _round(x: Number, most: int = 127) -> tuple[Number, Number]:
     """Round to the nearest integer, at most `most`: as a float, and in the lowest bits."""
     shifted = at_most(x + _ROUNDER, _ROUNDER + most)
     return shifted - _ROUNDER, shifted.bits()
@@ -58,42 +58,42 @@ def _power_of_two(bits: Number, halvings: int = 0) -> Number:
     return ((bits << _MANTISSA) + (_ONE - (halvings << _MANTISSA))).float_of_bits()
 
 
-def _reduced(x: Number, most: int = 127) -> tuple[Number, Number]:
+def _reduce(x: Number, most: int = 127) -> tuple[Number, Number]:
     """Return r and n of x = r + n · ln 2.
 
     Beyond the largest n, r grows instead, and so does its power.
     """
-    n, bits = _rounded(x * _LOG2_E, most)
+    n, bits = _round(x * _LOG2_E, most)
     return (x - n * _LN2[0]) - n * _LN2[1], bits
 
 
-def _exp_of_rest(r: Number) -> Number:
+def _exp_of_remainder(r: Number) -> Number:
     return (r * r * polynomial(r, tables.EXP.numerator) + r) + 1.0
 
 
 def exp(x: Number) -> Number:
-    r, n = _reduced(x)
-    return select(x < math.log(_SMALLEST), 0.0, _exp_of_rest(r) * _power_of_two(n))
+    r, n = _reduce(x)
+    return select(x < math.log(_SMALLEST), 0.0, _exp_of_remainder(r) * _power_of_two(n))
 
 
 def _half_exp(x: Number) -> Number:
     """Return exp(x) / 2 for x >= 0; infinite only where that is."""
-    r, n = _reduced(x, most=128)
-    return _exp_of_rest(r) * _power_of_two(n, halvings=1)
+    r, n = _reduce(x, most=128)
+    return _exp_of_remainder(r) * _power_of_two(n, halvings=1)
 
 
 def exp2(x: Number) -> Number:
-    n, bits = _rounded(x)
+    n, bits = _round(x)
     r = x - n
     power = r * polynomial(r, tables.EXP2.numerator) + 1.0
     return select(x < math.log2(_SMALLEST), 0.0, power * _power_of_two(bits))
 
 
 def expm1(x: Number) -> Number:
-    r, n = _reduced(at_least(x, -20.0))
+    r, n = _reduce(at_least(x, -20.0))
     scale = _power_of_two(n)
-    rest = r * r * polynomial(r, tables.EXPM1.numerator) + r
-    return select(abs(x) < _TINY, x, rest * scale + (scale - 1.0))
+    power = r * r * polynomial(r, tables.EXPM1.numerator) + r
+    return select(abs(x) < _TINY, x, power * scale + (scale - 1.0))
 
 
 def sinh(x: Number) -> Number:
@@ -132,7 +132,7 @@ def _log_of_fraction(f: Number) -> tuple[Number, Number]:
     return f, s * (half + square * polynomial(square, tables.LOG.numerator)) - half
 
 
-def _defined(x: Number, result: Number) -> Number:
+def _with_limits(x: Number, result: Number) -> Number:
     """Return the logarithm where there is one, else its limits or NaN."""
     at_zero = select(x.equals(0.0), result.constant(-inf), nan)
     return select(x > 0.0, select(x < inf, result, x), at_zero)
@@ -140,20 +140,22 @@ def _defined(x: Number, result: Number) -> Number:
 
 def log(x: Number) -> Number:
     f, e = split(x)
-    whole, rest = _log_of_fraction(f)
-    return _defined(x, e * _LN2[0] + (whole + (rest + e * _LN2[1])))
+    whole, correction = _log_of_fraction(f)
+    return _with_limits(x, e * _LN2[0] + (whole + (correction + e * _LN2[1])))
 
 
 def log2(x: Number) -> Number:
     f, e = split(x)
-    whole, rest = _log_of_fraction(f)
-    return _defined(x, e + (whole + rest) * _LOG2_E)
+    whole, correction = _log_of_fraction(f)
+    return _with_limits(x, e + (whole + correction) * _LOG2_E)
 
 
 def log10(x: Number) -> Number:
     f, e = split(x)
-    whole, rest = _log_of_fraction(f)
-    return _defined(x, e * _LOG10_2[0] + ((whole + rest) * math.log10(math.e) + e * _LOG10_2[1]))
+    whole, correction = _log_of_fraction(f)
+    return _with_limits(
+        x, e * _LOG10_2[0] + ((whole + correction) * math.log10(math.e) + e * _LOG10_2[1])
+    )
 
 
 def log1p(x: Number) -> Number:
@@ -166,20 +168,20 @@ def log1p(x: Number) -> Number:
 
 
 def tanh(x: Number) -> Number:
-    return _saturating(x, tables.TANH)
+    return _saturating_ratio(x, tables.TANH)
 
 
 def erf(x: Number) -> Number:
-    return _saturating(x, tables.ERF)
+    return _saturating_ratio(x, tables.ERF)
 
 
-def _saturating(x: Number, fit: Fit) -> Number:
+def _saturating_ratio(x: Number, fit: Fit) -> Number:
     """Return an odd function between -1 and 1, which the last rounding must not leave."""
-    near = _between(x, fit.high)
-    return _between(near * ratio(near * near, fit), 1.0)
+    near = _clamp(x, fit.high)
+    return _clamp(near * ratio(near * near, fit), 1.0)
 
 
-def _between(x: Number, bound: float) -> Number:
+def _clamp(x: Number, bound: float) -> Number:
     return at_least(at_most(x, bound), -bound)
 
 
@@ -190,8 +192,8 @@ def erfc(x: Number) -> Number:
     """
     size = at_most(abs(x), 10.1)
     high = (size.bits() & ~0xFFF).float_of_bits()
-    r, n = _reduced(-(high * high))
-    power = _exp_of_rest(r - (size - high) * (size + high)) * _power_of_two(n)
+    r, n = _reduce(-(high * high))
+    power = _exp_of_remainder(r - (size - high) * (size + high)) * _power_of_two(n)
     scaled = ratio(size.wide(), tables.SCALED_ERFC).narrow()
     positive = select(size > _LARGEST_ERFC, 0.0, power * scaled)
     return select(x < 0.0, 2.0 - positive, positive)

@@ -24,7 +24,7 @@ _MANTISSA: Final = 52
 _ONE: Final = 1023 << _MANTISSA
 
 LARGEST_PRODUCT: Final = 64
-"""Up to this exponent, a power is a chain of products."""
+"""Up to this exponent, a power is a chain of multiplications."""
 
 
 def _log2(x: Number) -> Number:
@@ -69,15 +69,15 @@ def power_of_integer(x: Number, n: int) -> Number:
     if n == 0:
         return x.constant(1.0)
     if 0 < n <= 3:
-        return _product(x, n)
-    wide = _product(x.wide(), abs(n))
+        return _multiply_chain(x, n)
+    wide = _multiply_chain(x.wide(), abs(n))
     return (wide if n > 0 else 1.0 / wide).narrow()
 
 
-def _product(x: Number, n: int) -> Number:
+def _multiply_chain(x: Number, n: int) -> Number:
     if n == 1:
         return x
-    half = _product(x, n // 2)
+    half = _multiply_chain(x, n // 2)
     return half * half * x if n % 2 else half * half
 
 

@@ -1,4 +1,4 @@
-"""The coefficients of the formulas; a test finds them again.
+"""The coefficients of the formulas; a test computes them again.
 
 Those of float32 formulas are written with the digits that float32 needs.
 """

@@ -31,7 +31,7 @@ def test_coefficients_are_as_close_as_they_say(name: str) -> None:
 def test_coefficients_are_found_again(name: str) -> None:
     """A fresh fit is not better than rounding of the coefficients explains."""
     fit = FITS[name]
-    numerator, denominator = fit.found_again()
+    numerator, denominator = fit.refit()
     rounding = 1e-15 if name.endswith("_WIDE") else 6e-8
     assert fit.largest_error(numerator, denominator) <= fit.error * 1.05
     x = fit.points()
