@@ -1,4 +1,4 @@
-"""Where fewbit keeps what it can make again: compiled tiles, measurements, what searches found."""
+"""Where fewbit keeps what it can compute again: compiled tiles, measurements, tuning results."""
 
 from __future__ import annotations
 

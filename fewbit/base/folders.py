@@ -51,8 +51,8 @@ class FolderKind:
                 hint="it was written by a newer fewbit: update" if newer else self.remake,
             ) from e
 
-    def compare_hash(self, path: Path, recorded: str, found: str | None) -> None:
-        if recorded != found:
+    def compare_hash(self, path: Path, recorded: str, actual: str | None) -> None:
+        if recorded != actual:
             what = f"the content differs from its hash in {self.manifest}"
             raise StoreError(what, place=Place(file=str(path)), hint=self.remake)
 

@@ -11,12 +11,12 @@ from math import isfinite
 from typing import Any, cast
 
 
-def print_json(found: Mapping[str, Any]) -> None:
-    print(json_text(found))
+def print_json(value: Mapping[str, Any]) -> None:
+    print(json_text(value))
 
 
-def json_text(found: Mapping[str, Any], indent: int | None = None) -> str:
-    return json.dumps(_strict(found), indent=indent, allow_nan=False)
+def json_text(value: Mapping[str, Any], indent: int | None = None) -> str:
+    return json.dumps(_strict(value), indent=indent, allow_nan=False)
 
 
 def _strict(value: Any) -> Any:

@@ -23,13 +23,13 @@ def command(module: str, *arguments: str) -> list[str]:
 
 def _start(module: str) -> None:
     folder = Path(__file__).resolve().parents[1]
-    found = importlib.util.spec_from_file_location(
+    spec = importlib.util.spec_from_file_location(
         folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
-    assert found is not None
-    assert found.loader is not None
-    package = sys.modules[folder.name] = importlib.util.module_from_spec(found)
-    found.loader.exec_module(package)
+    assert spec is not None
+    assert spec.loader is not None
+    package = sys.modules[folder.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 

@@ -124,8 +124,8 @@ class Folder:
             place = Place(file=str(named))
             raise StoreError("the manifest names no such file", place=place, hint=KIND.remake)
         path = inside(self.path, name)
-        found = hashlib.sha256(read_bytes(path, KIND.remake)).hexdigest()
-        KIND.compare_hash(named, recorded, found)
+        actual = hashlib.sha256(read_bytes(path, KIND.remake)).hexdigest()
+        KIND.compare_hash(named, recorded, actual)
         return path
 
 

@@ -1,7 +1,7 @@
-"""What is said of weights that stay float in a program whose others have few bits.
+"""Weights that stay float in a program whose other weights have few bits.
 
-It is one record, so that tables, manifests and warnings say the same. Which weights these are,
-`fewbit.quant.weights` finds out.
+It is one record, so that tables, manifests and warnings say the same. `fewbit.quant.weights` fills
+it in.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class FloatWeights(Record):
 
     def __str__(self) -> str:
         """Return `2 of 12 weights, 61 % of weight bytes, stay float: a, b`, with their names."""
-        parts = [_listed(self.names)] if self.names else []
-        parts += [f"as the recipe asks: {_listed(self.asked)}"] if self.asked else []
+        parts = [_join_names(self.names)] if self.names else []
+        parts += [f"as the recipe asks: {_join_names(self.asked)}"] if self.asked else []
         stay = "stays" if self.count == 1 else "stay"
         return f"{self.amount}, {stay} float: {'; '.join(parts)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     shown, more = ", ".join(names[:NAMED]), len(names) - NAMED
     return f"{shown} and {more} more" if more > 0 else shown

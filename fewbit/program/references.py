@@ -59,8 +59,8 @@ def references(module: ModuleOp) -> Iterator[tuple[Operation, RefAttr]]:
     """Yield every reference to the store, wherever it stands, and the op that holds it."""
     for op in nested_ops(module):
         for attribute in (*op.properties.values(), *op.attributes.values()):
-            for found in _references_in(attribute):
-                yield op, found
+            for reference in _references_in(attribute):
+                yield op, reference
 
 
 def check_references(module: ModuleOp, store: WeightStore) -> None:

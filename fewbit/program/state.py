@@ -57,7 +57,7 @@ def initial_state(module: ModuleOp, store: WeightStore) -> dict[int, Array]:
     """Return, by the number of an input that is state, the value that it starts from."""
     table = SymbolTable(module)
     entry = choose_function(table, None)
-    found: dict[int, Array] = {}
+    values: dict[int, Array] = {}
     with using(table):
         for attributes in _attributes(entry):
             start = attributes.data.get(INITIAL)
@@ -66,8 +66,8 @@ def initial_state(module: ModuleOp, store: WeightStore) -> dict[int, Array]:
             number = cast("IntegerAttr[Any]", attributes.data[UPDATES]).value.data
             constant = table[start.root_reference.data]
             assert isinstance(constant, ConstantOp)
-            found[number] = constant_value(constant, store)
-    return found
+            values[number] = constant_value(constant, store)
+    return values
 
 
 def _attributes(entry: Operation) -> list[DictionaryAttr]:

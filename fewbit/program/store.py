@@ -68,7 +68,7 @@ class _Tensor:
 
 def sha256_of_tensor(array: Array) -> str:
     """Return the hash of one tensor: dtype and shape as one line of text, then the raw bytes."""
-    array = _stored(array)
+    array = _as_stored(array)
     line = f"{CODES[array.dtype]} {'x'.join(map(str, array.shape))}\n"
     digest = hashlib.sha256(line.encode("ascii"))
     digest.update(raw_bytes(array))
@@ -109,7 +109,7 @@ class WeightStore:
         if key in self._tensors:
             hint = "a stored weight never changes: use another key"
             raise StoreError(f"the weight {key!r} is already stored", hint=hint)
-        kept = _stored(array, copy)
+        kept = _as_stored(array, copy)
         tensor = _Tensor(kept.dtype, kept.shape, lambda: kept, sha256_of_tensor(kept), True, None)
         self._tensors[key] = tensor
         return self.ref(key)
@@ -143,7 +143,7 @@ class WeightStore:
 
     def hash(self, key: str) -> str:
         """Return the recorded hash; computed from the bytes for a file that has none."""
-        return self._recorded(key, self._tensor(key))
+        return self._recorded_hash(key, self._tensor(key))
 
     def ref(self, key: str) -> WeightRef:
         return WeightRef(key, self.hash(key), self.shape(key), self.dtype(key))
@@ -158,9 +158,9 @@ class WeightStore:
         tensor = self._tensor(ref.key)
         have, want = (tensor.shape, tensor.dtype), (tuple(ref.shape), np.dtype(ref.dtype))
         if have != want:
-            what = f"the weight {ref.key!r} is {_spelled(*have)}, not {_spelled(*want)}"
+            what = f"the weight {ref.key!r} is {_describe(*have)}, not {_describe(*want)}"
             raise StoreError(what, place=tensor.place, hint=_OTHER_STORE)
-        if self._recorded(ref.key, tensor) != ref.sha256:
+        if self._recorded_hash(ref.key, tensor) != ref.sha256:
             what = f"the weight {ref.key!r} is not the one that the program was made with"
             raise StoreError(what, place=tensor.place, hint=_OTHER_STORE)
         self._check_bytes(ref.key, tensor)
@@ -200,7 +200,7 @@ class WeightStore:
         place = Place(file=str(self.path) if self.path else None)
         raise StoreError(f"the store has no weight {key!r}", place=place, hint=hint)
 
-    def _recorded(self, key: str, tensor: _Tensor) -> str:
+    def _recorded_hash(self, key: str, tensor: _Tensor) -> str:
         if tensor.sha256 is None:
             tensor.sha256, tensor.checked = sha256_of_tensor(tensor.read()), True
         return tensor.sha256
@@ -208,7 +208,7 @@ class WeightStore:
     def _check_bytes(self, key: str, tensor: _Tensor) -> None:
         if tensor.checked:
             return
-        if sha256_of_tensor(tensor.read()) != self._recorded(key, tensor):
+        if sha256_of_tensor(tensor.read()) != self._recorded_hash(key, tensor):
             raise StoreError(
                 f"the bytes of the weight {key!r} differ from their recorded hash",
                 place=tensor.place,
@@ -234,7 +234,7 @@ def _check_addable(key: object, array: object) -> None:
         raise StoreError(f"the weight {key!r} is a {kind}, not a numpy array", hint=hint)
 
 
-def _stored(array: Array, copy: bool = False) -> Array:
+def _as_stored(array: Array, copy: bool = False) -> Array:
     """Return the array contiguous, little-endian and read-only; copied only where needed."""
     dtype = array.dtype.newbyteorder("<")
     kept = np.array(array, dtype=dtype, order="C", copy=copy or None).view(np.ndarray)
@@ -265,5 +265,5 @@ def _recorded_hashes(file: TensorFile) -> dict[str, str]:
     return hashes
 
 
-def _spelled(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+def _describe(shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
     return f"{'x'.join(map(str, shape)) or 'a scalar'} of {dtype}"

@@ -97,7 +97,7 @@ class TensorFile:
                 hint="write a changed store to a temporary file and rename it, as save() does",
             )
         if span.begin == span.end:
-            return _frozen(np.empty(span.shape, span.dtype))
+            return _freeze(np.empty(span.shape, span.dtype))
         return np.ndarray(span.shape, span.dtype, buffer=self.data, offset=span.begin)
 
 
@@ -151,7 +151,7 @@ def _pieces(header: bytes, arrays: Iterator[Array]) -> Iterator[bytes | memoryvi
             yield data[start : start + CHUNK]
 
 
-def _frozen(array: Array) -> Array:
+def _freeze(array: Array) -> Array:
     array.flags.writeable = False
     return array
 
@@ -220,12 +220,12 @@ class _Reader:
         return cast(dict[str, object], header)
 
     def _unique(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found: dict[str, object] = {}
+        entries: dict[str, object] = {}
         for key, value in pairs:
-            if key in found:
+            if key in entries:
                 self._refuse(f"the header names {key!r} twice")
-            found[key] = value
-        return found
+            entries[key] = value
+        return entries
 
     def _metadata(self, metadata: object) -> dict[str, str]:
         if not isinstance(metadata, dict):

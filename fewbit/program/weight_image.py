@@ -44,7 +44,7 @@ class WeightImage:
 
     @property
     def bytes_read(self) -> int:
-        """Of all constants, each counted once, with the gaps behind them."""
+        """The bytes of all constants, each counted once, with the gaps behind them."""
         sizes = {entry.offset: entry.array.nbytes for entry in self.entries}
         return sum(map(aligned, sizes.values()))
 
@@ -79,7 +79,7 @@ class SharedWeights(WeightImage):
 
 @dataclass
 class VariantWeights(WeightImage):
-    """What one variant reads of the image of all: `nbytes` is where the last of it ends."""
+    """What one variant reads of the shared image: `nbytes` is where the last of it ends."""
 
     shared: SharedWeights = field(default_factory=SharedWeights)
 
