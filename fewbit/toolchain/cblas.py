@@ -26,7 +26,7 @@ class Cblas:
     """As it was asked for."""
     soname: str
     path: Path | None = None
-    """The file, where it is not the system that knows it."""
+    """The file, where the system's loader does not know it."""
     prefix: str = "cblas_"
     suffix: str = ""
     wide: bool = False
@@ -51,18 +51,18 @@ class Cblas:
 
     @staticmethod
     def recorded(name: str, needed: Collection[str]) -> Cblas:
-        """Return the library that an artifact names, whose code needs those of these sonames.
+        """Return the library that an artifact names, whose code needs these sonames.
 
         What an artifact says decides what is loaded into this process: its code must call for just
         that library, and the current folder plays no part.
         """
         is_soname = "/" not in name and name not in (*KNOWN, *PACKAGES)
         if not (is_soname or name in KNOWN or name in PACKAGES or Path(name).is_absolute()):
-            raise _strange(name)
-        found = Cblas(name, name) if is_soname else Cblas.of(name)
-        if found.soname not in needed:
-            raise _strange(name)
-        return found
+            raise _not_called(name)
+        library = Cblas(name, name) if is_soname else Cblas.of(name)
+        if library.soname not in needed:
+            raise _not_called(name)
+        return library
 
     def symbol(self, function: str) -> str:
         """Return what the library calls a function such as `sgemm`."""
@@ -83,7 +83,7 @@ class Cblas:
             ) from e
 
 
-def _strange(name: str) -> StoreError:
+def _not_called(name: str) -> StoreError:
     return StoreError(
         f"the artifact names '{name}' as its BLAS, which its code does not call",
         hint="the manifest was changed: compile the program again",
@@ -110,7 +110,7 @@ PACKAGES = {
 }
 """Python packages that hold an OpenBLAS."""
 
-SPELLINGS = [
+AFFIXES = [
     (Cblas("", "", prefix=prefix, suffix=suffix, wide=bool(suffix)))
     for suffix in ("", "64_", "_64")
     for prefix in ("cblas_", "scipy_cblas_")
@@ -121,12 +121,12 @@ SPELLINGS = [
 def _in_package(name: str) -> Cblas:
     spec = find_spec(name.replace("-", "_"))
     folder = Path(spec.origin).parent / "lib" if spec is not None and spec.origin else None
-    found = sorted(folder.glob("libscipy_openblas*.so")) if folder is not None else []
-    if not found:
+    candidates = sorted(folder.glob("libscipy_openblas*.so")) if folder is not None else []
+    if not candidates:
         raise MissingToolError(
             f"the Python package {name} is not installed", hint=f"pip install {name}"
         )
-    path = found[0].resolve()
+    path = candidates[0].resolve()
     soname = soname_of(path.read_bytes()) or path.name
     return replace(PACKAGES[name], name=name, path=path, soname=soname)
 
@@ -135,13 +135,13 @@ def _in_file(name: str, path: Path) -> Cblas:
     elf = path.read_bytes()
     if elf[:5] != b"\x7fELF\x02":
         raise UsageError(f"'{name}' is no shared library of 64 bits")
-    spelling = _spelling(dynamic_symbols(elf))
-    if spelling is None:
+    affixes = _affixes(dynamic_symbols(elf))
+    if affixes is None:
         raise UnsupportedError(f"the library {path.name} has no function cblas_sgemm")
     # Without a name in the file, loaders know it by its path.
-    return replace(spelling, name=str(path), path=path, soname=soname_of(elf) or str(path))
+    return replace(affixes, name=str(path), path=path, soname=soname_of(elf) or str(path))
 
 
-def _spelling(symbols: Iterable[str]) -> Cblas | None:
+def _affixes(symbols: Iterable[str]) -> Cblas | None:
     known = set(symbols)
-    return next((each for each in SPELLINGS if each.symbol("sgemm") in known), None)
+    return next((each for each in AFFIXES if each.symbol("sgemm") in known), None)

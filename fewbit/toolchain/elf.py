@@ -1,6 +1,6 @@
 """What we need to know of an object file or library: its sections and symbols.
 
-Little-endian ELF: of 64 bits, and sections also of 32.
+Files are little-endian ELF of 64 bits; sections are read from files of 32 bits, too.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def sections(elf: Bytes) -> list[Section]:
 
 
 def section(elf: Bytes, name: str) -> Section:
-    for found in sections(elf):
-        if found.name == name:
-            return found
+    for each in sections(elf):
+        if each.name == name:
+            return each
     raise Error(f"the object has no section {name}")
 
 
@@ -68,15 +68,15 @@ def dynamic_symbols(elf: Bytes) -> Iterator[str]:
 
 def functions_of(elf: Bytes) -> dict[str, bytes]:
     """Return the bytes of each function of an object file."""
-    found: dict[str, bytes] = {}
+    functions: dict[str, bytes] = {}
     every = sections(elf)
     for strings, at in _entries(elf, SYMBOL_TABLE):
         name, info, _, index, value, size = struct.unpack_from("<IBBHQQ", elf, at)
         if info & 15 != FUNCTION or not size or index >= len(every):
             continue
         start = every[index].offset + value
-        found[_text(elf, strings + name)] = bytes(elf[start : start + size])
-    return found
+        functions[_text(elf, strings + name)] = bytes(elf[start : start + size])
+    return functions
 
 
 def dynamic_data(elf: Bytes, name: str) -> bytes | None:
@@ -119,7 +119,7 @@ def _symbols(elf: Bytes, kind: int) -> Iterator[Symbol]:
 
 
 def _entries(elf: Bytes, kind: int) -> Iterator[tuple[int, int]]:
-    """Return where the names of a symbol table begin, and each of its entries."""
+    """Yield each entry of the symbol tables of a kind, behind the offset of their names."""
     every = sections(elf)
     for table in every:
         if table.kind != kind:

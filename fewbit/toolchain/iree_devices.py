@@ -16,32 +16,32 @@ from fewbit.errors import UsageError
 from fewbit.toolchain.isa import Isa, names
 
 ARCHITECTURES = ("x86_64", "i686", "aarch64", "arm", "armv7a", "riscv64", "riscv32")
-"""With which a triple may begin."""
+"""What a triple may begin with."""
 CUDA_DEFAULT, ROCM_DEFAULT = "sm_80", "gfx1100"
 CUDA_BY_ATTRIBUTE = 90
 """From here on, IREE has no name for what NVIDIA makes."""
 
 WIDE = ("--iree-input-demote-f64-to-f32=false", "--iree-vm-target-extension-f64")
-"""Numbers of 64 bits stay such: means of weights are summed in them."""
+"""f64 stays f64: means of weights are accumulated in it."""
 SPEED = (
     "--iree-opt-level=O3",
     # Sizes of inputs that must agree are asserted.
     "--iree-opt-strip-assertions=false",
     # Weights are unpacked and laid out for the processor's vectors once, when they are loaded.
     "--iree-opt-const-expr-max-size-increase-threshold=1099511627776",
-    # Transposes that we left stay where they are: moved into a product, as that which parts heads
-    # of attention, they make it one that is not laid out in tiles, and takes 3 times as long.
+    # Transposes that we left stay where they are: moved into a matmul, as the one that splits the
+    # heads of attention, they keep it from being laid out in tiles, and it takes 3 times as long.
     "--iree-global-opt-propagate-transposes=false",
 )
 SMALL = (
     # What a dispatch keeps between its loops is on the stack of a thread, of which IREE's runtime
-    # gives 131072 bytes. A sum that is used twice, and normed and rounded at once, takes too much.
+    # gives 131072 bytes. A sum with two uses, normalized and rounded at once, takes too much.
     "--iree-dispatch-creation-fuse-multi-use=false",
     "--iree-llvmcpu-stack-allocation-limit=65536",
 )
 DATA_TILING = (
-    # Not --iree-opt-data-tiling, which does the same later: of IREE 3.13 that gives wrong numbers
-    # where a softmax of several matrices, of a number that only a run knows, feeds a product.
+    # Not --iree-opt-data-tiling, which does the same later: in IREE 3.13 it gives wrong numbers
+    # where a softmax of several matrices, whose number is dynamic, feeds a matmul.
     "--iree-global-opt-data-tiling",
     "--iree-llvmcpu-enable-ukernels=all",
 )
@@ -55,9 +55,9 @@ class Device:
 
     name: str
     drivers: tuple[str, ...]
-    """Of IREE's runtime, the usual one first."""
+    """Drivers of IREE's runtime, the usual one first."""
     flags: Callable[[str], tuple[str, ...]]
-    """For IREE's compiler, by what stands behind the colon."""
+    """Flags of IREE's compiler, by what stands behind the colon."""
 
 
 def find_device(target: str) -> Device:
@@ -121,11 +121,11 @@ def _cuda(detail: str) -> tuple[str, ...]:
             f"there is no target 'iree-cuda:{detail}'", hint="write it as NVIDIA does: sm_86"
         )
     if int(number[1]) >= CUDA_BY_ATTRIBUTE:
-        return (f"--iree-hal-target-device={_described(arch)}", *SPEED, *WIDE)
+        return (f"--iree-hal-target-device={_hopper_attributes(arch)}", *SPEED, *WIDE)
     return ("--iree-hal-target-device=cuda", f"--iree-cuda-target={arch}", *SPEED, *WIDE)
 
 
-def _described(arch: str) -> str:
+def _hopper_attributes(arch: str) -> str:
     """Return the attributes of an NVIDIA GPU, from Hopper on."""
     threads = "max_workgroup_sizes = [1024, 1024, 1024], max_thread_count_per_workgroup = 1024"
     return (
@@ -174,7 +174,7 @@ def _rocm(detail: str) -> tuple[str, ...]:
 def _metal(detail: str) -> tuple[str, ...]:
     if detail:
         raise UsageError(f"there is no target 'iree-metal:{detail}'", hint="it is iree-metal only")
-    # As source: Apple's own compiler exists on its machines alone, and theirs compile it when run.
+    # Shaders stay source: Apple's compiler runs on Apple's machines only, which compile them.
     return ("--iree-hal-target-device=metal", "--iree-metal-compile-to-metallib=false", *SPEED)
 
 

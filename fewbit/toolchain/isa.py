@@ -2,7 +2,7 @@
 
 An `Isa` names an LLVM target in full (triple, processor, features), so the code that compiles a
 module needs nothing else. The shape of a tile follows from the registers alone: the accumulators
-of a tile stay in registers for the whole of a sum, so they, a vector of weights each and a
+of a tile stay in registers for a whole reduction, so they, a vector of weights each and a
 broadcast must fit.
 """
 
@@ -17,7 +17,7 @@ from fewbit.toolchain.llvm import host_features, host_processor
 
 FLOAT_BITS = 32
 TALLEST = 12
-"""Rows of a tile, at most: each has a pointer, in a register if it can."""
+"""The most rows of a tile: each has a pointer, in a register if it can."""
 Dot = Literal["vnni", "sdot", "madd", "plain"]
 
 
@@ -35,25 +35,25 @@ class Isa:
     fma: bool = True
     """Whether multiply and add round once. Without it, they are two operations."""
     dot: Dot = "plain"
-    """How integers are multiplied: four bytes to a sum at once, two, or one."""
+    """How integers are multiplied: dot products of four bytes, of two, or of one."""
     chosen_vectors: int = 0
-    """Vectors in a row of the widest tile, where a search found them; 0 is as usual."""
+    """Vectors in a row of the widest tile, if tuned; 0 is the default."""
     chosen_depth: int = 0
-    """Steps of a sum that are taken at once; 0 is as usual."""
+    """Elements of K in a cache block, if tuned; 0 is the default."""
     counts_bits: bool = True
-    """Whether products of the fewest bits are counted."""
+    """Whether the narrowest integers are multiplied by popcount."""
 
     @staticmethod
     def of(name: str) -> Isa:
         """Return the processor of this name; `host` is this machine."""
         if name == "host":
             return Isa.host()
-        found = _KNOWN.get(name)
-        if found is None:
+        isa = _KNOWN.get(name)
+        if isa is None:
             raise UnsupportedError(
-                f"no kernels are made for '{name}'", hint=f"one of: {', '.join(names())}, host"
+                f"no kernels are generated for '{name}'", hint=f"one of: {', '.join(names())}, host"
             )
-        return found
+        return isa
 
     @staticmethod
     def host() -> Isa:
@@ -62,7 +62,7 @@ class Isa:
         base = next((isa for isa in _BY_PREFERENCE if isa.runs_on(features)), None)
         if base is None:
             raise UnsupportedError(
-                f"no kernels are made for this machine ({platform.machine()})",
+                f"no kernels are generated for this machine ({platform.machine()})",
                 hint=f"name a processor to compile for: {', '.join(names())}",
             )
         return replace(
@@ -94,12 +94,12 @@ class Isa:
 
     @property
     def step(self) -> int:
-        """Integers that are multiplied and summed at once, for each lane."""
+        """Integers of one dot product, for each lane."""
         return {"vnni": 4, "sdot": 4, "madd": 2, "plain": 1}[self.dot]
 
     @property
     def bit_products(self) -> int:
-        """Bits of x times bits of w, at most, whose products are faster counted than multiplied."""
+        """The most bits of x times bits of w for which popcount is faster than multiplying."""
         if not self.counts_bits:
             return 0
         if self.dot == "vnni":
@@ -112,7 +112,7 @@ class Isa:
         return self.chosen_vectors or (4 if self.registers >= 32 else 2)
 
     def tile_rows(self, vectors: int) -> int:
-        """Return the rows of the highest tile of this width."""
+        """Return the rows of the tallest tile of this width."""
         return min(TALLEST, (self.registers - vectors - 2) // vectors)
 
     @property
@@ -122,7 +122,7 @@ class Isa:
 
     @property
     def block_depth(self) -> int:
-        """Steps of a sum taken at once: so much of a panel and of the rows stays near."""
+        """Elements of K in a cache block: so much of a panel and of the rows stays in cache."""
         return self.chosen_depth or 384
 
 

@@ -132,9 +132,9 @@ def weights_object(symbol: str, image: bytes, isa: Isa) -> bytes:
         f'@{symbol} = hidden constant [{size} x i8] zeroinitializer, section "{SECTION}", align 64'
     )
     module.triple = isa.triple
-    made = bytearray(emit_object(module, isa))
-    place = section(made, SECTION)
-    if place.size != size:
+    elf = bytearray(emit_object(module, isa))
+    target = section(elf, SECTION)
+    if target.size != size:
         raise Error("LLVM left no room for the weights in their object")
-    made[place.offset : place.offset + len(image)] = image
-    return bytes(made)
+    elf[target.offset : target.offset + len(image)] = image
+    return bytes(elf)

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,13 +93,23 @@ def tools() -> list[Tool]:
 def tool_path(name: str) -> str | None:
     """Return a program beside this Python (its environment need not be active), or on PATH."""
     if name == "iree-lld":
-        return _bundled(*BUNDLED[name])
+        return _find_bundled(*BUNDLED[name])
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def program_path(name: str) -> str | None:
     """Return the program itself, where a wheel wraps it in a script that starts slowly."""
-    return (_bundled(*BUNDLED[name]) if name in BUNDLED else None) or tool_path(name)
+    return (_find_bundled(*BUNDLED[name]) if name in BUNDLED else None) or tool_path(name)
+
+
+@cache
+def iree_tool(name: str) -> str:
+    """Return the path of `iree-compile` or `iree-opt`; the scripts take half a second more."""
+    path = program_path(name)
+    if path is None:
+        hint = "pip install iree-base-compiler==3.13.0"
+        raise MissingToolError(f"{name} is not installed", hint=hint)
+    return path
 
 
 def _look_up(requirement: Requirement) -> Package:
@@ -116,7 +127,7 @@ def _look_up(requirement: Requirement) -> Package:
     )
 
 
-def _bundled(package: str, path: str) -> str | None:
+def _find_bundled(package: str, path: str) -> str | None:
     try:
         file = Path(str(metadata.distribution(package).locate_file(path)))
     except metadata.PackageNotFoundError:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from fewbit.errors import ParseError, Place
 from fewbit.ir.context import make_context
 from fewbit.ir.parse import parse_module
-from fewbit.toolchain.iree import iree_tool
+from fewbit.toolchain.tools import iree_tool
 
 PRINTED = (
     "--mlir-print-op-generic",

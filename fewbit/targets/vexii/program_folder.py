@@ -22,7 +22,7 @@ from fewbit.program.weight_image import WeightImage
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.simulate import PROGRAM
 from fewbit.toolchain import objects
-from fewbit.toolchain.link_bare_metal import link_executable
+from fewbit.toolchain.link import link_executable
 
 
 def bare_metal_facts(program: Program | None, name: str, processor: Processor) -> list[object]:

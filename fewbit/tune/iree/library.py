@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fewbit.errors import PassError, Place
 from fewbit.toolchain.elf import sections
-from fewbit.toolchain.iree import iree_tool
+from fewbit.toolchain.tools import iree_tool
 
 COUNTS = "--mlir-print-ir-after=iree-hal-translate-target-executable-variants"
 """Shows how many workgroups a configuration makes: the host computes it, and no library tells."""

@@ -14,7 +14,7 @@ from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.tiler import ConvShape
 from fewbit.toolchain import objects
-from fewbit.toolchain.link_bare_metal import link_executable
+from fewbit.toolchain.link import link_executable
 
 BUFFERS = ("x", "weight", "bias", "y")
 PLACES: dict[str, int] = dict(zip(BUFFERS, (0x40000, 0x50000, 0x60000, 0x70000), strict=True))

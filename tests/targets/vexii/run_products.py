@@ -14,7 +14,7 @@ from fewbit.simulators.riscv.execution import Execution
 from fewbit.simulators.riscv.machine import Machine
 from fewbit.targets.vexii.kernels.products import Code
 from fewbit.toolchain import objects
-from fewbit.toolchain.link_bare_metal import link_executable
+from fewbit.toolchain.link import link_executable
 
 Array = np.ndarray[Any, Any]
 PAIRS = [(act, weight) for act in (8, 4, 2, 1) for weight in (8, 4, 2, 1)]

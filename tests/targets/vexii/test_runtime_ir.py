@@ -9,7 +9,7 @@ from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.codegen.bare_metal.runtime_ir import names, runtime_ir
 from fewbit.simulators.riscv.machine import Machine
 from fewbit.toolchain import objects
-from fewbit.toolchain.link_bare_metal import link_executable
+from fewbit.toolchain.link import link_executable
 
 BITS = (1 << 64) - 1
 NUMBERS = [0, 1, -1, 7, -7, 2**31, -(2**31), 2**53 + 1, -(2**53) - 1, 2**62 + 12345, -(2**63) + 1]
