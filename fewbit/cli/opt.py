@@ -177,13 +177,13 @@ class Session:
         """A module as the library holds it that the first pass works with, and its context."""
         from fewbit.ir.parse import parse_module
         from fewbit.pipeline.context import make_compile_context
-        from fewbit.pipeline.passes import form_taken
+        from fewbit.pipeline.passes import input_form
         from fewbit.program.program import Program
         from fewbit.program.store import WeightStore
 
         allowed = self.options.allow_unregistered_dialect
         store = WeightStore.open(self.options.weights) if self.options.weights else WeightStore()
-        if self.passes and form_taken(self.passes[0]) == "upstream":
+        if self.passes and input_form(self.passes[0]) == "upstream":
             from fewbit.ir.bindings import parse_mlir
 
             ctx = make_compile_context(store, allow_unregistered=allowed)

@@ -1,4 +1,4 @@
-"""The reference meaning of programs, on numpy."""
+"""The reference semantics of programs, on numpy."""
 
 from fewbit.interpreter.interpreter import Frame, Interpreter, evaluate_op, interpret
 from fewbit.interpreter.registry import Jump, Leave, register

@@ -42,12 +42,12 @@ def constant(frame: Frame, op: arith.ConstantOp, operands: Sequence[Value]) -> S
 def _on_integers(op_class: type[Operation], compute: Binary, view: Binary = signed) -> None:
     """Register a binary op that computes on signed or unsigned numbers and wraps."""
 
-    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    def semantics(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         width = bit_width(op.results[0].type)
         lhs, rhs = (view(operand, width) for operand in operands)
         return (wrap(compute(lhs, rhs), width),)
 
-    register(op_class, elementwise=True)(meaning)
+    register(op_class, elementwise=True)(semantics)
 
 
 def _nonzero(compute: Binary) -> Binary:
@@ -194,10 +194,10 @@ register_function(arith.MinnumfOp, np.fmin)
 def _cast(
     compute: Callable[[Value, Attribute, Attribute], Value], *op_classes: type[Operation]
 ) -> None:
-    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    def semantics(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         return (compute(operands[0], op.operands[0].type, op.results[0].type),)
 
-    register(*op_classes, elementwise=True)(meaning)
+    register(*op_classes, elementwise=True)(semantics)
 
 
 def _resize_signed(value: Value, source: Attribute, target: Attribute) -> Value:

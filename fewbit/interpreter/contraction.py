@@ -1,4 +1,4 @@
-"""Sums of products, as matrix products.
+"""Contractions (sums of products) as batched matmuls.
 
 Two factors over the same loops are contracted by one batched `matmul`: loops of both factors and
 of the result are the batch, loops of one factor its rows or columns, and summed loops of both the
@@ -34,11 +34,11 @@ def contract(lhs: Value, rhs: Value, sizes: Sequence[int], summed: Sequence[int]
             lhs = lhs.sum(axis=loop, keepdims=True)
         elif lhs.shape[loop] == 1:
             rhs = rhs.sum(axis=loop, keepdims=True)
-    product = _product(lhs, rhs, [loop for loop in summed if lhs.shape[loop] > 1])
+    product = _multiply(lhs, rhs, [loop for loop in summed if lhs.shape[loop] > 1])
     return product if times == 1 else product * product.dtype.type(times)
 
 
-def _product(lhs: Value, rhs: Value, inner: list[int]) -> Value:
+def _multiply(lhs: Value, rhs: Value, inner: list[int]) -> Value:
     outer = [loop for loop in range(lhs.ndim) if loop not in inner]
     batch = [loop for loop in outer if lhs.shape[loop] > 1 and rhs.shape[loop] > 1]
     rows = [loop for loop in outer if lhs.shape[loop] > 1 and loop not in batch]

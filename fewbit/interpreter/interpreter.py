@@ -1,8 +1,8 @@
 """Runs a module on numpy: the oracle that every target must agree with.
 
-An `Interpreter` walks blocks op by op and asks the registry for each op's meaning. Each block is
-planned once: its ops with their meanings, operands and the values that die after them, so that a
-deep network holds only what is still needed. Every result is checked against its type; a wrong
+An `Interpreter` walks blocks op by op and asks the registry for each op's semantics. Each block
+is planned once: its ops with their semantics, operands and the values that die after them, so that
+a deep network holds only what is still needed. Every result is checked against its type; a wrong
 shape or numpy type stops the run where it arises. Values are unchanged by the run: nothing writes
 into an array that an op was given.
 """
@@ -65,7 +65,7 @@ def interpret(
 
 def evaluate_op(op: Operation, operands: Sequence[Any]) -> list[Value]:
     """Return the results of one op that stands alone, for constant folding."""
-    check_meanings(op.walk())
+    check_semantics(op.walk())
     frame = Frame(Interpreter(ModuleOp([])))
     with np.errstate(all="ignore"):
         outcome = frame.execute(_plan_op(op, ()), operands)
@@ -105,7 +105,7 @@ class Interpreter:
         """Run the function `name` (None: the entry) on arrays and return arrays that it owns."""
         function = choose_function(self.symbols, name)
         if not self._checked:
-            check_meanings(self.module.walk())
+            check_semantics(self.module.walk())
             self._checked = True
         arguments = check_arguments(function, args)
         self._steps = self._depth = 0
@@ -167,7 +167,7 @@ class Step:
 
 
 class Frame:
-    """The values of one function under way. Regions in it see the values around them."""
+    """The values of one call of a function. Regions in it see the values around them."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -217,7 +217,7 @@ class Frame:
     def evaluate(self, op: Operation, entry: Entry, operands: Sequence[Value]) -> Outcome:
         """Compute an op's results, unchecked; whatever goes wrong is an error with its place."""
         try:
-            return entry.meaning(self, op, operands)
+            return entry.semantics(self, op, operands)
         except Error as e:
             if not e.place:
                 e.place = place_of(op)
@@ -233,12 +233,12 @@ class Frame:
 def entry_of(op: Operation) -> Entry:
     entry = find(op)
     if entry is None:
-        check_meanings([op])
+        check_semantics([op])
         raise AssertionError("unreachable: the check raises")
     return entry
 
 
-def check_meanings(ops: Iterable[Operation]) -> None:
+def check_semantics(ops: Iterable[Operation]) -> None:
     """Refuse to run anything while some op has no semantics; name them all."""
     missing: dict[str, list[Operation]] = {}
     for op in ops:
@@ -247,9 +247,9 @@ def check_meanings(ops: Iterable[Operation]) -> None:
             missing.setdefault(name, []).append(op)
     if not missing:
         return
-    lines = [f"  {name}: {_places(found)}" for name, found in sorted(missing.items())]
+    lines = [f"  {name}: {_places(users)}" for name, users in sorted(missing.items())]
     raise InterpretError(
-        "these ops have no meaning to the interpreter:\n" + "\n".join(lines),
+        "the interpreter has no semantics for these ops:\n" + "\n".join(lines),
         hint=_missing_hint(missing),
     )
 
@@ -263,7 +263,7 @@ def _places(ops: list[Operation]) -> str:
 def _missing_hint(missing: Mapping[str, object]) -> str:
     if any(name.startswith("linalg.") for name in missing):
         return "rewrite named linalg ops as linalg.generic (linalg-generalize-named-ops)"
-    return "lower them, or register their meaning with fewbit.interpreter.register"
+    return "lower them, or register their semantics with fewbit.interpreter.register"
 
 
 def _plan_block(block: Block) -> list[Step]:
@@ -303,7 +303,7 @@ def _last_use(
 def _check_results(step: Step, results: Sequence[Value]) -> None:
     if len(results) != len(step.results):
         raise InterpretError(
-            f"has {len(step.results)} results, but its meaning gave {len(results)}",
+            f"has {len(step.results)} results, but its semantics gave {len(results)}",
             place=place_of(step.op),
         )
     for result, value, expected in zip(step.results, results, step.expected, strict=True):

@@ -1,4 +1,4 @@
-"""The kernel dialect: the meanings of `mico`'s layers, on tensors with channels innermost."""
+"""The kernel dialect: the semantics of `mico`'s layers, on channels-last (NHWC) tensors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.dialects.mico.types import element_width
 from fewbit.interpreter.floats import maximum, minimum
 from fewbit.interpreter.interpreter import Frame
-from fewbit.interpreter.mico.elementwise import activated
+from fewbit.interpreter.mico.elementwise import apply_activation
 from fewbit.interpreter.mico.operands import Operands
-from fewbit.interpreter.mico.pooling import least_of, mean_of_windows, pooling_windows
+from fewbit.interpreter.mico.pooling import average_windows, lowest_value, pooling_windows
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
 from fewbit.numerics import (
@@ -37,7 +37,7 @@ def _channels_last(y: Value) -> Value:
     return y.transpose(0, 2, 3, 1)
 
 
-def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
+def _scale(op: ProductOp, given: Operands, acc: Value) -> Value:
     """Add the bias in int32; or scale to float32 first, each step rounded on its own."""
     x_scale, weight_scale, bias = map(given.get, (op.x_scale, op.weight_scale, op.bias))
     if x_scale is None or weight_scale is None:
@@ -50,7 +50,7 @@ def _scaled(op: ProductOp, given: Operands, acc: Value) -> Value:
 def _results(op: ProductOp, given: Operands, y: Value) -> Sequence[Value]:
     """Scale the accumulators, add the bias, and return the results."""
     if op.multiplier is None:
-        return _in_steps(op, _finished(op, given, y))
+        return _quantize_result(op, _apply_epilogue(op, given, y))
     assert op.quantized is not None
     width = element_width(op.quantized.type)
     assert width is not None
@@ -74,13 +74,13 @@ def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
     return y if bias is None else y + bias
 
 
-def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
+def _apply_epilogue(op: ProductOp, given: Operands, y: Value) -> Value:
     """Apply what follows the bias: the residual, the activation, then the bounds."""
     added = given.get(op.add)
     if added is not None:
         y = y + added
     if op.activation_name is not None:
-        y = activated(y, op.activation_name).astype(np.float32)
+        y = apply_activation(y, op.activation_name).astype(np.float32)
     low, high = op.bounds
     if low is not None:
         y = maximum(y, y.dtype.type(low))
@@ -89,7 +89,7 @@ def _finished(op: ProductOp, given: Operands, y: Value) -> Value:
     return y
 
 
-def _in_steps(op: ProductOp | Pool2dOp, y: Value) -> Sequence[Value]:
+def _quantize_result(op: ProductOp | Pool2dOp, y: Value) -> Sequence[Value]:
     """Return the result, quantized if the op has a step."""
     if op.step is None or op.quantized is None:
         return (y,)
@@ -107,7 +107,7 @@ def matmul(frame: Frame, op: MatmulOp, operands: Sequence[Value]) -> Sequence[Va
         y = bitlinear(x, weight, given.get(op.bias))
     else:
         groups = op.scale_groups
-        y = _group_sum(op, given, groups) if groups else _scaled(op, given, linear(x, weight))
+        y = _group_sum(op, given, groups) if groups else _scale(op, given, linear(x, weight))
     return _results(op, given, y)
 
 
@@ -119,7 +119,7 @@ def convolution(frame: Frame, op: Conv2dOp, operands: Sequence[Value]) -> Sequen
     height, width = op.padding_pairs
     if not op.is_float:
         acc = conv2d(x, weight, (down, right), (height, width), (rows, columns), groups)
-        return _results(op, given, _scaled(op, given, _channels_last(acc)))
+        return _results(op, given, _scale(op, given, _channels_last(acc)))
     y = bitconv2d(
         x,
         weight,
@@ -129,17 +129,17 @@ def convolution(frame: Frame, op: Conv2dOp, operands: Sequence[Value]) -> Sequen
         dilation=(rows, columns),
         groups=groups,
     )
-    return (_finished(op, given, _channels_last(y)),)
+    return (_apply_epilogue(op, given, _channels_last(y)),)
 
 
 @register(Pool2dOp)
 def pooling(frame: Frame, op: Pool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
     x = _channels_first(operands[0])
     if op.kind.data == "average":
-        return (_channels_last(mean_of_windows(op, x).astype(np.float32)),)
-    least = least_of(x, element_width(op.x.type))
-    views = pooling_windows(op, x, (1, 1), least, least)
-    return _in_steps(op, _channels_last(views.max(axis=(4, 5))))
+        return (_channels_last(average_windows(op, x).astype(np.float32)),)
+    lowest = lowest_value(x, element_width(op.x.type))
+    views = pooling_windows(op, x, (1, 1), lowest, lowest)
+    return _quantize_result(op, _channels_last(views.max(axis=(4, 5))))
 
 
 @register(QuantizeRowsOp)

@@ -85,7 +85,7 @@ def view(tensor: Value, map: AffineMap, ranges: Sequence[int], *, write: bool = 
     tensor = np.asarray(tensor)
     forms = [linear_form(expr) for expr in map.results]
     if any(form is None for form in forms):
-        return _gathered(tensor, map, ranges)
+        return _gather(tensor, map, ranges)
     strides, used = [0] * len(ranges), [False] * len(ranges)
     for axis, (coefficients, constant) in enumerate(cast(list[Linear], forms)):
         _check_bounds(coefficients, constant, ranges, tensor.shape[axis], axis)
@@ -109,7 +109,7 @@ def _check_bounds(
         )
 
 
-def _gathered(tensor: Value, map: AffineMap, ranges: Sequence[int]) -> Value:
+def _gather(tensor: Value, map: AffineMap, ranges: Sequence[int]) -> Value:
     loops = cast(Any, loop_indices(ranges))
     ones = np.zeros([1] * len(ranges), np.int64)
     indices = [cast(Any, expr.eval(loops, [])) + ones for expr in map.results]

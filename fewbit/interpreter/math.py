@@ -21,42 +21,42 @@ from fewbit.interpreter.registry import register, register_function
 from fewbit.interpreter.values import Value, bit_width
 
 
-def _rounded(op_class: type[Operation], compute: Callable[..., Any]) -> None:
+def _register_float(op_class: type[Operation], compute: Callable[..., Any]) -> None:
     """Register a float function: computed in float64, rounded to the operand's type."""
 
-    def rounded(*operands: Value) -> Value:
+    def compute_wide(*operands: Value) -> Value:
         return floats.narrow(compute(*map(floats.widen, operands)), operands[0].dtype)
 
-    register_function(op_class, rounded)
+    register_function(op_class, compute_wide)
 
 
-_rounded(math.AcosOp, np.arccos)
-_rounded(math.AcoshOp, np.arccosh)
-_rounded(math.AsinOp, np.arcsin)
-_rounded(math.AsinhOp, np.arcsinh)
-_rounded(math.AtanOp, np.arctan)
-_rounded(math.Atan2Op, np.arctan2)
-_rounded(math.AtanhOp, np.arctanh)
-_rounded(math.CbrtOp, np.cbrt)
-_rounded(math.CosOp, np.cos)
-_rounded(math.CoshOp, np.cosh)
-_rounded(math.ErfOp, floats.erf)
-_rounded(upstream.ErfcOp, floats.erfc)
-_rounded(math.ExpOp, np.exp)
-_rounded(math.Exp2Op, np.exp2)
-_rounded(math.ExpM1Op, np.expm1)
-_rounded(math.FPowIOp, np.power)
-_rounded(math.LogOp, np.log)
-_rounded(math.Log10Op, np.log10)
-_rounded(math.Log1pOp, np.log1p)
-_rounded(math.Log2Op, np.log2)
-_rounded(math.PowFOp, np.power)
-_rounded(math.RsqrtOp, floats.rsqrt)
-_rounded(math.SinOp, np.sin)
-_rounded(math.SinhOp, np.sinh)
-_rounded(math.SqrtOp, np.sqrt)
-_rounded(math.TanOp, np.tan)
-_rounded(math.TanhOp, np.tanh)
+_register_float(math.AcosOp, np.arccos)
+_register_float(math.AcoshOp, np.arccosh)
+_register_float(math.AsinOp, np.arcsin)
+_register_float(math.AsinhOp, np.arcsinh)
+_register_float(math.AtanOp, np.arctan)
+_register_float(math.Atan2Op, np.arctan2)
+_register_float(math.AtanhOp, np.arctanh)
+_register_float(math.CbrtOp, np.cbrt)
+_register_float(math.CosOp, np.cos)
+_register_float(math.CoshOp, np.cosh)
+_register_float(math.ErfOp, floats.erf)
+_register_float(upstream.ErfcOp, floats.erfc)
+_register_float(math.ExpOp, np.exp)
+_register_float(math.Exp2Op, np.exp2)
+_register_float(math.ExpM1Op, np.expm1)
+_register_float(math.FPowIOp, np.power)
+_register_float(math.LogOp, np.log)
+_register_float(math.Log10Op, np.log10)
+_register_float(math.Log1pOp, np.log1p)
+_register_float(math.Log2Op, np.log2)
+_register_float(math.PowFOp, np.power)
+_register_float(math.RsqrtOp, floats.rsqrt)
+_register_float(math.SinOp, np.sin)
+_register_float(math.SinhOp, np.sinh)
+_register_float(math.SqrtOp, np.sqrt)
+_register_float(math.TanOp, np.tan)
+_register_float(math.TanhOp, np.tanh)
 # These need no rounding, or round by themselves.
 register_function(math.AbsFOp, np.abs)
 register_function(math.CeilOp, np.ceil)

@@ -6,7 +6,7 @@ accumulated in float64, starting from the output's initial value, and rounded on
 products that are summed are not rounded in between. The result is the true sum but for one
 rounding, in all but degenerate cases, and so does not depend on an order that targets would have
 to share: each of them is compared with the truth. Integers wrap as the IR says, in any order;
-minima, maxima and bitwise ops are combined pairwise with the op's own meaning.
+minima, maxima and bitwise ops are combined pairwise with the op's own semantics.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Reduction:
 
 def find_reductions(body: Body, outputs: Sequence[BlockArgument]) -> list[Reduction] | None:
     """Return the reductions that a body consists of, one per output, or None."""
-    found = [find_reduction(*pair) for pair in zip(outputs, body.yielded, strict=True)]
-    return None if None in found else cast(list[Reduction], found)
+    reductions = [find_reduction(*pair) for pair in zip(outputs, body.yielded, strict=True)]
+    return None if None in reductions else cast(list[Reduction], reductions)
 
 
 def find_reduction(output: BlockArgument, yielded: SSAValue) -> Reduction | None:

@@ -1,10 +1,10 @@
-"""The meaning of ops: one function per op class.
+"""The semantics of ops: one function per op class.
 
-`@register(AddOp)` on a function `(frame, op, operands) -> results` gives an op its meaning, for
-fewbit's dialects and for dialects outside the tree alike; those name the module that registers
-in the entry point group `fewbit.interpreter`. A class inherits the meaning of its base class. An
-`elementwise` meaning also works on arrays in place of scalars, which lets bodies of linalg ops
-run once on whole tensors instead of once per element.
+`@register(AddOp)` on a function `(frame, op, operands) -> results` defines the semantics of an op,
+for fewbit's dialects and for dialects outside the tree alike; those name the module that registers
+in the entry point group `fewbit.interpreter`. A class inherits the semantics of its base class.
+Semantics that are `elementwise` also work on arrays in place of scalars, which lets bodies of
+linalg ops run once on whole tensors instead of once per element.
 """
 
 from __future__ import annotations
@@ -50,29 +50,31 @@ class Jump:
 
 
 Outcome: TypeAlias = Sequence[Value] | Leave | Jump
-Meaning: TypeAlias = Callable[["Frame", OpT, Sequence[Value]], Outcome]
+Semantics: TypeAlias = Callable[["Frame", OpT, Sequence[Value]], Outcome]
 
 
-class _AnyMeaning(Protocol):
+class _AnySemantics(Protocol):
     def __call__(self, frame: Frame, op: Any, operands: Sequence[Value], /) -> Outcome: ...
 
 
 @dataclass(frozen=True)
 class Entry:
-    meaning: _AnyMeaning
+    semantics: _AnySemantics
     elementwise: bool
 
 
 _ENTRIES: dict[type[Operation], Entry] = {}
 
 
-def register(*ops: type[OpT], elementwise: bool = False) -> Callable[[Meaning[OpT]], Meaning[OpT]]:
+def register(
+    *ops: type[OpT], elementwise: bool = False
+) -> Callable[[Semantics[OpT]], Semantics[OpT]]:
     """Register the semantics of these op classes and of classes derived from them."""
 
-    def add(meaning: Meaning[OpT]) -> Meaning[OpT]:
+    def add(semantics: Semantics[OpT]) -> Semantics[OpT]:
         for op in ops:
-            _ENTRIES[op] = Entry(meaning, elementwise)
-        return meaning
+            _ENTRIES[op] = Entry(semantics, elementwise)
+        return semantics
 
     return add
 
@@ -80,10 +82,10 @@ def register(*ops: type[OpT], elementwise: bool = False) -> Callable[[Meaning[Op
 def register_function(op: type[Operation], compute: Callable[..., Any]) -> None:
     """Register an op of scalars as a function of its operands, in their own type."""
 
-    def meaning(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    def semantics(frame: Frame, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         return (compute(*operands),)
 
-    register(op, elementwise=True)(meaning)
+    register(op, elementwise=True)(semantics)
 
 
 def find(op: Operation) -> Entry | None:

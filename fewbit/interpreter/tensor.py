@@ -144,11 +144,11 @@ def extract_slice(
 ) -> Sequence[Value]:
     source = operands[0]
     slices, sizes = _window(op, source.shape, iter(operands[1:]))
-    shape = _kept(sizes, op.static_sizes.get_values(), op.result.type.get_shape())
+    shape = _result_sizes(sizes, op.static_sizes.get_values(), op.result.type.get_shape())
     return (source[slices].reshape(shape),)
 
 
-def _kept(sizes: Sequence[int], static: Sequence[int], result: Sequence[int]) -> list[int]:
+def _result_sizes(sizes: Sequence[int], static: Sequence[int], result: Sequence[int]) -> list[int]:
     """Return the sizes that the result has: it may leave out dimensions of static size 1."""
     kept: list[int] = []
     for size, known in zip(sizes, static, strict=True):

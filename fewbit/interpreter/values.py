@@ -4,7 +4,7 @@ A tensor is an array, a scalar a numpy scalar. Signless and signed integers are 
 in the next larger of int8, int16, int32 and int64, and every op wraps its result to the width of
 its type, so equal values always have equal bits; i1 is bool, unsigned types are uint. `index` is
 int64. The 16-bit and smaller floats are numpy's and ml_dtypes'. Arrays are never written to once
-made, so views and broadcasts stand for tensors as well as copies do.
+computed, so views and broadcasts stand for tensors as well as copies do.
 """
 
 from __future__ import annotations

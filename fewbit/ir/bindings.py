@@ -46,9 +46,8 @@ def parse_mlir(text: str, stage: str | None = None) -> Module:
     try:
         return ir.Module.parse(text, mlir_context())
     except ir.MLIRError as e:
-        raise PassError(
-            f"upstream MLIR does not take the program: {_first(e)}", place=Place(stage=stage)
-        ) from e
+        what = f"upstream MLIR does not take the program: {_first_diagnostic(e)}"
+        raise PassError(what, place=Place(stage=stage)) from e
 
 
 def run_upstream(module: Module, pipeline: str, anchor: str = "builtin.module") -> None:
@@ -60,7 +59,8 @@ def run_upstream(module: Module, pipeline: str, anchor: str = "builtin.module") 
         try:
             manager.run(module.operation)
         except ir.MLIRError as e:
-            raise PassError(f"the pass failed: {_first(e)}", place=Place(stage=pipeline)) from e
+            what = f"the pass failed: {_first_diagnostic(e)}"
+            raise PassError(what, place=Place(stage=pipeline)) from e
 
 
 def check_upstream(pipeline: str) -> None:
@@ -90,9 +90,8 @@ def verify_upstream(module: Module, stage: str | None = None) -> None:
         try:
             module.operation.verify()
         except ir.MLIRError as e:
-            raise PassError(
-                f"the program is not valid: {_first(e)}", place=Place(stage=stage)
-            ) from e
+            what = f"the program is not valid: {_first_diagnostic(e)}"
+            raise PassError(what, place=Place(stage=stage)) from e
 
 
 def to_llvm_ir(module: Module) -> str:
@@ -155,7 +154,7 @@ def index_constant(value: int) -> Value:
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
-def _first(e: Any) -> str:
+def _first_diagnostic(e: Any) -> str:
     """Return what MLIR reports first; what follows are notes on the same fault."""
     diagnostics = getattr(e, "error_diagnostics", ())
     if diagnostics:

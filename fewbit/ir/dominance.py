@@ -139,7 +139,7 @@ class _Visibility:
         return "is defined in a block that does not dominate this one"
 
 
-def _shown(value: SSAValue) -> str:
+def _describe(value: SSAValue) -> str:
     return f"%{value.name_hint}" if value.name_hint else "a value"
 
 
@@ -159,7 +159,7 @@ def check_dominance(root: Operation) -> None:
             if complaint is None:
                 continue
             raise VerifyError(
-                f"operand {index}: {_shown(value)} {complaint}",
+                f"operand {index}: {_describe(value)} {complaint}",
                 place=place_of(user),
                 hint=_where(value),
             )

@@ -18,11 +18,11 @@ Layer = QuantizedLayerOp | EmbeddingOp
 
 def layers(module: ModuleOp) -> dict[str, list[Layer]]:
     """Return the quantizable layers of a module, by name, in the order of its text."""
-    found: dict[str, list[Layer]] = {}
+    by_name: dict[str, list[Layer]] = {}
     for op in module.walk():
         if isinstance(op, QuantizedLayerOp | EmbeddingOp) and (name := layer_name(op)) is not None:
-            found.setdefault(name, []).append(op)
-    return found
+            by_name.setdefault(name, []).append(op)
+    return by_name
 
 
 def layer_name(op: Layer) -> str | None:

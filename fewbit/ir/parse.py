@@ -221,11 +221,11 @@ def parse_module(
     try:
         parser = SourceParser(ctx or make_context(), source)
     except SpanError as e:
-        raise _located(e, source) from e
+        raise _locate(e, source) from e
     try:
         return parser.parse_module()
     except SpanError as e:
-        raise _located(e, source) from e
+        raise _locate(e, source) from e
     except Error as e:
         place = source.place(parser.pos)
         raise e.at(file=name, line=place.line, column=place.column) from None
@@ -240,7 +240,7 @@ def parse_module(
         raise ParseError(_first_line(e), place=source.place(parser.pos)) from e
 
 
-def _located(e: SpanError, source: SourceText) -> ParseError:
+def _locate(e: SpanError, source: SourceText) -> ParseError:
     what = e.msg.strip() or "unexpected text"
     return ParseError(what, place=source.place(e.span.start), excerpt=_excerpt(e.span))
 

@@ -2,7 +2,7 @@
 
 Ops wait on a worklist; what a rewrite inserts or changes goes back on it, and when it is empty
 the whole module is swept once more, so that at the end no pattern matches anywhere. Each op
-carries its *round*: one more than the round of the op whose rewrite made or changed it. Honest
+carries its *round*: one more than the round of the op whose rewrite created or changed it. Honest
 pattern sets need few rounds however large the module is; patterns that undo each other, or grow
 without end, need one more each time. So a round past `max_rounds` means that there is no
 fixpoint, and the error names the patterns that were still at work.
@@ -32,7 +32,7 @@ RECENT = 32
 @dataclass(frozen=True)
 class RewriteReport:
     rounds: int
-    """The longest chain of rewrites of which each rewrites what the one before it made."""
+    """The longest chain of rewrites, each of what the one before it created."""
     rewrites: int
     by_pattern: Mapping[str, int]
 
@@ -61,10 +61,10 @@ class _Driver:
         self._root: Operation = module
         """The op that is being rewritten."""
         self._listener = PatternRewriterListener(
-            operation_insertion_handler=[self._inserted],
-            operation_removal_handler=[self._removed],
-            operation_modification_handler=[self._modified],
-            operation_replacement_handler=[self._replaced],
+            operation_insertion_handler=[self._on_insert],
+            operation_removal_handler=[self._on_remove],
+            operation_modification_handler=[self._on_modify],
+            operation_replacement_handler=[self._on_replace],
         )
 
     def run(self) -> RewriteReport:
@@ -122,7 +122,7 @@ class _Driver:
             "give each form only one pattern that leaves it",
         )
 
-    def _inserted(self, op: Operation) -> None:
+    def _on_insert(self, op: Operation) -> None:
         round_of_root = self._rounds.get(self._root, 0)
         for new in nested_ops(op):
             if not is_known(new.location):
@@ -130,16 +130,16 @@ class _Driver:
             self._rounds[new] = max(self._rounds.get(new, 0), round_of_root + 1)
             self._worklist.push(new)
 
-    def _removed(self, op: Operation) -> None:
+    def _on_remove(self, op: Operation) -> None:
         self._push_definitions(op.operands)
         for gone in nested_ops(op):
             self._worklist.remove(gone)
 
-    def _modified(self, op: Operation) -> None:
+    def _on_modify(self, op: Operation) -> None:
         self._worklist.push(op)
         self._push_users(op.results)
 
-    def _replaced(self, op: Operation, _: Sequence[SSAValue | None]) -> None:
+    def _on_replace(self, op: Operation, _: Sequence[SSAValue | None]) -> None:
         self._push_users(op.results)
 
     def _push_definitions(self, values: Iterable[SSAValue]) -> None:

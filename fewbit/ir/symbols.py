@@ -58,7 +58,7 @@ def symbol_name(op: Operation) -> str | None:
 
 @contextmanager
 def using(table: SymbolTable) -> Generator[SymbolTable]:
-    """Answer lookups from `table`; symbols made meanwhile are added to it."""
+    """Answer lookups from `table` within the block; the caller adds symbols that it creates."""
     token = _current.set(table)
     try:
         yield table

@@ -34,7 +34,7 @@ def bare_metal_pipeline(xlen: int, call: str) -> Pipeline:
     loops = (*CPU_LOOPS, "canonicalize", "cse")
     width = f"{{index-bitwidth={xlen}}}"
     llvm = (name + (width if name in SIZED else "") for name in CPU_LLVM)
-    return native_pipeline().replaced(
+    return native_pipeline().replace_stages(
         Stage("linalg", linalg),
         Stage("loops", loops, form="upstream"),
         Stage("llvm", (*llvm, "translate-to-bare-metal-ir"), ".ll", "other"),

@@ -1,4 +1,4 @@
-"""What passes know beside the module: the weight store, what the target is, what was found out.
+"""What passes know beside the module: the weight store, the target, and analysis results.
 
 All but the store are *facts*: objects that are asked for by their class. A target puts in what it
 is (`Isa`, `Hardware`, a BLAS library), a pass what later ones need (calls of kernels, the arena).
@@ -47,14 +47,14 @@ class CompileContext(Context):
 
     def get(self, kind: type[T]) -> T:
         """Return the fact of a class, which must be there."""
-        found = self.find(kind)
-        if found is None:
+        fact = self.find(kind)
+        if fact is None:
             raise UsageError(
                 f"a pass needs to know {_words(kind)}, and nothing before it said so",
                 hint="give the target with -t, and run the passes in front of it too: "
                 "'fewbit-opt --print-pipeline -t TARGET' prints all of them",
             )
-        return found
+        return fact
 
     def program(self, module: ModuleOp) -> Program:
         """Return a module with the weights that it refers to."""

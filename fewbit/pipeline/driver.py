@@ -2,7 +2,7 @@
 
 `fewbit-opt` verifies after each pass, a compilation after each stage, since verification would
 otherwise be most of its time. Observers are told of every pass, watchers of every stage; dumps,
-diffs and times are made by them. A module that fails verification is shown to observers all the
+diffs and times come from them. A module that fails verification is shown to observers all the
 same, since that is when one wants to see it; then the error leaves.
 """
 
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from fewbit.errors import Error, PassError, Place
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.forms import form_of, text_of, verify_module
-from fewbit.pipeline.passes import Conversion, FunctionPass, Pass, form_taken
+from fewbit.pipeline.passes import Conversion, FunctionPass, Pass, input_form
 from fewbit.pipeline.registry import resolve
 from fewbit.pipeline.stage import Pipeline, Stage
 from fewbit.pipeline.to_upstream import ToUpstream
@@ -105,7 +105,7 @@ class Driver:
 
     def _apply(self, each: Pass, module: Any) -> Any:
         try:
-            module = self._as_taken(each, module)
+            module = self._convert_for(each, module)
             if isinstance(each, Conversion):
                 return each.convert(self.ctx, module)
             each.apply(self.ctx, module)
@@ -120,8 +120,8 @@ class Driver:
             ) from e
         return module
 
-    def _as_taken(self, each: Pass, module: Any) -> Any:
+    def _convert_for(self, each: Pass, module: Any) -> Any:
         """Convert the module to the form that a pass takes: from xDSL to upstream, where needed."""
-        if form_taken(each) == "upstream" and form_of(module) == "xdsl":
+        if input_form(each) == "upstream" and form_of(module) == "xdsl":
             return ToUpstream().convert(self.ctx, module)
         return module

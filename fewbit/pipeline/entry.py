@@ -15,9 +15,9 @@ ENTRY = "program.entry"
 
 def entry_of(module: ModuleOp) -> func.FuncOp:
     """Return the entry of a module that is one function and what it calls outside."""
-    found = choose_function(SymbolTable(module), None)
-    if not isinstance(found, func.FuncOp):
+    entry = choose_function(SymbolTable(module), None)
+    if not isinstance(entry, func.FuncOp):
         raise UnsupportedError(
             "the entry is a subgraph, not a function", hint="run the pass 'inline' first"
         )
-    return found
+    return entry

@@ -73,9 +73,9 @@ class Timing:
 
     def lines(self) -> list[str]:
         total = sum(step.seconds for step in self._steps)
-        rows = [(step.seconds, _described(step)) for step in self._steps]
+        rows = [(step.seconds, _describe(step)) for step in self._steps]
         return [f"{seconds:10.4f} s  {name}" for seconds, name in [*rows, (total, "total")]]
 
 
-def _described(step: Step) -> str:
+def _describe(step: Step) -> str:
     return f"{step.stage}: {step.spec}" if step.stage else step.spec

@@ -90,7 +90,7 @@ class FunctionPass:
 Pass = ModulePass | BindingsPass | UpstreamPass | Conversion | FunctionPass
 
 
-def form_taken(each: Pass) -> Form | None:
+def input_form(each: Pass) -> Form | None:
     """Return which representation a pass works on; None for functions, which take any."""
     if isinstance(each, Conversion):
         return each.takes
@@ -99,5 +99,5 @@ def form_taken(each: Pass) -> Form | None:
     return "xdsl" if isinstance(each, ModulePass) else "upstream"
 
 
-def form_given(each: Pass) -> Form | None:
-    return each.gives if isinstance(each, Conversion) else form_taken(each)
+def output_form(each: Pass) -> Form | None:
+    return each.gives if isinstance(each, Conversion) else input_form(each)

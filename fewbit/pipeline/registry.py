@@ -24,7 +24,7 @@ from fewbit.pipeline.passes import (
     Form,
     Pass,
     UpstreamPass,
-    form_given,
+    output_form,
 )
 from fewbit.pipeline.spec import name_of, split_specs
 
@@ -105,7 +105,7 @@ def parse_passes(text: str, form: Form = "xdsl", known: PassTable | None = None)
     passes: list[Pass] = []
     for spec in split_specs(text):
         passes.append(resolve(spec, form, known))
-        form = form_given(passes[-1]) or form
+        form = output_form(passes[-1]) or form
     return passes
 
 
@@ -202,13 +202,13 @@ def _wrong_value(spec: ArgSpec, kind: OwnPass) -> str | None:
         is_list = expected.startswith("tuple")
         if (is_list or len(values) == 1) and all(isinstance(v, python_type) for v in values):
             continue
-        given = ",".join(map(_spelled, values)) or "nothing"
+        given = ",".join(map(_quote, values)) or "nothing"
         shown = name.replace("_", "-")
         return f"the option '{shown}' of pass '{spec.name}' takes {words}, not {given}"
     return None
 
 
-def _spelled(value: object) -> str:
+def _quote(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

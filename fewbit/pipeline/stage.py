@@ -40,7 +40,7 @@ class Pipeline:
         """Return the stages behind this one."""
         return Pipeline(self.stages[self._index(first) + 1 :])
 
-    def replaced(self, *stages: Stage) -> Pipeline:
+    def replace_stages(self, *stages: Stage) -> Pipeline:
         """Return the pipeline with some stages in the place of those of the same names."""
         by_name = {stage.name: stage for stage in stages}
         unknown = by_name.keys() - set(self.names)
@@ -49,7 +49,7 @@ class Pipeline:
 
     def with_passes(self, name: str, passes: Sequence[str]) -> Pipeline:
         """Return the pipeline with other passes in one stage."""
-        return self.replaced(replace(self[name], passes=tuple(passes)))
+        return self.replace_stages(replace(self[name], passes=tuple(passes)))
 
     @property
     def text(self) -> str:

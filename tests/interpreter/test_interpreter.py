@@ -150,7 +150,7 @@ def test_a_model_of_subgraphs() -> None:
     assert run(text, f32([1, 2]))[0].tolist() == [2, 4]
 
 
-def test_all_ops_without_a_meaning_are_named_before_anything_runs() -> None:
+def test_all_ops_without_semantics_are_named_before_anything_runs() -> None:
     text = """
     func.func @main(%c: i1) {
       cf.assert %c, "ran"
@@ -168,7 +168,7 @@ def test_all_ops_without_a_meaning_are_named_before_anything_runs() -> None:
     assert "  test.op: model.mlir:4:7, model.mlir:6:7" in caught.value.what
 
 
-def test_a_named_linalg_op_without_a_meaning_hints_at_its_generic_form() -> None:
+def test_a_named_linalg_op_without_semantics_hints_at_its_generic_form() -> None:
     ctx = context()
     ctx.allow_unregistered = True
     text = 'func.func @main() { "linalg.winograd_filter_transform"() : () -> () \n func.return }'
@@ -176,7 +176,7 @@ def test_a_named_linalg_op_without_a_meaning_hints_at_its_generic_form() -> None
         interpret(parse_module(text, ctx=ctx))
 
 
-def test_registered_meanings_run_and_their_results_are_checked(
+def test_registered_semantics_run_and_their_results_are_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))  # pyright: ignore[reportPrivateUsage]
@@ -202,7 +202,7 @@ def test_registered_meanings_run_and_their_results_are_checked(
     def too_many(frame: Frame, op: ProbeOp, operands: Sequence[Value]) -> Sequence[Value]:
         return (operands[0], operands[0])
 
-    with pytest.raises(InterpretError, match="has 1 results, but its meaning gave 2"):
+    with pytest.raises(InterpretError, match="has 1 results, but its semantics gave 2"):
         run(text, f32([1, 2]))
 
     @register(ProbeOp)

@@ -1,5 +1,5 @@
 # pyright: basic
-"""The meaning of the kernel dialect, against PyTorch and against exact integers."""
+"""The semantics of the kernel dialect, against PyTorch and against exact integers."""
 
 from __future__ import annotations
 

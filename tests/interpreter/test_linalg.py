@@ -55,7 +55,7 @@ Body = Callable[..., Sequence[Any]]
 
 
 def loops(module: Any, body: Body, arrays: Sequence[Array], ranges: Sequence[int]) -> list[Array]:
-    """The meaning of linalg.generic: a loop nest around a body."""
+    """The semantics of linalg.generic: a loop nest around a body."""
     (op,) = (op for op in module.walk() if isinstance(op, GenericOp))
     maps: list[AffineMap] = [m.data for m in op.indexing_maps]
     count = len(op.inputs)

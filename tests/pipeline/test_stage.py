@@ -17,7 +17,7 @@ def test_pipelines_are_cut_at_stages() -> None:
 
 
 def test_stages_are_replaced_by_name_and_the_value_stays() -> None:
-    other = PIPELINE.replaced(Stage("b", ("inline",)))
+    other = PIPELINE.replace_stages(Stage("b", ("inline",)))
     assert other.names == PIPELINE.names
     assert other["b"].passes == ("inline",)
     assert PIPELINE["b"].passes == ("dce", "cse")

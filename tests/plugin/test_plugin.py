@@ -102,7 +102,7 @@ def test_lowering_by_name(installed: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("passes", ["[]", "[LowerFixed()]"])
-def test_meaning_is_the_same_before_and_after(installed: dict[str, str], passes: str) -> None:
+def test_semantics_are_the_same_before_and_after(installed: dict[str, str], passes: str) -> None:
     done = run(
         installed,
         sys.executable,

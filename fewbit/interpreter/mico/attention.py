@@ -1,4 +1,4 @@
-"""Attention: integer scores where query and key are quantized, the rest in floats."""
+"""Attention: integer scores where query and key are quantized, everything else in floats."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def attention(frame: Frame, op: AttentionOp, operands: Sequence[Value]) -> Seque
     _check_shapes(query, given[op.key], given[op.value])
     key, value = (_repeat_heads(given[x], query) for x in (op.key, op.value))
     scores = _scores(op, query, key)
-    scores = _masked(scores, given.get(op.mask), bool(op.causal.value.data))
+    scores = _apply_mask(scores, given.get(op.mask), bool(op.causal.value.data))
     weights = softmax_along(scores, -1).astype(np.float32)
-    weights = _rounded(weights, op.score_bits).astype(np.float64)
-    y = weights @ _rounded(value, op.value_bits).astype(np.float64)
+    weights = _fake_quantize(weights, op.score_bits).astype(np.float64)
+    y = weights @ _fake_quantize(value, op.value_bits).astype(np.float64)
     return (as_type(y, op.result.type),)
 
 
@@ -50,10 +50,10 @@ def _repeat_heads(tensor: Value, query: Value) -> Value:
 
 def _scores(op: AttentionOp, query: Value, key: Value) -> Value:
     scale = query.shape[-1] ** -0.5 if op.scale is None else op.scale.value.data
-    turned = np.swapaxes(key, -1, -2)
+    transposed = np.swapaxes(key, -1, -2)
     if op.query_bits is None or op.key_bits is None:
-        product = query.astype(np.float64) @ turned.astype(np.float64)
-        return product.astype(np.float32) * np.float32(scale)
+        scores = query.astype(np.float64) @ transposed.astype(np.float64)
+        return scores.astype(np.float32) * np.float32(scale)
     q = quantize_activation(query, read_width(op.query_bits), granularity="row")
     k = quantize_activation(key, read_width(op.key_bits), granularity="row")
     # Sums below 2^31 are exact in float64.
@@ -62,7 +62,7 @@ def _scores(op: AttentionOp, query: Value, key: Value) -> Value:
     return scaled * np.float32(scale)
 
 
-def _masked(scores: Value, mask: Value | None, causal: bool) -> Value:
+def _apply_mask(scores: Value, mask: Value | None, causal: bool) -> Value:
     if causal:
         rows, columns = scores.shape[-2:]
         keep = np.tri(rows, columns, dtype=bool)
@@ -74,7 +74,7 @@ def _masked(scores: Value, mask: Value | None, causal: bool) -> Value:
     return scores + mask
 
 
-def _rounded(tensor: Value, bits: WidthAttr | None) -> Value:
+def _fake_quantize(tensor: Value, bits: WidthAttr | None) -> Value:
     """Return the floats that integers of this width can hold; `tensor` itself without a width."""
     if bits is None:
         return tensor

@@ -52,7 +52,7 @@ def get_constant(frame: Frame, op: GetConstantOp, operands: Sequence[Value]) -> 
 def constant_value(op: ConstantOp, store: WeightStore | None) -> Value:
     """Return the tensor of a constant; few-bit integers are unpacked."""
     if isinstance(op.value, PackedAttr):
-        return _unpacked(np.frombuffer(op.value.data, np.uint8), op.type)
+        return _unpack(np.frombuffer(op.value.data, np.uint8), op.type)
     ref = weight_ref(op)
     if ref is None:
         return read_constant(op.value, op.type)
@@ -63,11 +63,11 @@ def constant_value(op: ConstantOp, store: WeightStore | None) -> Value:
         )
     stored = store.get(ref)
     if element_width(op.type) is not None:
-        return _unpacked(stored, op.type)
+        return _unpack(stored, op.type)
     return stored.reshape(shape_of(op.type))
 
 
-def _unpacked(packed: Value, type: Attribute) -> Value:
+def _unpack(packed: Value, type: Attribute) -> Value:
     width = element_width(type)
     assert width is not None
     shape = shape_of(type)

@@ -28,15 +28,15 @@ def relu6(frame: Frame, op: Relu6Op, operands: Sequence[Value]) -> Sequence[Valu
 
 @register(GeluOp)
 def gelu(frame: Frame, op: GeluOp, operands: Sequence[Value]) -> Sequence[Value]:
-    return (as_type(activated(operands[0], op.activation), op.result.type),)
+    return (as_type(apply_activation(operands[0], op.activation), op.result.type),)
 
 
 @register(SiluOp)
 def silu(frame: Frame, op: SiluOp, operands: Sequence[Value]) -> Sequence[Value]:
-    return (as_type(activated(operands[0], "silu"), op.result.type),)
+    return (as_type(apply_activation(operands[0], "silu"), op.result.type),)
 
 
-def activated(value: Value, activation: Activation) -> Value:
+def apply_activation(value: Value, activation: Activation) -> Value:
     """Apply an activation function, in float64."""
     x = value.astype(np.float64)
     if activation == "silu":

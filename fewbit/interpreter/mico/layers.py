@@ -130,18 +130,18 @@ def embedding(frame: Frame, op: EmbeddingOp, operands: Sequence[Value]) -> Seque
             f"indices {indices.min()} to {indices.max()} into a table of {rows} rows"
         )
     if isinstance(table, Quantized):
-        return (as_type(_taken(table, indices), op.result.type),)
+        return (as_type(_take_rows(table, indices), op.result.type),)
     return (table[indices],)
 
 
-def _taken(table: Quantized, indices: Value) -> Value:
+def _take_rows(table: Quantized, indices: Value) -> Value:
     """Dequantize only the rows that are asked for."""
     flat = indices.reshape(-1)
     by_row = table.scale.ndim > 0
     zero_point = table.zero_point
     if zero_point is not None and zero_point.ndim > 0:
         zero_point = zero_point[flat]
-    taken = Quantized(
+    rows = Quantized(
         table.values[flat], table.scale[flat] if by_row else table.scale, zero_point, table.width
     )
-    return taken.dequantize().reshape(*indices.shape, -1)
+    return rows.dequantize().reshape(*indices.shape, -1)

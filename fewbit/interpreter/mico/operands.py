@@ -1,4 +1,4 @@
-"""Operands by their SSA value, so that meanings read as the ops are defined.
+"""Operands by their SSA value, so that semantics read as the ops are defined.
 
 given = Operands(op, operands)
 given[op.input], given.get(op.bias)

@@ -29,14 +29,14 @@ def pooling_windows(
     kernel, stride = ints(op.kernel_size), ints(op.stride)
     ceil = bool(op.ceil_mode.value.data)
     count = windows(x.shape[2:], kernel, stride, ints(op.padding), dilation, ceil=ceil)
-    padded = _padded(x, op.padding_pairs, padding)
+    padded = _pad(x, op.padding_pairs, padding)
     missing = [
         (0, max(0, (n - 1) * s + d * (k - 1) + 1 - extent))
         for n, s, d, k, extent in zip(
             count, stride, dilation, kernel, padded.shape[2:], strict=True
         )
     ]
-    padded = _padded(padded, missing, beyond)
+    padded = _pad(padded, missing, beyond)
     n, c, h, w = padded.strides
     return as_strided(
         padded,
@@ -46,7 +46,7 @@ def pooling_windows(
     )
 
 
-def _padded(x: Value, sides: Sequence[tuple[int, int]], fill: float) -> Value:
+def _pad(x: Value, sides: Sequence[tuple[int, int]], fill: float) -> Value:
     """Extend the last two dimensions of `x` on both sides."""
     shape = [
         extent + before + after for extent, (before, after) in zip(x.shape[2:], sides, strict=True)
@@ -57,7 +57,7 @@ def _padded(x: Value, sides: Sequence[tuple[int, int]], fill: float) -> Value:
     return result
 
 
-def least_of(x: Value, width: Width | None) -> float:
+def lowest_value(x: Value, width: Width | None) -> float:
     if width is not None:
         return width.qmin
     return int(np.iinfo(x.dtype.type).min) if x.dtype.kind in "iu" else -np.inf
@@ -65,12 +65,12 @@ def least_of(x: Value, width: Width | None) -> float:
 
 @register(MaxPool2dOp)
 def max_pool(frame: Frame, op: MaxPool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    least = least_of(operands[0], element_width(op.input.type))
-    views = pooling_windows(op, operands[0], ints(op.dilation), least, least)
+    lowest = lowest_value(operands[0], element_width(op.input.type))
+    views = pooling_windows(op, operands[0], ints(op.dilation), lowest, lowest)
     return (views.max(axis=(4, 5)),)
 
 
-def mean_of_windows(op: AvgPool2dOp | Pool2dOp, x: Value) -> Value:
+def average_windows(op: AvgPool2dOp | Pool2dOp, x: Value) -> Value:
     """Average each window, in float64, as everything is until it is rounded once."""
     x = x.astype(np.float64)
     total = pooling_windows(op, x, (1, 1), 0, 0).sum(axis=(4, 5))
@@ -81,4 +81,4 @@ def mean_of_windows(op: AvgPool2dOp | Pool2dOp, x: Value) -> Value:
 
 @register(AvgPool2dOp)
 def avg_pool(frame: Frame, op: AvgPool2dOp, operands: Sequence[Value]) -> Sequence[Value]:
-    return (as_type(mean_of_windows(op, operands[0]), op.result.type),)
+    return (as_type(average_windows(op, operands[0]), op.result.type),)

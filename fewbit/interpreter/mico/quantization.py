@@ -44,7 +44,7 @@ from fewbit.numerics import (
 
 
 @register_type(QTensorType)
-def bundled(type: QTensorType) -> DType:
+def qtensor_dtype(type: QTensorType) -> DType:
     return np.dtype(object)
 
 
@@ -96,12 +96,12 @@ def quantize(frame: Frame, op: QuantizeOp, operands: Sequence[Value]) -> Sequenc
         _width(op.result.type),
         granularity="row",
         scale=np.broadcast_to(scale.reshape(-1), rows.shape[:1]),
-        zero_point=None if zero_point is None else _spread(zero_point, scale.shape),
+        zero_point=None if zero_point is None else _broadcast_zero_point(zero_point, scale.shape),
     )
     return (quantized.values.reshape(x.shape),)
 
 
-def _spread(zero_point: Value, shape: tuple[int, ...]) -> Value:
+def _broadcast_zero_point(zero_point: Value, shape: tuple[int, ...]) -> Value:
     return np.broadcast_to(zero_point, shape).reshape(-1).astype(np.int32)
 
 
@@ -114,7 +114,7 @@ def dequantize(frame: Frame, op: DequantizeOp, operands: Sequence[Value]) -> Seq
 
 
 @register(RequantizeOp)
-def requantized(frame: Frame, op: RequantizeOp, operands: Sequence[Value]) -> Sequence[Value]:
+def requantize_op(frame: Frame, op: RequantizeOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
     acc, multiplier, shift = given[op.input], given[op.multiplier], given.get(op.shift)
     width, axis = _width(op.result.type), op.axis.value.data
