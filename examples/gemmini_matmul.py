@@ -25,7 +25,7 @@ def main() -> None:
             memory[PLACES[name] : PLACES[name] + array.size] = array.view(np.uint8).ravel()
         model = Model()
         stream = matmul(product, style=style)
-        model.run_all([command.bound(PLACES) for command in stream], memory)
+        model.run_all([command.bind(PLACES) for command in stream], memory)
         size = 4 * product.m * product.n
         y = memory[PLACES["y"] : PLACES["y"] + size].view(np.int32).reshape(product.m, product.n)
         assert np.array_equal(y, x.astype(np.int32) @ weight.astype(np.int32))

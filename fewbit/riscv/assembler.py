@@ -126,10 +126,10 @@ class Assembler:
             if low:
                 self.emit("addi" if self.xlen == 32 else "addiw", rd, rd, low)
             return None
-        rest, shift = (value - low) >> 12, 12
-        while rest % 2 == 0:
-            rest, shift = rest >> 1, shift + 1
-        self._constant(rd, rest)
+        upper, shift = (value - low) >> 12, 12
+        while upper % 2 == 0:
+            upper, shift = upper >> 1, shift + 1
+        self._constant(rd, upper)
         self.emit("slli", rd, rd, shift)
         if low:
             self.emit("addi", rd, rd, low)

@@ -93,7 +93,7 @@ def _read(elf: bytes, xlen: int) -> Executable:
 
 
 def _symbols(elf: bytes, wide: bool, start: int, size: int, strings: int) -> dict[str, Symbol]:
-    found: dict[str, Symbol] = {}
+    symbols: dict[str, Symbol] = {}
     step = 24 if wide else 16
     for at in range(start + step, start + size, step):
         if wide:
@@ -103,5 +103,5 @@ def _symbols(elf: bytes, wide: bool, start: int, size: int, strings: int) -> dic
         if not name or not section:
             continue
         text = elf[strings + name : elf.index(b"\0", strings + name)].decode()
-        found[text] = Symbol(value, length, info & 15 == _FUNCTION)
-    return found
+        symbols[text] = Symbol(value, length, info & 15 == _FUNCTION)
+    return symbols

@@ -65,10 +65,10 @@ def decode(word: int, xlen: int) -> Instruction:
 
 
 def spec_of(mnemonic: str, xlen: int) -> Spec:
-    found = specs(xlen).get(mnemonic)
-    if found is None:
+    spec = specs(xlen).get(mnemonic)
+    if spec is None:
         raise UsageError(f"RV{xlen} has no instruction '{mnemonic}'")
-    return found
+    return spec
 
 
 def disassemble(word: int, xlen: int, pc: int | None = None) -> str:

@@ -2,7 +2,7 @@
 
 RV32 and RV64 with I, M, F, D, the CSR instructions, the ten dot products of MiCo (custom-0) and
 the coprocessor's commands (custom-3). Encoder, decoder, assembler and both simulators read this
-table, so that an instruction is added in one place and its meaning in two.
+table, so that an instruction is added in one place and its semantics in two.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ def specs(xlen: int) -> dict[str, Spec]:
 @cache
 def by_opcode(xlen: int) -> dict[int, tuple[Spec, ...]]:
     """Return the same by the low seven bits, for the decoder."""
-    found: dict[int, tuple[Spec, ...]] = {}
+    table: dict[int, tuple[Spec, ...]] = {}
     for spec in specs(xlen).values():
         opcode = spec.match & OPCODE
-        found[opcode] = (*found.get(opcode, ()), spec)
-    return found
+        table[opcode] = (*table.get(opcode, ()), spec)
+    return table

@@ -1,4 +1,4 @@
-"""A product of integers as a circuit: what must be known of it, read from a `kernel.matmul`.
+"""An integer matmul as a circuit: what must be known of it, read from a `kernel.matmul`.
 
 A unit multiplies a row of K integers by N rows of weights, some elements (`lanes`) in each clock,
 and adds up. Widths are 1 to 8 bits on either side; the circuit has exactly the bits that they need.
@@ -15,12 +15,12 @@ from fewbit.dialects.mico.types import element_width, shape_of
 from fewbit.errors import UnsupportedError
 
 WORD = 32
-"""So many bits of the wider operand are taken in a clock, if nothing else is said."""
+"""How many bits of the wider operand are taken in a clock, by default."""
 
 
 @dataclass(frozen=True)
 class DotUnit:
-    """A circuit for products of rows of `length` elements with `rows` rows of weights."""
+    """A circuit for dot products of `length` elements with `rows` rows of weights."""
 
     x_bits: int
     w_bits: int
@@ -38,13 +38,13 @@ class DotUnit:
         return -(-self.length // self.lanes)
 
     @property
-    def rest(self) -> int:
-        """How many lanes the last clock uses."""
+    def remainder(self) -> int:
+        """The lanes that the last clock uses."""
         return self.length - (self.steps - 1) * self.lanes
 
     @property
     def product_bits(self) -> int:
-        """What the largest product needs: that of both factors at their least."""
+        """What the largest product needs: that of both factors at their lowest."""
         return self.x_bits + self.w_bits
 
     @property
@@ -55,12 +55,12 @@ class DotUnit:
 
 def dot_unit(module: ModuleOp, lanes: int | None = None) -> DotUnit:
     """Return the unit for the one matmul in a module."""
-    products = [op for op in module.walk() if isinstance(op, MatmulOp)]
-    if len(products) != 1:
+    matmuls = [op for op in module.walk() if isinstance(op, MatmulOp)]
+    if len(matmuls) != 1:
         raise UnsupportedError(
-            f"a circuit is made of one kernel.matmul, and the program has {len(products)}"
+            f"a circuit is built from one kernel.matmul, and the program has {len(matmuls)}"
         )
-    (op,) = products
+    (op,) = matmuls
     x, w = element_width(op.x.type), element_width(op.weight.type)
     if x is None or w is None:
         raise UnsupportedError("a circuit multiplies few-bit integers (!mico.int<1..8>)")

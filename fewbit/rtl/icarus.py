@@ -49,9 +49,9 @@ def simulate(unit: DotUnit, x: Integers, weight: Integers) -> Simulation:
         (at / "w.hex").write_text("\n".join(f"{word:x}" for word in together))
         _run(["iverilog", "-g2001", "-Wall", "-Wno-timescale", "-o", "unit.vvp", "unit.v"], at)
         printed = _run(["vvp", "unit.vvp"], at).split("\n")
-    found = [line for line in printed if line and not line.startswith("clocks")]
+    lines = [line for line in printed if line and not line.startswith("clocks")]
     clocks = next(line for line in printed if line.startswith("clocks"))
-    sums = [_sums(int(line, 16), unit) for line in found]
+    sums = [_sums(int(line, 16), unit) for line in lines]
     return Simulation(np.array(sums, np.int32), int(clocks.split()[1]))
 
 

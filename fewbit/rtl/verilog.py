@@ -21,7 +21,7 @@ def write(unit: DotUnit) -> str:
 def _tree(unit: DotUnit) -> str:
     x, w = unit.lanes * unit.x_bits, unit.lanes * unit.w_bits
     lines, width = _levels(unit)
-    last = "  input wire last,\n" if unit.rest < unit.lanes else ""
+    last = "  input wire last,\n" if unit.remainder < unit.lanes else ""
     return f"""module {unit.name}_tree (
 {last}  input wire [{x - 1}:0] x,
   input wire [{w - 1}:0] w,
@@ -43,7 +43,7 @@ def _levels(unit: DotUnit) -> tuple[str, int]:
         pairs = [names[i : i + 2] for i in range(0, len(names), 2)]
         names = [f"s{level}_{i}" for i in range(len(pairs))]
         for name, pair in zip(names, pairs, strict=True):
-            total = " + ".join(_resized(part, width, width + 1) for part in pair)
+            total = " + ".join(_resize(part, width, width + 1) for part in pair)
             lines.append(f"  wire [{width}:0] {name} = {total};")
         width += 1
     lines.append(f"  assign sum = {names[0]};")
@@ -56,13 +56,13 @@ def _products(unit: DotUnit, width: int) -> Iterator[str]:
         for name, bits in (("x", unit.x_bits), ("w", unit.w_bits)):
             own = _element_bits(bits)
             yield f"  wire [{own - 1}:0] {name}{i} = {_element(name, bits, i)};"
-            factors.append(_resized(f"{name}{i}", own, width))
-        kept = "" if i < unit.rest else f" & {{{width}{{!last}}}}"
+            factors.append(_resize(f"{name}{i}", own, width))
+        kept = "" if i < unit.remainder else f" & {{{width}{{!last}}}}"
         product = " * ".join(factors)
         yield f"  wire [{width - 1}:0] p{i} = {f'({product})' if kept else product}{kept};"
 
 
-def _resized(name: str, width: int, to: int) -> str:
+def _resize(name: str, width: int, to: int) -> str:
     """Extend or cut a signed wire, spelled out: tools warn of what is implicit."""
     if to <= width:
         return name if to == width else f"{name}[{to - 1}:0]"
@@ -81,11 +81,11 @@ def _accumulators(unit: DotUnit) -> str:
     x, w = unit.lanes * unit.x_bits, unit.lanes * unit.w_bits
     _, width = _levels(unit)
     step_bits = max(1, (unit.steps - 1).bit_length())
-    last = ".last(last), " if unit.rest < unit.lanes else ""
+    last = ".last(last), " if unit.remainder < unit.lanes else ""
     wires, updates = "", ""
     for r in range(unit.rows):
         part = f"sums[{(r + 1) * unit.sum_bits - 1}:{r * unit.sum_bits}]"
-        dot = _resized(f"dot{r}", width, unit.sum_bits)
+        dot = _resize(f"dot{r}", width, unit.sum_bits)
         wires += f"""  wire [{width - 1}:0] dot{r};
   {unit.name}_tree tree{r} ({last}.x(x), .w(w[{(r + 1) * w - 1}:{r * w}]), .sum(dot{r}));
 """

@@ -1,8 +1,8 @@
 """What a command is: fields that say where in its two operands they lie.
 
 A command is a RoCC instruction (custom-3) with a number, `funct`, and two 64-bit operands. `encode`
-and `decoded` follow the fields' places, so no command has code of its own. An address in DRAM may
-be a `Pointer`, an offset into a buffer that has no place yet; `bound` gives it one.
+and `decode` follow the fields' places, so no command has code of its own. An address in DRAM may
+be a `Pointer`, an offset into a buffer that has no place yet; `bind` gives it one.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Command:
         return number
 
     @classmethod
-    def decoded(cls, rs1: int, rs2: int) -> Self:
+    def decode(cls, rs1: int, rs2: int) -> Self:
         values: dict[str, Any] = {}
         for name, place in cls.places().items():
             word = (rs1, rs2)[place.operand - 1] >> place.low & (1 << place.width) - 1
@@ -116,10 +116,10 @@ class Command:
     @property
     def pointers(self) -> dict[int, Pointer]:
         """Return, by operand, 1 or 2, the pointers that have no place yet."""
-        found = {place.operand: getattr(self, name) for name, place in self.places().items()}
-        return {operand: p for operand, p in found.items() if isinstance(p, Pointer)}
+        addresses = {place.operand: getattr(self, name) for name, place in self.places().items()}
+        return {operand: p for operand, p in addresses.items() if isinstance(p, Pointer)}
 
-    def bound(self, bases: Mapping[str, int]) -> Self:
+    def bind(self, bases: Mapping[str, int]) -> Self:
         """Return the command with addresses for pointers."""
         moved = {
             name: bases[value.buffer] + value.offset
@@ -130,7 +130,7 @@ class Command:
 
     def __str__(self) -> str:
         shown = [
-            f"{name}={_shown(name, getattr(self, name), place)}"
+            f"{name}={_format(name, getattr(self, name), place)}"
             for name, place in self.places().items()
             if getattr(self, name) or name in _ALWAYS
         ]
@@ -140,7 +140,7 @@ class Command:
 _ALWAYS = ("rows", "cols", "local", "i", "j", "k", "a", "b", "c", "d", "dram", "dataflow")
 
 
-def _shown(name: str, value: Any, place: Place) -> str:
+def _format(name: str, value: Any, place: Place) -> str:
     if place.kind == "dram":
         return str(value) if isinstance(value, Pointer) else f"{value:#x}"
     if place.width == 32 and name in ("local", "bd", "a", "c"):

@@ -24,7 +24,7 @@ class Act(IntEnum):
 
 @dataclass(frozen=True)
 class ConfigExecute(Command):
-    """How products are computed."""
+    """How matmuls are computed."""
 
     FUNCT, MNEMONIC, SELECTOR = 0, "config_ex", 0
     dataflow: int = bits(1, 2, 1, Dataflow.WEIGHT_STATIONARY)
@@ -122,7 +122,7 @@ class Mvout(_Move):
 
 @dataclass(frozen=True)
 class Preload(Command):
-    """What the array will hold, and where the next product goes."""
+    """What the array will hold, and where the next matmul's result goes."""
 
     FUNCT, MNEMONIC = 6, "preload"
     bd: int = bits(1, 0, 32, GARBAGE)
@@ -145,14 +145,14 @@ class _Compute(Command):
 
 @dataclass(frozen=True)
 class ComputePreloaded(_Compute):
-    """A product with what was preloaded."""
+    """A matmul with what was preloaded."""
 
     FUNCT, MNEMONIC = 4, "compute.preloaded"
 
 
 @dataclass(frozen=True)
 class ComputeAccumulated(_Compute):
-    """A product with what the array still holds."""
+    """A matmul with what the array still holds."""
 
     FUNCT, MNEMONIC = 5, "compute.accumulated"
 
@@ -206,7 +206,7 @@ class LoopStridesDC(Command):
 
 @dataclass(frozen=True)
 class LoopWs(Command):
-    """A tile's whole product, or with `resadd` the sum of two tiles."""
+    """A tile's whole matmul, or with `resadd` the sum of two tiles."""
 
     FUNCT, MNEMONIC = 8, "loop_ws"
     accumulate: int = bits(1, 0, 1)
@@ -339,7 +339,7 @@ _BY_NUMBER = {(command.FUNCT, command.SELECTOR): command for command in COMMANDS
 def decode(funct: int, rs1: int, rs2: int) -> Command:
     """Decode the command that the port carries."""
     selector = rs1 & 3 if funct == ConfigExecute.FUNCT else None
-    found = _BY_NUMBER.get((funct, selector))
-    if found is None:
+    kind = _BY_NUMBER.get((funct, selector))
+    if kind is None:
         raise UnsupportedError(f"there is no command with the number {funct}")
-    return found.decoded(rs1, rs2)
+    return kind.decode(rs1, rs2)

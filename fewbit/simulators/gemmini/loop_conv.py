@@ -1,4 +1,4 @@
-"""What the hardware makes of LOOP_CONV_WS: a convolution of part of an image.
+"""The commands that the hardware expands LOOP_CONV_WS to: a convolution of part of an image.
 
 There is no im2col in memory: a row of the scratchpad is a pixel, a window is an offset into it, and
 rows of output pixels are multiplied one after another.
@@ -13,7 +13,7 @@ from typing import Any
 from fewbit.simulators.gemmini import commands as c
 from fewbit.simulators.gemmini.command import ACCUMULATE, ACCUMULATOR, FULL, GARBAGE, Command
 from fewbit.simulators.gemmini.hardware import Hardware
-from fewbit.simulators.gemmini.loop_matmul import Configured, configured
+from fewbit.simulators.gemmini.loop_matmul import Configured, require_config
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ class ConvLoop:
 
     @staticmethod
     def of(op: c.LoopConvWs, given: Configured, hardware: Hardware) -> ConvLoop:
-        five: c.LoopConv5 = configured(given, c.LoopConv5)
-        six: c.LoopConv6 = configured(given, c.LoopConv6)
+        five: c.LoopConv5 = require_config(given, c.LoopConv5)
+        six: c.LoopConv6 = require_config(given, c.LoopConv6)
         return ConvLoop(
             op,
-            configured(given, c.LoopConv1),
-            configured(given, c.LoopConv2),
-            configured(given, c.LoopConv3),
-            configured(given, c.LoopConv4),
+            require_config(given, c.LoopConv1),
+            require_config(given, c.LoopConv2),
+            require_config(given, c.LoopConv3),
+            require_config(given, c.LoopConv4),
             hardware,
             *(five.weights, five.output, six.bias, six.input),
         )
@@ -130,11 +130,11 @@ def conv_commands(
         yield from _conv_input(tile)
     if tile.weights:
         yield from _conv_weights(tile)
-    yield from _conv_products(tile, sums)
+    yield from _conv_matmuls(tile, sums)
     if not tile.output:
         return
     yield from (
-        _conv_results(tile, sums, full) if tile.op.no_pool else _conv_pooled(tile, sums, store)
+        _conv_results(tile, sums, full) if tile.op.no_pool else _store_pooled(tile, sums, store)
     )
 
 
@@ -152,11 +152,11 @@ def _conv_bias(tile: ConvLoop, start: int) -> Iterator[Command]:
 
 
 def _conv_input(tile: ConvLoop) -> Iterator[Command]:
-    turned, dim, ichs = bool(tile.op.trans_input_3120), tile.hardware.dim, tile.kernel.kchs
+    transposed, dim, ichs = bool(tile.op.trans_input_3120), tile.hardware.dim, tile.kernel.kchs
     batches, image, kernel = tile.pool.batches, tile.image, tile.kernel
-    most = min(batches if turned else ichs, tile.hardware.block * dim)
-    stride = image.batch_size if turned else tile.sizes.in_stride
-    spad_stride = (ichs if turned else batches) * tile.in_pixels
+    most = min(batches if transposed else ichs, tile.hardware.block * dim)
+    stride = image.batch_size if transposed else tile.sizes.in_stride
+    spad_stride = (ichs if transposed else batches) * tile.in_pixels
     yield c.ConfigLoad(
         stride=tile.up(stride),
         block_stride=spad_stride,
@@ -166,19 +166,19 @@ def _conv_input(tile: ConvLoop) -> Iterator[Command]:
     upad, dpad, lpad, rpad = map(
         tile.undilated, (kernel.upad, kernel.dpad, kernel.lpad, kernel.rpad)
     )
-    for b in range(0, batches, most if turned else 1):
+    for b in range(0, batches, most if transposed else 1):
         for irow in range(-upad, irows + dpad, tile.up(1)):
             for icol, pixels in _runs(tile, icols, lpad, rpad):
-                for ich in range(0, ichs, 1 if turned else most):
-                    count = min(most, batches - b) if turned else min(most, ichs - ich)
-                    outer, inner = (b, ich) if turned else (ich, b)
+                for ich in range(0, ichs, 1 if transposed else most):
+                    count = min(most, batches - b) if transposed else min(most, ichs - ich)
+                    outer, inner = (b, ich) if transposed else (ich, b)
                     local = tile.a_start + outer // dim * spad_stride + inner * tile.in_pixels
                     local += tile.down(irow + upad) * tile.down(icols_padded)
                     local += tile.down(icol + lpad)
                     at = tile.input
                     if not (0 <= irow < irows and 0 <= icol < icols):
                         at = 0
-                    elif turned:
+                    elif transposed:
                         at += _pixel(tile, ich, irow, icol) * image.batch_size + b
                     else:
                         at += _pixel(tile, b, irow, icol) * tile.sizes.in_stride + ich
@@ -239,11 +239,11 @@ def _conv_weights(tile: ConvLoop) -> Iterator[Command]:
                 yield c.Mvin2(tile.weights + at, tile.b_start + local, rows=rows, cols=cols)
 
 
-def _conv_products(tile: ConvLoop, start: int) -> Iterator[Command]:
+def _conv_matmuls(tile: ConvLoop, start: int) -> Iterator[Command]:
     op, kernel, sizes, dim = tile.op, tile.kernel, tile.sizes, tile.hardware.dim
-    turned, ochs, kchs = bool(op.trans_input_3120), tile.pool.pochs, kernel.kchs
+    transposed, ochs, kchs = bool(op.trans_input_3120), tile.pool.pochs, kernel.kchs
     at_once = op.max_pixels_per_row or 1
-    if turned:
+    if transposed:
         yield c.ConfigExecute(
             only_strides=1,
             a_stride=tile.in_rows[0] * tile.in_cols[0],
@@ -270,9 +270,9 @@ def _conv_products(tile: ConvLoop, start: int) -> Iterator[Command]:
 def _positions(tile: ConvLoop, krow: int, kcol: int) -> Iterator[tuple[int, int, int, int]]:
     """Yield sample, row and column of each run of outputs, and how many there are."""
     op, sizes, dim = tile.op, tile.sizes, tile.hardware.dim
-    turned, dilated, dilation = op.trans_input_3120, op.input_dilated, sizes.kernel_dilation
-    step = 1 if turned else dim << dilated
-    for b in range(0, tile.pool.batches, dim if turned else 1):
+    transposed, dilated, dilation = op.trans_input_3120, op.input_dilated, sizes.kernel_dilation
+    step = 1 if transposed else dim << dilated
+    for b in range(0, tile.pool.batches, dim if transposed else 1):
         for orow in range(sizes.orows):
             if dilated and (krow * dilation + orow - tile.kernel.upad) % 2:
                 continue
@@ -282,7 +282,7 @@ def _positions(tile: ConvLoop, krow: int, kcol: int) -> Iterator[tuple[int, int,
                     ocol += 1
                     continue
                 rows = tile.undilated(min(dim << dilated, sizes.ocols - ocol))
-                yield b, orow, ocol, min(dim, tile.pool.batches - b) if turned else rows
+                yield b, orow, ocol, min(dim, tile.pool.batches - b) if transposed else rows
                 ocol += step
 
 
@@ -330,7 +330,7 @@ def _conv_results(tile: ConvLoop, start: int, full: bool) -> Iterator[Command]:
                     yield c.Mvout(tile.output + at * (4 if full else 1), local, **size)
 
 
-def _conv_pooled(tile: ConvLoop, start: int, store: c.ConfigStore) -> Iterator[Command]:
+def _store_pooled(tile: ConvLoop, start: int, store: c.ConfigStore) -> Iterator[Command]:
     dim, pool, sizes = tile.hardware.dim, tile.pool, tile.sizes
     plain = c.ConfigStore(activation=tile.op.activation, stride=sizes.out_stride, scale=store.scale)
     yield replace(

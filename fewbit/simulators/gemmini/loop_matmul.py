@@ -1,4 +1,4 @@
-"""What the hardware makes of LOOP_WS: a product of tiles that fit half of each memory.
+"""The commands that the hardware expands LOOP_WS to: a matmul of tiles in half of each memory.
 
 The other half is for the next loop, which may load meanwhile.
 """
@@ -23,27 +23,27 @@ STATISTICS = 4
 """Rows whose statistics are kept at a time."""
 
 
-def configured(given: Configured, kind: type[Command]) -> Any:
-    found = given.get(kind)
-    if found is None:
+def require_config(given: Configured, kind: type[Command]) -> Any:
+    command = given.get(kind)
+    if command is None:
         raise InterpretError(f"a loop begins before {kind.MNEMONIC} says its part")
-    return found
+    return command
 
 
 def matmul_commands(op: c.LoopWs, given: Configured, hardware: Hardware) -> Iterator[Command]:
     """Yield the commands of LOOP_WS: C = A · B + D, or the sum of A and B."""
     loop = _Matmul(op, given, hardware)
-    return loop.residual_sum() if op.resadd else loop.product()
+    return loop.residual_sum() if op.resadd else loop.matmul()
 
 
 class _Matmul:
     def __init__(self, op: c.LoopWs, given: Configured, hardware: Hardware) -> None:
         self.op, self.dim = op, hardware.dim
-        self.bounds: c.LoopBounds = configured(given, c.LoopBounds)
-        self.ab: c.LoopAddressesAB = configured(given, c.LoopAddressesAB)
-        self.dc: c.LoopAddressesDC = configured(given, c.LoopAddressesDC)
-        self.ab_strides: c.LoopStridesAB = configured(given, c.LoopStridesAB)
-        self.dc_strides: c.LoopStridesDC = configured(given, c.LoopStridesDC)
+        self.bounds: c.LoopBounds = require_config(given, c.LoopBounds)
+        self.ab: c.LoopAddressesAB = require_config(given, c.LoopAddressesAB)
+        self.dc: c.LoopAddressesDC = require_config(given, c.LoopAddressesDC)
+        self.ab_strides: c.LoopStridesAB = require_config(given, c.LoopStridesAB)
+        self.dc_strides: c.LoopStridesDC = require_config(given, c.LoopStridesDC)
         i, j, k = self.bounds.i, self.bounds.j, self.bounds.k
         half = hardware.half_scratchpad
         if not op.resadd and (i * k + k * j) * self.dim > half:
@@ -75,7 +75,7 @@ class _Matmul:
                 if self.dc.c:
                     yield self._store(i, j)
 
-    def product(self) -> Iterator[Command]:
+    def matmul(self) -> Iterator[Command]:
         bounds, op = self.bounds, self.op
         if self.dc.d:
             yield from self._biases()
@@ -92,7 +92,7 @@ class _Matmul:
                     if op.activation not in (Act.LAYERNORM, Act.SOFTMAX):
                         yield self._store(i, j)
                     elif j == bounds.j - 1:
-                        yield from self._normalized(i)
+                        yield from self._store_normalized(i)
 
     def _biases(self) -> Iterator[Command]:
         size = 1 if self.op.low_d else 4
@@ -103,13 +103,13 @@ class _Matmul:
                 yield c.Mvin3(at, row, rows=self.rows(i), cols=self.cols(j))
 
     def _a(self, i: int, k: int) -> int:
-        turned = self.op.a_transpose
-        place = k * self.bounds.i + i if turned else i * self.bounds.k + k
+        transposed = self.op.a_transpose
+        place = k * self.bounds.i + i if transposed else i * self.bounds.k + k
         return self.a_start + place * self.dim
 
     def _b(self, k: int, j: int) -> int:
-        turned = self.op.b_transpose
-        place = j * self.bounds.k + k if turned else k * self.bounds.j + j
+        transposed = self.op.b_transpose
+        place = j * self.bounds.k + k if transposed else k * self.bounds.j + j
         return self.b_start + place * self.dim
 
     def _load_a(self, i: int, k: int) -> Command:
@@ -142,7 +142,7 @@ class _Matmul:
         row = self.c_start + (i * self.bounds.j + j) * self.dim
         return c.Mvout(at, row, rows=self.rows(i), cols=self.cols(j))
 
-    def _normalized(self, i: int) -> Iterator[Command]:
+    def _store_normalized(self, i: int) -> Iterator[Command]:
         """Yield the moves of rows that need statistics first: each is moved out three times."""
         size = 4 if self.op.full_c else 1
         last = self.bounds.j - 1

@@ -1,7 +1,7 @@
 """A functional model: the state of the accelerator, and what every command does to it.
 
 It computes what the hardware computes, command by command, in numpy, and counts what happens; it
-knows no time. Loop commands are carried out as the commands that the hardware makes of them
+knows no time. Loop commands are executed as the commands that the hardware expands them to
 (`loop_matmul.py`, `loop_conv.py`). What leaves the accumulator as bytes goes from i32 to f32, times
 the scale, is rounded half to even and saturated, then ReLU; read in full, it is i32, unchanged.
 """
@@ -34,13 +34,13 @@ class Events:
     """What happened."""
 
     commands: int = 0
-    """Sent by the host."""
+    """How many the host sent."""
     executed: Tally[str] = field(default_factory=Tally[str])
-    """By name, with those that loop commands were expanded to."""
+    """Commands by name, with those that loop commands were expanded to."""
     bytes_read: int = 0
     bytes_written: int = 0
     macs: int = 0
-    """Products of elements that are there; the padding of tiles is not counted."""
+    """Multiplications of elements that are there; the padding of tiles is not counted."""
 
     @property
     def computes(self) -> int:
@@ -172,7 +172,7 @@ class Model:
             raw = np.ascontiguousarray(rows_of(memory, move.dram, rows, config.stride, cols * size))
             values = raw.view("<i4" if wide else np.int8)
             if not wide and config.scale != 1:
-                values = _scaled(values, np.float32(config.scale))
+                values = _scale(values, np.float32(config.scale))
             self.events.bytes_read += rows * cols * size
         for first in range(0, cols, dim):
             part = values[:, first : first + dim]
@@ -213,27 +213,27 @@ class Model:
                         )
             if step != Step.WRITE:
                 return
-            values = self.normalization.applied(values, self._activation)
+            values = self.normalization.apply(values, self._activation)
             if not move.local & FULL:
-                values = self._leaving(values)
+                values = self._requantize(values)
         raw = np.ascontiguousarray(values).view(np.uint8)
         assert isinstance(move.dram, int)
         rows_of(memory, move.dram, rows, self.store.stride, raw.shape[1])[...] = raw
         self.events.bytes_written += raw.size
 
-    def _leaving(self, values: Ints) -> Any:
+    def _requantize(self, values: Ints) -> Any:
         """Scale, saturate and activate values, as bytes."""
-        out = _scaled(values, np.float32(self.store.scale))
+        out = _scale(values, np.float32(self.store.scale))
         return np.maximum(out, 0) if self.store.activation == Act.RELU else out
 
     def _pool_out(self, move: c.Mvout, memory: Memory) -> None:
         config, channels = self.store, move.cols
         image = self._local(move.local, config.orows * config.ocols)[:, :channels]
         if move.local & ACCUMULATOR:
-            image = self._leaving(image)
+            image = self._requantize(image)
         image = image.reshape(config.orows, config.ocols, channels)
         size, stride = config.pool_size, config.pool_stride
-        # What lies outside counts as 0, and not as the least there is.
+        # What lies outside counts as 0, and not as the lowest value.
         reach = [(n - 1) * stride + size for n in (config.porows, config.pocols)]
         around = np.zeros((*reach, channels), np.int8)
         inner = around[config.upad :, config.lpad :]
@@ -253,12 +253,12 @@ class Model:
             return
         if move.bd & ACCUMULATOR:
             raise UnsupportedError("the array is not preloaded from the accumulator")
-        turned = self.execution.dataflow == Dataflow.WEIGHT_STATIONARY and (
+        transposed = self.execution.dataflow == Dataflow.WEIGHT_STATIONARY and (
             self.execution.b_transpose
         )
         rows, cols = move.bd_rows, move.bd_cols
-        there = self._local(move.bd, cols if turned else rows)
-        self.array[:rows, :cols] = there[:, :rows].T if turned else there[:, :cols]
+        there = self._local(move.bd, cols if transposed else rows)
+        self.array[:rows, :cols] = there[:, :rows].T if transposed else there[:, :cols]
 
     def _compute(self, command: Any) -> None:
         config, out = self.execution, self.preloaded
@@ -278,7 +278,7 @@ class Model:
         there = self._local(out.c, out.c_rows, config.c_stride)[:, : out.c_cols]
         if not out.c & ACCUMULATOR:
             shift = 0 if config.dataflow == Dataflow.WEIGHT_STATIONARY else config.shift
-            few = np.clip(_shifted(values, shift), -128, 127)
+            few = np.clip(_shift(values, shift), -128, 127)
             there[...] = np.maximum(few, 0) if config.activation == Act.RELU else few
         elif out.c & ACCUMULATE:
             there += values
@@ -333,21 +333,25 @@ class Model:
 def _check_transposes(command: c.ConfigExecute) -> None:
     a, b = command.a_transpose, command.b_transpose
     if command.dataflow == Dataflow.WEIGHT_STATIONARY and a and b:
-        raise UnsupportedError("weights that stay have no product of two transposed matrices")
+        raise UnsupportedError(
+            "weight-stationary matmuls transpose A or B, not both"
+        )
     if command.dataflow == Dataflow.OUTPUT_STATIONARY and b and not a:
-        raise UnsupportedError("outputs that stay have no product with only B transposed")
+        raise UnsupportedError(
+            "output-stationary matmuls do not transpose B alone"
+        )
 
 
-def _scaled(values: Any, scale: np.float32) -> Any:
+def _scale(values: Any, scale: np.float32) -> Any:
     """Multiply by the scale in f32, round half to even, and saturate."""
     return np.clip(np.rint(values.astype(np.float32) * scale), -128, 127).astype(np.int8)
 
 
-def _shifted(values: Ints, shift: int) -> Ints:
+def _shift(values: Ints, shift: int) -> Ints:
     """Divide by a power of two, rounded half to even."""
     if shift == 0:
         return values
     wide = values.astype(np.int64)
-    down, rest, half = wide >> shift, wide & (1 << shift) - 1, 1 << shift - 1
-    up = (rest > half) | ((rest == half) & (down & 1 == 1))
+    down, remainder, half = wide >> shift, wide & (1 << shift) - 1, 1 << shift - 1
+    up = (remainder > half) | ((remainder == half) & (down & 1 == 1))
     return (down + up).astype(np.int32)

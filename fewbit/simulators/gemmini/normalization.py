@@ -80,17 +80,17 @@ class Normalization:
             row.sum, row.count, row.running_max = 0, 0, LEAST
         row.fresh = step in (Step.WRITE, Step.MEAN, Step.INV_STDDEV)
         if step in (Step.SUM, Step.MEAN):
-            row.sum = _wrapped(row.sum + int(values.sum(dtype=np.int64)))
+            row.sum = _wrap(row.sum + int(values.sum(dtype=np.int64)))
             row.count += values.size
         elif step in (Step.VARIANCE, Step.INV_STDDEV):
-            row.sum = _wrapped(row.sum + int(np.square(values - np.int32(row.mean)).sum()))
+            row.sum = _wrap(row.sum + int(np.square(values - np.int32(row.mean)).sum()))
             row.count += values.size
         elif step == Step.MAX:
             row.running_max = max(row.running_max, int(values.max()))
         elif step in (Step.SUM_EXP, Step.INV_SUM_EXP):
             row.max = row.running_max
             powers = self._exp(values - np.int32(row.max))
-            row.sum = _wrapped(row.sum + int(powers.sum(dtype=np.int64)))
+            row.sum = _wrap(row.sum + int(powers.sum(dtype=np.int64)))
         self._conclude(row, step)
 
     def _conclude(self, row: _Row, step: Step) -> None:
@@ -104,7 +104,7 @@ class Normalization:
             row.running_max = LEAST
             row.inv_sum_exp = np.float32(127) / np.float32(row.sum)
 
-    def applied(self, values: Ints, activation: Act) -> Ints:
+    def apply(self, values: Ints, activation: Act) -> Ints:
         """Return what is scaled in the place of the accumulator's values."""
         row = self.rows[self.id]
         if activation == Act.IGELU:
@@ -124,10 +124,10 @@ class Normalization:
 
     def _exp(self, q: Ints) -> Ints:
         z = (-q * np.int32(self.qln2_inv)) >> 16
-        rest = q + z * np.int32(self.qln2) + np.int32(self.qb)
-        return (np.square(rest) + np.int32(self.qc)) >> np.minimum(z, 31)
+        remainder = q + z * np.int32(self.qln2) + np.int32(self.qb)
+        return (np.square(remainder) + np.int32(self.qc)) >> np.minimum(z, 31)
 
 
-def _wrapped(value: int) -> int:
+def _wrap(value: int) -> int:
     """Wrap to 32 bits."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -29,7 +29,7 @@ class Record(NamedTuple):
 def record_of(command: Command) -> Record:
     pointers = command.pointers
     offsets = {pointer.buffer: 0 for pointer in pointers.values()}
-    funct, rs1, rs2 = command.bound(offsets).encode()
+    funct, rs1, rs2 = command.bind(offsets).encode()
     first, second = (pointers[n].buffer if n in pointers else None for n in (1, 2))
     return Record(funct, (rs1, rs2), (first, second))
 

@@ -17,16 +17,16 @@ def signed(value: int, bits: int) -> int:
 @cache
 def operations(xlen: int) -> dict[str, Binary]:
     """Return operations by mnemonic without `i` (`add` is also `addi`), with those of W, if any."""
-    found = _of_width(xlen, xlen)
+    by_mnemonic = _of_width(xlen, xlen)
     if xlen == 64:
         narrow = _of_width(32, 64)
         for name in ("add", "sub", "sll", "srl", "sra", "mul", "div", "divu", "rem", "remu"):
-            found[f"{name}w"] = narrow[name]
-    return found
+            by_mnemonic[f"{name}w"] = narrow[name]
+    return by_mnemonic
 
 
 def _of_width(bits: int, xlen: int) -> dict[str, Binary]:
-    mask, low, least = (1 << xlen) - 1, (1 << bits) - 1, -1 << bits - 1
+    mask, low, lowest = (1 << xlen) - 1, (1 << bits) - 1, -1 << bits - 1
 
     def s(value: int) -> int:
         return signed(value, bits)
@@ -38,7 +38,7 @@ def _of_width(bits: int, xlen: int) -> dict[str, Binary]:
         x, y = s(a), s(b)
         if y == 0:
             return mask
-        if x == least and y == -1:
+        if x == lowest and y == -1:
             return x & mask
         quotient = abs(x) // abs(y)
         return (quotient if (x < 0) == (y < 0) else -quotient) & mask
@@ -47,8 +47,8 @@ def _of_width(bits: int, xlen: int) -> dict[str, Binary]:
         x, y = s(a), s(b)
         if y == 0:
             return x & mask
-        rest = abs(x) % abs(y)
-        return (-rest if x < 0 else rest) & mask
+        size = abs(x) % abs(y)
+        return (-size if x < 0 else size) & mask
 
     def divide_unsigned(a: int, b: int) -> int:
         return fit((a & low) // (b & low)) if b & low else mask

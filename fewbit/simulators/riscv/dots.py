@@ -1,4 +1,4 @@
-"""What MiCo's ten dot products compute, on whole numbers.
+"""What MiCo's ten dot products compute, on integers.
 
 `dotAxB` takes elements of A bits from rs1 and of B bits from rs2, lowest first, signed; one bit
 means +1 if clear and -1 if set. Where B < A, rs2 has more elements than rs1: a hidden offset says

@@ -51,12 +51,12 @@ class Tally:
     misses: tuple[int, ...] = ()
 
     def __sub__(self, other: Tally) -> Tally:
-        return self._combined(other, -1)
+        return self._combine(other, -1)
 
     def __add__(self, other: Tally) -> Tally:
-        return self._combined(other, 1)
+        return self._combine(other, 1)
 
-    def _combined(self, other: Tally, sign: int) -> Tally:
+    def _combine(self, other: Tally, sign: int) -> Tally:
         misses = tuple(a + sign * b for a, b in zip(self.misses, other.misses, strict=True))
         executed, taken = self.executed + sign * other.executed, self.taken + sign * other.taken
         return Tally(self.code, executed, taken, misses)
@@ -80,12 +80,12 @@ class Tally:
 
     def by_function(self) -> dict[str, Histogram]:
         """Return a histogram for each function that ran, by address, without its callees."""
-        found: dict[str, Histogram] = {}
+        histograms: dict[str, Histogram] = {}
         for name, start, stop in self.code.functions():
             histogram = self.histogram(start, stop)
             if histogram.instructions:
-                found[name] = histogram
-        return found
+                histograms[name] = histogram
+        return histograms
 
 
 @dataclass(frozen=True)

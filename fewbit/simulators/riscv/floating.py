@@ -46,7 +46,7 @@ def action(mnemonic: str, xlen: int) -> Action:
         case ["fcvt", kind, source]:
             return _from_integer(kind, source)
         case [name, kind]:
-            return _boxed(name, kind)
+            return _with_boxing(name, kind)
         case _:
             raise AssertionError(mnemonic)
 
@@ -73,7 +73,7 @@ def _from_integer(kind: str, source: str) -> Action:
     return lambda a, b, c, mode: DOUBLE.from_integer(value(a), mode)
 
 
-def _boxed(name: str, kind: str) -> Action:
+def _with_boxing(name: str, kind: str) -> Action:
     if kind == "d":
         return _calculation(name, DOUBLE)
     plain = _calculation(name, SINGLE)
@@ -90,10 +90,10 @@ def _calculation(name: str, f: Float) -> Action:
         "fmul": lambda a, b, c, mode: f.multiply(a, b, mode),
         "fdiv": lambda a, b, c, mode: f.divide(a, b, mode),
         "fsqrt": lambda a, b, c, mode: f.root(a, mode),
-        "fmadd": lambda a, b, c, mode: f.fused(a, b, c, mode),
-        "fmsub": lambda a, b, c, mode: f.fused(a, b, c ^ sign, mode),
-        "fnmsub": lambda a, b, c, mode: f.fused(a ^ sign, b, c, mode),
-        "fnmadd": lambda a, b, c, mode: f.fused(a ^ sign, b, c ^ sign, mode),
+        "fmadd": lambda a, b, c, mode: f.fma(a, b, c, mode),
+        "fmsub": lambda a, b, c, mode: f.fma(a, b, c ^ sign, mode),
+        "fnmsub": lambda a, b, c, mode: f.fma(a ^ sign, b, c, mode),
+        "fnmadd": lambda a, b, c, mode: f.fma(a ^ sign, b, c ^ sign, mode),
         "fsgnj": lambda a, b, c, mode: a & ~sign | b & sign,
         "fsgnjn": lambda a, b, c, mode: a & ~sign | ~b & sign,
         "fsgnjx": lambda a, b, c, mode: a ^ b & sign,

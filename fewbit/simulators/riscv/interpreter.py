@@ -1,4 +1,4 @@
-"""The simulator in Python: each instruction becomes a small function, made when first met.
+"""The simulator in Python: each instruction becomes a small function when first met.
 
 It is the reference, and the fallback where nothing can be compiled. The native simulator hands it
 single instructions: all that is rare, and all that goes wrong, so that errors are told in one
@@ -174,9 +174,9 @@ class Interpreter:
         return lambda: self._target(index, pc + i.imm & mask) if holds(r[rs1], r[rs2]) else None
 
     def _target(self, index: int, pc: int) -> int:
-        found = self.code.index(pc)
-        if found is not None:
-            return found
+        target = self.code.index(pc)
+        if target is not None:
+            return target
         if pc == RETURN:
             return FINISHED
         if pc % 4 and self.code.inside(pc):

@@ -114,10 +114,10 @@ class Machine:
     def address(self, symbol: str | int) -> int:
         if isinstance(symbol, int):
             return symbol
-        found = self.symbols.get(symbol)
-        if found is None:
+        entry = self.symbols.get(symbol)
+        if entry is None:
             raise SymbolError(f"the program has no symbol '{symbol}'")
-        return found.address
+        return entry.address
 
     def write(self, address: int | str, data: bytes | NDArray[Any]) -> None:
         """Put bytes into memory, or an array as its bytes."""

@@ -1,4 +1,4 @@
-"""Floating point by whole numbers: every operation exact, then rounded once, in any of the modes.
+"""Floating point by integers: every operation exact, then rounded once, in any of the modes.
 
 Slow, and plain enough to be believed. The native simulator uses the processor's own arithmetic and
 comes here for what that has not: rounding modes that instructions ask for.
@@ -97,7 +97,7 @@ class Float:
         (m, e), (n, f) = self.parts(a), self.parts(b)
         return self.pack(bool(sign), abs(m * n), e + f, mode)
 
-    def fused(self, a: int, b: int, c: int, mode: int) -> int:
+    def fma(self, a: int, b: int, c: int, mode: int) -> int:
         """Return a · b + c, rounded once."""
         if self.is_nan(a) or self.is_nan(b) or self.is_nan(c):
             return self.nan
@@ -123,8 +123,8 @@ class Float:
         (m, e), (n, f) = self.parts(a), self.parts(b)
         if n == 0:
             return self.nan if m == 0 else sign | self.infinity
-        quotient, rest = divmod(abs(m) << 2 * self.fraction + 4, abs(n))
-        sticky = quotient << 1 | (rest != 0)
+        quotient, remainder = divmod(abs(m) << 2 * self.fraction + 4, abs(n))
+        sticky = quotient << 1 | (remainder != 0)
         return self.pack(bool(sign), sticky, e - f - 2 * self.fraction - 5, mode)
 
     def root(self, a: int, mode: int) -> int:
@@ -204,14 +204,14 @@ class Float:
 
 def shift(m: int, by: int, negative: bool, mode: int) -> int:
     """Return m / 2^by as an integer, rounded by the mode as the magnitude of a signed value."""
-    whole, rest = m >> by, m & (1 << by) - 1
+    whole, remainder = m >> by, m & (1 << by) - 1
     half = 1 << by - 1
     if mode == RNE:
-        up = rest > half or (rest == half and whole & 1 == 1)
+        up = remainder > half or (remainder == half and whole & 1 == 1)
     elif mode == RMM:
-        up = rest >= half
+        up = remainder >= half
     else:
-        up = rest != 0 and mode == (RDN if negative else RUP)
+        up = remainder != 0 and mode == (RDN if negative else RUP)
     return whole + up
 
 

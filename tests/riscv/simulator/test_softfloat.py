@@ -1,4 +1,4 @@
-"""Floating point by whole numbers against numpy's, to the nearest; other modes by their meaning."""
+"""Floating point by integers against numpy's, to the nearest; other modes by their definition."""
 
 from fractions import Fraction
 
@@ -61,7 +61,7 @@ def test_products_and_sums_are_rounded_once(a: int, b: int, c: int) -> None:
         scaled = exact / Fraction(2) ** e
         assert scaled.denominator == 1
         wanted = DOUBLE.pack(exact < 0, abs(scaled.numerator), e, mode)
-        assert DOUBLE.fused(a, b, c, mode) == wanted
+        assert DOUBLE.fma(a, b, c, mode) == wanted
 
 
 @pytest.mark.parametrize("f", [SINGLE, DOUBLE])

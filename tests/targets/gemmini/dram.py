@@ -29,7 +29,7 @@ def run_stream(
         flat = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
         rows_of(memory, places[name], 1, 0, flat.size)[0] = flat
     model = Model(hardware)
-    model.run_all([command.bound(places) for command in stream], memory)
+    model.run_all([command.bind(places) for command in stream], memory)
     raw = rows_of(memory, places["y"], 1, 0, y.nbytes)[0].copy()
     y[...] = raw.view(y.dtype).reshape(y.shape)
     return model

@@ -88,7 +88,7 @@ def test_text_of_a_command() -> None:
 def test_pointers_get_addresses() -> None:
     command = c.LoopAddressesAB(Pointer("x", 8), Pointer("w"))
     assert command.pointers == {1: Pointer("x", 8), 2: Pointer("w")}
-    assert command.bound({"x": 0x1000, "w": 0x2000}) == c.LoopAddressesAB(0x1008, 0x2000)
+    assert command.bind({"x": 0x1000, "w": 0x2000}) == c.LoopAddressesAB(0x1008, 0x2000)
     with pytest.raises(UsageError, match="no place yet"):
         command.encode()
 

@@ -55,7 +55,7 @@ def test_code_sends_what_streams_say() -> None:
         machine = Machine(64, 1 << 20, listener)
         machine.load(program)
         execution = machine.call(name, *PLACES.values())
-        assert listener.sent == [command.bound(PLACES) for command in stream]
+        assert listener.sent == [command.bind(PLACES) for command in stream]
         assert execution.histogram["rocc"] == len(stream)
         assert execution.instructions <= 5 * len(stream) + 10
 

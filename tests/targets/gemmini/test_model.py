@@ -89,7 +89,7 @@ def test_what_is_outside_is_refused() -> None:
         model.run(c.Mvin(0, ACCUMULATOR + 1020), memory)
     with pytest.raises(InterpretError, match=r"before loop_ws\.bounds"):
         model.run(c.LoopWs(), memory)
-    with pytest.raises(UnsupportedError, match="two transposed"):
+    with pytest.raises(UnsupportedError, match="not both"):
         model.run(c.ConfigExecute(a_transpose=1, b_transpose=1), memory)
 
 
@@ -98,7 +98,7 @@ def test_a_loop_that_does_not_fit_is_refused() -> None:
     small = matmul(Matmul(16, 16, 16))
     places = {"x": AT, "weight": AT, "y": OUT}
     large = [
-        replace(each, i=33) if isinstance(each, c.LoopBounds) else each.bound(places)
+        replace(each, i=33) if isinstance(each, c.LoopBounds) else each.bind(places)
         for each in small
     ]
     with pytest.raises(InterpretError, match="half the accumulator"):
