@@ -3,13 +3,12 @@
 Programs cross over as text in generic form, in which there are no weights. What fails in there
 comes back as one error that names the pass, with MLIR's own words.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -17,14 +16,16 @@ from fewbit.errors import PassError, Place
 from fewbit.ir.text import print_module
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Context, Module, OpView, Value
+    from torch_mlir.ir import Block, Context, MLIRError, Module, OpView, Value
+    from torch_mlir.passmanager import PassManager
+    from typing_extensions import TypeIs
 
 
 @cache
 def mlir_context() -> Context:
     """Return a context that knows every upstream dialect; one serves the whole process."""
     from torch_mlir import ir
-    from torch_mlir._mlir_libs import _mlirRegisterEverything as everything
+    from torch_mlir._mlir_libs import _mlirRegisterEverything as everything  # pyright: ignore[reportPrivateUsage]
 
     context = ir.Context()
     registry = ir.DialectRegistry()
@@ -69,7 +70,7 @@ def check_upstream(pipeline: str) -> None:
         _pass_manager(f"builtin.module({pipeline})", pipeline)
 
 
-def _pass_manager(text: str, pipeline: str) -> Any:
+def _pass_manager(text: str, pipeline: str) -> PassManager:
     from torch_mlir.passmanager import PassManager
 
     try:
@@ -102,23 +103,23 @@ def to_llvm_ir(module: Module) -> str:
         return llvm.translate_module_to_llvmir(module.operation)
 
 
-def walk(op: Any) -> Iterator[OpView]:
+def walk(op: OpView | Module) -> Iterator[OpView]:
     """Yield an op and all within it; who changes them while walking needs a list."""
-    yield op
+    yield cast("OpView", op)  # whoever walks a module asks for its `operation` only
     for region in op.operation.regions:
         for block in region.blocks:
             for inner in block.operations:
                 yield from walk(inner)
 
 
-def find_function(module: Module, name: str) -> Any:
+def find_function(module: Module, name: str) -> OpView:
     for op in module.body.operations:
         if op.operation.name == "func.func" and op.name.value == name:
             return op
     raise KeyError(name)
 
 
-def update_type(function: Any) -> None:
+def update_type(function: OpView) -> None:
     """Give a function the type of the arguments that its block has now."""
     from torch_mlir import ir
 
@@ -127,7 +128,7 @@ def update_type(function: Any) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(type)
 
 
-def is_block(owner: Any) -> bool:
+def is_block(owner: object) -> TypeIs[Block]:
     """Return whether a value's owner is a block, whose argument it is."""
     from torch_mlir import ir
 
@@ -154,9 +155,8 @@ def index_constant(value: int) -> Value:
     return arith.ConstantOp(ir.IndexType.get(), value).result
 
 
-def _first_diagnostic(e: Any) -> str:
+def _first_diagnostic(e: MLIRError) -> str:
     """Return what MLIR reports first; what follows are notes on the same fault."""
-    diagnostics = getattr(e, "error_diagnostics", ())
-    if diagnostics:
+    if diagnostics := e.error_diagnostics:
         return f"{diagnostics[0].location}: {diagnostics[0].message}"
     return str(e).splitlines()[0]

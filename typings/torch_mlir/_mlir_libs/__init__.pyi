@@ -1,4 +1,3 @@
-# The wheel carries no types: what is not named here is Any.
 from typing import Any
 
-def __getattr__(name: str) -> Any: ...
+_mlirRegisterEverything: Any
