@@ -8,7 +8,6 @@ A product has to stay what it is while loops are fused: what makes a factor woul
 for every element of the result, and a gather of columns would be undone. Upstream fuses only what
 has one user; until `release_products`, factors and results of products have a second.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

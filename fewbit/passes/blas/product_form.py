@@ -5,7 +5,6 @@ loops over memory without gaps are one. The longest rows and columns that a call
 its matrices; all other loops are a loop of calls. A factor that lies transposed is read so, and a
 result that does is computed as the product of the transposed factors.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The users that kept products apart while loops were fused, removed."""
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ strides, elements with gaps between them, and products of a vector with a vector
 The calls of one product are shared by threads, a single call is the first thread's: a call computes
 the same bits only while its sizes are the same.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

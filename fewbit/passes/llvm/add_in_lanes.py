@@ -2,7 +2,6 @@
 
 The number of lanes is fixed, so that a sum has the same bits on all processors of a family.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -44,7 +43,8 @@ class AddInLanes(BindingsPass):
 def _innermost_sums(blocks: list[Block]) -> list[OpView]:
     """The jumps back of loops that hold such a sum and no other loop."""
     numbers = {block: i for i, block in enumerate(blocks)}
-    found, last = [], -1
+    found: list[OpView] = []
+    last = -1
     for i, block in enumerate(blocks):
         *_, end = block.operations
         starts = [numbers[s] for s in end.operation.successors if numbers[s] <= i]

@@ -3,7 +3,6 @@
 Upstream infers a size of a view by dividing by the others, and a batch of nothing makes one of them
 zero, which would end the process. The quotient does not matter then: nothing is read or written.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

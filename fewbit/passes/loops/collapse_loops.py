@@ -4,7 +4,6 @@ A tensor of 32 x 32 x 16 that is only read element by element is 16384 elements 
 are one where every operand has both as neighbouring dimensions, in the same order, or neither. A
 long inner loop is what LLVM vectorizes well, and what threads can share.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Module, OpView, Value
+    from torch_mlir.ir import AffineDimExpr, Module, OpView, Value
 
 Dims = list[int]
 
@@ -103,7 +102,7 @@ def _replace(op: OpView, maps: list[Dims], groups: list[Dims], kinds: list[str])
 
     number = {group[0]: i for i, group in enumerate(groups)}
     width = {group[0]: len(group) for group in groups}
-    exprs = []
+    exprs: list[list[AffineDimExpr]] = []
     values: list[Value] = []
     with ir.InsertionPoint(op), op.operation.location:
         for value, dims in zip(op.operands, maps, strict=True):
@@ -137,7 +136,9 @@ def _collapsed(value: Value, widths: list[int]) -> Value:
 
     if not widths or all(width == 1 for width in widths):
         return value
-    groups, start, sizes = [], 0, []
+    groups: list[list[int]] = []
+    sizes: list[int] = []
+    start = 0
     for width in widths:
         axes = list(range(start, start + width))
         groups.append(axes)

@@ -5,7 +5,6 @@ library that is compiled with a profile, the first thread reads the processor's 
 call and after the wait, and adds the difference to a row of a table, which the library offers to
 its caller. A row also has what a call works on, so that its speed can be compared with bounds.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ keeps sums in registers and vectorizes without checks at run time. The functions
 the layers that they come from, which profilers and error messages show. Each is told its thread
 and the number of threads, and does its part of one parallel loop.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Block, Module, OpView, Value
+    from torch_mlir.ir import Attribute, Block, Module, OpView, Value
 
 WORTH_SPLITTING = 2048
 """Iterations below which waiting for other threads costs more than they save."""
@@ -53,7 +52,7 @@ class Outlined:
         """Set the attribute of a function that is this nest."""
         from torch_mlir import ir
 
-        parts = {"overlaps": ir.BoolAttr.get(self.overlaps)}
+        parts: dict[str, Attribute] = {"overlaps": ir.BoolAttr.get(self.overlaps)}
         if self.split is not None:
             parts["split"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), self.split)
         function.operation.attributes[NEST] = ir.DictAttr.get(parts)
@@ -63,7 +62,7 @@ def outlined_of(module: Module) -> list[Outlined]:
     """The loop nests that are functions, in their order; in the func and in the llvm dialect."""
     from torch_mlir import ir
 
-    found = []
+    found: list[Outlined] = []
     for op in module.body.operations:
         if NEST not in op.operation.attributes:
             continue

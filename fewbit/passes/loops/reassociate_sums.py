@@ -9,7 +9,6 @@ order:
 lanes would gather, and tiles, which take such sums several at a time, must not change their bits.
 So do sums of integers that are scaled, group by group: numerics fixes their order.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ def _sums_along_rows(op: OpView) -> bool:
 def _sums(body: Block) -> list[OpView]:
     """The additions by which results grow: of what was there, and something else."""
     *_, end = body.operations
-    grown = []
+    grown: list[OpView] = []
     for argument, value in zip(
         list(body.arguments)[-len(end.operands) :], end.operands, strict=True
     ):

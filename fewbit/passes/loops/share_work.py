@@ -5,7 +5,6 @@ whatever the number of threads. After each loop nest all threads wait for one an
 loop nest and writes, the first thread does alone, and so it does small loop nests, without a wait
 between those that follow one another; what decides on a branch or loop, all read.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ def share_work(module: Module, entry: str, *, wait_always: bool = False) -> None
                 _only_first_thread(function)
             else:
                 _split(function, each.split)
-        alone = set() if wait_always else {e.name for e in outlined if e.split is None}
+        alone = set[str]() if wait_always else {e.name for e in outlined if e.split is None}
         _pass_threads(module, entry, alone)
 
 

@@ -5,7 +5,6 @@ places, tiles become views, and blocks that are transposed become vectors. Where
 indices that linalg cannot cut into views (`i floordiv 2`), its affine loops are tiled. Sizes and
 order are chosen in `tile_sizes.py`. Loops that threads share count tiles, which stay whole.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The function that tells the shapes of outputs, put beside the entry, with which it is lowered."""
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Copies as loops: MLIR would call a function of its own runtime for them."""
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ everything that the program asserts about sizes is checked in it, before anythin
 
     func.func @main_shapes(%x_dim0: index) -> (index, i1)
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

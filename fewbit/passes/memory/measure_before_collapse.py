@@ -2,7 +2,6 @@
 
 Upstream has no such pattern, and one size must not be two values where memory is planned.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

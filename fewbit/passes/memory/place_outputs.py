@@ -5,7 +5,6 @@ their own, and behind a dimension of size 1 that was dropped it does not look: e
 that is copied to the output. Here the buffer becomes a view of the output, where it is whole, is
 copied to nowhere else, and nothing else touches the output.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ sizes are known only at run time, buffers whose sizes are the same product of su
 a known number, are planned together in units of that product; their regions follow one another.
 A batch of any size thus needs just that many times the memory of one sample.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ class Region:
     """Buffers whose sizes are in the same unit: a product of dimensions, empty for bytes."""
 
     dims: tuple[Value, ...]
-    allocs: list[OpView] = field(default_factory=list)
-    buffers: list[Buffer] = field(default_factory=list)
+    allocs: list[OpView] = field(default_factory=list["OpView"])
+    buffers: list[Buffer] = field(default_factory=list[Buffer])
     plan: Plan = field(default_factory=lambda: Plan((), 0))
 
 
