@@ -55,10 +55,10 @@ class Artifact:
 
     def profile(self, *, reset: bool = False) -> list[CallProfile]:
         """Return where the time of all calls went, if it was compiled with `profile=True`."""
-        found = self.runner.profile.rows()
+        rows = self.runner.profile.rows()
         if reset:
             self.runner.profile.reset()
-        return found
+        return rows
 
     @property
     def variant(self) -> str | None:

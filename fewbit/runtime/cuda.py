@@ -71,15 +71,15 @@ class CudaProgram:
         self.loaded(self.stream if stream is None else stream)
 
     def graph(self) -> c_void_p:
-        """Return the launches as a graph, made once."""
+        """Return the launches as a graph, captured once."""
         if self._graph is None:
-            captured, made = c_void_p(), c_void_p()
+            captured, graph = c_void_p(), c_void_p()
             stream = c_void_p(self.stream)
             self.device.call("cuStreamBeginCapture_v2", stream, _THREAD_LOCAL)
             self.loaded(self.stream)
             self.device.call("cuStreamEndCapture", stream, byref(captured))
-            self.device.call("cuGraphInstantiateWithFlags", byref(made), captured, c_uint64(0))
-            self._graph = made
+            self.device.call("cuGraphInstantiateWithFlags", byref(graph), captured, c_uint64(0))
+            self._graph = graph
         return self._graph
 
     def outputs(self) -> tuple[Array, ...]:
@@ -124,9 +124,9 @@ def read_plan(folder: Folder) -> Plan:
     """Return the plan of an artifact, with its machine code."""
     plain = json.loads(folder.file(PLAN).read_text(encoding="utf-8"))
     count = sum(name.endswith(".cubin") for name in folder.manifest.files)
-    made = Plan.of({**plain, "images": []})
+    plan = Plan.of({**plain, "images": []})
     images = tuple(folder.file(f"{i}.cubin").read_bytes() for i in range(count))
-    return Plan(made.name, made.arch, made.buffers, made.launches, images)
+    return Plan(plan.name, plan.arch, plan.buffers, plan.launches, images)
 
 
 def _check_sizes(folder: Folder, plan: Plan) -> None:

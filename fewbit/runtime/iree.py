@@ -4,14 +4,13 @@ A device is opened when it is first used, and the module with its parameters is 
 Inputs are checked here before a call: IREE would read beyond the end of an array that is too small.
 They are checked against the manifest, so this must say what the module says of itself.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,12 +20,15 @@ from fewbit.runtime.native import check_inputs, check_threads, dtype_of
 from fewbit.targets.iree.parameters import SCOPE
 from fewbit.toolchain.iree_devices import find_device
 
+if TYPE_CHECKING:
+    from iree.runtime import HalDevice, HalDriver, ParameterIndex
+
 Array = np.ndarray[Any, Any]
 
 _lock = threading.Lock()
-"""Flags of the runtime are global to the process, and read when a driver is made."""
-_pools: dict[int, tuple[Any, Any]] = {}
-"""Drivers with so many threads each, and their devices; kept as long as the process lasts."""
+"""Flags of the runtime are global to the process, and read when a driver is created."""
+_pools: dict[int, tuple[HalDriver, HalDevice]] = {}
+"""Drivers by their number of threads, and their devices; kept as long as the process lasts."""
 
 
 class IreeModule:
@@ -102,7 +104,12 @@ class _Session:
     """The module, loaded on one device."""
 
     def __init__(
-        self, module: bytes, parameters: Any, device: str, threads: int, manifest: Manifest
+        self,
+        module: bytes,
+        parameters: ParameterIndex | None,
+        device: str,
+        threads: int,
+        manifest: Manifest,
     ) -> None:
         import iree.runtime as runtime
 
@@ -124,14 +131,14 @@ class _Session:
         self._loaded = loaded
 
     def invoker(self, function: str) -> Callable[..., Any]:
-        found: Any = self._loaded.lookup_function(function)
-        return self._runtime.FunctionInvoker(self._context, self.device, found)
+        looked_up = self._loaded.lookup_function(function)
+        return self._runtime.FunctionInvoker(self._context, self.device, looked_up)
 
     def place(self, value: Any) -> Any:
         """Copy an array to the device; numbers are given as they are."""
         if not isinstance(value, np.ndarray):
             return value
-        return self._runtime.asdevicearray(self.device, value)
+        return self._runtime.asdevicearray(self.device, cast(Array, value))
 
 
 @dataclass
@@ -141,23 +148,24 @@ class PreparedCall:
     invoke: Callable[..., Any]
     inputs: list[Any]
     function: Function
-    _made: Sequence[Any] = field(default=(), init=False)
+    _outputs: Sequence[Any] = field(default=(), init=False)
 
     def run(self) -> None:
         try:
-            made = self.invoke(*self.inputs)
+            outputs = self.invoke(*self.inputs)
         except Exception as e:
             raise _as_error(e) from e
-        if made is None:
-            self._made = ()
+        if outputs is None:
+            self._outputs = ()
         else:
-            self._made = made if isinstance(made, list | tuple) else (made,)
+            several = isinstance(outputs, list | tuple)
+            self._outputs = cast(Sequence[Any], outputs) if several else (outputs,)
 
     @property
     def outputs(self) -> tuple[Array, ...]:
         """The outputs of the last run, copied from the device."""
         ports = self.function.outputs
-        return tuple(_to_host(m, p) for m, p in zip(self._made, ports, strict=True))
+        return tuple(_to_host(o, p) for o, p in zip(self._outputs, ports, strict=True))
 
     @property
     def own_outputs(self) -> tuple[Array, ...]:
@@ -178,9 +186,10 @@ def load_iree(folder: Folder) -> IreeModule:
     return IreeModule(folder)
 
 
-def open_device(address: str, threads: int = 1) -> Any:
+def open_device(address: str, threads: int = 1) -> HalDevice:
     """Open a device by its driver, `vulkan`, or by an address as `fewbit doctor` shows it."""
     import iree.runtime as runtime
+    from iree.runtime._binding import create_hal_driver
 
     driver = address.partition(":")[0]
     try:
@@ -189,8 +198,8 @@ def open_device(address: str, threads: int = 1) -> Any:
         with _lock:
             if threads not in _pools:
                 runtime.flags.parse_flags(f"--task_topology_max_group_count={threads}")
-                made = runtime._binding.create_hal_driver(address)
-                _pools[threads] = made, made.create_default_device()
+                created = create_hal_driver(address)
+                _pools[threads] = created, created.create_default_device()
             return _pools[threads][1]
     except Exception as e:
         raise UnsupportedError(
@@ -224,9 +233,9 @@ def list_devices(driver: str) -> list[str]:
 def _check_functions(folder: Folder, module: bytes) -> None:
     from fewbit.runtime.iree_reflection import functions_of
 
-    found = {function.name: function for function in functions_of(module)}
+    compiled = {function.name: function for function in functions_of(module)}
     listed = folder.manifest.functions
-    if not listed or any(not _agree(each, found.get(each.name)) for each in listed):
+    if not listed or any(not _agree(each, compiled.get(each.name)) for each in listed):
         raise StoreError(
             "the functions of the module are not those that the manifest describes",
             place=Place(file=str(folder.path)),
@@ -234,13 +243,13 @@ def _check_functions(folder: Folder, module: bytes) -> None:
         )
 
 
-def _agree(listed: Function, found: Function | None) -> bool:
-    if found is None:
+def _agree(listed: Function, compiled: Function | None) -> bool:
+    if compiled is None:
         return False
-    if not found.inputs and not found.outputs:  # IREE wrote nothing down, as for torch's dialect
-        return True
-    return _types(listed.inputs) == _types(found.inputs) and _types(listed.outputs) == _types(
-        found.outputs
+    if not compiled.inputs and not compiled.outputs:
+        return True  # IREE records nothing for torch's dialect
+    return _types(listed.inputs) == _types(compiled.inputs) and (
+        _types(listed.outputs) == _types(compiled.outputs)
     )
 
 
@@ -248,7 +257,7 @@ def _types(tensors: Sequence[Tensor]) -> list[tuple[object, ...]]:
     return [(tensor.shape, tensor.element, tensor.scalar) for tensor in tensors]
 
 
-def _parameters(folder: Folder) -> Any:
+def _parameters(folder: Folder) -> ParameterIndex | None:
     name = f"{folder.manifest.name}.irpa"
     if name not in folder.manifest.files:
         return None
@@ -283,10 +292,10 @@ def _to_host(value: Any, port: Tensor) -> Array:
         return np.asarray(value, dtype_of(port))
     if value._is_mappable():
         return np.array(value.to_host())
-    return _copied(value).astype(dtype_of(port), copy=False)
+    return _copy_to_host(value).astype(dtype_of(port), copy=False)
 
 
-def _copied(array: Any) -> Array:
+def _copy_to_host(array: Any) -> Array:
     """Copy an array out of a device's own memory, by way of memory that both can reach.
 
     IREE 3.13's own copy gives numpy's memory to Vulkan as it is, which takes whole pages only.

@@ -1,10 +1,8 @@
-"""What functions a compiled module has, and what they take and give, as IREE wrote it into it."""
-# pyright: basic
+"""The functions of a compiled module, with their inputs and outputs, as IREE recorded them."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from fewbit.program.artifact import Function, Tensor
 
@@ -21,16 +19,16 @@ def functions_of(module: bytes, text: str = "") -> tuple[Function, ...]:
     """
     from iree.runtime import VmInstance, VmModule
 
-    loaded: Any = VmModule.copy_buffer(VmInstance(), module)
+    loaded = VmModule.copy_buffer(VmInstance(), module)
     names = loaded.function_names
-    found = []
+    functions: list[Function] = []
     for name in names:
         declared = loaded.lookup_function(name).reflection.get("iree.abi.declaration")
         if declared is not None:
-            found.append(_function(name, declared))
+            functions.append(_function(name, declared))
         elif f"{name}$async" in names:
-            found.append(_torch_function(name, text))
-    return tuple(found)
+            functions.append(_torch_function(name, text))
+    return tuple(functions)
 
 
 def _torch_function(name: str, text: str) -> Function:

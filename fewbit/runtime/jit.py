@@ -1,4 +1,3 @@
-# pyright: basic
 """`fewbit.jit`: a model or function that is compiled when it is called, and leaves no files.
 
 A call with new shapes or types compiles again; what was compiled is kept. Arguments may be numpy
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
     from fewbit.targets.target import Inserted
+
+Array = np.ndarray[Any, Any]
 
 
 def jit(
@@ -45,10 +46,10 @@ def jit(
     first version is compiled at once. With `dynamic_shapes`, as for `torch.export`, one version
     serves all sizes.
     """
-    made = Jit(model, recipe, calibration, dynamic_shapes, passes, threads)
+    compiled = Jit(model, recipe, calibration, dynamic_shapes, passes, threads)
     if example_inputs is not None:
-        made.prepare(*example_inputs)
-    return made
+        compiled.prepare(*example_inputs)
+    return compiled
 
 
 class Jit:
@@ -99,7 +100,7 @@ class Jit:
         """Return what a compiled version depends on."""
         if self._is_named:
             return None
-        described = tuple(_described(leaf, self.dynamic_shapes is not None) for leaf in leaves)
+        described = tuple(_describe(leaf, self.dynamic_shapes is not None) for leaf in leaves)
         return described, structure
 
     @property
@@ -109,7 +110,7 @@ class Jit:
 
     def _compile(self, leaves: list[Any], structure: Any) -> _Version:
         if self._is_named:
-            return _Version(_loaded(self._artifact_of(self.model)), None, ())
+            return _Version(_load(self._artifact_of(self.model)), None, ())
         from torch.utils._pytree import tree_unflatten
 
         module = _as_module(self.model)
@@ -122,7 +123,7 @@ class Jit:
                 hint="fewbit.compile gives them as inputs and outputs behind the model's own",
             )
         spec, outputs = _outputs_of(module, args, kwargs)
-        return _Version(_loaded(self._artifact_of(program)), spec, outputs)
+        return _Version(_load(self._artifact_of(program)), spec, outputs)
 
     def _import(
         self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -155,19 +156,19 @@ class _Version:
     outputs: Sequence[bool]
     """For each part of it, whether it is a tensor (else it is None)."""
 
-    def rebuild(self, made: Sequence[Any]) -> Any:
+    def rebuild(self, arrays: Sequence[Any]) -> Any:
         if self.spec is None:
-            return made[0] if len(made) == 1 else tuple(made)
+            return arrays[0] if len(arrays) == 1 else tuple(arrays)
         from torch.utils._pytree import tree_unflatten
 
-        left = iter(made)
+        left = iter(arrays)
         return tree_unflatten([next(left) if known else None for known in self.outputs], self.spec)
 
 
-def _loaded(compiled: Callable[[Path], Any]) -> Any:
+def _load(compile_into: Callable[[Path], Any]) -> Any:
     """Load the library; its files are gone afterwards."""
     with TemporaryDirectory(prefix="fewbit-jit-") as folder:
-        return compiled(Path(folder) / "jit").runner
+        return compile_into(Path(folder) / "jit").runner
 
 
 def _flatten(args: Any, kwargs: Any) -> tuple[list[Any], Any]:
@@ -189,14 +190,11 @@ def _is_tensor(value: Any) -> bool:
 def _as_tensor(value: Any) -> Any:
     if not isinstance(value, np.ndarray):
         return value
-    import torch
-
-    if str(value.dtype) == "bfloat16":
-        return torch.from_numpy(value.view(np.int16).copy()).view(torch.bfloat16)
-    return torch.from_numpy(np.array(value))  # a copy, since torch warns of read-only memory
+    copy = np.array(cast(Array, value))  # torch warns of read-only memory
+    return to_torch(copy)
 
 
-def _described(leaf: Any, any_size: bool) -> Any:
+def _describe(leaf: Any, any_size: bool) -> Any:
     if not _is_array(leaf):
         try:
             hash(leaf)
@@ -246,10 +244,11 @@ def _like(arrays: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
     return [to_torch(output).to(first.device) for output in outputs]
 
 
-def to_torch(array: Any) -> torch.Tensor:
+def to_torch(array: Array) -> torch.Tensor:
     """Return the array as a tensor that shares its memory."""
     import torch
 
+    share = cast(Any, torch).from_numpy  # torch's own types leave its argument out
     if str(array.dtype) == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+        return share(array.view(np.int16)).view(torch.bfloat16)
+    return share(array)

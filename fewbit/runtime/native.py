@@ -96,23 +96,23 @@ class NativeLibrary:
         given = check_inputs(arrays, self.manifest.inputs)
         inputs, outputs = self._inputs(), self._outputs()
         _fill(inputs, self.manifest.inputs, given)
-        self._checked(self._shapes(ctypes.byref(inputs), ctypes.byref(outputs)))
+        self._check_status(self._shapes(ctypes.byref(inputs), ctypes.byref(outputs)))
         kept = dict(zip((t.name for t in self.manifest.inputs), given, strict=True))
-        made = tuple(
+        results = tuple(
             kept[tensor.updates]
             if in_place and tensor.updates is not None
             else _empty(tensor, outputs)
             for tensor in self.manifest.outputs
         )
-        _fill(outputs, self.manifest.outputs, made)
+        _fill(outputs, self.manifest.outputs, results)
         arena = self._arena(self._arena_bytes(ctypes.byref(inputs)))
         pointers = ctypes.byref(inputs), ctypes.byref(outputs)
 
         def call() -> None:
-            self._checked(self._run(*pointers, arena, count))
+            self._check_status(self._run(*pointers, arena, count))
 
-        own = [a for a, t in zip(made, self.manifest.outputs, strict=True) if t.updates is None]
-        return PreparedCall(call, made, tuple(own), (given, inputs, outputs, self._local.arena))
+        own = [a for a, t in zip(results, self.manifest.outputs, strict=True) if t.updates is None]
+        return PreparedCall(call, results, tuple(own), (given, inputs, outputs, self._local.arena))
 
     @property
     def _own_inputs(self) -> int:
@@ -180,7 +180,7 @@ class NativeLibrary:
             self._local.arena = memory
         return -(-memory.ctypes.data // ALIGNMENT) * ALIGNMENT
 
-    def _checked(self, status: int) -> None:
+    def _check_status(self, status: int) -> None:
         if status == 0:
             return
         kind, meaning = ERRORS[status]
@@ -217,7 +217,7 @@ def load_native(folder: Folder) -> NativeLibrary:
 
 
 def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
-    elf = _signed(path, manifest)
+    elf = _read_signed(path, manifest)
     hint = f"it was compiled for {manifest.target}; compile for 'cpu' to run it here"
     if not _runs_here(manifest):
         raise UnsupportedError("this machine does not execute the library's code", hint=hint)
@@ -236,14 +236,14 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
     return library
 
 
-def _signed(path: Path, manifest: Manifest) -> bytes:
+def _read_signed(path: Path, manifest: Manifest) -> bytes:
     """Return the library's bytes, if they carry the signature of the manifest."""
     elf = path.read_bytes()
     try:
-        found = dynamic_data(elf, f"{manifest.name}_signature")
+        signature = dynamic_data(elf, f"{manifest.name}_signature")
     except (struct.error, IndexError, ValueError):
-        found = None
-    if found is None or found.rstrip(b"\0") != signature_of(manifest).encode():
+        signature = None
+    if signature is None or signature.rstrip(b"\0") != signature_of(manifest).encode():
         raise StoreError(
             "the library is not the one that the manifest describes",
             place=Place(file=str(path)),
@@ -331,12 +331,12 @@ def _check_one(given: Any, tensor: Tensor) -> Array:
             hint=f"convert it: {tensor.name}.astype('{wanted}')",
         )
     fits = len(array.shape) == len(tensor.shape) and all(
-        size is None or size == found for size, found in zip(tensor.shape, array.shape, strict=True)
+        size in (None, actual) for size, actual in zip(tensor.shape, array.shape, strict=True)
     )
     if not fits:
         sizes = "x".join("?" if s is None else str(s) for s in tensor.shape)
-        found = "x".join(map(str, array.shape))
-        raise ShapeError(f"input '{tensor.name}' is {found}, and the program takes {sizes}")
+        actual = "x".join(map(str, array.shape))
+        raise ShapeError(f"input '{tensor.name}' is {actual}, and the program takes {sizes}")
     return np.require(array, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 

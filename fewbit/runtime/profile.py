@@ -66,8 +66,8 @@ class Profile:
         table.restype = ctypes.POINTER(_Row)
         table.argtypes = [ctypes.POINTER(ctypes.c_size_t)]
         count = ctypes.c_size_t()
-        found = table(ctypes.byref(count))
-        self._rows: list[_Row] = [found[i] for i in range(count.value)]
+        rows = table(ctypes.byref(count))
+        self._rows: list[_Row] = [rows[i] for i in range(count.value)]
 
     def rows(self) -> list[CallProfile]:
         """Return what was counted so far, in the order of the program."""

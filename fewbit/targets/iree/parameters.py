@@ -60,7 +60,7 @@ class Parameters:
 
     def write(self, path: Path) -> None:
         """The archive; one without any parameter is a file too."""
-        from iree.runtime import ParameterIndex  # pyright: ignore[reportMissingTypeStubs]
+        from iree.runtime import ParameterIndex
 
         index = ParameterIndex()
         for name, array in self.arrays.items():

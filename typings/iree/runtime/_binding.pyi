@@ -1,0 +1,3 @@
+from iree.runtime import HalDriver
+
+def create_hal_driver(device_uri: str) -> HalDriver: ...
