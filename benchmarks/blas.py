@@ -1,6 +1,6 @@
 """Our kernels beside a BLAS library: `python benchmarks/blas.py [--blas openblas]`.
 
-A product of 512 x 512 matrices, a vector times a matrix, and ResNet-8, compiled once with each. One
+A GEMM of 512 x 512 matrices, a GEMV, and ResNet-8, compiled once with each. One
 thread. Times are the minimum of the process's CPU time over interleaved rounds, so other work on
 the machine disturbs ratios little.
 """
@@ -24,7 +24,7 @@ from fewbit.frontends import import_model
 from fewbit.program.program import Program
 
 
-def product(m: int, k: int, n: int) -> Program:
+def matmul(m: int, k: int, n: int) -> Program:
     a, b, c = f"tensor<{m}x{k}xf32>", f"tensor<{k}x{n}xf32>", f"tensor<{m}x{n}xf32>"
     return Program.parse(f"""
 func.func @main(%a: {a}, %b: {b}) -> {c} {{
@@ -37,8 +37,8 @@ func.func @main(%a: {a}, %b: {b}) -> {c} {{
 
 
 PROGRAMS = {
-    "matmul 512": lambda: product(512, 512, 512),
-    "1 x 512 times 512 x 512": lambda: product(1, 512, 512),
+    "matmul 512": lambda: matmul(512, 512, 512),
+    "1 x 512 times 512 x 512": lambda: matmul(1, 512, 512),
     "resnet8": lambda: import_model("zoo:resnet8"),
 }
 

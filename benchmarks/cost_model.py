@@ -24,7 +24,7 @@ ROUNDS = 10
 
 
 def known_layers(isa: Isa) -> list[KernelCall]:
-    """Layers of networks, and products at every width."""
+    """Return layers of networks, and matmuls at every width."""
     images = [(56, 64, 64, 3), (28, 128, 128, 3), (14, 256, 256, 3), (7, 512, 512, 3)]
     images += [(32, 16, 16, 3), (14, 96, 576, 1), (7, 960, 160, 1), (112, 3, 32, 3)]
     made = [
@@ -35,10 +35,10 @@ def known_layers(isa: Isa) -> list[KernelCall]:
     for size, c in ((112, 32), (56, 144), (14, 576), (7, 960)):
         sizes = ImageSizes.square(size, c, c, 3, depthwise=True)
         made += [KernelCall(kernel, sizes) for kernel in (IntegerDepthwise(isa), Depthwise(isa))]
-    products = [(1, 4096, 4096), (1, 1000, 512), (128, 768, 768), (16, 1024, 1024)]
+    sizes = [(1, 4096, 4096), (1, 1000, 512), (128, 768, 768), (16, 1024, 1024)]
     made += [
-        KernelCall(IntegerMatmul(isa, "f32", bits), MatrixSizes(*product))
-        for product in products
+        KernelCall(IntegerMatmul(isa, "f32", bits), MatrixSizes(*size))
+        for size in sizes
         for bits in range(1, 9)
     ]
     return made

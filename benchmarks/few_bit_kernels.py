@@ -1,13 +1,13 @@
-"""Speed of products with few-bit weights: `python benchmarks/few_bit_kernels.py`.
+"""Speed of matmuls with few-bit weights: `python benchmarks/few_bit_kernels.py`.
 
 One thread, CPU time, as in kernels.py. Activations are floats that are quantized to 8 bits row by
-row, outputs are floats; both are part of the time. A matrix-vector product is bound by the memory
+row, outputs are floats; both are part of the time. A GEMV is bound by the memory
 that its weights take: the bound is the time to read as many bytes, or that of the processor's dot
-products, if it is longer. A matrix product is bound by the latter alone. Bounds are measured in the
+products, if it is longer. A GEMM is bound by the latter alone. Bounds are measured in the
 same rounds. Where onnxruntime is installed, `--ort` adds its MatMulNBits, in blocks of 128, at the
 widths that it has.
 
-Pairs of 1 and 2 bits follow, by counting bits: of bytes that are quantized, so only the product is
+Pairs of 1 and 2 bits follow, by popcount: of bytes that are quantized, so only the matmul is
 timed, beside the kernel of bytes with weights of the same width.
 """
 # pyright: basic, reportMissingImports=false
@@ -78,7 +78,7 @@ class Bench:
             lambda: calls["fewbit_byte_peak"](at[6], steps),
         ]
         if self.ort and grouped and bits in ORT_WIDTHS:
-            works.append(onnx_product(bits, x, n, k))
+            works.append(onnx_matmul(bits, x, n, k))
         spent, read, dots, *peer = floats.fastest(*works, budget=1.5)
         macs = m * n * k
         peak = steps * BytePeak(self.isa).macs / dots
@@ -119,8 +119,8 @@ class Bench:
         )
 
 
-def onnx_product(bits: int, x: np.ndarray, n: int, k: int):
-    """onnxruntime's product of floats, which it quantizes to 8 bits, with blocks of weights."""
+def onnx_matmul(bits: int, x: np.ndarray, n: int, k: int):
+    """Return onnxruntime's matmul of floats, quantized to 8 bits, with blocks of weights."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 

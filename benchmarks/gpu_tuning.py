@@ -43,7 +43,7 @@ WAYS = ("before", "after")
 
 
 def program_of(case: str):
-    """For IREE in f16 the model itself has halves; for cuda that is an option."""
+    """Return the model; for IREE it is converted to f16 itself, for cuda that is an option."""
     import torch
 
     import fewbit

@@ -82,7 +82,7 @@ class Bench:
         kind = np.int32 if self.output == "i8" else np.float32
         return np.ones(1, np.float32), np.full(n, 1e-4, np.float32), np.ones(n, kind)
 
-    def product(self, m: int, n: int, k: int) -> None:
+    def matmul(self, m: int, n: int, k: int) -> None:
         x, w, y = self.integers(m, k), self.integers(n, k), np.zeros((m, n), TYPES[self.output])
         packed, (x_scale, w_scale, bias) = aligned(self.matmul.pack(w)), self.scales(n)
         fx, fw = aligned(x.astype(np.float32)), aligned(Matmul(self.isa).pack(w.astype(np.float32)))
@@ -151,13 +151,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--isa", default="host")
     parser.add_argument("--output", default="f32", choices=list(TYPES))
-    parser.add_argument("--only", nargs="*", default=["products", *MODELS])
+    parser.add_argument("--only", nargs="*", default=["matmuls", *MODELS])
     options = parser.parse_args()
     bench = Bench(Isa.of(options.isa), options.output)
     print(f"{'':<28} {'time':>12} {'rate':>13} {'/peak':>5} {'/float':>6}")
-    if "products" in options.only:
+    if "matmuls" in options.only:
         for size in PRODUCTS:
-            bench.product(*size)
+            bench.matmul(*size)
     for name in MODELS:
         if name in options.only:
             bench.model(name)

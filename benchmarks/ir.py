@@ -3,7 +3,7 @@
     python benchmarks/ir.py [--json]
 
 The module is a stack of 4-bit linear layers, weights by reference, in memory and as text. Times
-are CPU seconds of this process, the least of three.
+are CPU seconds of this process, the minimum of three.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/iree_models.py prepare FOLDER [--recipe w8a8] [NAME ...]
     python benchmarks/iree_models.py run FOLDER [--seconds S] [NAME ...]
 
-`prepare` compiles; it takes minutes, and may be disturbed. `run` prints the table: the least
+`prepare` compiles; it takes minutes, and may be disturbed. `run` prints the table: the minimum
 processor time of a run at batch 1 on one thread, and in brackets how many times as fast as
 onnxruntime in float32 that is. Where IREE has less than half of onnxruntime's
 speed, a line below the table says where its time may go: the dispatches with most of the work.
@@ -39,7 +39,7 @@ WAYS = {"cpu": ("cpu", False), "iree": ("iree-cpu", False), "kernels": ("iree-cp
 """What we compile: a target, and whether kernels of ours are in IREE's module."""
 TITLES = {"cpu": "cpu", "iree": "iree-cpu", "kernels": "iree-cpu --kernels"}
 SLOW = 0.5
-"""Of onnxruntime's speed; below it, the table gives a reason."""
+"""A share of onnxruntime's speed; below it, the table gives a reason."""
 
 
 def main() -> None:

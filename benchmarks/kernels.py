@@ -164,7 +164,7 @@ def compile_all(
 
 
 def fastest(*works: Callable[[], object], budget: float = 0.4) -> list[float]:
-    """Each work's least CPU time; they take turns, about `budget` seconds in all."""
+    """Return each work's minimum CPU time; they take turns, about `budget` seconds in all."""
     for work in works:
         work()
     best = [INF] * len(works)
@@ -197,7 +197,7 @@ class Bench:
         self.room = aligned(np.full(isa.lanes * SUMS, 0.5, np.float32))
 
     def fastest(self, *works: Callable[[], object], budget: float = 0.4) -> list[float]:
-        """Least times; the peak is measured in the same rounds, because clocks change."""
+        """Return minimum times; the peak is measured in the same rounds, because clocks change."""
         steps, at = 20000, self.room.ctypes.data
         *best, spent = fastest(
             *works, lambda: self.calls["fewbit_float_peak"](at, steps), budget=budget
@@ -215,7 +215,7 @@ class Bench:
             f"{name:<28} {ours * 1e6:>9.1f} us {rate:>6.1f} GMAC/s {rate / self.peak:>5.2f} {ratio}"
         )
 
-    def product(self, m: int, n: int, k: int) -> None:
+    def matmul(self, m: int, n: int, k: int) -> None:
         a, b, c = self.floats(m, k), self.floats(k, n), self.floats(m, n)
         packed = aligned(np.zeros(packed_size(k, n, self.isa), np.float32))
         to = aligned(np.zeros((m, n), np.float32))
@@ -321,14 +321,14 @@ def has_onnxruntime() -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--isa", default="host")
-    parser.add_argument("--only", nargs="*", default=["products", "vectors", *MODELS])
+    parser.add_argument("--only", nargs="*", default=["matmuls", "vectors", *MODELS])
     options = parser.parse_args()
     bench = Bench(Isa.of(options.isa), has_onnxruntime())
     print(f"{'':<28} {'time':>12} {'rate':>13} {'/peak':>5} {'/peer':>6}")
-    if "products" in options.only:
-        print("products, with the packing of b; the peer is numpy's OpenBLAS")
+    if "matmuls" in options.only:
+        print("matmuls, with the packing of b; the peer is numpy's OpenBLAS")
         for size in PRODUCTS:
-            bench.product(*size)
+            bench.matmul(*size)
     if "vectors" in options.only:
         print("vectors")
         for n, k in ((512, 512), (1000, 512), (4096, 1024), (4096, 4096)):

@@ -3,8 +3,8 @@
     python benchmarks/llama.py [--recipe R] [--threads 1,2] [--against TOOLS] [--seconds S]
 
 One token at position 128 of a cache of 256, batch 1; all tools have the same weights and the same
-128 tokens before. A time is the least and the median of a step; behind it how many times as long
-the least is as fewbit's, and how far logits are from PyTorch's in float32. llama.cpp is measured
+128 tokens before. A time is the minimum and the median of a step; behind it how many times as long
+the minimum is as fewbit's, and how far logits are from PyTorch's in float32. llama.cpp is measured
 where `llama-cpp-python` and `gguf` are installed.
 """
 
@@ -24,7 +24,7 @@ from fewbit.bench.subject import OUR_SAMPLES, find_subject
 from fewbit.cli.calibration import CalibrationOptions
 
 SHOWN = ("onnxruntime", "openvino")
-"""Of the tools that run any model, those of 8 bits."""
+"""The tools of 8 bits among those that run any model."""
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
     python benchmarks/models.py [--recipe R|float] [--threads 1,2] [--against TOOLS] [NAME ...]
 
-Each row is what `fewbit bench zoo:NAME` measures: the least time of a run, and behind it how many
+Each row is what `fewbit bench zoo:NAME` measures: the minimum time of a run, and behind it how many
 times as long that is as fewbit's. The last rows are geometric means of those ratios.
 """
 

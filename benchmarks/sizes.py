@@ -44,7 +44,7 @@ def _row(name: str, widths: Sequence[int]) -> str:
 
 
 def _bytes(name: str, recipe: str | None) -> tuple[int, int]:
-    """Of the weights in the library, and of the rest of it."""
+    """Return the bytes of the weights in the library, and of everything else in it."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
         fewbit.compile(f"zoo:{name}", output=path, recipe=recipe)

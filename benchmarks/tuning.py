@@ -1,4 +1,4 @@
-"""Tiles that the search finds for IREE, beside IREE's own: products and convolutions of the zoo.
+"""Tiles that autotuning finds for IREE, beside IREE's own: matmuls and convolutions of the zoo.
 
     python benchmarks/tuning.py prepare MODEL...     compile what the search tries next
     python benchmarks/tuning.py search MODEL...      search; what was prepared is only timed
@@ -8,7 +8,7 @@
     python benchmarks/tuning.py table                what the database has, as tables
 
 The baseline is IREE with its own flags, for this processor, on one thread. Each op is a dispatch as
-IREE makes it, compiled alone and called in this process; times are the least CPU time of twelve
+IREE makes it, compiled alone and called in this process; times are the minimum CPU time of twelve
 rounds, by turns with the default. What was compiled is kept: to time on an idle machine, run the
 command twice. A search goes by what it has timed: prepare while the machine is busy, search with
 `--only-prepared` while it is not, and both again until nothing is left to prepare.
@@ -62,7 +62,7 @@ ABLATED = 5
 """Trials of each kind."""
 MODEL = Analytic(host())
 SQUARES = "sums of squares"
-"""Of norms: they multiply and add, but are no products."""
+"""The reductions of norms: they multiply and add, but are no matmuls."""
 FOLDER = Path("build/tuning")
 """Where dispatches are kept, and what was compiled of them."""
 ONLY_PREPARED = False
@@ -74,7 +74,7 @@ def plain_flags() -> list[str]:
 
 
 def dispatches(model: str) -> list[Configured]:
-    """The products of a model that IREE's tiles can be replaced in, one of each kind."""
+    """Return a model's matmuls and convolutions whose tiles can be replaced, one of each kind."""
     folder = FOLDER / model
     if not folder.is_dir():
         entry = find_entry(model)
@@ -143,7 +143,7 @@ def spearman(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def search(models: Sequence[str], database: Database, *, prepare: bool) -> None:
-    """Of all ops that have no result yet; to prepare one is to compile what it tries next."""
+    """Search for all ops that have no result yet; to prepare is to compile what is tried next."""
     for model in models:
         for dispatch in dispatches(model):
             key = key_of(dispatch, host())
@@ -385,7 +385,7 @@ def _kind(key: Key) -> str:
         return SQUARES
     if any("+d" in operand for operand in inputs):
         return "depthwise convolutions" if _depthwise(operands) else "convolutions"
-    return "products" if loops.count("p") > 1 else "a matrix and a vector"
+    return "matmuls" if loops.count("p") > 1 else "a matrix and a vector"
 
 
 def _depthwise(operands: Sequence[str]) -> bool:

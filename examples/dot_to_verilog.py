@@ -1,4 +1,4 @@
-"""A product of few-bit integers, from MLIR to a circuit: writes Verilog, and simulates it.
+"""A matmul of few-bit integers, from MLIR to a circuit: writes Verilog, and simulates it.
 
     python examples/dot_to_verilog.py [FOLDER]
 

@@ -1,4 +1,4 @@
-"""A product on a Gemmini, three ways: loops, single commands, and outputs that stay in the array.
+"""A matmul on a Gemmini, three ways: loops, single commands, and the output-stationary dataflow.
 
 All three give the same sums. What differs is how many commands the host sends.
 """
@@ -16,25 +16,25 @@ STYLES: tuple[Style, ...] = ("loop", "explicit", "output-stationary")
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    product = Matmul(m=100, n=60, k=200)
-    x = rng.integers(-128, 128, (product.m, product.k), dtype=np.int8)
-    weight = rng.integers(-128, 128, (product.k, product.n), dtype=np.int8)
+    problem = Matmul(m=100, n=60, k=200)
+    x = rng.integers(-128, 128, (problem.m, problem.k), dtype=np.int8)
+    weight = rng.integers(-128, 128, (problem.k, problem.n), dtype=np.int8)
     for style in STYLES:
         memory = np.zeros(1 << 20, np.uint8)
         for name, array in (("x", x), ("weight", weight)):
             memory[PLACES[name] : PLACES[name] + array.size] = array.view(np.uint8).ravel()
         model = Model()
-        stream = matmul(product, style=style)
+        stream = matmul(problem, style=style)
         model.run_all([command.bind(PLACES) for command in stream], memory)
-        size = 4 * product.m * product.n
-        y = memory[PLACES["y"] : PLACES["y"] + size].view(np.int32).reshape(product.m, product.n)
+        size = 4 * problem.m * problem.n
+        y = memory[PLACES["y"] : PLACES["y"] + size].view(np.int32).reshape(problem.m, problem.n)
         assert np.array_equal(y, x.astype(np.int32) @ weight.astype(np.int32))
         events = model.events
         print(
             f"{style}: {events.commands} commands sent, {sum(events.executed.values())} carried "
             f"out, {events.utilization(model.hardware):.0%} of the array used"
         )
-    print(*matmul(product), sep="\n")
+    print(*matmul(problem), sep="\n")
 
 
 if __name__ == "__main__":

@@ -284,7 +284,7 @@ def _freeze(
 
 
 def _selection(graph: fx.Graph, nodes: Sequence[fx.Node]) -> fx.GraphModule:
-    """Of a graph, what computes these nodes."""
+    """Return the part of a graph that computes these nodes."""
     copy = fx.Graph()
     known: dict[fx.Node, fx.Node] = {}
     needed = set(nodes)

@@ -65,7 +65,7 @@ def quantized(framework: str, recipe: str) -> fewbit.Program:
     return fewbit.quantize(fold_batch_norm(imported(framework)), recipe)
 
 
-def stored(program: fewbit.Program) -> dict[str, bytes]:
+def stored_bytes(program: fewbit.Program) -> dict[str, bytes]:
     """Packed weights, scales and biases, by name."""
     return {name: program.store[name].tobytes() for name in sorted(program.store)}
 
@@ -92,7 +92,7 @@ def main() -> None:
     expected = np.zeros(0)
     for framework in given.frameworks:
         program = quantized(framework, given.recipe)
-        tensors, result = stored(program), output(program, framework, image)
+        tensors, result = stored_bytes(program), output(program, framework, image)
         if first is None:
             first, expected = tensors, result
         size = sum(map(len, tensors.values()))

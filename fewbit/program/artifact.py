@@ -93,9 +93,9 @@ class Manifest(Record):
     float_weights: FloatWeights | None = None
     """The weights of a quantized program that have no few bits."""
     variants: tuple[Variant, ...] = ()
-    """Of a library for several processors, best first."""
+    """The variants of a library for several processors, best first."""
     options: dict[str, str] = Field(default_factory=dict[str, str])
-    """What the target was told, and what it found out: for readers, and for its own runtime."""
+    """The target's options and findings, for readers and for its own runtime."""
     functions: tuple[Function, ...] = ()
     """Where there may be several; `inputs` and `outputs` are those of the first."""
     files: dict[str, str]

@@ -23,7 +23,7 @@ from tests.e2e.layerwise import ROUNDING, assert_layers_agree, relative
 
 QUICK = (("mlp", None, False), ("lenet", "w8a8", False))
 LAST_BITS = 5e-7
-"""Of a layer, relative to its largest result."""
+"""The error of a layer, relative to its largest result."""
 
 
 def cases() -> list:

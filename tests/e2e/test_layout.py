@@ -1,4 +1,4 @@
-"""Every zoo model with channels innermost: the same results, and hardly a transpose left."""
+"""Every zoo model in channels-last layout: the same results, and hardly a transpose left."""
 
 from __future__ import annotations
 

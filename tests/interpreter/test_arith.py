@@ -69,7 +69,7 @@ EXPECTED: dict[str, Pair] = {
 DIVISIONS = {"divsi", "divui", "floordivsi", "ceildivsi", "ceildivui", "remsi", "remui"}
 
 
-def stored(numbers: list[int], width: int) -> list[int]:
+def wrap_to_width(numbers: list[int], width: int) -> list[int]:
     return [to_unsigned(n, 1) if width == 1 else to_signed(n, width) for n in numbers]
 
 
@@ -84,9 +84,11 @@ def test_integer_op_is_twos_complement(name: str, data: st.DataObject, width: in
         pairs = [(a, b) for a, b in pairs if to_unsigned(b, width)] or [(1, 1)]
     lhs, rhs = ([pair[i] for pair in pairs] for i in (0, 1))
     type = f"i{width}"
-    given = apply(f"arith.{name}", [type, type], type, stored(lhs, width), stored(rhs, width))
+    given = apply(
+        f"arith.{name}", [type, type], type, wrap_to_width(lhs, width), wrap_to_width(rhs, width)
+    )
     wanted = [EXPECTED[name](a, b, width) for a, b in pairs]
-    assert given.astype(object).tolist() == stored(wanted, width)
+    assert given.astype(object).tolist() == wrap_to_width(wanted, width)
 
 
 @pytest.mark.parametrize("name", sorted(DIVISIONS))
@@ -112,7 +114,7 @@ def test_cmpi(predicate: int, data: st.DataObject, width: int) -> None:
     pairs = data.draw(st.lists(st.tuples(number, number), min_size=1, max_size=20))
     compare, signed = COMPARISONS[predicate]
     view = to_signed if signed else to_unsigned
-    lhs, rhs = (stored([pair[i] for pair in pairs], width) for i in (0, 1))
+    lhs, rhs = (wrap_to_width([pair[i] for pair in pairs], width) for i in (0, 1))
     given = apply(
         "arith.cmpi", [f"i{width}"] * 2, "i1", lhs, rhs, properties=f"predicate = {predicate} : i64"
     )  # fmt: skip
@@ -199,9 +201,11 @@ def test_integer_casts(source: int, target: int, numbers: list[int]) -> None:
         return
     names = ["trunci"] if target < source else ["extsi", "extui"]
     for name in names:
-        given = apply(f"arith.{name}", [f"i{source}"], f"i{target}", stored(numbers, source))
+        given = apply(f"arith.{name}", [f"i{source}"], f"i{target}", wrap_to_width(numbers, source))
         view = to_signed if name == "extsi" else to_unsigned
-        assert given.astype(object).tolist() == stored([view(n, source) for n in numbers], target)
+        assert given.astype(object).tolist() == wrap_to_width(
+            [view(n, source) for n in numbers], target
+        )
 
 
 def test_index_casts() -> None:
@@ -270,14 +274,14 @@ def test_extended_ops_give_all_bits(width: int, pairs: list[tuple[int, int]]) ->
         func.return %l, %h : tensor<?x{t}>, tensor<?x{r}> }}"""
     from tests.interpreter.programs import column
 
-    lhs, rhs = (column(type, stored([p[i] for p in pairs], width)) for i in (0, 1))
+    lhs, rhs = (column(type, wrap_to_width([p[i] for p in pairs], width)) for i in (0, 1))
     for name, view in (("mului_extended", to_unsigned), ("mulsi_extended", to_signed)):
         low, high = run(text.format(t=type, r=type, n=name), lhs, rhs)
         products = [view(a, width) * view(b, width) for a, b in pairs]
-        assert low.astype(object).tolist() == stored(products, width)
-        assert high.astype(object).tolist() == stored([p >> width for p in products], width)
+        assert low.astype(object).tolist() == wrap_to_width(products, width)
+        assert high.astype(object).tolist() == wrap_to_width([p >> width for p in products], width)
     total, carry = run(text.format(t=type, r="i1", n="addui_extended"), lhs, rhs)
-    assert total.astype(object).tolist() == stored([a + b for a, b in pairs], width)
+    assert total.astype(object).tolist() == wrap_to_width([a + b for a, b in pairs], width)
     assert carry.tolist() == [a + b >= 1 << width for a, b in pairs]
 
 

@@ -84,7 +84,7 @@ def test_sums_with_a_bias_and_a_multiplier() -> None:
     assert (q == -3).any()
 
 
-def scaled(acc: np.ndarray, *factors: np.ndarray) -> np.ndarray:
+def scale_in_order(acc: np.ndarray, *factors: np.ndarray) -> np.ndarray:
     y = acc.astype(np.float32)
     for factor in factors:
         y = (y * factor).astype(np.float32)
@@ -102,7 +102,7 @@ def test_matmul_of_integers_with_scales(rows: tuple[int, ...], channels: tuple[i
         x, w, s, t, b, r,
     )  # fmt: skip
     acc = x.astype(np.int64) @ w.T.astype(np.int64)
-    expected = scaled(acc, s.reshape(s.shape + (1,) * (3 - s.ndim)), t) + b + r
+    expected = scale_in_order(acc, s.reshape(s.shape + (1,) * (3 - s.ndim)), t) + b + r
     np.testing.assert_array_equal(y, np.maximum(expected, 0))
     assert y.dtype == np.float32
 
@@ -116,7 +116,7 @@ def test_conv2d_of_integers_with_scales() -> None:
         x, w, s, t, b, r,
     )  # fmt: skip
     acc = x.astype(np.int64) @ w[:, :, 0, 0].T.astype(np.int64)
-    expected = scaled(acc, s[:, None, None, None], t) + b + r
+    expected = scale_in_order(acc, s[:, None, None, None], t) + b + r
     np.testing.assert_array_equal(y, np.minimum(expected, 6))
 
 
@@ -194,7 +194,7 @@ def test_matmul_with_scales_of_groups(rows: tuple[int, ...]) -> None:
     for i in range(3):
         part = slice(30 * i, 30 * (i + 1))
         acc = x[..., part].astype(np.int64) @ w[:, part].T.astype(np.int64)
-        total = total + scaled(acc, s, t[:, i])
+        total = total + scale_in_order(acc, s, t[:, i])
     np.testing.assert_array_equal(y, total + b)
 
 

@@ -28,17 +28,17 @@ multipliers = (
 )
 
 
-def clamped(value: int, width: Width, zero_point: int | None = None) -> int:
+def clamp(value: int, width: Width, zero_point: int | None = None) -> int:
     if width.is_binary:
         return 1 if value >= 0 else -1
     return min(max(value + (zero_point or 0), width.qmin), width.qmax)
 
 
-def rounded(value: Fraction, width: Width, zero_point: int | None = None) -> int:
+def round_exactly(value: Fraction, width: Width, zero_point: int | None = None) -> int:
     """Exact: Python rounds fractions half to even. One bit keeps the sign of the fraction."""
     if width.is_binary:
         return 1 if value >= 0 else -1
-    return clamped(round(value), width, zero_point)
+    return clamp(round(value), width, zero_point)
 
 
 @settings(deadline=None, max_examples=400)
@@ -46,7 +46,7 @@ def rounded(value: Fraction, width: Width, zero_point: int | None = None) -> int
 def test_fixed_point_is_exact(width: Width, acc: list[int], multiplier: float):
     found = requantize_fixed(acc, fixed_point(multiplier), width)
     assert found.dtype == np.int8
-    assert found.tolist() == [rounded(a * Fraction(multiplier), width) for a in acc]
+    assert found.tolist() == [round_exactly(a * Fraction(multiplier), width) for a in acc]
 
 
 @settings(deadline=None, max_examples=400)
@@ -55,11 +55,11 @@ def test_float_multiplies_in_float32(width: Width, acc: list[int], multiplier: f
     found = requantize(acc, multiplier, width)
     for a, u in zip(acc, found.tolist(), strict=True):
         if width.is_binary:
-            assert u == rounded(a * Fraction(multiplier), width)
+            assert u == round_exactly(a * Fraction(multiplier), width)
             continue
         with np.errstate(over="ignore"):
             product = float(np.float32(float(np.float32(a)) * multiplier))
-        assert u == clamped(round(min(max(product, -1e6), 1e6)), width)
+        assert u == clamp(round(min(max(product, -1e6), 1e6)), width)
 
 
 @settings(deadline=None)
@@ -75,7 +75,7 @@ def test_both_agree_where_float_is_exact(
     width = Width.of(bits)
     zero_point = data.draw(st.none() | st.integers(width.qmin, width.qmax))
     multiplier = 2.0**exponent
-    expected = [rounded(a * Fraction(multiplier), width, zero_point) for a in acc]
+    expected = [round_exactly(a * Fraction(multiplier), width, zero_point) for a in acc]
     assert requantize(acc, multiplier, bits, zero_point).tolist() == expected
     assert requantize_fixed(acc, fixed_point(multiplier), bits, zero_point).tolist() == expected
 

@@ -65,17 +65,17 @@ def test_recipe(net: nn.Module) -> None:
 
 def test_function_with_constants_and_structure() -> None:
     @fewbit.jit
-    def scaled(x: Any, *, by: int = 2) -> dict[str, Any]:
+    def scale(x: Any, *, by: int = 2) -> dict[str, Any]:
         return {"x": x * by, "none": None, "pair": [x + 1]}
 
     x = torch.randn(4)
     for by in (2, 3):
-        got = scaled(x, by=by)
+        got = scale(x, by=by)
         torch.testing.assert_close(got["x"], x * by)
         torch.testing.assert_close(got["pair"], [x + 1])
         assert got["none"] is None
-    assert scaled.versions == 2
-    assert getattr(scaled, "__name__", None) == "scaled"
+    assert scale.versions == 2
+    assert getattr(scale, "__name__", None) == "scaled"
 
 
 def test_program() -> None:

@@ -333,13 +333,9 @@ class Model:
 def _check_transposes(command: c.ConfigExecute) -> None:
     a, b = command.a_transpose, command.b_transpose
     if command.dataflow == Dataflow.WEIGHT_STATIONARY and a and b:
-        raise UnsupportedError(
-            "weight-stationary matmuls transpose A or B, not both"
-        )
+        raise UnsupportedError("weight-stationary matmuls transpose A or B, not both")
     if command.dataflow == Dataflow.OUTPUT_STATIONARY and b and not a:
-        raise UnsupportedError(
-            "output-stationary matmuls do not transpose B alone"
-        )
+        raise UnsupportedError("output-stationary matmuls do not transpose B alone")
 
 
 def _scale(values: Any, scale: np.float32) -> Any:

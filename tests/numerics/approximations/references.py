@@ -23,7 +23,7 @@ class Reference:
     formula: Callable[..., Any]
     exact: Callable[..., Any]
     tolerance: float = 2.5e-7
-    """Of the relative error; half a unit in the last place is 6e-8."""
+    """The largest relative error; half a unit in the last place is 6e-8."""
     reach: float = np.inf
     """Up to which size of the input that holds."""
 

@@ -14,10 +14,10 @@ def _as_used(name: str) -> tuple[Coefficients, Coefficients]:
     fit = FITS[name]
     if name.endswith("_WIDE"):
         return fit.numerator, fit.denominator
-    return _rounded(fit.numerator), _rounded(fit.denominator)
+    return _to_float32(fit.numerator), _to_float32(fit.denominator)
 
 
-def _rounded(coefficients: Coefficients) -> Coefficients:
+def _to_float32(coefficients: Coefficients) -> Coefficients:
     return tuple(float(np.float32(value)) for value in coefficients)
 
 

@@ -64,13 +64,13 @@ def on_ours(case: Case, native: bool) -> Outcome:
     execution = machine.call(CODE)
     return Outcome(
         [registers[i] for i in range(32) if i not in (1, 2)],
-        [registers[FLOATS + i] & _kept(i) for i in range(32)],
+        [registers[FLOATS + i] & _significant_bits(i) for i in range(32)],
         machine.read(DATA, BYTES),
         execution.instructions,
     )
 
 
-def _kept(register: int) -> int:
+def _significant_bits(register: int) -> int:
     """Which bits of a floating-point register count."""
     return 0xFFFFFFFF if register < 16 else (1 << 64) - 1
 
@@ -103,7 +103,7 @@ def on_unicorn(case: Case) -> Outcome:
     mask = (1 << case.xlen) - 1
     return Outcome(
         [uc.reg_read(names.UC_RISCV_REG_X0 + i) & mask for i in range(32) if i not in (1, 2)],
-        [uc.reg_read(names.UC_RISCV_REG_F0 + i) & _kept(i) for i in range(32)],
+        [uc.reg_read(names.UC_RISCV_REG_F0 + i) & _significant_bits(i) for i in range(32)],
         bytes(uc.mem_read(DATA, BYTES)),
         executed + 1,
     )

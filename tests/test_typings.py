@@ -1,0 +1,47 @@
+"""Stubs name only what the libraries have: a misspelled name would pass for typed code."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+STUBS = Path(__file__).parents[1] / "typings"
+MODULES = [
+    "torch_mlir.ir",
+    "torch_mlir.passmanager",
+    "torch_mlir.dialects.transform.interpreter",
+    "iree.runtime",
+    "iree.runtime.flags",
+    "iree.runtime._binding",
+    "iree.compiler",
+]
+
+
+def stub_of(module: str) -> Path:
+    path = STUBS.joinpath(*module.split("."))
+    return path / "__init__.pyi" if path.is_dir() else path.with_suffix(".pyi")
+
+
+def names(body: list[ast.stmt], within: str = "") -> Iterator[str]:
+    """Yield public functions, classes and their members, `Block.arguments`, without protocols."""
+    for node in body:
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        yield f"{within}{node.name}"
+        if isinstance(node, ast.ClassDef):
+            yield from names(node.body, f"{node.name}.")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_stubs_name_what_is_there(module: str) -> None:
+    library = import_module(module)
+    missing: list[str] = []
+    for name in names(ast.parse(stub_of(module).read_text()).body):
+        owner, _, member = name.rpartition(".")
+        if not hasattr(getattr(library, owner) if owner else library, member):
+            missing.append(name)
+    assert missing == []

@@ -1,0 +1,155 @@
+"""Names, docstrings, comments and pages say things as the field says them.
+
+A private word costs every reader. The table below has those that were ours and are unambiguous;
+docstrings are sentences, and functions are verbs in the imperative or nouns of what they return.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("fewbit", "tests", "tools", "examples", "benchmarks")
+
+NOT_YET = (
+    *("passes", "kernels", "codegen", "cost", "cli", "tune", "bench", "targets"),
+    *("dialects", "frontends", "quant", "models"),
+)
+"""Packages of fewbit, with their tests, that are still to be gone through."""
+NOT_YET_PAGES = ("architecture.md", "cli.md", "CHANGELOG.md")
+"""Pages drawn from or describing those packages."""
+
+WORDS = {
+    r"(of|in|as|from|to) halves\b": "f16",
+    r"\bhalf floats?\b": "f16",
+    r"\brests? of (the |a )?(tiles?|rows?|vectors?|loops?)\b|\brests\b": "remainder, tail",
+    r"\b(lies?|lying) across\b": "transposed",
+    r"\bchannels? (are |is |lies? )?innermost\b": "channels-last (NHWC)",
+    r"\bchannels? (are |lies? )?apart\b": "channels-first (NCHW)",
+    r"\bsums? in registers\b": "accumulators",
+    r"\bone number for all lanes\b": "broadcast",
+    r"\bbits (are )?counted\b": "popcount",
+    r"\bsteps of two\b": "stride 2",
+    r"\bleast (processor |CPU )?times?\b": "minimum",
+    r"\bsearch(es)? for tiles?\b": "autotuning",
+    r"\btrain(ing|ed)? with rounding\b": "quantization-aware training",
+    r"\blayers that are no modules\b": "functional layers",
+    r"\bmeanings? of (an |the )?ops?\b": "semantics",
+    r"\b(matrix|matrices') products?\b": "matmul",
+}
+"""Private words, and the field's."""
+
+PARTICIPLES = {
+    *("made", "turned", "judged", "found", "taken", "shown", "spelled", "told", "kept", "held"),
+    *("rounded", "scaled", "shifted", "clamped", "wrapped", "padded", "packed", "squeezed"),
+    *("described", "listed", "located", "loaded", "stored", "gathered", "applied", "finished"),
+}
+"""Functions are not called by these: the imperative says as much."""
+
+
+def is_done(path: Path) -> bool:
+    """Return whether a file was gone through: all outside of the packages that were not."""
+    parts = path.relative_to(ROOT).parts
+    return path != Path(__file__) and not (parts[0] in ("fewbit", "tests") and parts[1] in NOT_YET)
+
+
+def python_files() -> list[Path]:
+    return [
+        path for name in FOLDERS for path in sorted((ROOT / name).rglob("*.py")) if is_done(path)
+    ]
+
+
+def pages() -> list[Path]:
+    every = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "benchmarks").glob("*.md"),
+    ]
+    return [path for path in sorted(every) if path.name not in NOT_YET_PAGES]
+
+
+def place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def private_words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line of each private word, and what to write instead; lines may break a phrase."""
+    for words, instead in WORDS.items():
+        pattern = words.replace(" ", r"(?:[ \n#]+)")
+        for match in re.finditer(pattern, text, re.IGNORECASE):
+            yield text.count("\n", 0, match.start()), f"{match[0]!r}: {instead}"
+
+
+def prose(source: str) -> Iterator[tuple[int, str]]:
+    """Yield strings and comments of a module, with the lines where they begin."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in (tokenize.STRING, tokenize.COMMENT):
+            yield token.start[0], token.string
+
+
+def documented(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield docstrings, those behind fields and constants too."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            continue
+        for statement in node.body:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                text = statement.value.value
+                if isinstance(text, str):
+                    yield statement.lineno, text
+
+
+def test_python_is_in_the_words_of_the_field() -> None:
+    found = [
+        f"{place(path, start + line)}: {what}"
+        for path in python_files()
+        for start, text in prose(path.read_text())
+        for line, what in private_words(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_pages_are_in_the_words_of_the_field(page: Path) -> None:
+    found = [f"{place(page, line + 1)}: {what}" for line, what in private_words(page.read_text())]
+    assert found == []
+
+
+def test_docstrings_are_no_fragments() -> None:
+    fragments = [
+        f"{place(path, line)}: {text.splitlines()[0]}"
+        for path in python_files()
+        for line, text in documented(ast.parse(path.read_text()))
+        if text.startswith("Of ")
+    ]
+    assert fragments == []
+
+
+def test_functions_are_no_bare_participles() -> None:
+    bare = [
+        f"{place(path, node.lineno)}: {node.name}"
+        for path in python_files()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("an image with channels innermost", "channels-last"),
+        ("weights that lie\n# across", "transposed"),
+        ("the least CPU time", "minimum"),
+    ],
+)
+def test_private_words_are_seen(text: str, instead: str) -> None:
+    ((_, what),) = private_words(text)
+    assert instead in what
