@@ -75,7 +75,7 @@ def test_function_with_constants_and_structure() -> None:
         torch.testing.assert_close(got["pair"], [x + 1])
         assert got["none"] is None
     assert scale.versions == 2
-    assert getattr(scale, "__name__", None) == "scaled"
+    assert getattr(scale, "__name__", None) == "scale"
 
 
 def test_program() -> None:
