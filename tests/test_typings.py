@@ -18,6 +18,7 @@ MODULES = [
     "iree.runtime.flags",
     "iree.runtime._binding",
     "iree.compiler",
+    "llvmlite.binding",
 ]
 
 

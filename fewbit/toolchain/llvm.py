@@ -1,6 +1,4 @@
-"""LLVM for this machine, behind typed functions: llvmlite carries no types of its own."""
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+"""LLVM for this machine: its processor, and object code for it."""
 
 from __future__ import annotations
 
@@ -12,16 +10,16 @@ def host_processor() -> str:
     """Return LLVM's name of this machine's processor."""
     from llvmlite import binding
 
-    return str(binding.get_host_cpu_name())
+    return binding.get_host_cpu_name()
 
 
 def host_features() -> set[str]:
     """Return the processor's features that are present, by LLVM's names."""
     from llvmlite import binding
 
-    present = {str(name) for name, has in binding.get_host_cpu_features().items() if has}
+    present = {name for name, has in binding.get_host_cpu_features().items() if has}
     if platform.machine() in ("aarch64", "arm64") and "asimddp" in _flags():
-        present.add("dotprod")  # of which LLVM does not ask Linux
+        present.add("dotprod")  # LLVM does not ask Linux for it
     return present
 
 
@@ -43,4 +41,4 @@ def emit_object(ir: str) -> bytes:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine(reloc="pic")
-    return bytes(machine.emit_object(binding.parse_assembly(ir)))
+    return machine.emit_object(binding.parse_assembly(ir))

@@ -1,37 +1,40 @@
 """Object files: LLVM IR through llvmlite, and the weights as an object of their own.
 
-The weights' object is made by LLVM too, with zeros in the place of the weights, which are then
+The weights' object is emitted by LLVM too, with zeros in the place of the weights, which are then
 copied into that section: it has the header and flags that the processor's linkers expect, and the
 weights never pass through text.
 """
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fewbit.errors import Error, PassError
 from fewbit.toolchain.elf import section
 from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.remarks import without_remarks
 
+if TYPE_CHECKING:
+    from llvmlite.binding import ContextRef, ModuleRef, TargetMachine
+
 SECTION = ".rodata.weights"
 
 
 @cache
-def _llvm() -> Any:
+def _initialize() -> None:
     from llvmlite import binding
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
-    return binding
 
 
-def target_machine(isa: Isa, opt: int = 3) -> Any:
-    target = _llvm().Target.from_triple(isa.triple)
+def target_machine(isa: Isa, opt: int = 3) -> TargetMachine:
+    from llvmlite import binding
+
+    _initialize()
+    target = binding.Target.from_triple(isa.triple)
     # Large models go beyond what "small" code reaches only by their weights, which are read
     # through one symbol.
     return target.create_target_machine(
@@ -39,22 +42,28 @@ def target_machine(isa: Isa, opt: int = 3) -> Any:
     )
 
 
-def jit_machine(isa: Isa, opt: int = 3) -> Any:
+def jit_machine(isa: Isa, opt: int = 3) -> TargetMachine:
     """Return a target machine for code that runs in this process.
 
     A JIT may put constants anywhere in memory, and in a process that has mapped gigabytes they lie
     farther away than "small" code reaches.
     """
-    target = _llvm().Target.from_triple(isa.triple)
+    from llvmlite import binding
+
+    _initialize()
+    target = binding.Target.from_triple(isa.triple)
     return target.create_target_machine(
         cpu=isa.cpu, features=isa.features, opt=opt, reloc="static", codemodel="large"
     )
 
 
-def parse_ir(text: str, context: Any = None) -> Any:
+def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
     """Parse a module of LLVM's; only those of one context can be linked with each other."""
+    from llvmlite import binding
+
+    _initialize()
     try:
-        module = _llvm().parse_assembly(text, context)
+        module = binding.parse_assembly(text, context)
         module.verify()
     except RuntimeError as e:
         lines = str(e).strip().splitlines()
@@ -62,13 +71,15 @@ def parse_ir(text: str, context: Any = None) -> Any:
     return module
 
 
-def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any:
+def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> ModuleRef:
     """Link several texts, which may declare what others define, into one LLVM module.
 
     Only functions that are `public` can be called from outside. The module has a context of its
     own: in one that others share, LLVM renames types whose names these have taken.
     """
-    context = _llvm().create_context()
+    from llvmlite import binding
+
+    context = binding.create_context()
     module = parse_ir(texts[0], context)
     for text in texts[1:]:
         module.link_in(parse_ir(text, context))
@@ -81,7 +92,7 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Any
     return module
 
 
-def link_in(module: Any, text: str) -> None:
+def link_in(module: ModuleRef, text: str) -> None:
     """Add functions to a module that was optimized already; nobody else can call them."""
     added = parse_ir(text, module._context)  # pyright: ignore[reportPrivateUsage]
     names = [function.name for function in added.functions]
@@ -90,7 +101,7 @@ def link_in(module: Any, text: str) -> None:
         module.get_function(name).linkage = "internal"
 
 
-def hide(module: Any, names: Mapping[str, str]) -> None:
+def hide(module: ModuleRef, names: Mapping[str, str]) -> None:
     """Give functions other names, by which only objects of the same library can call them."""
     for old, new in names.items():
         function = module.get_function(old)
@@ -98,24 +109,26 @@ def hide(module: Any, names: Mapping[str, str]) -> None:
         function.visibility = "hidden"
 
 
-def optimize(module: Any, isa: Isa) -> None:
+def optimize(module: ModuleRef, isa: Isa) -> None:
+    from llvmlite import binding
+
     machine = target_machine(isa)
-    options = _llvm().create_pipeline_tuning_options(speed_level=3)
+    options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
-    builder = _llvm().create_pass_builder(machine, options)
+    builder = binding.create_pass_builder(machine, options)
     with without_remarks():
         builder.getModulePassManager().run(module, builder)
 
 
-def emit_object(module: Any, isa: Isa) -> bytes:
+def emit_object(module: ModuleRef, isa: Isa) -> bytes:
     """Return machine code; of a copy, because LLVM's passes rewrite what they emit."""
-    return bytes(target_machine(isa).emit_object(module.clone()))
+    return target_machine(isa).emit_object(module.clone())
 
 
-def emit_assembly(module: Any, isa: Isa) -> str:
+def emit_assembly(module: ModuleRef, isa: Isa) -> str:
     """Return the same code as text."""
-    return str(target_machine(isa).emit_assembly(module.clone()))
+    return target_machine(isa).emit_assembly(module.clone())
 
 
 def text_object(symbol: str, text: str, isa: Isa) -> bytes:

@@ -1,0 +1,1 @@
+from . import binding as binding
