@@ -326,7 +326,7 @@ class _Generic:
 
     def _outside(self) -> None:
         """Scalars from outside, before any loop."""
-        inside = {v for op in walk(self.op) for v in op.operation.results}
+        inside: set[Any] = {v for op in walk(self.op) for v in op.operation.results}
         for op in walk(self.op):
             for region in op.operation.regions:
                 for block in region.blocks:
