@@ -41,6 +41,7 @@ from xdsl.irdl import (
     opt_result_def,
     prop_def,
     result_def,
+    traits_def,
 )
 from xdsl.utils.exceptions import VerifyException
 
@@ -78,6 +79,7 @@ from fewbit.dialects.mico.types import (
     shape_of,
     tensor,
 )
+from fewbit.dialects.traits import KeepsSign, PicksElements, TreatsFeaturesAlike
 from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.numerics.integer import check_accumulator
 from fewbit.numerics.widths import Width
@@ -334,6 +336,10 @@ class Conv2dOp(ProductOp):
         properties["padding"] = both_sides(properties["padding"], 2)
 
 
+def _picks_largest(op: Pool2dOp) -> bool:
+    return op.kind.data == "max" and op.step is None
+
+
 @irdl_op_definition
 class Pool2dOp(PoolOp):
     """The largest value or the mean of each window of N x H x W x C, as mico's poolings.
@@ -349,6 +355,8 @@ class Pool2dOp(PoolOp):
     step = opt_prop_def(F64)
     result = result_def(Factor)
     quantized = opt_result_def(FewBitTensor)
+
+    traits = traits_def(PicksElements(where=_picks_largest))
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {
         "padding": int_array(0, 0),
@@ -394,6 +402,8 @@ class QuantizeRowsOp(LayerOp):
     granularity = prop_def(Name)
     result = result_def(TensorType.constr(FewBit))
     scale = result_def(Float)
+
+    traits = traits_def(KeepsSign(), TreatsFeaturesAlike())
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {"granularity": StringAttr("row")}
 

@@ -19,16 +19,17 @@ from fewbit.dialects.mico import (
 from fewbit.dialects.mico.shapes import axis
 from fewbit.dialects.mico.syntax import ints
 from fewbit.dialects.mico.types import shape_of
+from fewbit.dialects.traits import NeverNegative
 
 
 class DropReluOfRelu(RewritePattern):
-    """A relu of what is not negative changes nothing."""
+    """A relu of what is never negative changes nothing."""
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ReluOp, rewriter: PatternRewriter, /) -> None:
         if op.input.type != op.result.type:
             return
-        if isinstance(op.input.owner, ReluOp | Relu6Op):
+        if NeverNegative.holds(op.input.owner):
             rewriter.replace(op, (), (op.input,))
 
 

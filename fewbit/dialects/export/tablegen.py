@@ -44,6 +44,7 @@ from fewbit.dialects.export.tablegen_constraints import (
     parameter_class,
     type_constraint,
 )
+from fewbit.dialects.traits import Property
 from fewbit.errors import UnsupportedError
 
 PREFIXES = {"mico": "MiCo"}
@@ -81,8 +82,9 @@ _CODE = (
     traits.HasCanonicalizationPatternsTrait,
     traits.HasFolder,
     traits.HasShapeInferencePatternsTrait,
+    Property,
 )
-"""Traits that stand for rewrites in Python, which C++ has no use for."""
+"""Traits that rewrites in Python stand for or ask for, which C++ has no use for."""
 
 _OPTIONS: dict[type[IRDLOption], str] = {
     AttrSizedOperandSegments: "AttrSizedOperandSegments",

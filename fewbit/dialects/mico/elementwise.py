@@ -21,14 +21,17 @@ from fewbit.dialects.mico.constraints import (
 from fewbit.dialects.mico.shapes import axis, broadcast
 from fewbit.dialects.mico.syntax import LayerOp
 from fewbit.dialects.mico.types import element_type, element_width, shape_of, tensor
+from fewbit.dialects.traits import Elementwise, NeverNegative, TreatsFeaturesAlike
 from fewbit.numerics.approximations.activations import Activation
 
 
 class UnaryOp(LayerOp):
-    """Ops whose result has the type of their input."""
+    """Functions of each element."""
 
     input = operand_def(FloatTensor)
     result = result_def(FloatTensor)
+
+    traits = traits_def(Elementwise(), TreatsFeaturesAlike())
 
     def output_type(self) -> Attribute:
         return self.input.type
@@ -39,6 +42,8 @@ class ReluOp(UnaryOp):
     """max(x, 0); also of integers, which have the sign of what they stand for."""
 
     name = "mico.relu"
+
+    traits = traits_def(NeverNegative())
 
     input = operand_def(AnyTensor)
     result = result_def(AnyTensor)
@@ -56,9 +61,20 @@ class Relu6Op(UnaryOp):
 
     name = "mico.relu6"
 
+    traits = traits_def(NeverNegative())
+
+
+class ActivationOp(UnaryOp):
+    """Activation functions that kernels apply too, by the formulas of `numerics/approximations`."""
+
+    @property
+    def activation(self) -> Activation:
+        """The name of the function."""
+        raise NotImplementedError
+
 
 @irdl_op_definition
-class GeluOp(UnaryOp):
+class GeluOp(ActivationOp):
     """x · Φ(x), exactly or by the tanh approximation."""
 
     name = "mico.gelu"
@@ -69,7 +85,6 @@ class GeluOp(UnaryOp):
 
     @property
     def activation(self) -> Activation:
-        """The name of the function."""
         return "gelu_tanh" if self.approximate.data == "tanh" else "gelu"
 
     def verify_(self) -> None:
@@ -78,21 +93,30 @@ class GeluOp(UnaryOp):
 
 
 @irdl_op_definition
-class SiluOp(UnaryOp):
+class SiluOp(ActivationOp):
     """x · sigmoid(x)."""
 
     name = "mico.silu"
 
+    @property
+    def activation(self) -> Activation:
+        return "silu"
+
 
 @irdl_op_definition
-class SoftmaxOp(UnaryOp):
+class SoftmaxOp(LayerOp):
     """exp(x - max x) / Σ exp(x - max x) along one dimension."""
 
     name = "mico.softmax"
 
+    input = operand_def(FloatTensor)
     dim = prop_def(I32)
+    result = result_def(FloatTensor)
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {"dim": integer(-1)}
+
+    def output_type(self) -> Attribute:
+        return self.input.type
 
     def verify_(self) -> None:
         super().verify_()
@@ -106,7 +130,7 @@ class BinaryOp(LayerOp):
     rhs = operand_def(FloatTensor)
     result = result_def(FloatTensor)
 
-    traits = traits_def(Commutative())
+    traits = traits_def(Commutative(), Elementwise())
 
     def output_type(self) -> Attribute:
         lhs, rhs = self.lhs.type, self.rhs.type

@@ -11,6 +11,7 @@ from xdsl.irdl import (
     operand_def,
     prop_def,
     result_def,
+    traits_def,
     var_operand_def,
 )
 from xdsl.utils.exceptions import VerifyException
@@ -19,10 +20,17 @@ from fewbit.dialects.mico import shapes
 from fewbit.dialects.mico.constraints import I32, AnyTensor, I64Array, integer
 from fewbit.dialects.mico.syntax import LayerOp, OperandValues, Properties, int_array, ints
 from fewbit.dialects.mico.types import element_type, shape_of, tensor
+from fewbit.dialects.traits import MovesData
+
+
+class LayoutOp(LayerOp):
+    """What ops share that move data."""
+
+    traits = traits_def(MovesData())
 
 
 @irdl_op_definition
-class FlattenOp(LayerOp):
+class FlattenOp(LayoutOp):
     """The dimensions from `start_dim` to `end_dim` as one."""
 
     name = "mico.flatten"
@@ -42,7 +50,7 @@ class FlattenOp(LayerOp):
 
 
 @irdl_op_definition
-class ReshapeOp(LayerOp):
+class ReshapeOp(LayoutOp):
     """Another shape of the same elements: 0 keeps a dimension, one -1 takes what is left."""
 
     name = "mico.reshape"
@@ -65,7 +73,7 @@ class ReshapeOp(LayerOp):
 
 
 @irdl_op_definition
-class TransposeOp(LayerOp):
+class TransposeOp(LayoutOp):
     """Dimension i of the result is dimension permutation[i] of the input."""
 
     name = "mico.transpose"
@@ -80,7 +88,7 @@ class TransposeOp(LayerOp):
 
 
 @irdl_op_definition
-class ConcatOp(LayerOp):
+class ConcatOp(LayoutOp):
     """Tensors behind each other along one dimension."""
 
     name = "mico.concat"

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from fewbit.dialects.mico.constraints import AnyTensor, Flag, FloatTensor, I64Array
@@ -22,6 +22,7 @@ from fewbit.dialects.mico.syntax import (
     pairs,
 )
 from fewbit.dialects.mico.types import element_type, shape_of, tensor
+from fewbit.dialects.traits import KeepsSign, PicksElements
 
 
 class PoolOp(LayerOp):
@@ -31,6 +32,8 @@ class PoolOp(LayerOp):
     stride = prop_def(I64Array)
     padding = prop_def(I64Array)
     ceil_mode = prop_def(Flag)
+
+    traits = traits_def(KeepsSign())
 
     def pooled(self, type: Attribute, dilation: Sequence[int]) -> Attribute:
         shape = shape_of(type)
@@ -71,6 +74,8 @@ class MaxPool2dOp(PoolOp):
     input = operand_def(AnyTensor)
     dilation = prop_def(I64Array)
     result = result_def(AnyTensor)
+
+    traits = traits_def(PicksElements())
 
     DEFAULTS: ClassVar[dict[str, Attribute]] = {
         "padding": int_array(0, 0),

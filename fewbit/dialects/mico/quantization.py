@@ -21,6 +21,7 @@ from xdsl.irdl import (
     opt_result_def,
     prop_def,
     result_def,
+    traits_def,
 )
 from xdsl.utils.exceptions import VerifyException
 
@@ -52,6 +53,7 @@ from fewbit.dialects.mico.types import (
     shape_of,
     tensor,
 )
+from fewbit.dialects.traits import TreatsFeaturesAlike
 
 
 def _type_of(value: SSAValue | None) -> Attribute | None:
@@ -141,6 +143,8 @@ class ActivationQuantOp(LayerOp):
     result = result_def(FloatOrFewBitTensor)
     scale = opt_result_def(Scale)
 
+    traits = traits_def(TreatsFeaturesAlike())
+
     DEFAULTS: ClassVar[dict[str, Attribute]] = {
         "mode": StringAttr("max"),
         "granularity": StringAttr("row"),
@@ -174,6 +178,11 @@ def _check_leading(scale: SSAValue | None, shape: tuple[int, ...], what: str) ->
     require(shape[: len(given)], given, what)
 
 
+def _scales_whole_rows(op: QuantizeOp) -> bool:
+    scales = [op.scale] if op.zero_point is None else [op.scale, op.zero_point]
+    return all(len(shape_of(s.type)) < len(shape_of(op.input.type)) for s in scales)
+
+
 @irdl_op_definition
 class QuantizeOp(LayerOp):
     """Floats as integers, with a scale that is known: round(x / scale) + zero point, clamped."""
@@ -186,6 +195,8 @@ class QuantizeOp(LayerOp):
     scale = operand_def(Scale)
     zero_point = opt_operand_def(ZeroPoint)
     result = result_def(FewBitTensor)
+
+    traits = traits_def(TreatsFeaturesAlike(where=_scales_whole_rows))
 
     def output_type(self) -> Attribute:
         return tensor(element_type(self.result.type), shape_of(self.input.type))

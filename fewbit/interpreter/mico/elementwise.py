@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from fewbit.dialects.mico import AddOp, GeluOp, MulOp, Relu6Op, ReluOp, SiluOp, SoftmaxOp
+from fewbit.dialects.mico import AddOp, MulOp, Relu6Op, ReluOp, SoftmaxOp
+from fewbit.dialects.mico.elementwise import ActivationOp
 from fewbit.interpreter.floats import erf, maximum, minimum
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.operands import as_type
@@ -26,24 +27,21 @@ def relu6(frame: Frame, op: Relu6Op, operands: Sequence[Value]) -> Sequence[Valu
     return (minimum(maximum(operands[0], of(0)), of(6)),)
 
 
-@register(GeluOp)
-def gelu(frame: Frame, op: GeluOp, operands: Sequence[Value]) -> Sequence[Value]:
+@register(ActivationOp)
+def activation(frame: Frame, op: ActivationOp, operands: Sequence[Value]) -> Sequence[Value]:
     return (as_type(apply_activation(operands[0], op.activation), op.result.type),)
 
 
-@register(SiluOp)
-def silu(frame: Frame, op: SiluOp, operands: Sequence[Value]) -> Sequence[Value]:
-    return (as_type(apply_activation(operands[0], "silu"), op.result.type),)
+_ACTIVATIONS: Mapping[Activation, Callable[[Value], Value]] = {
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu": lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+}
 
 
 def apply_activation(value: Value, activation: Activation) -> Value:
     """Apply an activation function, in float64."""
-    x = value.astype(np.float64)
-    if activation == "silu":
-        return x / (1 + np.exp(-x))
-    if activation == "gelu":
-        return 0.5 * x * (1 + erf(x / np.sqrt(2)))
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    return _ACTIVATIONS[activation](value.astype(np.float64))
 
 
 @register(SoftmaxOp)

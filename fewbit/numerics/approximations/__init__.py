@@ -9,8 +9,8 @@
 | `fits.py` | how the coefficients were computed |
 
 A formula is written once. On numpy arrays it is what the tests hold against float64; on values of a
-program it emits ops (`transforms/expand_math.py`), and on those of a kernel instructions. All round
-after every operation, so they agree to the bit.
+program it emits ops (`passes/linalg/expand_math.py`), and on those of a kernel instructions. All
+round after every operation, so they agree to the bit.
 """
 
 from fewbit.numerics.approximations.number import Lanes, Number, evaluate

@@ -93,6 +93,10 @@ class Number(ABC):
     def __abs__(self) -> Number:
         return self.emit("magnitude")
 
+    def apply(self, formula: Callable[[Number], Number]) -> Number:
+        """A function of this number: by its formula, unless numbers of this kind have another."""
+        return formula(self)
+
     def floor(self) -> Number:
         return self.emit("floor")
 

@@ -19,22 +19,12 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import DYNAMIC
+from fewbit.dialects.traits import TreatsFeaturesAlike
 from fewbit.ir.symbols import using
 from fewbit.passes.graph.changed_weights import ChangedWeights, is_constant
 from fewbit.passes.kernel.layout.turned import sinking
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
-
-ALIKE = (
-    mico.ReluOp,
-    mico.Relu6Op,
-    mico.GeluOp,
-    mico.SiluOp,
-    mico.ActivationQuantOp,
-    kernel.QuantizeRowsOp,
-    mico.QuantizeOp,
-)
-"""Ops for which the order of a row's features makes no difference; scales are of whole rows."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +73,7 @@ def _flatten_behind(value: SSAValue) -> mico.ReshapeOp | mico.FlattenOp | None:
         op = value.owner
         if isinstance(op, mico.ReshapeOp | mico.FlattenOp):
             return op
-        if not isinstance(op, ALIKE) or len(mico.shape_of(value.type)) != 2:
+        if not TreatsFeaturesAlike.holds(op) or len(mico.shape_of(value.type)) != 2:
             return None
         value = op.operands[0]
     return None

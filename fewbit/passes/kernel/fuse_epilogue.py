@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.dialects import kernel, mico
-from fewbit.numerics.approximations.activations import Activation
+from fewbit.dialects.mico.elementwise import ActivationOp
 from fewbit.passes.kernel.layout.reshapes import reshape_to, simpler_reshape
 from fewbit.passes.linalg.building.driver import lower_ops
 
@@ -37,8 +37,7 @@ class FuseEpilogue(ModulePass):
             {
                 mico.ReluOp: _relu,
                 mico.Relu6Op: _relu6,
-                mico.SiluOp: _silu,
-                mico.GeluOp: _gelu,
+                ActivationOp: _activation,
                 mico.AddOp: _add,
                 mico.ReshapeOp: simpler_reshape,
             },
@@ -90,19 +89,11 @@ def _relu6(op: mico.Relu6Op) -> Sequence[SSAValue] | None:
     return [producer.fused(minimum=_number(0.0), maximum=_number(6.0))]
 
 
-def _silu(op: mico.SiluOp) -> Sequence[SSAValue] | None:
-    return _activated(op.input, "silu")
-
-
-def _gelu(op: mico.GeluOp) -> Sequence[SSAValue] | None:
-    return _activated(op.input, op.activation)
-
-
-def _activated(value: SSAValue, activation: Activation) -> Sequence[SSAValue] | None:
-    producer = _producer(value)
+def _activation(op: ActivationOp) -> Sequence[SSAValue] | None:
+    producer = _producer(op.input)
     if producer is None or producer.op.activation is not None:
         return None
-    return [producer.fused(activation=StringAttr(activation))]
+    return [producer.fused(activation=StringAttr(op.activation))]
 
 
 def _add(op: mico.AddOp) -> Sequence[SSAValue] | None:

@@ -21,9 +21,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.shapes import axis
-
-MOVES = (mico.ReshapeOp, mico.FlattenOp, mico.TransposeOp, kernel.Pool2dOp)
-"""Ops whose results are some of their inputs; means are of floats."""
+from fewbit.dialects.traits import PicksElements
 
 
 @dataclass(frozen=True)
@@ -92,10 +90,16 @@ def _multiplied(op: kernel.ProductOp, reader: mico.RequantizeOp) -> kernel.Produ
     return made
 
 
+def _picked_from(value: SSAValue) -> SSAValue | None:
+    """The tensor of which a value's elements are some."""
+    op = value.owner
+    return op.operands[0] if PicksElements.holds(op) and len(op.operands) == 1 else None
+
+
 def _relu(op: mico.ReluOp) -> None:
     source: SSAValue = op.input
-    while isinstance(source.owner, MOVES) and source.has_one_use():
-        source = source.owner.operands[0]
+    while source.has_one_use() and (picked := _picked_from(source)) is not None:
+        source = picked
     product = source.owner
     if not isinstance(product, kernel.ProductOp) or source is not product.quantized:
         return

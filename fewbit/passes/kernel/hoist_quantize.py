@@ -15,11 +15,10 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fewbit.dialects import kernel, mico
+from fewbit.dialects import mico
 from fewbit.dialects.mico.syntax import LayerOp
+from fewbit.dialects.traits import PicksElements
 from fewbit.passes.kernel.fuse_quantize import constant_step
-
-MOVES = (mico.ReshapeOp, mico.FlattenOp, mico.TransposeOp, mico.ConcatOp)
 
 
 @dataclass(frozen=True)
@@ -58,10 +57,8 @@ def _hoist(op: mico.QuantizeOp) -> None:
 
 
 def _keeps_order(inner: LayerOp, op: mico.QuantizeOp) -> bool:
-    if isinstance(inner, kernel.Pool2dOp):
-        return inner.kind.data == "max"
     if isinstance(inner, mico.ReluOp):
         # At one bit there is no 0, which relu would need.
         width = mico.element_width(op.result.type)
         return width is not None and not width.is_binary
-    return isinstance(inner, MOVES)
+    return PicksElements.holds(inner)

@@ -7,23 +7,15 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from fewbit.dialects import kernel, mico
-
-KEEPS = (
-    mico.ReshapeOp,
-    mico.FlattenOp,
-    mico.TransposeOp,
-    mico.ConcatOp,
-    kernel.Pool2dOp,
-    kernel.QuantizeRowsOp,
-)
+from fewbit.dialects import kernel
+from fewbit.dialects.traits import KeepsSign, NeverNegative
 
 
 def is_unsigned(value: SSAValue) -> bool:
     op = value.owner
-    if isinstance(op, mico.ReluOp | mico.Relu6Op):
+    if NeverNegative.holds(op):
         return True
     if isinstance(op, kernel.ProductOp):
         low, _ = op.bounds
         return low is not None and low >= 0
-    return isinstance(op, KEEPS) and all(is_unsigned(operand) for operand in op.operands)
+    return KeepsSign.holds(op) and all(is_unsigned(operand) for operand in op.operands)

@@ -12,11 +12,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from fewbit.dialects import mico
-from fewbit.dialects.mico.elementwise import BinaryOp, UnaryOp
+from fewbit.dialects.mico.elementwise import ActivationOp, BinaryOp, UnaryOp
 from fewbit.dialects.mico.shapes import DYNAMIC, axis
 from fewbit.passes.linalg.building import scalars as s
-from fewbit.passes.linalg.building.activations import ACTIVATIONS
 from fewbit.passes.linalg.building.driver import lower_ops
+from fewbit.passes.linalg.building.formulas import activated
 from fewbit.passes.linalg.building.loops import (
     Binary,
     Unary,
@@ -45,8 +45,7 @@ class LowerElementwise(ModulePass):
             {
                 mico.ReluOp: _relu,
                 mico.Relu6Op: lambda op: _unary(op, _relu6),
-                mico.GeluOp: lambda op: _unary(op, ACTIVATIONS[op.activation]),
-                mico.SiluOp: lambda op: _unary(op, ACTIVATIONS["silu"]),
+                ActivationOp: lambda op: _unary(op, lambda x: activated(x, op.activation)),
                 mico.SoftmaxOp: _softmax,
                 mico.AddOp: lambda op: _binary(op, s.add),
                 mico.MulOp: lambda op: _binary(op, s.mul),

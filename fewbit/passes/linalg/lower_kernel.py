@@ -20,8 +20,8 @@ from xdsl.passes import ModulePass
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.syntax import ints
 from fewbit.passes.linalg.building import scalars as s
-from fewbit.passes.linalg.building.activations import ACTIVATIONS
 from fewbit.passes.linalg.building.driver import lower_ops
+from fewbit.passes.linalg.building.formulas import activated
 from fewbit.passes.linalg.building.layers import Factors, products
 from fewbit.passes.linalg.building.loops import (
     Binary,
@@ -232,7 +232,7 @@ def epilogue(op: kernel.ProductOp, total: SSAValue, scales: Sequence[Read] = ())
         for term in rest[len(scales) :]:
             value = s.add(value, term)
         if activation is not None:
-            value = ACTIVATIONS[activation](value)
+            value = activated(value, activation)
         if low is not None:
             value = s.larger(value, s.constant(low, f32))
         if high is not None:

@@ -31,6 +31,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.dialects import mico
 from fewbit.dialects.mico.syntax import SEGMENTS, LayerOp, ints
+from fewbit.dialects.traits import PicksElements
 from fewbit.errors import UnsupportedError
 from fewbit.ir.context import make_context
 from fewbit.ir.locations import place_of
@@ -55,15 +56,6 @@ from fewbit.passes.quant.integer_flow.static_layer import (
 )
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
-
-MOVES = (
-    mico.ReshapeOp,
-    mico.FlattenOp,
-    mico.TransposeOp,
-    mico.ConcatOp,
-    mico.MaxPool2dOp,
-)
-"""Ops whose results are some of their inputs, by order alone."""
 
 SUM_BITS = 16
 MEAN_BITS = 8
@@ -162,7 +154,7 @@ class _Flow:
                 return value
             case mico.AddOp() | mico.AvgPool2dOp() | mico.ReluOp() | mico.Relu6Op():
                 pass
-            case _ if not isinstance(op, MOVES):
+            case _ if not PicksElements.holds(op):
                 return value
             case _:
                 pass
@@ -180,7 +172,7 @@ class _Flow:
         op = value.owner
         if self.obstacle(value) is not None:
             return self._quantized(value, grid)
-        if isinstance(op, MOVES):
+        if PicksElements.holds(op) and isinstance(op, LayerOp):
             return self._same(op, type(op), [self.integers(v, grid) for v in op.operands])
         if isinstance(op, mico.ReluOp | mico.Relu6Op) and _is_relu_on(op, grid):
             return self._same(op, mico.ReluOp, [self.integers(op.input, grid)])
@@ -199,7 +191,9 @@ class _Flow:
             six = int(np.rint(min(6 / float(unit.scale), HIGHEST)))
             inner = self.fractions(op.input, unit)
             return self._emit(value, lambda: bounded(inner, 0, six))
-        if isinstance(op, (*MOVES, mico.ReluOp)):
+        if isinstance(op, mico.ReluOp):
+            return self._same(op, type(op), [self.fractions(op.input, unit)])
+        if PicksElements.holds(op) and isinstance(op, LayerOp):
             return self._same(op, type(op), [self.fractions(v, unit) for v in op.operands])
         sums = self.sums(value, unit.step)
         ratio = sums.scale / unit.scale

@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from fewbit.dialects import mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.dialects.mico.syntax import ints
+from fewbit.dialects.traits import MovesData
 from fewbit.targets.cuda.layer import View
 from fewbit.targets.cuda.memory import row_major
 
@@ -63,7 +64,7 @@ def _array(shape: tuple[int, ...]) -> Array:
 def _moved_by(value: SSAValue) -> Operation | None:
     """The op that gives the elements of its first operand in another order."""
     op = value.owner
-    if not isinstance(op, Operation) or not isinstance(op, MOVING):
+    if not isinstance(op, VIEWS) and not MovesData.holds(op):
         return None
     if len(op.operands) != 1:
         return None
@@ -71,13 +72,8 @@ def _moved_by(value: SSAValue) -> Operation | None:
     return None if DYNAMIC in known else op
 
 
-MOVING = (
-    mico.ReshapeOp,
-    mico.TransposeOp,
-    tensor.ExtractSliceOp,
-    tensor.CollapseShapeOp,
-    tensor.ExpandShapeOp,
-)
+VIEWS = (tensor.ExtractSliceOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp)
+"""Upstream's ops that move data; ours have a trait."""
 
 
 def _moved(op: Operation, array: Array) -> Array:

@@ -1,4 +1,8 @@
-"""Applies lowerings: a table from op classes to the functions that lower them."""
+"""Applies lowerings: a table from op classes to the functions that lower them.
+
+A class that is not in the table is lowered as its nearest base class is, so one row serves a family
+of ops, and those that join it later.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +35,7 @@ class LowerOp(RewritePattern):
     table: LoweringTable
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        lower = self.table.get(type(op))
+        lower = _nearest(self.table, type(op))
         if lower is None:
             return
         block = Block()
@@ -43,3 +47,7 @@ class LowerOp(RewritePattern):
         for new in emitted:
             new.detach()
         rewriter.replace(op, emitted, values)
+
+
+def _nearest(table: LoweringTable, kind: type[Operation]) -> Lowering | None:
+    return next((table[base] for base in kind.__mro__ if base in table), None)
