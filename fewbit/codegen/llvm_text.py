@@ -2,17 +2,18 @@
 
 What differs so far are floating-point constants. New are bits (`f0x3F800000`), `+inf`, `-qnan`, and
 the shortest decimal that rounds to the value, where older LLVM takes only decimals that are exact.
-All become bits, as older LLVM writes them: for float and double those of a double. The text of a
-module is also where loop nests are marked: kept apart, with arguments that do not overlap. Booleans
-in memory are read and written as the bytes that they are, or LLVM would vectorize no loop with one.
+All become bits, as older LLVM writes them: for float and double those of a double.
+
+Elsewhere IR is changed by attributes and bindings. Here it cannot be: text is all that the two
+versions of LLVM have in common, and llvmlite's binding adds no instruction to a module that it has
+read, which functions that say when they begin would need.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import ml_dtypes
 import numpy as np
@@ -77,42 +78,14 @@ def _spelled(bits: int, type: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def booleans_as_bytes(text: str) -> str:
-    """The module with loads and stores of i1 as those of bytes that are 0 or 1."""
-    text = re.sub(
-        r"^( *)%([\w.]+) = load i1, (.*)$",
-        r"\1%byte.\2 = load i8, \3\n\1%\2 = trunc i8 %byte.\2 to i1",
-        text,
-        flags=re.MULTILINE,
-    )
-    count = itertools.count()
-
-    def store(match: re.Match[str]) -> str:
-        indent, value, rest = match.groups()
-        name = f"%byte.stored.{next(count)}"
-        return f"{indent}{name} = zext i1 {value} to i8\n{indent}store i8 {name}, {rest}"
-
-    return re.sub(r"^( *)store i1 ([^,]+), (.*)$", store, text, flags=re.MULTILINE)
-
-
-def mark_functions(
-    text: str, loops: Collection[str], distinct: Collection[str], vector_bits: int
-) -> str:
-    """Loop nests stay functions, with vectors as long as the processor's kernels have them.
-
-    Some have arguments that do not overlap.
-    """
-
-    # LLVM is shy of long vectors: they once slowed processors down.
-    longest = f'"prefer-vector-width"="{vector_bits}"'
+def call_first(text: str, function: str, numbers: Mapping[str, int]) -> str:
+    """The module with functions that are not inlined and begin with a call, given their numbers."""
 
     def mark(match: re.Match[str]) -> str:
-        name, arguments = match[1], match[2]
-        if name in distinct:
-            arguments = re.sub(r"\bptr %", "ptr noalias %", arguments)
-        # Copies stay loops: memory that threads hand on is not given to libc, whose calls tools
-        # such as thread sanitizers watch without seeing our barriers.
-        marks = f' noinline "no-builtins" {longest}' if name in loops else ""
-        return f"define void @{name}({arguments}){marks} {{"
+        number = numbers.get(match["name"])
+        if number is None:
+            return match[0]
+        return f"{match['head']}{match['marks']}noinline {{\n  call void @{function}(i32 {number})"
 
-    return re.sub(r"^define void @([\w.$-]+)\(([^)]*)\) \{", mark, text, flags=re.MULTILINE)
+    head = r"^(?P<head>define void @(?P<name>[\w.$-]+)\([^)]*\))(?P<marks>[^{\n]*)\{"
+    return re.sub(head, mark, text, flags=re.MULTILINE) + f"\ndeclare void @{function}(i32)\n"

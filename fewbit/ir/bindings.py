@@ -147,6 +147,30 @@ def known_integer(value: Value) -> int | None:
     return ir.IntegerAttr(value.owner.attributes["value"]).value if is_constant(value) else None
 
 
+def dims_of(expr: Any) -> set[int]:
+    """The dimensions that an affine expression depends on."""
+    from torch_mlir import ir
+
+    if isinstance(expr, ir.AffineBinaryExpr):
+        return dims_of(expr.lhs) | dims_of(expr.rhs)
+    return {expr.position} if isinstance(expr, ir.AffineDimExpr) else set()
+
+
+def loop_kinds(op: Any) -> list[str]:
+    """What each loop of a `linalg.generic` is: "parallel" or "reduction".
+
+    The bindings have no class for the attribute, so it is compared with those that it may be.
+    """
+    from torch_mlir import ir
+
+    context = op.operation.context
+    known = {
+        ir.Attribute.parse(f"#linalg.iterator_type<{kind}>", context): kind
+        for kind in ("parallel", "reduction")
+    }
+    return [known[kind] for kind in op.operation.attributes["iterator_types"]]
+
+
 def index_constant(value: int) -> Value:
     """Create an index constant at the insertion point."""
     from torch_mlir import ir

@@ -19,6 +19,7 @@ SIZED = (
     "convert-cf-to-llvm",
 )
 """Passes that are told how wide sizes are."""
+VECTOR_BITS = 32
 
 
 def bare_metal_pipeline(xlen: int, call: str) -> Pipeline:
@@ -33,7 +34,8 @@ def bare_metal_pipeline(xlen: int, call: str) -> Pipeline:
     # No tiles: they are for vectors, whose lowering has sizes of 64 bits.
     loops = (*CPU_LOOPS, "canonicalize", "cse")
     width = f"{{index-bitwidth={xlen}}}"
-    llvm = (name + (width if name in SIZED else "") for name in CPU_LLVM)
+    options = {**dict.fromkeys(SIZED, width), "mark-loops": f"{{vector-bits={VECTOR_BITS}}}"}
+    llvm = (name + options.get(name, "") for name in CPU_LLVM)
     return native_pipeline().replace_stages(
         Stage("linalg", linalg),
         Stage("loops", loops, form="upstream"),

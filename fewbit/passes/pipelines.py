@@ -194,6 +194,8 @@ CPU_LLVM: Final[tuple[str, ...]] = (
     "canonicalize",
     "cse",
     "add-in-lanes",
+    "booleans-to-bytes",
+    "mark-loops",
 )
 """The llvm dialect, which is translated to LLVM IR."""
 

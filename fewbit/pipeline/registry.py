@@ -53,8 +53,10 @@ BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
     ),
     "fewbit.passes.llvm": (
         "add-in-lanes",
+        "booleans-to-bytes",
         "emit-object",
         "guard-divisions",
+        "mark-loops",
         "translate-to-bare-metal-ir",
         "translate-to-llvm-ir",
     ),

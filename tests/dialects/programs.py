@@ -23,8 +23,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region
 
-from fewbit.dialects import graph, mico
+from fewbit.dialects import graph, kernel, mico
+from fewbit.dialects.mico.elementwise import UnaryOp
 from fewbit.dialects.mico.shapes import DYNAMIC, windows
+from fewbit.dialects.traits import Property
 from fewbit.numerics import WIDTHS, Width, row_bytes
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -313,6 +315,11 @@ def concat(draw: Draw, values: Values) -> Operation:
 
 pairs = st.lists(st.integers(1, 2), min_size=2, max_size=2)
 OPS: dict[str, Make] = {
+    **{
+        op.name: _unary(op)
+        for op in mico.Mico.operations
+        if issubclass(op, UnaryOp) and not op.attribute_names()
+    },
     "mico.bitlinear": bitlinear,
     "mico.bitlinear (accumulators)": accumulators,
     "mico.bitconv2d": _convolution(mico.BitConv2dOp, 2),
@@ -327,9 +334,7 @@ OPS: dict[str, Make] = {
     "mico.bundle": bundle,
     "mico.unbundle": unbundle,
     "mico.relu": relu,
-    "mico.relu6": _unary(mico.Relu6Op),
     "mico.gelu": _unary(mico.GeluOp, approximate=st.sampled_from(["none", "tanh"])),
-    "mico.silu": _unary(mico.SiluOp),
     "mico.softmax": _unary(mico.SoftmaxOp, dim=st.sampled_from([0, -1])),
     "mico.add": _binary(mico.AddOp),
     "mico.mul": _binary(mico.MulOp),
@@ -346,6 +351,12 @@ OPS: dict[str, Make] = {
     "mico.concat": concat,
 }
 """A maker for every op that computes; constants and calls are made by `modules`."""
+
+
+def with_property(has: type[Property]) -> list[str]:
+    """The ops of our dialects that declare a property, perhaps for some of their forms only."""
+    ours = [*mico.Mico.operations, *kernel.Kernel.operations]
+    return [op.name for op in ours if op.has_trait(has)]
 
 
 @st.composite

@@ -9,31 +9,24 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 
 from fewbit.dialects import mico
+from fewbit.dialects.traits import Elementwise, MovesData
 from fewbit.interpreter import interpret
 from fewbit.ir.locations import place_of
 from fewbit.ir.parse import parse_module
 from fewbit.passes.kernel.propagate_layout import PropagateLayout
-from tests.dialects.programs import OPS, functions
+from tests.dialects.programs import OPS, functions, with_property
 from tests.dialects.test_kernel import OPS as KERNELS
 from tests.passes.conftest import RunPasses
 from tests.passes.lowering import RANDOM, assert_same, context, inputs_for, lower
 
 ANY_LAYOUT = [
-    "mico.relu",
-    "mico.relu6",
-    "mico.gelu",
-    "mico.silu",
-    "mico.add",
-    "mico.mul",
-    "mico.concat",
+    *with_property(Elementwise),
+    *with_property(MovesData),
     "mico.batch_norm",
     "mico.activation_quant",
     "mico.quantize",
     "mico.dequantize",
     "mico.requantize",
-    "mico.flatten",
-    "mico.reshape",
-    "mico.transpose",
     "mico.softmax",
     "kernel.quantize_rows",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fewbit.codegen.tiles import TileObject, tile_assembly, tile_objects
+from fewbit.errors import PassError
 from fewbit.kernels.emit import Function
 from fewbit.passes.llvm.translate_to_llvm_ir import LlvmProgram
 from fewbit.pipeline.context import CompileContext
@@ -48,7 +49,12 @@ class EmitObject(Conversion):
     takes = "other"
     gives = "other"
 
-    def convert(self, ctx: CompileContext, module: LlvmProgram) -> ObjectCode:
+    def convert(self, ctx: CompileContext, module: Any) -> ObjectCode:
+        if not isinstance(module, LlvmProgram):
+            raise PassError(
+                "machine code is made of LLVM IR, which the program is not yet",
+                hint="run translate-to-llvm-ir or translate-to-bare-metal-ir before",
+            )
         llvm = objects.link_modules(module.texts, module.public, module.isa)
         tiles = tile_objects(module.tiles, module.isa)
         for each in tiles:

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewbit.codegen.interface import Interface, Worth, interface_ir
-from fewbit.codegen.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
+from fewbit.codegen.llvm_text import for_older_llvm
 from fewbit.codegen.stubs import KernelCalls
 from fewbit.codegen.tiles import tile_text
 from fewbit.cost.cpu.threads import BYTES_A_SECOND, WORTH_SHARING, WORTH_WAKING
-from fewbit.ir.bindings import mlir_context, to_llvm_ir
+from fewbit.ir.bindings import to_llvm_ir
 from fewbit.kernels.emit import Function
 from fewbit.passes.loops.count_cycles import ProfileRows, profile_ir
-from fewbit.passes.loops.outline_loops import outlined_of
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import Conversion
@@ -55,18 +54,8 @@ class TranslateToLlvmIr(Conversion):
         work = calls.seconds + interface.least_bytes / BYTES_A_SECOND
         worth = Worth(work / WORTH_SHARING, work / WORTH_WAKING)
         public = interface_ir(interface, ENTRY, ctx.get(WeightImage).nbytes, worth, isa)
-        texts = [translate(module, 32 * isa.lanes), public, *calls.texts_without_tiles()]
+        texts = [for_older_llvm(to_llvm_ir(module)), public, *calls.texts_without_tiles()]
         rows = ctx.find(ProfileRows)
         if rows is not None:
             texts.append(profile_ir(interface.name, rows.rows, isa))
         return LlvmProgram(texts, interface.functions, isa, calls.tiles())
-
-
-def translate(module: Any, vector_bits: int) -> str:
-    """The LLVM IR of a module in the llvm dialect, whose loop nests are marked as such."""
-    with mlir_context():
-        nests = outlined_of(module)
-    loops = {each.name for each in nests}
-    distinct = {each.name for each in nests if not each.overlaps}
-    text = booleans_as_bytes(for_older_llvm(to_llvm_ir(module)))
-    return mark_functions(text, loops, distinct, vector_bits)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import find_function, mlir_context, walk
-from fewbit.passes.loops.outline_loops import loop_kinds
+from fewbit.ir.bindings import find_function, loop_kinds, mlir_context, walk
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass

@@ -168,8 +168,8 @@ def _sizes(value: Value) -> list[int]:
 def _bytes(value: Value) -> int:
     from torch_mlir import ir
 
-    found = re.fullmatch(r"[a-z]+(\d+)", str(ir.MemRefType(value.type).element_type))
-    bits = int(found[1]) if found else 64
+    element = ir.MemRefType(value.type).element_type
+    bits = element.width if isinstance(element, ir.IntegerType | ir.FloatType) else 64
     return prod(_sizes(value)) * -(-bits // 8)
 
 

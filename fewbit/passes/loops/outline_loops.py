@@ -18,6 +18,7 @@ from fewbit.ir.bindings import (
     index_constant,
     is_block,
     is_constant,
+    loop_kinds,
     mlir_context,
     walk,
 )
@@ -200,11 +201,6 @@ def _loop_to_split(op: OpView) -> int | None:
         if sizes[i] is None:
             return i
     return max(parallel, key=lambda i: sizes[i] or 0)
-
-
-def loop_kinds(op: OpView) -> list[str]:
-    text = str(op.operation.attributes["iterator_types"])
-    return re.findall(r"iterator_type<(\w+)>", text)
 
 
 def _loop_sizes(op: OpView) -> list[int | None]:

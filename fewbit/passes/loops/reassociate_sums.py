@@ -12,12 +12,10 @@ So do sums of integers that are scaled, group by group: numerics fixes their ord
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fewbit.ir.bindings import mlir_context, walk
-from fewbit.passes.loops.outline_loops import loop_kinds
+from fewbit.ir.bindings import dims_of, loop_kinds, mlir_context, walk
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.passes import BindingsPass
 
@@ -55,9 +53,9 @@ def _sums_along_rows(op: OpView) -> bool:
     kinds = loop_kinds(op)
     if kinds[-1:] != ["reduction"]:
         return False
-    innermost = re.compile(rf"\bd{len(kinds) - 1}\b")
-    maps = [map.value.results for map in op.operation.attributes["indexing_maps"]]
-    return not any(innermost.search(str(index)) for results in maps for index in results[:-1])
+    innermost = len(kinds) - 1
+    maps = [list(map.value.results) for map in op.operation.attributes["indexing_maps"]]
+    return not any(innermost in dims_of(index) for results in maps for index in results[:-1])
 
 
 def _sums(body: Block) -> list[OpView]:

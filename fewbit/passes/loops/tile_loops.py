@@ -16,13 +16,14 @@ from fewbit.errors import PassError, Place
 from fewbit.ir.bindings import (
     find_function,
     index_constant,
+    loop_kinds,
     mlir_context,
     parse_mlir,
     run_upstream,
     walk,
 )
 from fewbit.passes import pipelines
-from fewbit.passes.loops.outline_loops import Outlined, loop_kinds, outlined_of
+from fewbit.passes.loops.outline_loops import Outlined, outlined_of
 from fewbit.passes.loops.tile_sizes import Access, Kind, Nest, Tiling, affine_tiles, choose_tiling
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.passes import BindingsPass

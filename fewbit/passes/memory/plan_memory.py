@@ -8,7 +8,6 @@ A batch of any size thus needs just that many times the memory of one sample.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
@@ -116,10 +115,10 @@ def _terms(value: Value) -> tuple[int, list[Value]]:
         (a, more), (b, others) = (_terms(operand) for operand in op.operands)
         return a * b, [*more, *others]
     if op.name == "affine.apply":
-        times = re.fullmatch(r"affine_map<\(.*\)(?:\[s0\])? -> \([sd]0 \* (\d+)\)>", _map(op))
-        if times and len(op.operands) == 1:
+        times = _multiple(op)
+        if times is not None:
             known, unknown = _terms(op.operands[0])
-            return known * int(times[1]), unknown
+            return known * times, unknown
     if op.name in ("arith.divsi", "arith.divui", "arith.floordivsi"):
         known, unknown = _terms(op.operands[0])
         divisor, rest = _terms(op.operands[1])
@@ -128,8 +127,15 @@ def _terms(value: Value) -> tuple[int, list[Value]]:
     return 1, [value]
 
 
-def _map(op: Any) -> str:
-    return str(op.attributes["map"])
+def _multiple(op: Any) -> int | None:
+    """How many times its only operand an `affine.apply` gives; None for other expressions."""
+    from torch_mlir import ir
+
+    (expr,) = ir.AffineMapAttr(op.attributes["map"]).value.results
+    if not isinstance(expr, ir.AffineMulExpr) or len(op.operands) != 1:
+        return None
+    of_operand = isinstance(expr.lhs, ir.AffineDimExpr | ir.AffineSymbolExpr)
+    return expr.rhs.value if of_operand and isinstance(expr.rhs, ir.AffineConstantExpr) else None
 
 
 def _unit_bytes(op: OpView, factor: int, dynamic: bool) -> int:

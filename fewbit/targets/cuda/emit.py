@@ -11,14 +11,13 @@ every thread.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from math import inf, prod
 from pathlib import Path
 from typing import Any
 
 from fewbit.errors import UnsupportedError
-from fewbit.ir.bindings import is_block, walk
+from fewbit.ir.bindings import is_block, loop_kinds, walk
 from fewbit.targets.cuda.evaluate import SYMBOLIC, Evaluation
 from fewbit.targets.cuda.memory import Memory
 from fewbit.targets.cuda.scalars import expression, literal, type_of
@@ -194,8 +193,7 @@ class _Generic:
         self.block = op.operation.regions[0].blocks[0]
         self.operands = [self.env[v] for v in op.operands]
         self.maps = [m.value for m in op.operation.attributes["indexing_maps"]]
-        text = str(op.operation.attributes["iterator_types"])
-        self.kinds = re.findall(r"iterator_type<(\w+)>", text)
+        self.kinds = loop_kinds(op)
         self.inputs = len(op.inputs)
         self.sizes = self._sizes()
         self.outputs: list[Memory] = self.operands[self.inputs :]
@@ -418,11 +416,29 @@ class _Generic:
 def _affine(expr: Any, stride: int, wide: bool) -> str:
     if stride == 0:
         return ""
-    text = re.sub(r"\bfloordiv\b", "/", str(expr))
-    text = re.sub(r"\bmod\b", "%", text)
-    if "ceildiv" in text:
-        raise UnsupportedError("the target cuda has no code for 'ceildiv' in an index")
+    text = _c_expression(expr)
     if text == "0":
         return ""
     factor = f" * {stride}" if stride != 1 else ""
     return f"{'(i64)' if wide else ''}({text}){factor}"
+
+
+def _c_expression(expr: Any) -> str:
+    """An affine expression in C; sizes are not negative, so its quotients are floors."""
+    from torch_mlir import ir
+
+    operators = {
+        ir.AffineAddExpr: "+",
+        ir.AffineMulExpr: "*",
+        ir.AffineFloorDivExpr: "/",
+        ir.AffineModExpr: "%",
+    }
+    if not isinstance(expr, ir.AffineBinaryExpr):
+        return str(expr)
+    operator = operators.get(type(expr))
+    if operator is None:
+        raise UnsupportedError(f"the target cuda has no code for '{expr}' in an index")
+    sides = [_c_expression(side) for side in (expr.lhs, expr.rhs)]
+    if operator != "+":
+        sides = [f"({side})" if " " in side else side for side in sides]
+    return f" {operator} ".join(sides)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fewbit.errors import UnsupportedError
+from fewbit.ir.bindings import loop_kinds
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
@@ -102,7 +103,7 @@ class Planner:
         outs = [evaluation.env[v] for v in op.outputs]
         if any(0 in m.sizes for m in outs):
             return
-        sums = "reduction" in str(op.operation.attributes["iterator_types"])
+        sums = "reduction" in loop_kinds(op)
         fill = self._filled(outs) if sums else None
         made = emit(op, evaluation, fill)
         if fill is not None:

@@ -5,11 +5,12 @@
 // RUN:   -p canonicalize,place-outputs,outline-loops,plan-memory \
 // RUN:   -p func.func(convert-linalg-to-affine-loops),lower-affine,share-work,expand-strided-metadata,lower-affine \
 // RUN:   -p convert-scf-to-cf,convert-arith-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm \
-// RUN:   -p reconcile-unrealized-casts,translate-to-llvm-ir,emit-object | filecheck %s
+// RUN:   -p reconcile-unrealized-casts,mark-loops,translate-to-llvm-ir,emit-object | filecheck %s
 // RUN: not fewbit-opt %s -p emit-object 2>&1 | filecheck %s --check-prefix=EARLY
 
 // Refused: it is no LLVM IR yet.
-// EARLY: in emit-object:
+// EARLY: in emit-object: machine code is made of LLVM IR, which the program is not yet
+// EARLY-NEXT: hint: run translate-to-llvm-ir
 
 // The loop of four elements is one addition of a vector.
 // CHECK-LABEL: program.entry_000:

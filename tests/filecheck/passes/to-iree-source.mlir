@@ -1,6 +1,11 @@
 // The module is written as generic text for IREE's compiler; locations are numbers into a table.
 // RUN: fewbit-opt %s -p to-iree-source | filecheck %s
 // RUN: fewbit-opt %s -p dispatch-kernels,to-iree-source -t cpu:x86-64-v3 | filecheck %s --check-prefix=KERNELS
+// RUN: echo 'func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { %y = mico.relu(%x) : (tensor<4xf32>) -> tensor<4xf32> func.return %y : tensor<4xf32> }' >%t.mlir
+// RUN: not fewbit-opt %t.mlir -p to-iree-source 2>&1 | filecheck %s --check-prefix=OURS
+
+// Refused: ops that only we know.
+// OURS: IREE does not know mico.relu
 
 // CHECK:      "builtin.module"() ({
 // CHECK-NEXT:   "func.func"() <{sym_name = "main"

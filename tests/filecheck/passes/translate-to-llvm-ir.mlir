@@ -5,7 +5,7 @@
 // RUN:   -p canonicalize,place-outputs,outline-loops,plan-memory \
 // RUN:   -p func.func(convert-linalg-to-affine-loops),lower-affine,share-work,expand-strided-metadata,lower-affine \
 // RUN:   -p convert-scf-to-cf,convert-arith-to-llvm,finalize-memref-to-llvm,convert-func-to-llvm,convert-cf-to-llvm \
-// RUN:   -p reconcile-unrealized-casts,translate-to-llvm-ir | filecheck %s
+// RUN:   -p reconcile-unrealized-casts,mark-loops,translate-to-llvm-ir | filecheck %s
 // RUN: not fewbit-opt %s -p translate-to-llvm-ir 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 // Refused: without a target nothing is known of the processor.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.codegen.llvm_text import booleans_as_bytes, for_older_llvm, mark_functions
+from fewbit.codegen.llvm_text import call_first, for_older_llvm
 from fewbit.toolchain.objects import parse_ir
 
 
@@ -64,38 +64,17 @@ def test_names_are_left_alone() -> None:
     assert '"a-inf"' in for_older_llvm(text)
 
 
-def test_loops_are_marked() -> None:
-    text = """define void @main_000(ptr %0, i64 %1) {
-  ret void
-}
-define void @main_001(ptr %0) {
+def test_layers_say_when_they_begin() -> None:
+    text = """attributes #0 = { "prefer-vector-width"="32" }
+define void @layer(ptr %0, i64 %1) #0 {
   ret void
 }
 define void @main(ptr %0) {
-  call void @main_000(ptr %0, i64 1)
+  call void @layer(ptr %0, i64 1)
   ret void
 }
 """
-    marked = mark_functions(text, {"main_000", "main_001"}, {"main_000"}, 512)
-    marks = 'noinline "no-builtins" "prefer-vector-width"="512" {'
-    assert f"@main_000(ptr noalias %0, i64 %1) {marks}" in marked
-    assert f"@main_001(ptr %0) {marks}" in marked
-    assert "@main(ptr %0) {" in marked
-    assert "call void @main_000(ptr %0, i64 1)" in marked
+    marked = call_first(text, "say", {"layer": 3})
+    assert "@layer(ptr %0, i64 %1) #0 noinline {\n  call void @say(i32 3)\n" in marked
+    assert "@main(ptr %0) {\n  call void @layer" in marked
     parse_ir(marked)
-
-
-def test_booleans_in_memory_are_bytes() -> None:
-    text = """
-define void @f(ptr %0, ptr %1) {
-  %3 = load i1, ptr %0, align 1
-  %4 = xor i1 %3, true
-  store i1 %4, ptr %1, align 1
-  store i1 true, ptr %0, align 1
-  ret void
-}"""
-    made = booleans_as_bytes(text)
-    parse_ir(made)
-    assert "load i1" not in made
-    assert "store i1" not in made
-    assert made.count("i8") == 6
