@@ -14,10 +14,12 @@ call each, on pointers to the group's channels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic
 
 import numpy as np
 
 from fewbit.kernels.activation import named
+from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.image import Sizes, image_function
 from fewbit.kernels.kernel import Floats, Kernel
@@ -32,6 +34,35 @@ MOST_TAPS = 32
 ROOM = 2048
 """Floats for runs at the edges of the image."""
 LONGEST_RUN = 64
+
+
+@dataclass(frozen=True)
+class Blocks(Generic[S]):
+    """How a convolution is cut: into blocks of `rows`, and sums into taps and depths."""
+
+    by_runs: S
+    """Whether a row of the kernel is one tap."""
+    kw: S
+    c: S
+    taps: S
+    depth_step: S
+    tap_step: S
+    rows: S
+
+    @staticmethod
+    def of(f: Arithmetic[T], s: Sizes[T]) -> Blocks[T]:
+        tile_rows, deepest = f.isa.tile_rows(1), f.isa.block_depth
+        run = s.kw * s.c
+        dense = s.x_stride.equals(s.c) & s.dilation_w.equals(1)
+        by_runs = dense & (s.kw > 1) & (run <= LONGEST_RUN)
+        kw, c = f.select(by_runs, 1, s.kw), f.select(by_runs, run, s.c)
+        taps = s.kh * kw
+        depth_step = f.ceiling(c, f.ceiling(c, deepest))
+        deepest_here = f.select(by_runs, min(ROOM // tile_rows, deepest), deepest)
+        most = f.larger(f.smaller(deepest_here // c, MOST_TAPS), 1)
+        tap_step = f.ceiling(taps, f.ceiling(taps, most))
+        rows = f.smaller(f.integer(TABLE // tile_rows) // tap_step * tile_rows, BLOCK_ROWS)
+        return Blocks(by_runs, kw, c, taps, depth_step, tap_step, rows)
 
 
 @dataclass(frozen=True)
@@ -60,21 +91,13 @@ class Conv2d(Kernel):
         table = f.array("ptr", TABLE + GROUP)
         room = f.array("float", ROOM + self.isa.lanes)
 
-        tile_rows, deepest = self.isa.tile_rows(1), self.isa.block_depth
-        run = s.kw * s.c
-        dense = s.x_stride.equals(s.c) & s.dilation_w.equals(1)
-        by_runs = dense & (s.kw > 1) & (run <= LONGEST_RUN)
-        kw, c = f.select(by_runs, 1, s.kw), f.select(by_runs, run, s.c)
-        taps = s.kh * kw
-        depth_step = f.ceiling(c, f.ceiling(c, deepest))
-        deepest_here = f.select(by_runs, min(ROOM // tile_rows, deepest), deepest)
-        most = f.larger(f.smaller(deepest_here // c, MOST_TAPS), 1)
-        tap_step = f.ceiling(taps, f.ceiling(taps, most))
-        fitting = f.smaller(f.integer(TABLE // tile_rows) // tap_step * tile_rows, BLOCK_ROWS)
+        cut = Blocks.of(f, s)
+        by_runs, kw, c, taps = cut.by_runs, cut.kw, cut.c, cut.taps
+        tap_step, depth_step = cut.tap_step, cut.depth_step
         copies = f.integer(ROOM) // (tap_step * c)
         with f.loop(row_first, row_last) as over_rows:
             row = over_rows.index
-            rows = f.smaller(row_last - row, fitting)
+            rows = f.smaller(row_last - row, cut.rows)
             f.call(locate(self.isa), x, sizes, row, rows, places)
             rows = rows_before(f, s, places, rows, copies, by_runs)
             over_rows.step = rows

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Generic
 
+from fewbit.kernels.cuts import S
 from fewbit.kernels.emit import Function, Value
 from fewbit.toolchain.isa import Isa
 
@@ -14,26 +16,26 @@ PARAMETERS = (
 
 
 @dataclass(frozen=True)
-class Sizes:
+class Sizes(Generic[S]):
     """The numbers that `sizes` points to, in this order. Strides count numbers."""
 
-    batch: Value
-    h: Value
-    w: Value
-    c: Value
-    x_stride: Value
-    oh: Value
-    ow: Value
-    oc: Value
-    y_stride: Value
-    kh: Value
-    kw: Value
-    stride_h: Value
-    stride_w: Value
-    pad_top: Value
-    pad_left: Value
-    dilation_h: Value
-    dilation_w: Value
+    batch: S
+    h: S
+    w: S
+    c: S
+    x_stride: S
+    oh: S
+    ow: S
+    oc: S
+    y_stride: S
+    kh: S
+    kw: S
+    stride_h: S
+    stride_w: S
+    pad_top: S
+    pad_left: S
+    dilation_h: S
+    dilation_w: S
 
     @staticmethod
     def load(f: Function, sizes: Value) -> Sizes:

@@ -12,11 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewbit.kernels.activation import named
+from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, part_of_sum, row_of, share, sweep
 from fewbit.numerics.approximations.activations import Activation
+
+
+def depth_of_block(f: Arithmetic[T], m: T, k: T) -> T:
+    """How much of a sum of k is taken at once, for m rows."""
+    # One tile of rows reads each weight once: then it is best read in one go.
+    one_tile = m <= f.isa.tile_rows(f.isa.tile_vectors)
+    blocks = f.select(one_tile, 1, f.ceiling(k, f.isa.block_depth))
+    return f.larger(f.ceiling(k, f.larger(blocks, 1)), 1)
 
 
 @dataclass(frozen=True)
@@ -44,11 +53,7 @@ class Matmul(Kernel):
         a, lda, b, bias, add, c, ldc, m, n, k, lo, hi, thread, threads = f.parameters
         row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         table = f.array("ptr", BLOCK_ROWS)
-        # One tile of rows reads each weight once: then it is best read in one go.
-        blocks = f.select(
-            m <= self.isa.tile_rows(self.isa.tile_vectors), 1, f.ceiling(k, self.isa.block_depth)
-        )
-        block = f.larger(f.ceiling(k, f.larger(blocks, 1)), 1)
+        block = depth_of_block(f, m, k)
         with f.loop(row_first, row_last, BLOCK_ROWS) as over_rows:
             row = over_rows.index
             rows = f.smaller(row_last - row, BLOCK_ROWS)

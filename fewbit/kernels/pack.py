@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Generic
 
 import numpy as np
 
-from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.cuts import Arithmetic, Known, Number, S, T
+from fewbit.kernels.emit import Function
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.toolchain.isa import Isa
 
@@ -38,28 +40,27 @@ def pack_panels(matrix: Floats, isa: Isa) -> Floats:
 
 def panel_starts(n: int, isa: Isa) -> list[int]:
     """The first column of each panel of n columns, and where the last one ends."""
-    vectors = -(-n // isa.lanes)
-    count = max(1, -(-vectors // isa.tile_vectors))
-    wider, least = vectors % count, vectors // count
-    return [(p * least + min(p, wider)) * isa.lanes for p in range(count + 1)]
+    f = Known(isa)
+    panels = Panels.of(f, Number(n))
+    return [int(panels.at(f, Number(p))[0]) for p in range(int(panels.count) + 1)]
 
 
 @dataclass(frozen=True)
-class Panels:
-    """How many panels n columns make, in a function: the first `wider` have a vector more."""
+class Panels(Generic[S]):
+    """How many panels n columns make: the first `wider` have a vector more."""
 
-    count: Value
-    least: Value
-    wider: Value
+    count: S
+    least: S
+    wider: S
 
     @staticmethod
-    def of(f: Function, n: Value) -> Panels:
+    def of(f: Arithmetic[T], n: T) -> Panels[T]:
         vectors = f.ceiling(n, f.isa.lanes)
         count = f.larger(f.ceiling(vectors, f.isa.tile_vectors), 1)
         least = vectors // count
         return Panels(count, least, vectors - least * count)
 
-    def at(self, f: Function, panel: Value) -> tuple[Value, Value]:
+    def at(self, f: Arithmetic[S], panel: S) -> tuple[S, S]:
         """The panel's first column, and how many vectors wide it is."""
         column = (panel * self.least + f.smaller(panel, self.wider)) * f.isa.lanes
         return column, f.select(panel < self.wider, self.least + 1, self.least)

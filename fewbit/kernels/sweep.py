@@ -12,8 +12,10 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from typing import Generic, NamedTuple
 
 from fewbit.kernels.activation import activate, named
+from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.tile import LINE, tile
@@ -126,7 +128,7 @@ def places(
             yield panel.place(f, number, row, height)
 
 
-def highest_tile(f: Function, vectors: Value, tallest: int) -> Value:
+def highest_tile(f: Arithmetic[T], vectors: T, tallest: int) -> T:
     """Rows of the highest tile that is so many vectors wide."""
     highest = f.integer(tallest)
     for v in range(1, f.isa.tile_vectors + 1):
@@ -135,31 +137,36 @@ def highest_tile(f: Function, vectors: Value, tallest: int) -> Value:
 
 
 @dataclass(frozen=True)
-class Heights:
+class Heights(Generic[S]):
     """Rows in tiles about equally high: the first `higher` have one more than the `least`."""
 
-    tiles: Value
-    least: Value
-    higher: Value
+    tiles: S
+    least: S
+    higher: S
 
     @staticmethod
-    def of(f: Function, rows: Value, highest: Value | int) -> Heights:
+    def of(f: Arithmetic[T], rows: T, highest: T | int) -> Heights[T]:
         tiles = f.ceiling(rows, highest)
         least = rows // tiles
         return Heights(tiles, least, rows - least * tiles)
 
-    def row(self, f: Function, number: Value) -> Value:
+    def row(self, f: Arithmetic[S], number: S) -> S:
         """The first row of a tile, or where the last one ends."""
         return number * self.least + f.smaller(number, self.higher)
 
-    @contextmanager
-    def each(
-        self, f: Function, first: Value | int, last: Value
-    ) -> Generator[tuple[Value, Value, Value]]:
-        """The tiles `first` up to `last`: their numbers, first rows and heights."""
-        with f.loop(first, last) as loop:
-            height = f.select(loop.index < self.higher, self.least + 1, self.least)
-            yield loop.index, self.row(f, loop.index), height
+    def height(self, f: Arithmetic[S], number: S) -> S:
+        """How many rows a tile has."""
+        return f.select(number < self.higher, self.least + 1, self.least)
+
+
+@contextmanager
+def tiles_between(
+    f: Function, tiles: Heights, first: Value | int, last: Value
+) -> Generator[tuple[Value, Value, Value]]:
+    """The tiles `first` up to `last`: their numbers, first rows and heights."""
+    with f.loop(first, last) as loop:
+        height = tiles.height(f, loop.index)
+        yield loop.index, tiles.row(f, loop.index), height
 
 
 @contextmanager
@@ -168,7 +175,7 @@ def heights(
 ) -> Generator[tuple[Value, Value, Value]]:
     """Each of the tiles that rows make: its number, first row and height."""
     tiles = Heights.of(f, rows, highest)
-    with tiles.each(f, 0, tiles.tiles) as tile:
+    with tiles_between(f, tiles, 0, tiles.tiles) as tile:
         yield tile
 
 
@@ -235,10 +242,17 @@ def or_zeros(f: Function, pointer: Value) -> tuple[Value, Value]:
     return f.select(absent, f.zeros(), pointer), f.select(absent, 0, 1)
 
 
-def share(
-    f: Function, m: Value, n: Value, k: Value, thread: Value, threads: Value
-) -> tuple[Value, Value, Value, Value]:
-    """The thread's part of m rows and n columns, sums of k: rows from, to, panels from, to.
+class Share(NamedTuple, Generic[S]):
+    """A thread's part: the rows `row_first` up to `row_last`, the panels `first` up to `last`."""
+
+    row_first: S
+    row_last: S
+    first: S
+    last: S
+
+
+def share(f: Arithmetic[T], m: T, n: T, k: T, thread: T, threads: T) -> Share[T]:
+    """The thread's part of m rows and n columns, sums of k.
 
     Rows are best: what a thread writes, it reads again in the next layer, and they divide evenly.
     Panels are where there are few rows, or many weights, which then only one thread has to read.
@@ -248,7 +262,7 @@ def share(
     by_panels = (n > m) & (threads <= panels) & (few_rows | many_weights)
     units = f.select(by_panels, panels, m)
     start, stop = units * thread // threads, units * (thread + 1) // threads
-    return (
+    return Share(
         f.select(by_panels, 0, start),
         f.select(by_panels, m, stop),
         f.select(by_panels, start, 0),

@@ -13,8 +13,15 @@ from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall
 from fewbit.cost.cpu.products import FINISHED_LIKE, OUTPUT_BYTES
 from fewbit.cost.cpu.work import Work, counts
 from fewbit.kernels import Depthwise, IntegerDepthwise, Isa
+from fewbit.kernels.cuts import Known
 from fewbit.kernels.depthwise import MOST_PIXELS
-from fewbit.kernels.integer.columns import AT_ONCE, SIDE, STRIDES, WIDTH
+from fewbit.kernels.integer.columns import (
+    AT_ONCE,
+    SIDE,
+    WIDTH,
+    columns_suit,
+    multiplies_columns,
+)
 from fewbit.kernels.integer.output import plain
 
 
@@ -37,9 +44,7 @@ def integer_depthwise(call: KernelCall, work: Work) -> None:
 
 def has_columns(s: ImageSizes, isa: Isa) -> bool:
     """Whether a convolution has columns, as `columns_fit` decides."""
-    plain = s.kh == s.kw == SIDE and s.dilation[1] == 1 and s.stride[1] <= max(STRIDES)
-    taken = -(-s.c // WIDTH) * WIDTH
-    return plain and isa.dot == "vnni" and isa.vector_bits == 512 and taken * 7 <= s.c * 10
+    return multiplies_columns(isa) and bool(int(columns_suit(Known(isa), s.given())))
 
 
 def _columns(work: Work, s: ImageSizes, call: KernelCall, output: str) -> None:

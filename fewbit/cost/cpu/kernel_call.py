@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from fewbit.kernels import image
+from fewbit.kernels.cuts import Number
 from fewbit.kernels.kernel import Kernel
 
 
@@ -77,6 +79,15 @@ class ImageSizes:
     @property
     def x_step(self) -> int:
         return self.x_stride or self.c
+
+    def given(self) -> image.Sizes[Number]:
+        """The numbers that a kernel is given."""
+        numbers = (
+            *(self.batch, self.h, self.w, self.c, self.x_step),
+            *(*self.out, self.oc, self.y_stride or self.oc),
+            *(self.kh, self.kw, *self.stride, *self.padding, *self.dilation),
+        )
+        return image.Sizes(*map(Number, numbers))
 
     @property
     def y_step(self) -> int:

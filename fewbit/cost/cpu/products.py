@@ -16,19 +16,17 @@ from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
 from fewbit.cost.cpu.tiles import Part, blocks, float_step, integer_step, part, tiles
 from fewbit.cost.cpu.work import Work, counts
 from fewbit.kernels import Conv2d, IntegerConv2d, IntegerMatmul, Isa, Matmul
-from fewbit.kernels.conv2d import LONGEST_RUN, MOST_TAPS
-from fewbit.kernels.conv2d import ROOM as FLOAT_ROOM
-from fewbit.kernels.conv2d import TABLE as FLOAT_TABLE
-from fewbit.kernels.emit import MOST_DEPTH
-from fewbit.kernels.integer.conv2d import TABLE
-from fewbit.kernels.integer.few_bits import MOST_ROWS, ROOM, few_rows, few_tiles
+from fewbit.kernels.conv2d import Blocks as FloatBlocks
+from fewbit.kernels.cuts import Known, Number
+from fewbit.kernels.integer.conv2d import Blocks
+from fewbit.kernels.integer.few_bits import ROOM, few_rows, few_tiles
 from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.matmul import rows_of_groups
 from fewbit.kernels.integer.output import Plain, plain
 from fewbit.kernels.integer.pack import packed_bytes
-from fewbit.kernels.integer.strip import ROOM as STRIP_ROOM
-from fewbit.kernels.integer.strip import takes_strips
-from fewbit.kernels.integer.sweep import OFFSETS
+from fewbit.kernels.integer.strip import Strip, is_dense, takes_strips
 from fewbit.kernels.integer.tile import FEW_SUMS, TALLEST
+from fewbit.kernels.matmul import depth_of_block
 from fewbit.kernels.pack import packed_size
 from fewbit.kernels.sweep import BLOCK_ROWS
 
@@ -55,12 +53,12 @@ def float_matmul(call: KernelCall, work: Work) -> None:
     own = part(s.m, s.n, s.k, call.threads, isa)
     weights = 4 * packed_size(s.k, s.n, isa)
     own_bytes = weights + 4 * s.m * (s.k + s.n)
-    depth_blocks = 1 if s.m <= isa.tile_rows(isa.tile_vectors) else _ceil(s.k, isa.block_depth)
-    depth = _ceil(s.k, max(depth_blocks, 1))
+    depth = int(depth_of_block(Known(isa), Number(s.m), Number(s.k)))
+    depth_blocks = _ceil(s.k, depth)
     work.add("f32.calls", 1)
     for rows, times in blocks(own.rows, BLOCK_ROWS):
         work.add("f32.rows", times * depth_blocks * rows)
-        for deep, of_them in blocks(s.k, max(depth, 1)):
+        for deep, of_them in blocks(s.k, depth):
             _float_sweep(work, isa, own, rows, 1, deep, times * of_them)
     Traffic("f32", weights, 4 * s.k, 4 * s.n, own_bytes, call.footprint).add(
         work, isa, own, s.n, BLOCK_ROWS
@@ -71,17 +69,9 @@ def float_matmul(call: KernelCall, work: Work) -> None:
 def float_conv2d(call: KernelCall, work: Work) -> None:
     s, isa = cast(ImageSizes, call.sizes), call.kernel.isa
     own = part(s.rows, s.oc, s.depth, call.threads, isa)
-    dense = s.x_step == s.c and s.dilation[1] == 1
-    by_runs = dense and s.kw > 1 and s.kw * s.c <= LONGEST_RUN
-    kw, c = (1, s.kw * s.c) if by_runs else (s.kw, s.c)
-    taps = s.kh * kw
-    tile_rows, deepest = isa.tile_rows(1), isa.block_depth
-    depth = _ceil(c, _ceil(c, deepest))
-    most = max(
-        1, min((min(FLOAT_ROOM // tile_rows, deepest) if by_runs else deepest) // c, MOST_TAPS)
-    )
-    tap_step = _ceil(taps, _ceil(taps, most))
-    fitting = min(FLOAT_TABLE // tile_rows // tap_step * tile_rows, BLOCK_ROWS)
+    cut = FloatBlocks.of(Known(isa), s.given())
+    taps, c, fitting = int(cut.taps), int(cut.c), int(cut.rows)
+    tap_step, depth = int(cut.tap_step), int(cut.depth_step)
     weights = 4 * packed_size(s.kh * s.kw * s.c, s.oc, isa)
     own_bytes = weights + 4 * (s.pixels * s.c + s.rows * s.oc)
     work.add("f32.calls", 1)
@@ -92,7 +82,7 @@ def float_conv2d(call: KernelCall, work: Work) -> None:
                 here = times * deep_times * tap_times
                 work.add("f32.table", here * tap_count * _ceil(rows, 8))
                 _float_sweep(work, isa, own, rows, tap_count, deep, here)
-    if by_runs:
+    if int(cut.by_runs):
         work.add("f32.edges", _edge_rows(s) * own.rows / max(s.rows, 1) * s.kh)
     seen = 4 * s.c * s.pixels / max(s.rows, 1)
     Traffic("f32", weights, seen, 4 * s.oc, own_bytes, call.footprint).add(
@@ -112,7 +102,7 @@ def _float_sweep(
 ) -> None:
     for vectors in set(own.panels):
         wide = times * own.panels.count(vectors)
-        for height, count in tiles(rows, isa.tile_rows(vectors)):
+        for height, count in tiles(rows, isa.tile_rows(vectors), isa):
             here = wide * count
             work.add("f32.steps", here * taps * depth * float_step(isa, height, vectors))
             work.add("f32.taps", here * taps)
@@ -131,9 +121,9 @@ def integer_matmul(call: KernelCall, work: Work) -> None:
     weights += 4 * taps * s.n if kernel.grouped else 0
     out = OUTPUT_BYTES[plain(kernel.output)]
     own_bytes = weights + s.m * (s.k + s.n * out)
-    most = BLOCK_ROWS if kernel.bits == 8 and not kernel.grouped else MOST_ROWS
+    most = kernel.block_rows
     if kernel.grouped:
-        most = max(1, min(OFFSETS // taps, most))
+        most = int(rows_of_groups(Known(isa), Number(taps), most))
     work.add("i8.calls", 1)
     for rows, times in blocks(own.rows, most):
         work.add("i8.rows", times * rows)
@@ -149,15 +139,13 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
     isa, fields = kernel.isa, Fields(kernel.isa, kernel.bits, kernel.unsigned)
     own = part(s.rows, s.oc, s.depth, call.threads, isa)
     strips = takes_strips(s.kh, s.kw, s.c, isa)
-    taps, c = (s.kh, s.kw * s.c) if strips else (s.kh * s.kw, s.c)
-    unit = fields.unit
-    deepest = _ceil(_ceil(c, _ceil(c, MOST_DEPTH)), unit) * unit
-    tap_step = _ceil(taps, _ceil(taps, TABLE // TALLEST)) if c <= deepest and not strips else taps
-    whole = taps <= tap_step and c <= deepest
-    most = min(TABLE // tap_step, BLOCK_ROWS) if whole else TALLEST
-    most = _ceil(max(own.rows, 1), _ceil(max(own.rows, 1), most))
     if strips:
-        most = min(_strip_rows(s), max(own.rows, 1))
+        taps, c, whole = s.kh, s.kw * s.c, True
+        tap_step, deepest, most = taps, max(c, 1), _strip_rows(s, isa, own.rows)
+    else:
+        cut = Blocks.of(Known(isa), s.given(), fields.unit, Number(own.rows))
+        taps, c, whole = int(cut.taps), s.c, bool(int(cut.whole))
+        tap_step, deepest, most = int(cut.tap_step), int(cut.depth_step), int(cut.rows)
     weights = packed_bytes(taps, c, s.oc, isa, kernel.bits)
     out = OUTPUT_BYTES[plain(kernel.output)]
     own_bytes = weights + s.pixels * s.c + s.rows * s.oc * out
@@ -183,20 +171,11 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
     )
 
 
-def _is_dense(s: ImageSizes) -> bool:
-    return s.x_step == s.c and s.dilation[1] == 1 and s.stride[1] <= s.kw
-
-
-def _strip_rows(s: ImageSizes) -> int:
-    """Pixels of a block: a part of a line, or whole ones."""
-    run, step = s.kw * s.c, (s.stride[1] if _is_dense(s) else s.kw) * s.c
-    ow = max(s.out[1], 1)
-    across = _ceil(ow, _ceil(ow, min((STRIP_ROOM // s.kh - run) // step + 1, BLOCK_ROWS)))
-    if across < ow or s.dilation[0] != 1:
-        return across
-    pitch = (across - 1) * step + run
-    room = (STRIP_ROOM // pitch - s.kh) // s.stride[0] + 1
-    return across * min(room, BLOCK_ROWS // across, max(s.out[0], 1))
+def _strip_rows(s: ImageSizes, isa: Isa, own_rows: int) -> int:
+    """Pixels of a thread's first block: a part of a line, or whole ones."""
+    if own_rows == 0:
+        return 1
+    return int(Strip.at(Known(isa), s.given(), Number(0), Number(own_rows)).rows)
 
 
 def _copy_strip(work: Work, s: ImageSizes, isa: Isa, rows: int, times: int) -> None:
@@ -204,7 +183,7 @@ def _copy_strip(work: Work, s: ImageSizes, isa: Isa, rows: int, times: int) -> N
     across = min(rows, max(s.out[1], 1))
     lines = (_ceil(rows, across) - 1) * s.stride[0] + s.kh
     work.add("i8.pointers", times * _ceil(rows, 8))
-    if _is_dense(s):
+    if int(is_dense(s.given())):
         line = ((across - 1) * s.stride[1] + s.kw) * s.c
         work.add("i8.lines", times * lines)
         work.add("i8.chunks", times * lines * _ceil(line, isa.vector_bits // 8))
@@ -244,7 +223,7 @@ def _integer_sweep(
             work.add("i8.apart_loads", wide * whole_runs * vectors * bits / 8)
             parts = _ceil(steps * vectors * isa.lanes * isa.step, ROOM)
             work.add("i8.parts", wide * max(1, parts))
-        for height, count in tiles(rows, highest):
+        for height, count in tiles(rows, highest, isa):
             here = wide * count
             chains = 2 if in_registers and fields.run >= 4 and height * vectors <= FEW_SUMS else 1
             asks = not in_registers and height > 1 and vectors > isa.tile_vectors // 2

@@ -1,6 +1,6 @@
 """How kernels cut a product into tiles, and what a step of a tile takes at best.
 
-The cuts are those of `kernels/pack.py` and `kernels/sweep.py`, as numbers instead of code.
+The cuts are the kernels' own, computed on numbers (`kernels/cuts.py`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from fewbit.kernels.cuts import Known, Number
 from fewbit.kernels.pack import panel_starts
-from fewbit.kernels.sweep import NEAR_WEIGHTS, ROWS_EACH
+from fewbit.kernels.sweep import Heights, share
 from fewbit.toolchain.isa import Isa
 
 UNITS = 2
@@ -37,20 +38,17 @@ def panels(n: int, isa: Isa) -> tuple[int, ...]:
 
 def part(m: int, n: int, k: int, threads: int, isa: Isa) -> Part:
     """As `sweep.share` divides a product; of threads, the last has the most."""
-    all_panels = panels(n, isa)
-    count = len(all_panels)
-    few_rows, many_weights = m < threads * ROWS_EACH, n * k > NEAR_WEIGHTS
-    if n > m and threads <= count and (few_rows or many_weights):
-        return Part(m, all_panels[count * (threads - 1) // threads :])
-    return Part(m - m * (threads - 1) // threads, all_panels)
+    sizes = (Number(size) for size in (m, n, k, threads - 1, threads))
+    row_first, row_last, first, last = map(int, share(Known(isa), *sizes))
+    return Part(row_last - row_first, panels(n, isa)[first:last])
 
 
-def tiles(rows: int, highest: int) -> Iterator[tuple[int, int]]:
+def tiles(rows: int, highest: int, isa: Isa) -> Iterator[tuple[int, int]]:
     """Heights of tiles about equally high, and how many there are of each."""
     if rows <= 0:
         return
-    count = -(-rows // highest)
-    least, higher = divmod(rows, count)
+    cut = Heights.of(Known(isa), Number(rows), highest)
+    count, least, higher = int(cut.tiles), int(cut.least), int(cut.higher)
     if higher:
         yield least + 1, higher
     yield least, count - higher

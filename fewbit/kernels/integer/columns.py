@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS, multiply
@@ -38,11 +39,15 @@ def multiplies_columns(isa: Isa) -> bool:
 
 
 def columns_fit(f: Function, s: Sizes) -> Value:
-    """Whether a convolution is for this tile: its last 64 channels must not be mostly missing."""
+    """Whether a convolution is for this tile."""
+    return columns_suit(f, s) & Value(f, "i1", str(multiplies_columns(f.isa)).lower())
+
+
+def columns_suit(f: Arithmetic[T], s: Sizes[T]) -> T:
+    """Whether sizes are for this tile: the last 64 channels must not be mostly missing."""
     kernel = s.kh.equals(SIDE) & s.kw.equals(SIDE) & s.dilation_w.equals(1)
     taken = f.ceiling(s.c, WIDTH) * WIDTH
-    fits = kernel & (s.stride_w <= max(STRIDES)) & (taken * 7 <= s.c * 10)
-    return fits & Value(f, "i1", str(multiplies_columns(f.isa)).lower())
+    return kernel & (s.stride_w <= max(STRIDES)) & (taken * 7 <= s.c * 10)
 
 
 @cache

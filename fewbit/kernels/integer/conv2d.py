@@ -11,19 +11,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Generic
 
 import numpy as np
 
+from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import MOST_DEPTH, Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import Output, moved, pointers
 from fewbit.kernels.integer.pack import column_offsets, pack_taps, unpack_taps, widen
-from fewbit.kernels.integer.strip import ROOM, SLACK, Strip, are_taken, takes_strips
+from fewbit.kernels.integer.strip import (
+    ROOM,
+    SLACK,
+    Strip,
+    are_taken,
+    copy_strip,
+    point_into_strip,
+    takes_strips,
+)
 from fewbit.kernels.integer.sweep import Rows, sweep_of
 from fewbit.kernels.integer.tile import TALLEST
 from fewbit.kernels.kernel import Bytes, Kernel
-from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
+from fewbit.kernels.sweep import BLOCK_ROWS, Share, row_of, share
 from fewbit.kernels.table import GROUP, PLACES, fill_table, locate
 
 TABLE = 1024
@@ -32,6 +42,35 @@ PARAMETERS = (
     "ptr x, ptr w_packed, ptr x_scale, i64 rows_per_scale, ptr w_scale, ptr bias, ptr add, {}, "
     "ptr sizes, float lo, float hi, i64 thread, i64 threads"
 )
+
+
+@dataclass(frozen=True)
+class Blocks(Generic[S]):
+    """How a convolution by taps is cut: into blocks of `rows`, and sums into taps and depths."""
+
+    taps: S
+    runs: S
+    """Runs of steps that a tap has."""
+    depth_step: S
+    tap_step: S
+    whole: S
+    """Whether sums are taken in one go; else there is one panel at a time."""
+    rows: S
+
+    @staticmethod
+    def of(f: Arithmetic[T], s: Sizes[T], unit: int, own_rows: T) -> Blocks[T]:
+        """Of a thread's own rows; a run is `unit` numbers."""
+        taps, c, few = s.kh * s.kw, s.c, TALLEST
+        runs = f.ceiling(c, unit)
+        depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
+        tap_step = f.ceiling(taps, f.ceiling(taps, TABLE // few))
+        tap_step = f.select(c <= depth_step, tap_step, 1)
+        whole = (taps <= tap_step) & (c <= depth_step)
+        most = f.integer(TABLE) // tap_step
+        most = f.select(whole, f.smaller(most, BLOCK_ROWS), few)
+        all_rows = f.larger(own_rows, 1)
+        rows = f.ceiling(all_rows, f.ceiling(all_rows, most))
+        return Blocks(taps, runs, depth_step, tap_step, whole, rows)
 
 
 @dataclass(frozen=True)
@@ -73,7 +112,8 @@ class IntegerConv2d(Kernel):
 
     def function(self) -> Function:
         f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
-        strips = are_taken(f, Sizes.load(f, f.parameters[-5]))
+        s = Sizes.load(f, f.parameters[-5])
+        strips = are_taken(f, s.kh, s.kw, s.c)
         for taken, way in ((strips, over_strips), (strips.equals(0), over_taps)):
             with f.when(taken):
                 f.call(way(self.fields, self.output), *f.parameters)
@@ -89,9 +129,7 @@ def unsigned(fields: Fields) -> Fields:
     return replace(fields, unsigned=True)
 
 
-def _share(
-    f: Function, s: Sizes, thread: Value, threads: Value
-) -> tuple[Value, Value, Value, Value]:
+def _share(f: Function, s: Sizes, thread: Value, threads: Value) -> Share:
     return share(f, s.batch * s.oh * s.ow, s.oc, s.kh * s.kw * s.c, thread, threads)
 
 
@@ -116,8 +154,8 @@ def over_strips(fields: Fields, output: Output) -> Function:
         row = over_rows.index
         strip = Strip.at(f, s, row, row_last)
         rows = over_rows.step = strip.rows
-        strip.copy(f, s, x, sizes, room, shifted)
-        strip.fill(f, s, room, table)
+        copy_strip(f, s, strip, x, sizes, room, shifted)
+        point_into_strip(f, s, strip, room, table)
         here.begin(f, output, x_scale, together, row, rows)
         if not shifted:
             here.clear(f, rows)
@@ -144,22 +182,15 @@ def over_taps(fields: Fields, output: Output) -> Function:
     *outputs, sizes, lo, hi, thread, threads = rest
     s = Sizes.load(f, sizes)
     row_first, row_last, first, last = _share(f, s, thread, threads)
-    isa, step, few = fields.isa, fields.isa.step, TALLEST
+    isa, step = fields.isa, fields.isa.step
     here = Rows.make(f, fields, BLOCK_ROWS)
     places = f.array("i64", 3 * PLACES)
     table = f.array("ptr", TABLE + GROUP)
     room = f.array("i8", TABLE * step)
-    taps, c, unit = s.kh * s.kw, s.c, fields.unit
-    runs = f.ceiling(c, unit)
-    depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
-    tap_step = f.ceiling(taps, f.ceiling(taps, TABLE // few))
-    tap_step = f.select(c <= depth_step, tap_step, 1)
-    whole = (taps <= tap_step) & (c <= depth_step)
-    most = f.integer(TABLE) // tap_step
-    most = f.select(whole, f.smaller(most, BLOCK_ROWS), few)
-    all_rows = f.larger(row_last - row_first, 1)
-    most = f.ceiling(all_rows, f.ceiling(all_rows, most))
-    panels = f.select(whole, f.larger(last - first, 1), 1)
+    cut = Blocks.of(f, s, fields.unit, row_last - row_first)
+    taps, c, unit, runs = cut.taps, s.c, fields.unit, cut.runs
+    tap_step, depth_step, most = cut.tap_step, cut.depth_step, cut.rows
+    panels = f.select(cut.whole, f.larger(last - first, 1), 1)
     with f.loop(row_first, row_last, most) as over_rows:
         row = over_rows.index
         rows = f.smaller(row_last - row, most)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fewbit.errors import UnsupportedError
+from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.few_bits import MOST_ROWS
 from fewbit.kernels.integer.fields import Fields
@@ -42,6 +43,11 @@ def takes_groups(isa: Isa, k: int, groups: int) -> bool:
     return k % groups == 0 and k // groups >= isa.step and groups <= OFFSETS
 
 
+def rows_of_groups(f: Arithmetic[T], groups: T, most: int) -> T:
+    """Rows that go over a panel at once where each group has offsets of its own."""
+    return f.smaller(f.integer(OFFSETS) // groups, most)
+
+
 @dataclass(frozen=True)
 class IntegerMatmul(Kernel):
     """A product of bytes with a weight in panels."""
@@ -57,6 +63,11 @@ class IntegerMatmul(Kernel):
     @property
     def fields(self) -> Fields:
         return Fields(self.isa, self.bits, self.unsigned)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that go over a panel at once."""
+        return BLOCK_ROWS if self.bits == 8 and not self.grouped else MOST_ROWS
 
     @property
     def symbol(self) -> str:
@@ -105,7 +116,7 @@ class IntegerMatmul(Kernel):
         ldy, m, n, k, *counts, lo, hi, thread, threads = rest[count:]
         row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         step = self.isa.step
-        block = BLOCK_ROWS if self.bits == 8 and not self.grouped else MOST_ROWS
+        block = self.block_rows
         here = Rows.make(f, fields, block, self.grouped)
         table = f.array("ptr", block)
         room = f.array("i8", block * step)
@@ -113,7 +124,7 @@ class IntegerMatmul(Kernel):
         taps, depth, most = f.smaller(k, 1), f.larger(k, step), f.integer(block)
         if self.grouped:
             (taps,) = counts
-            depth, most = k // taps, f.smaller(f.integer(OFFSETS) // taps, block)
+            depth, most = k // taps, rows_of_groups(f, taps, block)
         with f.loop(row_first, row_last, most) as over_rows:
             row = over_rows.index
             rows = f.smaller(row_last - row, most)

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Generic
 
+from fewbit.kernels.cuts import Arithmetic, Known, Number, S, T
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS, MASKED
@@ -34,33 +36,32 @@ LONGEST_RUN = 128
 
 def takes_strips(kh: int, kw: int, c: int, isa: Isa) -> bool:
     """Whether a kernel of this size takes strips; its weight is packed accordingly."""
-    fits = kw * c <= LONGEST_RUN and kh * kw * c <= ROOM // TALLEST
-    return fits and (kh * kw > 1 or c < isa.step)
+    return bool(int(are_taken(Known(isa), Number(kh), Number(kw), Number(c))))
 
 
-def are_taken(f: Function, s: Sizes) -> Value:
-    """The same, in a function."""
-    run = s.kw * s.c
-    fits = (run <= LONGEST_RUN) & (s.kh * run <= ROOM // TALLEST)
-    return fits & ((s.kh * s.kw).equals(1) & (s.c >= f.isa.step)).equals(0)
+def are_taken(f: Arithmetic[T], kh: T, kw: T, c: T) -> T:
+    """The same, of sizes that only the run knows."""
+    run = kw * c
+    fits = (run <= LONGEST_RUN) & (kh * run <= ROOM // TALLEST)
+    return fits & ((kh * kw).equals(1) & (c >= f.isa.step)).equals(0)
 
 
 @dataclass(frozen=True)
-class Strip:
+class Strip(Generic[S]):
     """A block of outputs, `lines` of `across` pixels each, and the lines of the image it sees."""
 
-    row: Value
-    lines: Value
-    across: Value
-    count: Value
+    row: S
+    lines: S
+    across: S
+    count: S
     """Lines of the strip, so many lines of the image apart."""
-    apart: Value
-    pitch: Value
+    apart: S
+    pitch: S
     """Bytes of a line, of which a pixel's run begins `step` after that of its neighbour."""
-    step: Value
+    step: S
 
     @staticmethod
-    def at(f: Function, s: Sizes, row: Value, stop: Value) -> Strip:
+    def at(f: Arithmetic[T], s: Sizes[T], row: T, stop: T) -> Strip[T]:
         """The block from a row on: a part of a line, or as many whole ones as there is room for."""
         run, step = s.kw * s.c, f.select(is_dense(s), s.stride_w, s.kw) * s.c
         rest = f.smaller(s.ow - row % s.ow, stop - row)
@@ -76,31 +77,42 @@ class Strip:
         return Strip(row, lines, across, count, s.dilation_h, pitch, step)
 
     @property
-    def rows(self) -> Value:
+    def rows(self) -> S:
         return self.lines * self.across
 
-    def copy(self, f: Function, s: Sizes, x: Value, sizes: Value, room: Value, shift: bool) -> None:
-        line = self.row // s.ow
-        image, oy, ox = line // s.oh, line % s.oh, self.row % s.ow
-        top, left = oy * s.stride_h - s.pad_top, ox * s.stride_w - s.pad_left
-        here = f.at(x, ((image * s.h + top) * s.w + left) * s.x_stride, "i8")
-        arguments = (here, sizes, top, left, self.count, self.apart, self.across, self.pitch, room)
-        copies = [(1, copy_lines(f.isa, shift)), (0, copy_runs(f.isa, shift))]
-        f.switch(f.select(is_dense(s), 1, 0), copies, *arguments)
 
-    def fill(self, f: Function, s: Sizes, room: Value, table: Value) -> None:
-        """Where each pixel's first tap is."""
-        kind = f"<{GROUP} x i64>"
-        numbers = Value(f, kind, f"<{', '.join(f'i64 {i}' for i in range(GROUP))}>")
-        steps = f.broadcast(self.step, GROUP) * numbers
-        with f.loop(0, self.lines) as down, f.loop(0, self.across, GROUP) as along:
-            place = down.index * s.stride_h * self.pitch + along.index * self.step
-            first = f.broadcast(f.address(f.at(room, place, "i8")), GROUP)
-            at = down.index * self.across + along.index
-            f.store(first + steps, f.at(table, at, "ptr"))
+def copy_strip(
+    f: Function,
+    s: Sizes,
+    strip: Strip,
+    x: Value,
+    sizes: Value,
+    room: Value,
+    shift: bool,
+) -> None:
+    """Copy what a block sees of an image."""
+    line = strip.row // s.ow
+    image, oy, ox = line // s.oh, line % s.oh, strip.row % s.ow
+    top, left = oy * s.stride_h - s.pad_top, ox * s.stride_w - s.pad_left
+    here = f.at(x, ((image * s.h + top) * s.w + left) * s.x_stride, "i8")
+    part = (strip.count, strip.apart, strip.across, strip.pitch)
+    copies = [(1, copy_lines(f.isa, shift)), (0, copy_runs(f.isa, shift))]
+    f.switch(f.select(is_dense(s), 1, 0), copies, here, sizes, top, left, *part, room)
 
 
-def is_dense(s: Sizes) -> Value:
+def point_into_strip(f: Function, s: Sizes, strip: Strip, room: Value, table: Value) -> None:
+    """Fill the table with where each pixel's first tap is."""
+    kind = f"<{GROUP} x i64>"
+    numbers = Value(f, kind, f"<{', '.join(f'i64 {i}' for i in range(GROUP))}>")
+    steps = f.broadcast(strip.step, GROUP) * numbers
+    with f.loop(0, strip.lines) as down, f.loop(0, strip.across, GROUP) as along:
+        place = down.index * s.stride_h * strip.pitch + along.index * strip.step
+        first = f.broadcast(f.address(f.at(room, place, "i8")), GROUP)
+        at = down.index * strip.across + along.index
+        f.store(first + steps, f.at(table, at, "ptr"))
+
+
+def is_dense(s: Sizes[T]) -> T:
     """Whether rows of the kernel are runs of the image, which neighbours share."""
     return s.x_stride.equals(s.c) & s.dilation_w.equals(1) & (s.stride_w <= s.kw)
 

@@ -23,7 +23,15 @@ from fewbit.kernels.integer.output import (
     spread_scales,
 )
 from fewbit.kernels.integer.tile import TALLEST, tile
-from fewbit.kernels.sweep import Heights, Weights, highest_tile, panels, row_of, shapes
+from fewbit.kernels.sweep import (
+    Heights,
+    Weights,
+    highest_tile,
+    panels,
+    row_of,
+    shapes,
+    tiles_between,
+)
 from fewbit.toolchain.isa import Isa
 
 WAITING = 10 * TALLEST
@@ -127,7 +135,7 @@ def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
             stop = f.smaller(bands.index + together, tiles.tiles)
             band_row = tiles.row(f, bands.index)
             band_rows = tiles.row(f, stop) - band_row
-            with tiles.each(f, bands.index, stop) as (number, row, height):
+            with tiles_between(f, tiles, bands.index, stop) as (number, row, height):
                 p = panel.place(f, number, row, height)
                 here = f.at(sums, (row - band_row) * p.width)
                 f.switch(

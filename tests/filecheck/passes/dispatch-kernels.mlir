@@ -1,6 +1,6 @@
 // Layers become dispatches of our own kernels; their executable stands in front of IREE's source.
 // RUN: fewbit-opt %s -p dispatch-kernels -t cpu:x86-64-v3 --split-input-file | filecheck %s
-// RUN: fewbit-opt %s -p dispatch-kernels,to-iree-source -t cpu:x86-64-v3 --split-input-file | filecheck %s --check-prefix=SOURCE
+// RUN: fewbit-opt %s -p dispatch-kernels,lower-kernel,bind-parameters,to-iree-source -t cpu:x86-64-v3 --split-input-file | filecheck %s --check-prefix=SOURCE
 
 // A dispatch is on tensors: IREE plans the memory.
 // CHECK-LABEL: func.func @layer
