@@ -143,7 +143,7 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
         taps, c, whole = s.kh, s.kw * s.c, True
         tap_step, deepest, most = taps, max(c, 1), _strip_rows(s, isa, own.rows)
     else:
-        cut = Blocks.of(Known(isa), s.given(), fields.unit, Number(own.rows))
+        cut = Blocks.of(Known(isa), s.given(), fields.unit, Number(0), Number(own.rows))
         taps, c, whole = int(cut.taps), s.c, bool(int(cut.whole))
         tap_step, deepest, most = int(cut.tap_step), int(cut.depth_step), int(cut.rows)
     weights = packed_bytes(taps, c, s.oc, isa, kernel.bits)

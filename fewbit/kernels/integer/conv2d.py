@@ -58,8 +58,8 @@ class Blocks(Generic[S]):
     rows: S
 
     @staticmethod
-    def of(f: Arithmetic[T], s: Sizes[T], unit: int, own_rows: T) -> Blocks[T]:
-        """Of a thread's own rows; a run is `unit` numbers."""
+    def of(f: Arithmetic[T], s: Sizes[T], unit: int, first: T, last: T) -> Blocks[T]:
+        """The blocks of the rows `first` up to `last`; a run is `unit` numbers."""
         taps, c, few = s.kh * s.kw, s.c, TALLEST
         runs = f.ceiling(c, unit)
         depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
@@ -68,7 +68,7 @@ class Blocks(Generic[S]):
         whole = (taps <= tap_step) & (c <= depth_step)
         most = f.integer(TABLE) // tap_step
         most = f.select(whole, f.smaller(most, BLOCK_ROWS), few)
-        all_rows = f.larger(own_rows, 1)
+        all_rows = f.larger(last - first, 1)
         rows = f.ceiling(all_rows, f.ceiling(all_rows, most))
         return Blocks(taps, runs, depth_step, tap_step, whole, rows)
 
@@ -187,7 +187,7 @@ def over_taps(fields: Fields, output: Output) -> Function:
     places = f.array("i64", 3 * PLACES)
     table = f.array("ptr", TABLE + GROUP)
     room = f.array("i8", TABLE * step)
-    cut = Blocks.of(f, s, fields.unit, row_last - row_first)
+    cut = Blocks.of(f, s, fields.unit, row_first, row_last)
     taps, c, unit, runs = cut.taps, s.c, fields.unit, cut.runs
     tap_step, depth_step, most = cut.tap_step, cut.depth_step, cut.rows
     panels = f.select(cut.whole, f.larger(last - first, 1), 1)

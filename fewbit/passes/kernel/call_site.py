@@ -119,9 +119,9 @@ class CallSite(Generic[OpT]):
         types = FunctionType.from_lists([*(v.type for v in memory), index, index], [])
         declared = func.FuncOp.external(stub.name, list(types.inputs), [])
         Rewriter.insert_op(declared, InsertPoint.at_end(self.program.module.body.block))
-        # Which thread this is gets known when the work is shared.
-        whole = [self.index(0), self.index(1)]
-        self.make(func.CallOp(stub.name, [*memory, *whole], []))
+        # As `ThreadArguments` of `outline-loops`: one thread alone, until the work is shared.
+        thread, threads = self.index(0), self.index(1)
+        self.make(func.CallOp(stub.name, [*memory, thread, threads], []))
         self.calls.stubs.append(stub.text())
         if stub.most_threads is not None:
             self.calls.most_threads[stub.name] = stub.most_threads

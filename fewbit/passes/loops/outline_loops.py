@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewbit.ir.bindings import (
     find_function,
@@ -37,6 +37,32 @@ LONG_ENOUGH = 8
 
 NEST = "loop_nest"
 """The attribute of functions that hold a loop nest."""
+
+
+class ThreadArguments(NamedTuple):
+    """The last two arguments of what threads share: which of them calls, and how many there are.
+
+    Loop nests and stubs of kernels take them. A call is written for one thread alone; `share-work`
+    gives it the threads.
+    """
+
+    thread: Value
+    threads: Value
+
+    @staticmethod
+    def alone() -> ThreadArguments:
+        """The first thread of one, at the insertion point."""
+        return ThreadArguments(index_constant(0), index_constant(1))
+
+    @staticmethod
+    def of(block: Block) -> ThreadArguments:
+        """Those of a function, by its entry."""
+        return ThreadArguments(*list(block.arguments)[-2:])
+
+    def give_to(self, call: OpView) -> None:
+        """Let a call be one of these threads."""
+        operands = call.operation.operands
+        operands[len(operands) - 2], operands[len(operands) - 1] = self
 
 
 @dataclass(frozen=True)
@@ -119,8 +145,7 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
         made = func.FuncOp(name, type, visibility="private")
     block = made.add_entry_block()
     with ir.InsertionPoint(op), op.operation.location:
-        # Which thread this is gets known when the work is shared.
-        whole = [index_constant(0), index_constant(1)]
+        whole = ThreadArguments.alone()
         call = func.CallOp([], ir.FlatSymbolRefAttr.get(name), [*arguments, *whole])
     with ir.InsertionPoint(block), op.operation.location:
         end = func.ReturnOp([])

@@ -20,7 +20,7 @@ from fewbit.ir.bindings import (
     update_type,
     walk,
 )
-from fewbit.passes.loops.outline_loops import outlined_of
+from fewbit.passes.loops.outline_loops import ThreadArguments, outlined_of
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
@@ -69,7 +69,7 @@ def _split(function: Any, depth: int) -> None:
     from torch_mlir import ir
     from torch_mlir.dialects import arith
 
-    thread, threads = list(function.entry_block.arguments)[-2:]
+    thread, threads = ThreadArguments.of(function.entry_block)
     loop = _loop_at(function.entry_block, depth)
     with ir.InsertionPoint(loop):
         low, high = loop.operation.operands[0], loop.operation.operands[1]
@@ -91,9 +91,8 @@ def _loop_at(block: Block, depth: int) -> OpView:
 
 def _only_first_thread(function: Any) -> None:
     block = function.entry_block
-    thread = list(block.arguments)[-2]
     ops = list(block.operations)
-    _guard(ops[:-1], thread)
+    _guard(ops[:-1], ThreadArguments.of(block).thread)
 
 
 def _guard(ops: Sequence[OpView], thread: Value) -> Any:
@@ -144,9 +143,7 @@ def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
             # Nobody may overwrite it before all have read it.
             wait_after(op)
         elif op.operation.name == "func.call":
-            operands = op.operation.operands
-            operands[len(operands) - 2] = thread
-            operands[len(operands) - 1] = threads
+            ThreadArguments(thread, threads).give_to(op)
             if not is_followed:
                 wait_after(op)
         else:
