@@ -6,8 +6,20 @@ what stands between layers. `syntax` is the text of all of them, `shapes` their 
 
 from __future__ import annotations
 
-from xdsl.ir import Dialect
+from types import ModuleType
 
+from xdsl.ir import Dialect, Operation
+
+from fewbit.dialects.mico import (
+    attention,
+    constants,
+    elementwise,
+    layers,
+    layout,
+    normalization,
+    pooling,
+    quantization,
+)
 from fewbit.dialects.mico.attention import AttentionOp
 from fewbit.dialects.mico.attributes import PackedAttr, RefAttr
 from fewbit.dialects.mico.constants import ConstantOp, GetConstantOp
@@ -54,40 +66,33 @@ from fewbit.dialects.mico.types import (
     width_of,
 )
 
+
+def _operations(module: ModuleType) -> list[type[Operation]]:
+    """The ops that a module defines, in their order; what some of them share has no name."""
+    classes = (value for value in vars(module).values() if isinstance(value, type))
+    return [
+        each
+        for each in classes
+        if issubclass(each, Operation)
+        and each.__module__ == module.__name__
+        and "name" in vars(each)
+    ]
+
+
+_MODULES = (
+    constants,
+    quantization,
+    layers,
+    attention,
+    elementwise,
+    normalization,
+    pooling,
+    layout,
+)
+
 Mico = Dialect(
     "mico",
-    [
-        ConstantOp,
-        GetConstantOp,
-        WeightQuantOp,
-        ActivationQuantOp,
-        QuantizeOp,
-        DequantizeOp,
-        RequantizeOp,
-        BundleOp,
-        UnbundleOp,
-        BitLinearOp,
-        BitConv2dOp,
-        BitConv1dOp,
-        EmbeddingOp,
-        AttentionOp,
-        ReluOp,
-        Relu6Op,
-        GeluOp,
-        SiluOp,
-        SoftmaxOp,
-        AddOp,
-        MulOp,
-        BatchNormOp,
-        LayerNormOp,
-        RmsNormOp,
-        MaxPool2dOp,
-        AvgPool2dOp,
-        FlattenOp,
-        ReshapeOp,
-        TransposeOp,
-        ConcatOp,
-    ],
+    [op for module in _MODULES for op in _operations(module)],
     [IntType, TernaryType, QTensorType, KVCacheType, PackedAttr, RefAttr],
 )
 

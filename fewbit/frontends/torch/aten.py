@@ -175,12 +175,15 @@ def attention(emitter: Emitter, node: Node, a: Arguments):
     return layer(emitter, mico.AttentionOp, node, *inputs, causal=a["is_causal"], **scale, **mask)
 
 
-@converts("relu", "silu")
-def activation(emitter: Emitter, node: Node, a: Arguments):
+ELEMENTWISE: dict[str, type[mico.LayerOp]] = {"relu": mico.ReluOp, "silu": mico.SiluOp}
+"""Functions of each element that have an op of ours, without arguments of their own."""
+
+
+@converts(*ELEMENTWISE)
+def elementwise(emitter: Emitter, node: Node, a: Arguments):
     if not is_float(a["self"]):
         return None
-    op = mico.ReluOp if name_of(node) == "relu" else mico.SiluOp
-    return layer(emitter, op, node, a["self"])
+    return layer(emitter, ELEMENTWISE[name_of(node)], node, a["self"])
 
 
 @converts("relu6", "hardtanh")
