@@ -16,7 +16,7 @@ from fewbit.errors import PassError, Place
 from fewbit.ir.text import print_module
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Block, Context, MLIRError, Module, OpView, Value
+    from torch_mlir.ir import AffineExpr, Block, Context, MLIRError, Module, OpView, Value
     from torch_mlir.passmanager import PassManager
     from typing_extensions import TypeIs
 
@@ -147,7 +147,7 @@ def known_integer(value: Value) -> int | None:
     return ir.IntegerAttr(value.owner.attributes["value"]).value if is_constant(value) else None
 
 
-def dims_of(expr: Any) -> set[int]:
+def dims_of(expr: AffineExpr) -> set[int]:
     """The dimensions that an affine expression depends on."""
     from torch_mlir import ir
 
@@ -156,7 +156,7 @@ def dims_of(expr: Any) -> set[int]:
     return {expr.position} if isinstance(expr, ir.AffineDimExpr) else set()
 
 
-def loop_kinds(op: Any) -> list[str]:
+def loop_kinds(op: OpView) -> list[str]:
     """What each loop of a `linalg.generic` is: "parallel" or "reduction".
 
     The bindings have no class for the attribute, so it is compared with those that it may be.

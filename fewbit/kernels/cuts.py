@@ -84,19 +84,19 @@ class Number:
         return Number(self.value | other.value)
 
     def __lt__(self, other: Number | int) -> Number:
-        return Number(self.value < int(other))
+        return Number(int(self.value < int(other)))
 
     def __le__(self, other: Number | int) -> Number:
-        return Number(self.value <= int(other))
+        return Number(int(self.value <= int(other)))
 
     def __gt__(self, other: Number | int) -> Number:
-        return Number(self.value > int(other))
+        return Number(int(self.value > int(other)))
 
     def __ge__(self, other: Number | int) -> Number:
-        return Number(self.value >= int(other))
+        return Number(int(self.value >= int(other)))
 
     def equals(self, other: Number | int) -> Number:
-        return Number(self.value == int(other))
+        return Number(int(self.value == int(other)))
 
 
 @dataclass(frozen=True)
