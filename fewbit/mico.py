@@ -1,4 +1,3 @@
-# pyright: basic
 """MiCo's own interface: the names and steps of its MLIR proposal, on fewbit's compiler.
 
     model = LeNet(1)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Models that take MiCo's schemes by a method, as its own models do."""
 
 from __future__ import annotations

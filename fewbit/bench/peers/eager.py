@@ -1,5 +1,4 @@
 """PyTorch, which runs the model as it is, in float32."""
-# pyright: basic
 
 from __future__ import annotations
 

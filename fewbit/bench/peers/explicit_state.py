@@ -1,4 +1,3 @@
-# pyright: basic
 """A model whose state is among its inputs and outputs, for formats that have no state."""
 
 from __future__ import annotations

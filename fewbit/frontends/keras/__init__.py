@@ -1,4 +1,3 @@
-# pyright: basic
 """Keras 3 models as programs.
 
 A model in memory is exported by its own backend: JAX to StableHLO, TensorFlow to a SavedModel,

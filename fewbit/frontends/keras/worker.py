@@ -1,4 +1,3 @@
-# pyright: basic
 """Reads a `.keras` file and writes it as StableHLO: `fewbit.base.start` starts it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Ops that ONNX itself defines as functions of others.
 
 Some definitions depend on the call: on the types of its inputs and on its attributes.

@@ -1,4 +1,3 @@
-# pyright: basic
 """MatMul and the Add behind it as one layer with a bias, before a graph is evaluated."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers that the file has quantized: their integers, scales and grids, as they are."""
 
 from __future__ import annotations

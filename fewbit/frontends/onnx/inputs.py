@@ -1,4 +1,3 @@
-# pyright: basic
 """The inputs of a graph: their types, and their sizes where these are known.
 
 A size that the file names stays dynamic under its name, unless the caller gives it.

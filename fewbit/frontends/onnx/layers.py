@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers: products with a constant weight, which recipes name and quantize.
 
 A layer is called by its weight where the file gives the weight a name of its own, `fc1.weight`, and

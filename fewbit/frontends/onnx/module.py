@@ -1,4 +1,3 @@
-# pyright: basic
 """An ONNX graph as a torch module, and its trace."""
 
 from __future__ import annotations

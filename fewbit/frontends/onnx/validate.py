@@ -1,4 +1,3 @@
-# pyright: basic
 """What a model file must be before anything is computed with it.
 
 Protobuf only says that bytes are fields of a message. Whether data are as long as their dimensions

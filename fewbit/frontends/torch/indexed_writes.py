@@ -1,4 +1,3 @@
-# pyright: basic
 """Rows of a tensor that are written at given places, as slices inserted one by one.
 
 `cache.index_copy_(2, position, k)` and `cache[:, :, position] = k` are how a model keeps keys and

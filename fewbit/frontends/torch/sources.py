@@ -1,4 +1,3 @@
-# pyright: basic
 """Where in the user's code a node of the graph comes from."""
 
 from __future__ import annotations

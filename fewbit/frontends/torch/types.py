@@ -1,4 +1,3 @@
-# pyright: basic
 """Tensors of a traced graph as MLIR types, and as arrays for the weight store."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Reductions of 16-bit floats, in f32 as PyTorch computes them.
 
 PyTorch accumulates these in f32 and rounds the result. torch-mlir takes them apart into sums that

@@ -1,4 +1,3 @@
-# pyright: basic
 """Attention with quantized queries, keys, values and scores, through which gradients pass.
 
 The meaning is `mico.attention`'s: one scale for each token, q · kᵀ a product of integers, the

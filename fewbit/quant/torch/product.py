@@ -1,4 +1,3 @@
-# pyright: basic
 """What a few-bit layer computes, whoever holds its weight: rounded operands, multiplied.
 
 Normally the rounded floats are multiplied, which trains; in `exact` mode the integers are, and the

@@ -1,4 +1,3 @@
-# pyright: basic
 """JAX models: exported, as files, as functions with parameters; names, recipes and refusals."""
 
 from __future__ import annotations

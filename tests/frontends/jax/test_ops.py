@@ -1,4 +1,3 @@
-# pyright: basic
 """Families of ops: what JAX computes, the interpreter computes, and a native library does too."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Imports models that were changed at random: `python -m tests.frontends.onnx.fuzz HOW FIRST COUNT`.
 
 It is a process of its own, with a limit on memory: what is looked for may crash it. The last line

@@ -1,4 +1,3 @@
-# pyright: basic
 """Small ONNX models for tests, and what ONNX's own evaluator says that they compute."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Files that are no models, or not whole, are refused by a message."""
 
 from __future__ import annotations

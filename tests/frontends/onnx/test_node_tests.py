@@ -1,4 +1,3 @@
-# pyright: basic
 """ONNX's own tests of its ops: none is wrong, and most pass.
 
 Here are a few of each group of ops; all of them are a slow test, which also says whether the table

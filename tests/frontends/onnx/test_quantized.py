@@ -1,4 +1,3 @@
-# pyright: basic
 """Models that other tools have quantized: their integers, scales and zero points stay theirs."""
 
 from __future__ import annotations

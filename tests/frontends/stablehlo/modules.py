@@ -1,4 +1,3 @@
-# pyright: basic
 """StableHLO text for tests, and what is made of it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Constants of every element type survive the way through text."""
 
 from __future__ import annotations

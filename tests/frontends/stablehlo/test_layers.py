@@ -1,4 +1,3 @@
-# pyright: basic
 """Products, convolutions and gathers with constant weights as layers, in any layout."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Rows written at places that a run decides: eager, interpreted and compiled."""
 
 from __future__ import annotations

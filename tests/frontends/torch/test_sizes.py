@@ -1,4 +1,3 @@
-# pyright: basic
 """What a trace found out about sizes is asserted by the program."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """The transformations on every model of the zoo."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Settings for tests that compute with torch."""
 
 from __future__ import annotations

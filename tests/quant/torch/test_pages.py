@@ -1,4 +1,3 @@
-# pyright: basic
 """What the pages on recipes and training show is run as it stands."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Attention: the plain form as one op of ours, every other as ONNX defines it by simpler ops."""
 
 from __future__ import annotations

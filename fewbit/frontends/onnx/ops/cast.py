@@ -1,4 +1,3 @@
-# pyright: basic
 """Conversions between element types."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Comparisons and logic."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Constants that stand in the graph."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """Convolutions.
 
 Torch pads both sides alike; where the sides differ, the input is padded before.

@@ -1,4 +1,3 @@
-# pyright: basic
 """Products of integers.
 
 QLinearConv and QLinearMatMul with constant weights are layers between grids. What is no layer is

@@ -1,4 +1,3 @@
-# pyright: basic
 """Products of matrices; those with a constant are layers."""
 
 from __future__ import annotations

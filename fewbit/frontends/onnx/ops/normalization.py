@@ -1,4 +1,3 @@
-# pyright: basic
 """Normalizations and softmax."""
 
 from __future__ import annotations

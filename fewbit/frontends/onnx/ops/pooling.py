@@ -1,4 +1,3 @@
-# pyright: basic
 """Pooling.
 
 Windows that torch knows go to its own ops, which have ops of ours. All others are computed from the

@@ -1,4 +1,3 @@
-# pyright: basic
 """Numbers on grids: `(u - zero_point) * scale`, with integers u of few bits.
 
 Where a float tensor was rounded to a grid, the value says so, and a layer that reads it takes the
