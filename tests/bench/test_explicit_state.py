@@ -1,16 +1,16 @@
-# pyright: basic
 """Models with a state, for tools that have none."""
 
 from __future__ import annotations
 
 import torch
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.bench.peers.explicit_state import ExplicitState, state_of
 from fewbit.models import LlamaDecode
 
 
 def test_state_goes_in_and_comes_out() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = LlamaDecode(32, 8, 2, 2, 2, 16, 4).eval()
     given = torch.tensor([[3]]), torch.tensor([1])
     state = state_of(model, given)

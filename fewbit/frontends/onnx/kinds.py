@@ -1,4 +1,3 @@
-# pyright: basic
 """ONNX's element types, and the torch types that hold their values inside a traced graph.
 
 Programs have no unsigned tensors to compute with. An unsigned value is held in a wider signed type
@@ -16,6 +15,7 @@ import torch
 from onnx import TensorProto, numpy_helper
 from torch import Tensor
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.errors import UnsupportedError
 
 FLOAT: int = TensorProto.FLOAT
@@ -152,8 +152,8 @@ def tensor_of(proto: TensorProto, folder: str = "") -> Tensor:
 def array_held(array: Any, kind: int, held: torch.dtype | None = None) -> Tensor:
     held = held or held_in(kind)
     if kind == BFLOAT16:
-        return torch.from_numpy(array.astype(np.float32).copy()).to(torch.bfloat16)
+        return from_numpy(array.astype(np.float32).copy()).to(torch.bfloat16)
     if kind == UINT64:
-        return torch.from_numpy(array.view(np.int64).copy())
+        return from_numpy(array.view(np.int64).copy())
     numpy_type = str(held).removeprefix("torch.")
-    return torch.from_numpy(np.array(array, dtype=numpy_type))
+    return from_numpy(np.array(array, dtype=numpy_type))

@@ -1,4 +1,3 @@
-# pyright: basic
 """Bias correction: what quantization adds to the mean of a layer's output, taken from its bias.
 
 Rounding few-bit weights shifts the mean of every output channel. The layers are corrected one by
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from fewbit.base.progress import progress
+from fewbit.base.typed_torch import named_modules
 from fewbit.errors import Place, UsageError
 from fewbit.quant.fusion.dataflow import shared_parameters
 from fewbit.quant.fusion.layers import BATCH_NORMS, WEIGHTED, Layer, channel_axis, channels_of
@@ -67,9 +67,9 @@ class _Pair(NamedTuple):
 
 def _pairs(float_model: nn.Module, quant_model: nn.Module) -> dict[str, _Pair]:
     """Layers of the float model and what the quantized model has in their place, by path."""
-    theirs = dict(quant_model.named_modules())
+    theirs = dict(named_modules(quant_model))
     pairs: dict[str, _Pair] = {}
-    for path, module in float_model.named_modules():
+    for path, module in named_modules(float_model):
         if isinstance(module, BATCH_NORMS) and isinstance(theirs.get(path), nn.Identity):
             raise UsageError(
                 "the quantized model has this batch norm folded and the float model does not",

@@ -1,4 +1,3 @@
-# pyright: basic
 """The search that batch norm folding and smoothing share: a module, and the layers that go with it.
 
 Each transformation says which modules are candidates and which layers take part; it refuses by
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from fewbit.base.typed_torch import named_modules
 from fewbit.quant.fusion.dataflow import Dataflow
 from fewbit.quant.fusion.layers import Layer
 from fewbit.quant.fusion.report import Fused, FusionReport, Left
@@ -43,7 +43,7 @@ def find_matches(
 ) -> list[Match]:
     """Every candidate with its layers; those without are reported as left."""
     matches: list[Match] = []
-    for path, module in model.named_modules():
+    for path, module in named_modules(model):
         if not is_candidate(module):
             continue
         try:

@@ -1,4 +1,3 @@
-# pyright: basic
 """The dataflow of a model without example inputs, by symbolic tracing (torch.fx).
 
 Symbolic tracing runs `forward` on stand-ins for tensors, so it fails, and says so, where a model's
@@ -13,6 +12,7 @@ from typing import Any
 
 from torch import fx, nn
 
+from fewbit.base.typed_torch import forward_hooks, named_modules
 from fewbit.errors import UnsupportedError
 from fewbit.quant.fusion.dataflow import Dataflow, LayerCall, shared_parameters
 from fewbit.quant.fusion.layers import TRANSPARENT, is_layer
@@ -65,8 +65,8 @@ class _Reader:
     def __init__(self, model: nn.Module, graph: fx.Graph) -> None:
         self._model = model
         self._graph = graph
-        self._modules = dict(model.named_modules(remove_duplicate=False))
-        self._paths = {module: path for path, module in model.named_modules()}
+        self._modules = dict(named_modules(model, remove_duplicate=False))
+        self._paths = {module: path for path, module in named_modules(model)}
         self._calls: dict[fx.Node, LayerCall] = {}
 
     def dataflow(self) -> Dataflow:
@@ -74,7 +74,7 @@ class _Reader:
             module = self._module(node)
             if module is not None and is_layer(module):
                 call = LayerCall(self._paths[module], module, self._source(node))
-                call.altered = bool(module._forward_hooks)  # not run here: assume the worst
+                call.altered = bool(forward_hooks(module))  # not run here: assume the worst
                 self._calls[node] = call
         for node, call in self._calls.items():
             self._note_users(node, call)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Quantization-aware training: give a model's layers their schemes, and take them away again.
 
 `prepare_qat` changes the layers of a model by a recipe and leaves everything else alone, so any
@@ -20,6 +19,7 @@ from typing import Any
 
 from torch import nn
 
+from fewbit.base.typed_torch import forward_pre_hooks, named_modules
 from fewbit.errors import Error, UsageError
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe, RecipeLike
@@ -46,7 +46,7 @@ def quantizable_layers(model: nn.Module) -> dict[str, nn.Module]:
     inside = {id(part) for attention in _attentions(model) for part in attention.modules()}
     return {
         name or WEIGHT: module
-        for name, module in model.named_modules()
+        for name, module in named_modules(model)
         if _is_quantizable(module) and id(module) not in inside
     }
 
@@ -121,7 +121,7 @@ def recipe_of(model: nn.Module) -> Recipe:
     """
     layers = quantizable_layers(model)
     schemes = {name: _scheme_of(layer) for name, layer in layers.items()}
-    for module_name, module in model.named_modules():
+    for module_name, module in named_modules(model):
         prefix = f"{module_name}." if module_name else ""
         found = _schemes_of(module).items()
         schemes |= {layer_name(prefix + path): scheme for path, scheme in found}
@@ -206,7 +206,7 @@ def _keep_float(model: nn.Module, rounded: set[int]) -> None:
 def _home_of(model: nn.Module, path: str) -> tuple[str, nn.Module]:
     """The module that takes a weight to functions: the one that holds it, or attention around."""
     owner = path.rpartition(".")[0]
-    for name, module in model.named_modules():
+    for name, module in named_modules(model):
         if isinstance(module, nn.MultiheadAttention) and f"{owner}.".startswith(f"{name}."):
             return name, module
     return owner, model.get_submodule(owner)
@@ -223,7 +223,7 @@ def _called_as_a_module(module: nn.Module, args: Any) -> None:
 
 
 def _restore(layer: QuantLayer) -> nn.Module:
-    hooks = layer._forward_pre_hooks
+    hooks = forward_pre_hooks(layer)
     for key in [key for key, hook in hooks.items() if hook is _called_as_a_module]:
         del hooks[key]
     return float_layer(layer)

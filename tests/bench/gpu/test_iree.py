@@ -1,5 +1,4 @@
 """IREE's rung of the ladder: its text computes the convolution, on the processor here."""
-# pyright: basic
 
 from __future__ import annotations
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 from fewbit.bench.gpu import iree
 from fewbit.bench.gpu.ladder import split_variants
 from fewbit.kernels.cuda.arch import HOPPER
@@ -48,10 +48,10 @@ def test_the_text_is_the_convolution(shape: str, dtype: str, layout: str, tmp_pa
     path.write_text(iree.text_of(problem))
     art = fewbit.compile(path, "iree-cpu", tmp_path / "conv", tuning_db="none")
     kind = {"f32": np.float32, "f16": np.float16, "i8": np.int8}[dtype]
-    tensors = {"x": torch.from_numpy(x.astype(kind)), "w": torch.from_numpy(w.astype(kind))}
+    tensors = {"x": from_numpy(x.astype(kind)), "w": from_numpy(w.astype(kind))}
     given = iree.arrays_of(problem, tensors)
     found = np.asarray(art.runner(*given)[0], np.float64)
-    image, filters = (torch.from_numpy(a).double() for a in (x, w))
+    image, filters = (from_numpy(a).double() for a in (x, w))
     if layout == "nhwc":
         image, filters = image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2)
     how = (None, problem.stride, problem.padding, problem.dilation, problem.groups)

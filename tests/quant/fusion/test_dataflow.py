@@ -1,4 +1,3 @@
-# pyright: basic
 """What a run of a model says about its layers, and that the run leaves no trace."""
 
 from __future__ import annotations
@@ -6,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import forward_hooks, forward_pre_hooks
 from fewbit.quant.fusion.dataflow import trace
 from tests.quant.fusion.networks import LlamaBlock, Residual, ViTBlock, settled
 
@@ -64,7 +64,7 @@ def test_a_run_changes_neither_buffers_nor_modes_nor_hooks() -> None:
     assert count == 0
     assert model.training
     assert not model.mlp.training
-    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    assert not any(forward_hooks(m) or forward_pre_hooks(m) for m in model.modules())
     assert all(p.grad is None for p in model.parameters())
 
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Calibration: scales by three methods, and what is refused."""
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 
 from fewbit import numerics
+from fewbit.base.typed_torch import forward_pre_hooks, manual_seed
 from fewbit.errors import Error, UsageError
 from fewbit.numerics import WIDTHS, Width
 from fewbit.quant import Calibration, calibrate, prepare_qat
@@ -19,7 +19,7 @@ from fewbit.quant.observer import BINS, Observer
 
 
 def model() -> nn.Sequential:
-    torch.manual_seed(0)
+    manual_seed(0)
     return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 4))
 
 
@@ -89,7 +89,7 @@ def test_the_model_is_left_as_it_was() -> None:
     net[0].eval()
     calibrate(net, batches(), "w4a8")
     assert [module.training for module in net] == [False, True, True, True]
-    assert not any(module._forward_pre_hooks for module in net.modules())
+    assert not any(forward_pre_hooks(module) for module in net.modules())
     calibrate(net, batches(), "w4a8,3=fp")
     assert "3" not in calibrate(net, batches(), "w4a8,3=fp")
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Ops of ONNX Runtime's own domain: packed weights, and fused forms of common ops."""
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends.onnx.kinds import UINT8
 from fewbit.frontends.onnx.layers import Integers, layer_tensors
 from fewbit.frontends.onnx.table import Call, op
@@ -70,10 +70,10 @@ def _fields(packed: Tensor, bits: int) -> Tensor:
     """Fields of bytes, least significant first, along the last axis."""
     array = packed.numpy().astype(np.uint8)
     if bits == 8:
-        return torch.from_numpy(array.astype(np.int32))
+        return from_numpy(array.astype(np.int32))
     fields = [(array >> shift) & (2**bits - 1) for shift in range(0, 8, bits)]
     flat = np.stack(fields, -1).reshape(*array.shape[:-1], -1)
-    return torch.from_numpy(flat.astype(np.int32))
+    return from_numpy(flat.astype(np.int32))
 
 
 @op("Gelu", domain=ORT)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Fourier transforms, as products with tables of sines and cosines."""
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import outside_trace
 
@@ -57,7 +57,7 @@ def _tables(
         turns = np.outer(np.arange(length), np.arange(kept)) % length
         angles = 2 * np.pi * turns / length * (1 if inverse else -1)
         factor = 1 / length if inverse else 1.0
-        tables = [torch.from_numpy(run(angles) * factor).to(dtype) for run in (np.cos, np.sin)]
+        tables = [from_numpy(run(angles) * factor).to(dtype) for run in (np.cos, np.sin)]
     return call.constant(tables[0], "cosines"), call.constant(tables[1], "sines")
 
 
@@ -72,9 +72,7 @@ def _real_inverse(call: Call, x: Tensor, axis: int, length: int) -> Tensor:
         if length % 2 == 0:
             twice[-1] = 1.0
         angles = 2 * np.pi * turns / length
-        tables = [
-            torch.from_numpy(twice * run(angles) / length).to(x.dtype) for run in (np.cos, np.sin)
-        ]
+        tables = [from_numpy(twice * run(angles) / length).to(x.dtype) for run in (np.cos, np.sin)]
     cosines, sines = call.constant(tables[0], "cosines"), call.constant(tables[1], "sines")
     real, imaginary = (x.select(-1, i).movedim(axis, -1) for i in range(2))
     made = torch.matmul(real, cosines) - torch.matmul(imaginary, sines)

@@ -1,0 +1,88 @@
+"""Functions of torch that its own annotations leave half typed, with their whole types.
+
+torch carries its types inline, and many parameters and results have none: strict checking then
+reports each use. They are typed here once, so that no file that calls them opts out. This module
+imports torch, so import it only where torch is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+_torch = cast(Any, torch)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares the array's memory."""
+    return _torch.from_numpy(array)
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the generators of all devices."""
+    _torch.manual_seed(seed)
+
+
+def fork_rng(devices: Sequence[int] | None = None) -> AbstractContextManager[None]:
+    """Within the context, draws leave the generators of the CPU and of these devices as they were.
+
+    None stands for all devices.
+    """
+    return _torch.random.fork_rng(devices)
+
+
+def backward(loss: Tensor) -> None:
+    """Add the gradient of a scalar to the tensors that it depends on."""
+    cast(Any, loss).backward()
+
+
+def step(optimizer: torch.optim.Optimizer) -> None:
+    """Update the parameters by their gradients."""
+    cast(Any, optimizer).step()
+
+
+def split(tensor: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Chunks of one size, or of the given sizes, along a dimension."""
+    return cast(Any, tensor).split(size, dim)
+
+
+def norm(tensor: Tensor) -> float:
+    """The Frobenius norm."""
+    return cast(Any, tensor).norm().item()
+
+
+def named_modules(
+    model: nn.Module, *, remove_duplicate: bool = True
+) -> Iterator[tuple[str, nn.Module]]:
+    """The module itself and all inside it, by path."""
+    return cast(Any, model).named_modules(remove_duplicate=remove_duplicate)
+
+
+def named_parameters(module: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
+    """Parameters of a module and all inside it, by path."""
+    return cast(Any, module).named_parameters()
+
+
+def own_parameters(module: nn.Module) -> dict[str, nn.Parameter | None]:
+    """Parameters of a module itself, including those registered as None. The dict is live."""
+    return cast(Any, module)._parameters
+
+
+def own_buffers(module: nn.Module) -> dict[str, Tensor | None]:
+    """Buffers of a module itself, including those registered as None. The dict is live."""
+    return cast(Any, module)._buffers
+
+
+def forward_hooks(module: nn.Module) -> dict[int, Callable[..., Any]]:
+    """Hooks that run behind `forward`, by their handles' ids. The dict is live."""
+    return cast(Any, module)._forward_hooks
+
+
+def forward_pre_hooks(module: nn.Module) -> dict[int, Callable[..., Any]]:
+    """Hooks that run before `forward`, by their handles' ids. The dict is live."""
+    return cast(Any, module)._forward_pre_hooks
