@@ -1,4 +1,3 @@
-# pyright: basic
 """`torch.compile(model, backend="fewbit")`: inference on compiled code.
 
 Dynamo hands over graphs of torch functions. Each is compiled by `fewbit.jit` when it is first
@@ -372,7 +371,7 @@ def _value(node: fx.Node) -> Any:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
+    return cast(Any, tensor.untyped_storage())._cdata
 
 
 def _is_weight(node: fx.Node) -> bool:

@@ -1,4 +1,3 @@
-# pyright: basic
 """MiCo's own interface."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import UsageError
 from fewbit.mico import (
     MiCoMLIRGen,
@@ -26,7 +26,7 @@ X = torch.linspace(-1, 1, 784).reshape(1, 1, 28, 28)
 
 
 def test_program_computes_what_the_model_does(tmp_path: Path) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = fuse_model(LeNet(1).set_qscheme(SCHEME)).eval()
     generator = MiCoMLIRGen(model)
     expected = generator.forward(X).numpy()
@@ -48,11 +48,11 @@ class Normed(nn.Module):
 
 
 def test_scheme_before_and_after_fusion_is_the_same(tmp_path: Path) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = Normed()
     model(torch.randn(16, 1, 8, 8))
     x = torch.randn(2, 1, 8, 8)
-    texts = []
+    texts: list[str] = []
     for first, second in ((set_scheme, fuse), (fuse, set_scheme)):
         made = second(first(_copy(model))).eval()
         generator = MiCoMLIRGen(made)
@@ -77,7 +77,7 @@ def _copy(model: nn.Module) -> nn.Module:
 
 
 def test_scheme_can_be_taken_back() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = LeNet(1).eval()
     before = model(X)
     set_qscheme(model, SCHEME)

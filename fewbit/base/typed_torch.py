@@ -41,7 +41,7 @@ def backward(loss: Tensor) -> None:
     cast(Any, loss).backward()
 
 
-def step(optimizer: torch.optim.Optimizer) -> None:
+def update(optimizer: torch.optim.Optimizer) -> None:
     """Update the parameters by their gradients."""
     cast(Any, optimizer).step()
 
@@ -86,3 +86,8 @@ def forward_hooks(module: nn.Module) -> dict[int, Callable[..., Any]]:
 def forward_pre_hooks(module: nn.Module) -> dict[int, Callable[..., Any]]:
     """Hooks that run before `forward`, by their handles' ids. The dict is live."""
     return cast(Any, module)._forward_pre_hooks
+
+
+def attributes(module: nn.Module) -> dict[str, Any]:
+    """A module's attributes, as `vars` gives them. The dict is live."""
+    return vars(module)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Models named by a text: a zoo entry, a factory in a Python file, a file, a saved program."""
 
 from __future__ import annotations
@@ -8,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
@@ -122,22 +121,22 @@ def _call(path: Path, factory: str) -> Made:
         raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
     if not isinstance(result, tuple):
         return Made(result)
-    model, *rest = result
-    if not 1 <= len(rest) <= 3:
+    model, *others = cast("tuple[Any, ...]", result)
+    if not 1 <= len(others) <= 3:
         raise UsageError(
-            f"'{factory}' gave {len(result)} values",
+            f"'{factory}' gave {1 + len(others)} values",
             place=place,
             hint="return the model, or (model, inputs), and behind these named inputs, dynamic "
             "shapes, or both",
         )
-    inputs, *rest = rest
-    named = rest.pop(0) if len(rest) == 2 or (rest and _are_inputs(rest[0])) else None
-    return Made(model, _as_inputs(inputs), named, rest[0] if rest else None)
+    inputs, *options = others
+    named = options.pop(0) if len(options) == 2 or (options and _are_inputs(options[0])) else None
+    return Made(model, _as_inputs(inputs), named, options[0] if options else None)
 
 
 def _as_inputs(inputs: Any) -> Sequence[Any]:
     """One input may stand for itself."""
-    return inputs if isinstance(inputs, tuple | list) else (inputs,)
+    return cast("Sequence[Any]", inputs) if isinstance(inputs, tuple | list) else (inputs,)
 
 
 def _are_inputs(third: Any) -> bool:
@@ -150,7 +149,8 @@ def _are_inputs(third: Any) -> bool:
         return False
     if any(isinstance(leaf, Tensor) for leaf in tree_leaves(third)):
         return True
-    return not all(v is None or isinstance(v, Mapping | list | tuple) for v in third.values())
+    values = cast("Mapping[str, Any]", third).values()
+    return not all(v is None or isinstance(v, Mapping | list | tuple) for v in values)
 
 
 def _loaded(path: Path) -> Any:

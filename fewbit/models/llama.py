@@ -17,7 +17,7 @@ from torch.nn import functional as F  # noqa: N812
 from fewbit.models.schemed import Schemed
 
 
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn each pair (x[i], x[i + half]) by the angle of its position."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
@@ -47,7 +47,7 @@ class SelfAttention(nn.Module):
             projection(x).unflatten(-1, (-1, self.head_width)).transpose(1, 2)
             for projection in (self.q_proj, self.k_proj, self.v_proj)
         )
-        return _rotate(q, cos, sin), _rotate(k, cos, sin), v
+        return rotate(q, cos, sin), rotate(k, cos, sin), v
 
     def shared(self, x: Tensor) -> Tensor:
         return x.unsqueeze(2).expand(-1, -1, self.sharing, -1, -1).flatten(1, 2)

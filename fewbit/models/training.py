@@ -1,4 +1,3 @@
-# pyright: basic
 """Train a classifier or a language model, and measure it.
 
 Adam with one cycle of the learning rate: enough for the zoo and for quantization-aware training.
@@ -21,6 +20,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from fewbit.base.progress import Meter, Step
 from fewbit.base.progress import progress as show_progress
+from fewbit.base.typed_torch import backward, fork_rng, manual_seed, split, update
 from fewbit.errors import ShapeError, UsageError
 
 Array = NDArray[Any] | Tensor
@@ -66,11 +66,11 @@ def train(
             order = torch.randperm(len(inputs))
             for start in starts:
                 chosen = order[start : start + batch]
-                loss = _loss(model(_distorted(inputs[chosen], distort)), labels[chosen])
+                loss = _loss(model(distort_images(inputs[chosen], distort)), labels[chosen])
                 optimizer.zero_grad()
-                loss.backward()
+                backward(loss)
                 nn.utils.clip_grad_norm_(model.parameters(), LARGEST_GRADIENT)
-                optimizer.step()
+                update(optimizer)
                 schedule.step()
                 step()
     model.eval()
@@ -85,7 +85,7 @@ def accuracy(model: nn.Module, x: Array, y: Array) -> float:
     right = sum(
         int((model(some).argmax(-1) == wanted).sum())
         for some, wanted in zip(
-            inputs.split(MEASURING_BATCH), labels.split(MEASURING_BATCH), strict=True
+            split(inputs, MEASURING_BATCH), split(labels, MEASURING_BATCH), strict=True
         )
     )
     model.train(was_training)
@@ -96,8 +96,8 @@ def accuracy(model: nn.Module, x: Array, y: Array) -> float:
 def _isolated(seed: int, threads: int) -> Generator[None]:
     """A generator and a number of threads of our own; the caller's come back afterwards."""
     usual = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with fork_rng():
+        manual_seed(seed)
         torch.set_num_threads(threads)
         try:
             yield
@@ -124,7 +124,7 @@ def _loss(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, -2), labels.flatten())
 
 
-def _distorted(images: Tensor, strength: float) -> Tensor:
+def distort_images(images: Tensor, strength: float) -> Tensor:
     """Each image through an affine map of its own; what comes in from outside is 0."""
     if strength == 0:
         return images

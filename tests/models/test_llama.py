@@ -1,22 +1,28 @@
-# pyright: basic
 """A LLaMa token by token is the same network as the whole sequence at once."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.models import LlamaDecode, LlamaTiny
 
 LENGTH = 24
 SMALL = {"vocabulary": 128, "width": 32, "depth": 2, "heads": 4, "hidden": 48, "longest": 32}
 
+Networks = tuple[LlamaTiny, LlamaDecode]
+"""The whole sequence at once, and one step; with the same weights."""
+
 
 @pytest.fixture(scope="module", params=[4, 2], ids=["all-heads", "shared-heads"])
-def networks(request: pytest.FixtureRequest) -> tuple[LlamaTiny, LlamaDecode]:
-    torch.manual_seed(0)
+def networks(request: pytest.FixtureRequest) -> Networks:
+    manual_seed(0)
     whole = LlamaTiny(**SMALL, kv_heads=request.param).eval()
     step = LlamaDecode(**SMALL, kv_heads=request.param).eval()
     step.load_state_dict(whole.state_dict())
@@ -31,13 +37,13 @@ def begin() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
 
 
-def steps_of(run) -> np.ndarray:
+def steps_of(run: Callable[..., Any]) -> np.ndarray[Any, Any]:
     given = tokens()
-    made = [run(given[:, i : i + 1], torch.tensor([i])) for i in range(LENGTH)]
-    return np.concatenate([np.asarray(logits) for logits in made], axis=1)
+    logits = [np.asarray(run(given[:, i : i + 1], torch.tensor([i]))) for i in range(LENGTH)]
+    return np.concatenate(logits, axis=1)
 
 
-def test_steps_in_eager(networks) -> None:
+def test_steps_in_eager(networks: Networks) -> None:
     whole, step = networks
     with torch.no_grad():
         expected = whole(tokens()).numpy()
@@ -45,7 +51,7 @@ def test_steps_in_eager(networks) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_compiled_steps(networks) -> None:
+def test_compiled_steps(networks: Networks) -> None:
     whole, step = networks
     with torch.no_grad():
         expected = whole(tokens()).numpy()
@@ -54,7 +60,7 @@ def test_compiled_steps(networks) -> None:
         np.testing.assert_allclose(steps_of(session), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_quantized_steps(networks) -> None:
+def test_quantized_steps(networks: Networks) -> None:
     """Scales are of tokens, so a token's integers do not depend on the others."""
     whole, step = networks
     expected = fewbit.compile(whole, recipe="w4a8", example_inputs=(tokens(),))(tokens())
@@ -63,7 +69,7 @@ def test_quantized_steps(networks) -> None:
     assert np.linalg.norm(found - expected) < 0.01 * np.linalg.norm(expected)
 
 
-def test_a_text_that_it_writes_itself(networks) -> None:
+def test_a_text_that_it_writes_itself(networks: Networks) -> None:
     """Each token is the likeliest after those before, by the step and by the whole."""
     whole, step = networks
     session = fewbit.compile(step, example_inputs=begin()).session()

@@ -1,4 +1,3 @@
-# pyright: basic
 """Training learns, follows its seed, and leaves the process as it was."""
 
 from __future__ import annotations
@@ -7,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.data import mnist, synthetic_audio, synthetic_images, synthetic_tokens
 from fewbit.errors import ShapeError, UsageError
 from fewbit.models import M5, LeNet, LlamaTiny, create
-from fewbit.models.training import _distorted, accuracy, train
+from fewbit.models.training import accuracy, distort_images, train
 
 
 def test_lenet_learns_a_few_hundred_digits() -> None:
@@ -40,7 +40,7 @@ def test_synthetic_images_can_be_learnt() -> None:
 
 def test_synthetic_audio_can_be_learnt() -> None:
     data = synthetic_audio(length=2000, classes=4, n=300)
-    torch.manual_seed(0)
+    manual_seed(0)
     model = M5(classes=4, width=16)
     train(model, data.train_x, data.train_y, epochs=6, batch=32, progress=None)
     assert accuracy(model, data.test_x, data.test_y) > 0.9
@@ -48,7 +48,7 @@ def test_synthetic_audio_can_be_learnt() -> None:
 
 def test_synthetic_tokens_can_be_learnt() -> None:
     data = synthetic_tokens(vocabulary=32, n=600)
-    torch.manual_seed(0)
+    manual_seed(0)
     model = LlamaTiny(vocabulary=32, width=32, depth=1, hidden=64)
     train(model, data.train_x, data.train_y, epochs=8, progress=None)
     assert accuracy(model, data.test_x, data.test_y) > 0.6
@@ -56,10 +56,10 @@ def test_synthetic_tokens_can_be_learnt() -> None:
 
 def test_the_seed_decides_and_the_global_generator_is_left_alone() -> None:
     data = synthetic_images(n=100)
-    trained = []
+    trained: list[torch.Tensor] = []
     for seed in (1, 1, 2):
         model = create("lenet")
-        torch.manual_seed(seed + len(trained))
+        manual_seed(seed + len(trained))
         before, threads = torch.get_rng_state(), torch.get_num_threads()
         train(model, data.train_x, data.train_y, epochs=1, seed=seed, distort=1.0, progress=None)
         assert torch.equal(torch.get_rng_state(), before)
@@ -87,8 +87,8 @@ def test_distorted_images_are_near_the_images() -> None:
     image = torch.zeros(1, 2, 28, 28)
     image[0, 0, 10:18, 12:16] = 1.0
     image[0, 1] = 2 * image[0, 0]
-    torch.manual_seed(0)
-    distorted = _distorted(image.expand(50, -1, -1, -1), 1.0)
+    manual_seed(0)
+    distorted = distort_images(image.expand(50, -1, -1, -1), 1.0)
     assert distorted.shape == (50, 2, 28, 28)
     assert len({d.numpy().tobytes() for d in distorted}) == 50
     torch.testing.assert_close(distorted[:, 1], 2 * distorted[:, 0])
@@ -100,7 +100,7 @@ def test_distorted_images_are_near_the_images() -> None:
 
 def test_no_distortion_leaves_images_alone() -> None:
     images = torch.rand(2, 1, 28, 28)
-    assert _distorted(images, 0.0) is images
+    assert distort_images(images, 0.0) is images
 
 
 def test_inputs_and_labels_go_together() -> None:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Every model of the zoo builds, runs, exports, and has the size its publication gives."""
 
 from __future__ import annotations
@@ -6,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from fewbit import models
+from fewbit.base.typed_torch import named_modules
 from fewbit.errors import UsageError
 from fewbit.models import ZooEntry, create, zoo
 
@@ -95,7 +96,7 @@ def test_a_step_has_one_sequence() -> None:
     entry = zoo()["llama-15m-decode"]
     token, position = entry.example_inputs()
     assert token.shape == (1, 1)
-    assert position.tolist() == [128]
+    assert position.numpy() == [128]
     with pytest.raises(UsageError, match="its batch is 1"):
         entry.example_inputs(2)
 
@@ -129,7 +130,9 @@ def test_batch_norm_has_seen_data() -> None:
     ],
     ids=["lenet", "cmsis-cnn", "resnet18", "resnet18-cifar", "mobilenet-v2", "squeezenet", "vit"],
 )
-def test_parameters_are_exactly_the_published(model, published: int) -> None:
+def test_parameters_are_exactly_the_published(
+    model: Callable[[], nn.Module], published: int
+) -> None:
     with torch.device("meta"):
         assert parameters(model()) == published
 
@@ -150,14 +153,14 @@ def test_parameters_are_what_keras_counts(name: str, published: int) -> None:
     ],
     ids=["kws-conv1d", "kwt", "cct"],
 )
-def test_parameters_are_near_the_published(model, published: int) -> None:
+def test_parameters_are_near_the_published(model: Callable[[], nn.Module], published: int) -> None:
     assert parameters(model()) == pytest.approx(published, rel=0.02)
 
 
 def test_lenet_has_the_layers_of_its_program() -> None:
     layers = [
         name
-        for name, module in made("lenet").named_modules()
+        for name, module in named_modules(made("lenet"))
         if isinstance(module, nn.Conv2d | nn.Linear)
     ]
     assert layers == ["conv1", "conv2", "fc1", "fc2", "fc3"]
@@ -179,14 +182,14 @@ def test_llama_is_causal() -> None:
 
 
 def test_rotary_embedding_sees_distances_only() -> None:
-    from fewbit.models.llama import Decoder, _rotate
+    from fewbit.models.llama import Decoder, rotate
 
     decoder = Decoder(8, 32, 1, 2, 1, 32, 64)
     q, k = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
 
     def score(i: int, j: int) -> float:
-        turned = [_rotate(x, decoder.cos[p], decoder.sin[p]) for x, p in ((q, i), (k, j))]
-        return float(turned[0] @ turned[1])
+        rotated = [rotate(x, decoder.cos[p], decoder.sin[p]) for x, p in ((q, i), (k, j))]
+        return float(rotated[0] @ rotated[1])
 
     assert score(5, 2) == pytest.approx(score(45, 42), abs=1e-4)
     assert score(5, 2) != pytest.approx(score(5, 4), abs=1e-4)

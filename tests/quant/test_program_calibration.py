@@ -1,4 +1,3 @@
-# pyright: basic
 """Static scales of programs: equal to those of the torch model, and of text alone."""
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import Error, UsageError
 from fewbit.frontends import import_model
 from fewbit.ir.text import print_module
@@ -39,16 +39,19 @@ class Block(nn.Module):
         return self.head(self.inner(self.inner(x) * 3))
 
 
+Calibrated = tuple[nn.Module, Program, list[torch.Tensor]]
+
+
 @pytest.fixture(scope="module")
-def block() -> tuple[nn.Module, Program, list[torch.Tensor]]:
-    torch.manual_seed(0)
+def block() -> Calibrated:
+    manual_seed(0)
     model = Block().eval()
     data = [torch.randn(5, 4) * (i + 1) for i in range(3)]
     return model, import_model(model, (data[0],)), data
 
 
 @pytest.mark.parametrize("method", ["minmax", "percentile", "mse"])
-def test_scales_equal_those_of_the_torch_model(block, method: Method) -> None:
+def test_scales_equal_those_of_the_torch_model(block: Calibrated, method: Method) -> None:
     model, program, data = block
     expected = calibrate(model, data, "w4a8-static,head=w4a2-static", method)
     before = print_module(program.module)
@@ -61,7 +64,7 @@ def test_scales_equal_those_of_the_torch_model(block, method: Method) -> None:
         assert found[name] == pytest.approx(scale, rel=1e-5)
 
 
-def test_zero_points(block) -> None:
+def test_zero_points(block: Calibrated) -> None:
     model, program, data = block
     recipe = "w4a8-static-asym"
     found = calibrate_program(program, [[x.numpy()] for x in data], recipe)
@@ -78,7 +81,7 @@ def test_a_program_in_text() -> None:
     np.testing.assert_allclose(y, [[9.0, -11.5]], atol=0.1)
 
 
-def test_refused(block) -> None:
+def test_refused(block: Calibrated) -> None:
     _, program, data = block
     with pytest.raises(UsageError, match="no data"):
         calibrate_program(program, [], "w8a8-static")

@@ -1,14 +1,20 @@
 """IREE, in float32, from the linalg that torch-mlir makes; some sets of flags are tried."""
-# pyright: basic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fewbit.bench.case import Case
+from fewbit.bench.case import Array, Case
 from fewbit.bench.peers.peer import Peer, Session
+
+if TYPE_CHECKING:
+    from iree.runtime import DeviceArray
+
+    Results = DeviceArray | list[DeviceArray] | tuple[DeviceArray, ...]
 
 FLAGS = {
     "float32": (),
@@ -35,11 +41,11 @@ class Iree(Peer):
         import iree.compiler as compiler
 
         flags = ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3", *FLAGS[variant]]
-        made = compiler.compile_file(
+        flatbuffer = compiler.compile_file(
             str(_linalg(case)), target_backends=["llvm-cpu"], input_type="auto", extra_args=flags
         )
-        assert made is not None
-        (folder / "model.vmfb").write_bytes(made)
+        assert flatbuffer is not None
+        (folder / "model.vmfb").write_bytes(flatbuffer)
 
     def open(self, case: Case, variant: str, folder: Path, threads: int) -> Session:
         import iree.runtime as runtime
@@ -52,11 +58,11 @@ class Iree(Peer):
             runtime.VmModule.copy_buffer(config.vm_instance, flatbuffer), config
         )
         given = [runtime.asdevicearray(config.device, array) for array in case.inputs]
-        function = module.main
+        function: Callable[..., Results] = module.main
 
-        def outputs() -> list[np.ndarray]:
-            made = function(*given)
-            several = made if isinstance(made, list | tuple) else (made,)
+        def outputs() -> list[Array]:
+            results = function(*given)
+            several = results if isinstance(results, list | tuple) else [results]
             return [np.asarray(each.to_host()) for each in several]
 
         return Session(lambda: function(*given), outputs)

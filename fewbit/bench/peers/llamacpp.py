@@ -2,9 +2,10 @@
 
 It keeps keys and values itself, so it reads the prompt that the other tools' caches are made of. A
 run is one step at the position behind; its place in the cache is then free again. Weights of
-queries and keys change places, because llama.cpp turns neighbours where the model turns halves.
+queries and keys are permuted, because llama.cpp rotates neighbouring channels where the model
+rotates the two halves of a head.
 """
-# pyright: basic, reportMissingImports=false
+# pyright: reportMissingModuleSource=false
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class LlamaCpp(Peer):
 
 
 def write_gguf(model: Any, path: Path, variant: str) -> None:
-    """The model's sizes and weights; matrices in the variant's format, the rest in float32."""
+    """The model's sizes and weights; matrices in the variant's format, others in float32."""
     import gguf
 
     decoder = model.model
@@ -75,19 +76,19 @@ def write_gguf(model: Any, path: Path, variant: str) -> None:
     for name, parameter in model.named_parameters():
         array = np.ascontiguousarray(parameter.detach().numpy())
         if "q_proj" in name or "k_proj" in name:
-            array = _neighbours(array, heads if "q_proj" in name else kv_heads)
+            array = interleave_halves(array, heads if "q_proj" in name else kv_heads)
         if kind is None or array.ndim == 1:
-            writer.add_tensor(_name(name), array)
+            writer.add_tensor(tensor_name(name), array)
         else:
-            writer.add_tensor(_name(name), gguf.quants.quantize(array, kind), raw_dtype=kind)
+            writer.add_tensor(tensor_name(name), gguf.quants.quantize(array, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def _name(name: str) -> str:
-    """`blk.0.attn_q.weight` of `model.layers.0.self_attn.q_proj.weight`."""
+def tensor_name(name: str) -> str:
+    """llama.cpp's name: `blk.0.attn_q.weight` for `model.layers.0.self_attn.q_proj.weight`."""
     owner = name.removesuffix(".weight")
     if owner in OTHERS:
         return f"{OTHERS[owner]}.weight"
@@ -95,8 +96,8 @@ def _name(name: str) -> str:
     return f"blk.{number}.{LAYERS[part]}.weight"
 
 
-def _neighbours(weight: Array, heads: int) -> Array:
-    """Rows of each head, first half and second half, in turns."""
+def interleave_halves(weight: Array, heads: int) -> Array:
+    """Interleave the rows of each head's first half with those of its second."""
     rows, columns = weight.shape
     halves = weight.reshape(heads, 2, rows // heads // 2, columns)
     return np.ascontiguousarray(halves.swapaxes(1, 2).reshape(rows, columns))
@@ -117,7 +118,7 @@ def open_step(path: Path, tokens: list[int], threads: int) -> Session:
     vocabulary = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model))
     memory = lib.llama_get_memory(context)
 
-    def batch_of(part: list[int], first: int) -> Any:
+    def batch_of(part: list[int], first: int) -> lib.llama_batch:
         batch = lib.llama_batch_init(len(part), 0, 1)
         batch.n_tokens = len(part)
         for i, token in enumerate(part):

@@ -3,11 +3,11 @@
 ONNX has no state: where the model has one, it is among the file's inputs and outputs, behind the
 model's own.
 """
-# pyright: basic
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 from fewbit.bench.case import Array, Case, read_arrays, write_arrays
 
@@ -28,7 +28,7 @@ def onnx_model(case: Case) -> Path:
     if state:
         model, given = ExplicitState(model, tuple(state)), (*given, *state.values())
     write_arrays(path.with_name("state.npz"), [tensor.numpy() for tensor in state.values()])
-    torch.onnx.export(model, given, str(path), dynamo=True, verbose=False)
+    cast(Any, torch.onnx).export(model, given, str(path), dynamo=True, verbose=False)
     return path
 
 

@@ -3,15 +3,19 @@
 Both of these are tried: scales of activations from samples (QDQ form, scales of weights by channel)
 and scales found at run time.
 """
-# pyright: basic, reportMissingImports=false
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-from fewbit.bench.case import Case
+from fewbit.bench.case import Array, Case
 from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model, onnx_state
 from fewbit.bench.peers.peer import Peer, Session
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from onnxruntime.quantization import CalibrationDataReader
 
 FLOAT, STATIC, DYNAMIC = "float32", "int8, static", "int8, dynamic"
 
@@ -26,21 +30,22 @@ class OnnxRuntime(Peer):
     def build(self, case: Case, variant: str, folder: Path) -> None:
         from onnxruntime import quantization as q
 
-        given, made = onnx_model(case), str(folder / "model.onnx")
+        source, destination = onnx_model(case), str(folder / "model.onnx")
         if variant == FLOAT:
             import onnx
 
-            onnx.save(onnx.load(given), made)
+            files = cast(Any, onnx)  # paths have no types there
+            files.save(files.load(source), destination)
             return
         ready = case.place("onnx") / "ready.onnx"
         if not ready.exists():
-            q.shape_inference.quant_pre_process(str(given), str(ready))
+            q.shape_inference.quant_pre_process(str(source), str(ready))
         if variant == DYNAMIC:
-            q.quantize_dynamic(str(ready), made, weight_type=q.QuantType.QInt8)
+            q.quantize_dynamic(str(ready), destination, weight_type=q.QuantType.QInt8)
             return
         q.quantize_static(
             str(ready),
-            made,
+            destination,
             _samples(case, str(ready)),
             quant_format=q.QuantFormat.QDQ,
             per_channel=True,
@@ -72,19 +77,20 @@ class OnnxRuntime(Peer):
         return Session(run, lambda: binding.copy_outputs_to_cpu()[:own])
 
 
-def _samples(case: Case, path: str):
+def _samples(case: Case, path: str) -> CalibrationDataReader:
     import onnx
     from onnxruntime.quantization import CalibrationDataReader
 
-    names = [given.name for given in onnx.load(path, load_external_data=False).graph.input]
+    model: ModelProto = cast(Any, onnx).load(path, load_external_data=False)
+    names = [given.name for given in model.graph.input]
 
     class Samples(CalibrationDataReader):
         def __init__(self) -> None:
-            self.rest = iter(case.samples)
+            self.remaining = iter(case.samples)
             self.state = onnx_state(case)
 
-        def get_next(self):
-            sample = next(self.rest, None)
+        def get_next(self) -> dict[str, Array] | None:
+            sample = next(self.remaining, None)
             if sample is None:
                 return None
             return dict(zip(names, [*sample, *self.state], strict=True))

@@ -3,19 +3,23 @@
 A model with a state keeps it inside, as OpenVINO's own language models do. For these there is a
 second way to 8 bits, of weights alone: activations are then quantized at run time.
 """
-# pyright: basic, reportMissingImports=false
+# pyright: reportMissingModuleSource=false
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fewbit.bench.case import Case
+from fewbit.bench.case import Array, Case
 from fewbit.bench.peers.onnx_model import PACKAGES, onnx_model, onnx_state
 from fewbit.bench.peers.peer import Peer, Session
 from fewbit.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from openvino import Model
 
 FLOAT, STATIC, WEIGHTS = "float32", "int8, static", "int8 weights"
 
@@ -33,11 +37,11 @@ class OpenVino(Peer):
         model = ov.Core().read_model(onnx_model(case))
         state = onnx_state(case)
         if variant == STATIC:
-            model = _quantized(model, case)
+            model = _quantize(model, case)
         if variant == WEIGHTS:
             if not state:
                 raise UnsupportedError("weights alone are quantized where a model has a state")
-            model = _with_quantized_weights(model)
+            model = _compress_weights(model)
         if state:
             _keep_inside(model, len(state))
         # Floats stay what they are: by itself it would store them in 16 bits.
@@ -59,29 +63,33 @@ class OpenVino(Peer):
             kept[f"kept{i}.new{i}"].state = ov.Tensor(array)
         count = len(compiled.outputs)
 
-        def outputs() -> list[np.ndarray]:
+        def outputs() -> list[Array]:
             return [np.array(request.get_output_tensor(i).data) for i in range(count)]
 
         return Session(request.infer, outputs)
 
 
-def _quantized(model: Any, case: Case) -> Any:
+def _quantize(model: Model, case: Case) -> Model:
     import nncf
 
     samples = case.samples
     kind = nncf.ModelType.TRANSFORMER if _has_attention(model) else None
     state = onnx_state(case)
-    data = nncf.Dataset(samples, lambda sample: dict(enumerate([*sample, *state])))
+
+    def named(sample: Sequence[Array]) -> dict[int, Array]:
+        return dict(enumerate([*sample, *state]))
+
+    data = nncf.Dataset(samples, named)
     return nncf.quantize(model, data, subset_size=len(samples), model_type=kind)
 
 
-def _with_quantized_weights(model: Any) -> Any:
+def _compress_weights(model: Model) -> Model:
     import nncf
 
     return nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT8_ASYM)
 
 
-def _keep_inside(model: Any, count: int) -> None:
+def _keep_inside(model: Model, count: int) -> None:
     """The last inputs and outputs become variables, which are called after both."""
     from openvino._offline_transformations import apply_make_stateful_transformation
 
@@ -92,7 +100,7 @@ def _keep_inside(model: Any, count: int) -> None:
     apply_make_stateful_transformation(model, pairs)
 
 
-def _has_attention(model: Any) -> bool:
+def _has_attention(model: Model) -> bool:
     """Whether weights of a softmax multiply a matrix."""
     return any(
         op.get_type_name() == "ScaledDotProductAttention"

@@ -1,4 +1,3 @@
-# pyright: basic
 """JAX functions as programs, through `jax.export` and StableHLO.
 
 A model is an `Exported`, a file of one, or a function with example inputs. Arrays that the function
@@ -35,11 +34,11 @@ def import_jax(
     """
     exported = model if _is_exported(model) else _export(model, example_inputs, parameters)
     _check(exported)
-    weights = {} if parameters is None else _weights(exported, parameters)
+    weights = None if parameters is None else _weights(exported, parameters)
     text: bytes = exported.mlir_module().encode()
     leaves = 0 if parameters is None else _jax().tree.structure(parameters).num_leaves
     unused = unused_inputs(exported, leaves)
-    return import_stablehlo(text, weights, name=exported.fun_name, unused=unused)
+    return import_stablehlo(text, weights or {}, name=exported.fun_name, unused=unused)
 
 
 def load_exported(path: PathLike) -> Any:

@@ -1,4 +1,3 @@
-# pyright: basic
 """A Keras model on the JAX backend as StableHLO, with its variables as named arguments."""
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def export_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None
         for position, index in enumerate(exported.module_kept_var_idx)
         if index < len(flat)
     }
-    names = [
+    names: list[str] = [
         inputs[index - len(flat)][0] for index in exported.module_kept_var_idx if index >= len(flat)
     ]
     declared = declared_shapes(model, input_shapes)

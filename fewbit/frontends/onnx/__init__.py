@@ -1,4 +1,3 @@
-# pyright: basic
 """ONNX models as programs.
 
 `load` reads the file, `validate` looks whether it is what it says, and `graph` decodes it.
@@ -11,6 +10,7 @@ quantized stay as they are (`given`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ def import_onnx(
     that `constants` gives values are built in: an op may need to know them, such as a shape.
     """
     try:
-        import onnx  # noqa: F401
+        import_module("onnx")
     except ImportError as error:
         raise MissingToolError(
             f"onnx cannot be imported: {error}", hint="pip install 'fewbit[onnx]'"

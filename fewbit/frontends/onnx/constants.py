@@ -1,4 +1,3 @@
-# pyright: basic
 """The constants that a traced graph reads, held by a torch module under their names in the file.
 
 A first run, before the trace, asks for every constant once, and so registers it. While torch
@@ -8,7 +7,7 @@ in a branch, with what was passed to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -41,7 +40,7 @@ class Constants:
         return self.host.get_buffer(path)
 
     @contextmanager
-    def noting(self) -> Iterator[list[str]]:
+    def noting(self) -> Generator[list[str]]:
         """The paths that are read inside."""
         noted: list[str] = []
         self._noted.append(noted)
@@ -51,7 +50,7 @@ class Constants:
             self._noted = [n for n in self._noted if n is not noted]
 
     @contextmanager
-    def passing(self, paths: Sequence[str], tensors: Sequence[Tensor]) -> Iterator[None]:
+    def passing(self, paths: Sequence[str], tensors: Sequence[Tensor]) -> Generator[None]:
         """Read these as given: the operands of a branch."""
         before = self._passed
         self._passed = before | dict(zip(paths, tensors, strict=True))
@@ -73,7 +72,8 @@ class Constants:
 
     def _register(self, name: str, tensor: Tensor) -> str:
         *owners, own = [part or "_" for part in name.split(".")]
-        home, path = self.host, []
+        home = self.host
+        path: list[str] = []
         for owner in owners:
             while not isinstance(getattr(home, owner, None), nn.Module):
                 if not hasattr(home, owner):

@@ -1,4 +1,3 @@
-# pyright: basic
 """Evaluates a graph node by node, in Python while torch traces.
 
 What depends on constants and sizes alone is computed at once. The rest are calls of torch's
@@ -10,17 +9,19 @@ a trace of torch knows the node as it knows a line of Python.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from onnx import FunctionProto, defs
 from torch import Tensor
 
 from fewbit.errors import Error, Place, UnsupportedError
-from fewbit.frontends.onnx import ops as _ops  # noqa: F401  # fills the table
+
+# Importing the ops fills the table.
+from fewbit.frontends.onnx import ops  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from fewbit.frontends.onnx.constants import Constants
 from fewbit.frontends.onnx.functions import (
     default_attributes,
@@ -55,7 +56,7 @@ class Scope:
 
     values: ChainMap[str, Value | None]
     opsets: Mapping[str, int]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     prefix: str = ""
     """Before names of constants, which are unique in one graph only."""
 
@@ -122,7 +123,7 @@ class Evaluator:
     def _roots(self, node: Node, scope: Scope) -> frozenset[str]:
         names = {*node.inputs, *(n for graph in node.graphs() for n in graph.outer_names())}
         values = (scope.values.get(name) for name in names)
-        return frozenset().union(*(v.roots for v in values if isinstance(v, Traced)))
+        return frozenset(root for v in values if isinstance(v, Traced) for root in v.roots)
 
     def _place(self, node: Node) -> Place:
         return Place(file=self.source, line=node.number, layer=node.name or None)
@@ -278,9 +279,8 @@ def _tensors(entry: Entry, call: Call) -> list[Tensor | None]:
 
 
 def _as_values(entry: Entry, call: Call, results: Any) -> Sequence[Value | None]:
-    if not isinstance(results, tuple | list):
-        results = (results,)
-    return [_as_value(entry, call, result) for result in results]
+    several = cast("Sequence[Any]", results) if isinstance(results, tuple | list) else (results,)
+    return [_as_value(entry, call, result) for result in several]
 
 
 def _as_value(entry: Entry, call: Call, result: Any) -> Value | None:
@@ -318,7 +318,7 @@ def _named(value: Value | None, name: str) -> Value | None:
     return replace(value, name=name)
 
 
-def _here(run, node, scope): return run(node, scope)  # fmt: skip
+def _here(run: Any, node: Any, scope: Any) -> Any: return run(node, scope)  # fmt: skip
 
 
 def _frame(source: str, number: int) -> Callable[..., Any]:
@@ -331,7 +331,7 @@ def _frame(source: str, number: int) -> Callable[..., Any]:
 
 
 @contextmanager
-def tracing(evaluator: Evaluator) -> Iterator[None]:
+def tracing(evaluator: Evaluator) -> Generator[None]:
     evaluator.tracing = True
     try:
         yield

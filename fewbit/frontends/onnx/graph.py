@@ -1,4 +1,3 @@
-# pyright: basic
 """A model file's graphs as plain data: nodes with decoded attributes, numbered from 1.
 
 A node's number is its line in locations and messages: `model.onnx:12` is the file's 12th node.
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from onnx import (
     AttributeProto,
@@ -60,7 +59,7 @@ class Graph:
     nodes: tuple[Node, ...]
     inputs: tuple[ValueInfoProto, ...] = ()
     outputs: tuple[str, ...] = ()
-    constants: dict[str, Known] = field(default_factory=dict)
+    constants: dict[str, Known] = field(default_factory=dict[str, Known])
 
     def all_nodes(self) -> Iterator[Node]:
         """Those of inner graphs included."""
@@ -145,7 +144,8 @@ class Reader:
         if isinstance(value, SparseTensorProto):
             return self._sparse(value)
         if isinstance(value, Sequence) and not isinstance(value, str):
-            return [v.decode(errors="replace") if isinstance(v, bytes) else v for v in value]
+            items = cast("Sequence[Any]", value)
+            return [v.decode(errors="replace") if isinstance(v, bytes) else v for v in items]
         return value
 
 

@@ -1,9 +1,9 @@
-# pyright: basic
 """Reads a model file, and the files beside it that hold its tensors."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -22,7 +22,7 @@ def load_model(path: Path) -> ModelProto:
     if not path.is_file():
         raise UsageError(f"there is no file '{path}'")
     try:
-        model = onnx.load(str(path), load_external_data=False)
+        model: ModelProto = cast(Any, onnx).load(str(path), load_external_data=False)
     except (DecodeError, ValueError, TypeError) as error:
         raise Error(
             f"this is not an ONNX model: {str(error).partition(chr(10))[0]}",

@@ -1,4 +1,3 @@
-# pyright: basic
 """Ops on sizes of which some are symbols: computed on arrays of objects, so that they stay sizes.
 
 Only what exporters write to compute shapes is here. An op gives None where it is not about sizes
@@ -10,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -52,7 +51,7 @@ def _objects(value: Any) -> Array | None:
 
 def _array(found: Any) -> Array:
     if isinstance(found, np.ndarray):
-        return found
+        return cast(Array, found)
     single = np.empty((), dtype=object)
     single[()] = found
     return single
@@ -60,7 +59,11 @@ def _array(found: Any) -> Array:
 
 def _elementwise(run: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     on_arrays = np.frompyfunc(run, 2, 1)
-    return lambda call, *arrays: reduce(on_arrays, arrays)
+
+    def run_on(call: Call, *arrays: Array) -> Any:
+        return reduce(on_arrays, arrays)
+
+    return run_on
 
 
 def _divided(a: Any, b: Any) -> Any:
@@ -70,14 +73,15 @@ def _divided(a: Any, b: Any) -> Any:
     return a // b
 
 
-for _name, _run in {
+_ELEMENTWISE: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
     "Div": _divided,
-    "Max": torch.sym_max,
-    "Min": torch.sym_min,
-}.items():
+    "Max": cast(Any, torch).sym_max,
+    "Min": cast(Any, torch).sym_min,
+}
+for _name, _run in _ELEMENTWISE.items():
     _on_sizes(_name)(_elementwise(_run))
 
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """The table of ONNX ops, and what a call of one is given.
 
 An entry is a function of a `Call`, followed by the call's inputs as tensors. Inputs beyond
@@ -8,7 +7,7 @@ An entry is a function of a `Call`, followed by the call's inputs as tensors. In
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,16 @@ from torch import Tensor
 
 from fewbit.errors import Place, UnsupportedError
 from fewbit.frontends.onnx.kinds import name_of, natural_kind
-from fewbit.frontends.onnx.values import Known, Many, Size, Sizes, Traced, Value, concrete
+from fewbit.frontends.onnx.values import (
+    Known,
+    Many,
+    Size,
+    Sizes,
+    Traced,
+    Value,
+    concrete,
+    expression_of,
+)
 
 if TYPE_CHECKING:
     from fewbit.frontends.onnx.evaluate import Evaluator, Scope
@@ -61,6 +69,16 @@ def op(
     return add
 
 
+def unary(functions: Mapping[str, Callable[[Tensor], Tensor]]) -> None:
+    """Enter ops that are one function of torch, applied element by element."""
+    for name, function in functions.items():
+
+        def run(call: Call, x: Tensor, function: Callable[[Tensor], Tensor] = function) -> Tensor:
+            return function(x)
+
+        op(name)(run)
+
+
 class NeedsValueError(UnsupportedError):
     """An input that decides shapes is not known before the program runs."""
 
@@ -100,6 +118,10 @@ class Call:
     def attr(self, name: str, default: Any = None) -> Any:
         return self.attributes.get(name, default)
 
+    def axis(self, rank: int, default: int) -> int:
+        """The attribute `axis` of a tensor of this rank, counted from the front."""
+        return int(self.attr("axis", default)) % rank
+
     def has(self, index: int) -> bool:
         return index < len(self.inputs) and self.inputs[index] is not None
 
@@ -111,6 +133,12 @@ class Call:
         if value is None or isinstance(value, Many):
             raise self.refused(f"input {index} is no tensor")
         return value.kind
+
+    def shape(self, index: int) -> tuple[Size, ...]:
+        value = self.inputs[index]
+        if value is None or isinstance(value, Many):
+            raise self.refused(f"input {index} is no tensor")
+        return value.shape
 
     def tensor(self, index: int) -> Tensor:
         """An input for the trace; a known one becomes a constant of the program."""
@@ -185,5 +213,5 @@ class Call:
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
 
-def is_symbol(size: Any) -> bool:
-    return isinstance(size, torch.SymInt) and not size.node.expr.is_Integer
+def is_symbol(size: Size) -> bool:
+    return isinstance(size, torch.SymInt) and not expression_of(size).is_Integer

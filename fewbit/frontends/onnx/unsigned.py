@@ -1,4 +1,3 @@
-# pyright: basic
 """Unsigned inputs and outputs: as such at the boundary of a program, and in wider integers inside.
 
 Two ops of torch carry this through a trace: `widen` reads an unsigned tensor, `narrow` writes one.
@@ -7,13 +6,15 @@ The importer of PyTorch's graphs writes them as casts. No other op takes unsigne
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import torch
 from torch import Tensor
 from torch.fx import Node
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from fewbit.dialects.upstream.tensor import BitcastOp
 from fewbit.frontends.onnx.kinds import HELD, UNSIGNED
@@ -25,7 +26,8 @@ from fewbit.passes.linalg.building.loops import apply
 _HELD = {dtype: HELD[kind] for kind, dtype in UNSIGNED.items()}
 _BOUNDARY = {str(dtype).removeprefix("torch."): dtype for dtype in UNSIGNED.values()}
 
-_library = torch.library.Library("fewbit", "DEF")
+_torch_library: Any = torch.library  # its functions are half typed
+_library = _torch_library.Library("fewbit", "DEF")
 _library.define("widen(Tensor x) -> Tensor")
 _library.define("narrow(Tensor x, str dtype) -> Tensor")
 
@@ -39,27 +41,30 @@ def narrow(x: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.ops.fewbit.narrow(x, str(dtype).removeprefix("torch."))
 
 
-@torch.library.impl(_library, "widen", "CompositeExplicitAutograd")
+@_torch_library.impl(_library, "widen", "CompositeExplicitAutograd")
 def _widen(x: Tensor) -> Tensor:
     return x.view(torch.int64) if x.dtype is torch.uint64 else x.to(_HELD[x.dtype])
 
 
-@torch.library.impl(_library, "narrow", "CompositeExplicitAutograd")
+@_torch_library.impl(_library, "narrow", "CompositeExplicitAutograd")
 def _narrow(x: Tensor, dtype: str) -> Tensor:
     return x.view(torch.uint64) if dtype == "uint64" else x.to(_BOUNDARY[dtype])
 
 
-torch.library.register_fake("fewbit::widen", lambda x: torch.empty_like(x, dtype=_HELD[x.dtype]))
-torch.library.register_fake(
-    "fewbit::narrow", lambda x, dtype: torch.empty_like(x, dtype=_BOUNDARY[dtype])
-)
+@_torch_library.register_fake("fewbit::widen")
+def _fake_widen(x: Tensor) -> Tensor:
+    return torch.empty_like(x, dtype=_HELD[x.dtype])
+
+
+@_torch_library.register_fake("fewbit::narrow")
+def _fake_narrow(x: Tensor, dtype: str) -> Tensor:
+    return torch.empty_like(x, dtype=_BOUNDARY[dtype])
 
 
 @converts(WIDEN)
 def emit_widen(emitter: Emitter, node: Node, a: Arguments) -> list[SSAValue]:
     held = tensor_type(node.meta["val"])
-    element = held.element_type
-    assert isinstance(element, IntegerType)
+    element = cast(IntegerType, held.element_type)
     given = emitter.value(a["x"])
     with ImplicitBuilder(emitter.block):
         made = apply(_signless(given), element, lambda v: _extended(v, element))
@@ -80,14 +85,13 @@ def emit_narrow(emitter: Emitter, node: Node, a: Arguments) -> list[SSAValue]:
 
 
 def _signless(value: SSAValue) -> SSAValue:
-    type = value.type
-    assert isinstance(type, TensorType)
+    type = cast("TensorType[Attribute]", value.type)
     element = type.element_type
     assert isinstance(element, IntegerType)
     return _bitcast(value, TensorType(IntegerType(element.bitwidth), type.get_shape()))
 
 
-def _bitcast(value: SSAValue, type: TensorType) -> SSAValue:
+def _bitcast(value: SSAValue, type: TensorType[Attribute]) -> SSAValue:
     return BitcastOp(operands=[value], result_types=[type]).dest
 
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """What a name in a graph stands for while the graph is evaluated.
 
 A value is known (a constant, or computed from constants), traced (it depends on the inputs), or
@@ -8,16 +7,18 @@ Known values and sizes are computed in Python and leave nothing in the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes
+from torch._C import DisableTorchFunction
+from torch.utils import _python_dispatch
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends.onnx.kinds import INT64
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Known:
     def items(self) -> list[Any]:
         """The elements as numbers of Python."""
         with outside_trace():
-            return self.tensor.flatten().tolist()
+            return cast(Any, self.tensor.flatten()).tolist()
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,19 +97,19 @@ Value = Tensorlike | Many
 
 
 @contextmanager
-def outside_trace() -> Iterator[None]:
+def outside_trace() -> Generator[None]:
     """Computes at once, whatever torch is tracing.
 
     Gradients are not switched off here: torch would write that into the trace.
     """
-    with _disable_current_modes(), torch._C.DisableTorchFunction():
+    with cast(Any, _python_dispatch)._disable_current_modes(), DisableTorchFunction():
         yield
 
 
 def known(value: Any, kind: int) -> Known:
     """A number or array as a value."""
     with outside_trace():
-        return Known(torch.from_numpy(np.array(value)), kind)
+        return Known(from_numpy(np.array(value)), kind)
 
 
 def sizes(values: Sequence[Size] | np.ndarray[Any, Any], kind: int = INT64) -> Tensorlike:
@@ -123,9 +124,14 @@ def sizes(values: Sequence[Size] | np.ndarray[Any, Any], kind: int = INT64) -> T
     return Sizes(array, kind)
 
 
-def concrete(size: Any) -> Any:
+def concrete(size: Size) -> Size:
     """A number where a symbol is known to be one."""
     if isinstance(size, torch.SymInt):
-        expr = size.node.expr
-        return int(expr) if expr.is_Integer else size
+        expression = expression_of(size)
+        return int(expression) if expression.is_Integer else size
     return int(size)
+
+
+def expression_of(size: torch.SymInt) -> Any:
+    """The sympy expression behind a symbolic size."""
+    return cast(Any, size).node.expr

@@ -1,4 +1,3 @@
-# pyright: basic
 """Reads a SavedModel, or a `.keras` file, with TensorFlow and writes it as StableHLO.
 
 It is run as a script by whichever Python has TensorFlow, and so imports nothing of fewbit's. The
@@ -13,12 +12,33 @@ import os
 import sys
 import tempfile
 from importlib import import_module
+from typing import Any, Protocol
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 
-def main(path, folder, shapes, signature=""):
+class Size(Protocol):
+    size: int
+
+
+class Shape(Protocol):
+    dim: list[Size]
+    unknown_rank: bool
+
+
+class TensorInfo(Protocol):
+    name: str
+    dtype: int
+    tensor_shape: Shape
+
+
+class Signature(Protocol):
+    inputs: dict[str, TensorInfo]
+    outputs: dict[str, TensorInfo]
+
+
+def main(path: str, folder: str, shapes: str, signature: str = "") -> None:
     if os.path.isdir(path):
         export(path, folder, json.loads(shapes), signature)
         return
@@ -30,11 +50,11 @@ def main(path, folder, shapes, signature=""):
         export(saved, folder, json.loads(shapes), signature)
 
 
-def export(path, folder, shapes, signature):
+def export(path: str, folder: str, shapes: list[str] | None, signature: str) -> None:
     import numpy as np
 
     tf = import_module("tensorflow")
-    graph_def, variables, chosen = frozen(tf, path, signature)
+    graph_def, variables, chosen = freeze(tf, path, signature)
     inputs = sorted(chosen.inputs.items())
     outputs = [info.name for _, info in sorted(chosen.outputs.items())]
     wrapped = tf.compat.v1.wrap_function(
@@ -43,12 +63,14 @@ def export(path, folder, shapes, signature):
     tensors = [info.name for _, info in inputs] + [f"{name}:0" for name in variables]
     feeds = [wrapped.graph.as_graph_element(name) for name in tensors]
     pruned = wrapped.prune(feeds, [wrapped.graph.as_graph_element(name) for name in outputs])
-    given = [made_up(tf, inputs[i], shapes, i, len(inputs)) for i in range(len(inputs))]
+    given = [example(tf, inputs[i], shapes, i, len(inputs)) for i in range(len(inputs))]
     arguments = [*given, *(tf.constant(array) for array in variables.values())]
     specs = [tf.TensorSpec(a.shape, a.dtype) for a in arguments]
-    compiled = tf.function(
-        lambda *a: tf.nest.flatten(pruned(*a)), jit_compile=True, input_signature=specs
-    )
+
+    def call(*arguments: Any) -> list[Any]:
+        return tf.nest.flatten(pruned(*arguments))
+
+    compiled = tf.function(call, jit_compile=True, input_signature=specs)
     text = compiled.experimental_get_compiler_ir(*arguments)(stage="stablehlo")
     with open(os.path.join(folder, "module.mlir"), "w") as file:
         file.write(text)
@@ -61,12 +83,13 @@ def export(path, folder, shapes, signature):
     np.savez(os.path.join(folder, "weights.npz"), allow_pickle=False, **arrays)
 
 
-def frozen(tf, path, signature):
+def freeze(tf: Any, path: str, signature: str) -> tuple[Any, dict[str, Any], Signature]:
     """The graph with its variables as constants, these by name, and the signature."""
     v1 = tf.compat.v1
     with v1.Graph().as_default() as graph, v1.Session() as session:
         meta = v1.saved_model.load(session, ["serve"], path)
-        chosen = meta.signature_def[pick(dict(meta.signature_def), signature)]
+        signatures: dict[str, Signature] = dict(meta.signature_def)
+        chosen = signatures[pick(signatures, signature)]
         names = [info.name.split(":")[0] for info in chosen.outputs.values()]
         before = {node.name for node in graph.as_graph_def().node if node.op == "Const"}
         graph_def = v1.graph_util.convert_variables_to_constants(
@@ -80,7 +103,7 @@ def frozen(tf, path, signature):
     return graph_def, variables, chosen
 
 
-def pick(signatures, wanted):
+def pick(signatures: dict[str, Signature], wanted: str) -> str:
     if not wanted:
         wanted = "serving_default" if "serving_default" in signatures else next(iter(signatures))
     if wanted not in signatures:
@@ -88,12 +111,14 @@ def pick(signatures, wanted):
     return wanted
 
 
-def sizes(info):
+def sizes(info: TensorInfo) -> list[int | None]:
     """The shape of an input, with None for what the model leaves open."""
     return [None if d.size < 0 else d.size for d in info.tensor_shape.dim]
 
 
-def made_up(tf, named, shapes, i, count):
+def example(
+    tf: Any, named: tuple[str, TensorInfo], shapes: list[str] | None, i: int, count: int
+) -> Any:
     """A tensor of an input's shape and type; a batch that is left open is 1."""
     name, info = named
     dtype = tf.as_dtype(info.dtype)

@@ -1,4 +1,3 @@
-# pyright: basic
 """PyTorch models as programs.
 
 `capture` traces, `hierarchy` finds the modules in the trace, `emit` writes ops (by the table in
@@ -13,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from fewbit.base.typed_torch import named_modules
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.frontends.torch.capture import capture, decompose, quiet
@@ -75,9 +76,9 @@ def _check_model(model: Any) -> None:
 def _first_names(model: torch.nn.Module) -> dict[str, str]:
     """By every name of a module, the first of them: a shared module has several."""
     first: dict[int, str] = {}
-    for name, module in model.named_modules(remove_duplicate=False):
+    for name, module in named_modules(model, remove_duplicate=False):
         first.setdefault(id(module), name)
-    modules = model.named_modules(remove_duplicate=False)
+    modules = named_modules(model, remove_duplicate=False)
     return {name: first[id(module)] for name, module in modules}
 
 
@@ -129,9 +130,7 @@ class _Import:
         self.constants.append(mico.ConstantOp(name, tensor_type(data), value))
 
     def program(self) -> Program:
-        check_types(
-            [n for n in self.exported.graph.nodes if isinstance(n.target, torch._ops.OpOverload)]
-        )
+        check_types([n for n in self.exported.graph.nodes if isinstance(n.target, OpOverload)])
         islands = Islands()
         subgraphs: list[graph.SubgraphOp] = []
         root = build_frames(self.exported.graph)

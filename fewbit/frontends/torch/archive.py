@@ -1,4 +1,3 @@
-# pyright: basic
 """Archives of `torch.export.save`, read without running what is in them.
 
 `torch.export.load` unpickles what the archive asks for, loads compiled libraries that lie in it,
@@ -16,13 +15,8 @@ import zipfile
 from typing import Any
 
 import torch
-from torch._export.serde import schema
-from torch._export.serde.serialize import (
-    ExportedProgramDeserializer,
-    _bytes_to_dataclass,
-    _dict_to_dataclass,
-    deserialize_scalar_type,
-)
+from torch._export.serde import schema, serialize
+from torch._export.serde.serialize import ExportedProgramDeserializer, deserialize_scalar_type
 from torch.export import ExportedProgram
 from torch.export.pt2_archive import PT2ArchiveReader
 from torch.export.pt2_archive import constants as names
@@ -33,6 +27,8 @@ from fewbit.frontends.torch.archive_graph import check_graph
 
 MODEL = "model"
 """The program of an archive that torch.export.load gives."""
+_serialize: Any = serialize  # it is half typed, and what is needed of it private
+
 OLD_FORMAT = "serialized_exported_program.json"
 
 
@@ -42,7 +38,7 @@ def read_archive(path: PathLike) -> ExportedProgram:
     version = reader.read_string(names.ARCHIVE_VERSION_PATH)
     if version != names.ARCHIVE_VERSION_VALUE:
         raise Error(f"its version is {version[:20]!r}, and not {names.ARCHIVE_VERSION_VALUE}")
-    program = _bytes_to_dataclass(
+    program: schema.ExportedProgram = _serialize._bytes_to_dataclass(
         schema.ExportedProgram, reader.read_bytes(names.MODELS_FILENAME_FORMAT.format(MODEL))
     )
     check_graph(program)
@@ -82,7 +78,7 @@ class _Payloads:
         whole = f"{self.folder}{MODEL}.pt"
         if whole in self.reader.get_file_names():
             return _unpickled(self.reader.read_bytes(whole), f"'{whole}' is", dict)
-        listed = _dict_to_dataclass(
+        listed: schema.PayloadConfig = _serialize._dict_to_dataclass(
             schema.PayloadConfig, json.loads(self.reader.read_string(self.config))
         )
         return {name: self._tensor(name, meta) for name, meta in listed.config.items()}

@@ -1,4 +1,3 @@
-# pyright: basic
 """What texts in an exported graph may say.
 
 torch makes Python of them: names stand in the code that it generates and executes, expressions of
@@ -12,15 +11,16 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
-import torch
-from torch._export.serde import schema
-from torch._export.serde.serialize import _SYM_OPS, GraphModuleDeserializer
+from torch._export.serde import schema, serialize
+from torch._ops import HigherOrderOperator, OpOverload
 
 from fewbit.errors import UnsupportedError
+
+_serialize: Any = serialize  # it is half typed
 
 FILE_OPS = ("aten::save", "aten::from_file")
 """Ops that write or map the file that an argument names."""
@@ -44,12 +44,13 @@ def check_graph(program: schema.ExportedProgram) -> None:
     """Refuse what could run code. Conditions on inputs, which are Python texts, are left out."""
     program.guards_code = []
     for record in _records(program):
-        rules = RULES.get(type(record), {})
+        rules = RULES.get(record.__class__, {})
         for field in fields(record):
             # A union has one of its fields; to ask for another is an error.
             value = getattr(record, field.name, None)
             check = rules.get(field.name, _is_anything if "str" in str(field.type) else _is_no_text)
-            for item in value if isinstance(value, list) else [value]:
+            items = cast("list[Any]", value) if isinstance(value, list) else [value]
+            for item in items:
                 if item is not None and not check(item):
                     raise _refusal(item, field.name, record)
 
@@ -65,10 +66,10 @@ def _refusal(item: Any, field: str, record: Any) -> UnsupportedError:
 def _records(value: Any) -> Iterator[Any]:
     """This value and all below it that have fields."""
     if isinstance(value, list | tuple):
-        for item in value:
+        for item in cast("Sequence[Any]", value):
             yield from _records(item)
     elif isinstance(value, dict):
-        yield from _records(list(value.values()))
+        yield from _records(list(cast("dict[Any, Any]", value).values()))
     elif is_dataclass(value):
         yield value
         for field in fields(value):
@@ -100,12 +101,12 @@ def _is_path(text: Any) -> bool:
 def _is_target(text: Any) -> bool:
     if not isinstance(text, str):
         return False
-    target = GraphModuleDeserializer().deserialize_operator(text)
-    if isinstance(target, torch._ops.OpOverload):
-        return target._schema.name not in FILE_OPS
-    if isinstance(target, torch._ops.HigherOrderOperator):
+    target: Any = _serialize.GraphModuleDeserializer().deserialize_operator(text)
+    if isinstance(target, OpOverload):
+        return cast(Any, target)._schema.name not in FILE_OPS
+    if isinstance(target, HigherOrderOperator):
         return True
-    return callable(target) and target in _SYM_OPS
+    return callable(target) and target in _serialize._SYM_OPS
 
 
 def _is_expression(text: Any) -> bool:
@@ -135,7 +136,8 @@ def _is_call(node: ast.AST) -> bool:
             if name in POWERS and not _is_small(arguments[-1]):
                 return False
             return all(map(_is_call, arguments))
-    return _is_number(node)
+        case _:
+            return _is_number(node)
 
 
 def _is_number(node: ast.AST) -> bool:
@@ -164,16 +166,17 @@ def _is_structure(text: Any) -> bool:
 
 def _is_plain_tree(tree: Any) -> bool:
     if isinstance(tree, list):
-        return all(map(_is_plain_tree, tree))
+        return all(map(_is_plain_tree, cast("list[Any]", tree)))
     if not isinstance(tree, dict):
         return not isinstance(tree, str) or _is_path(tree)
-    if "__enum__" in tree or "default_factory_module" in tree:
+    entries = cast("dict[Any, Any]", tree)
+    if "__enum__" in entries or "default_factory_module" in entries:
         return False
-    context = tree.get("context")
+    context = entries.get("context")
     if isinstance(context, str):
         context = json.loads(context)
-    rest = [value for key, value in tree.items() if key != "context"]
-    return all(map(_is_path, tree)) and _is_plain_tree(context) and _is_plain_tree(rest)
+    others = [value for key, value in entries.items() if key != "context"]
+    return all(map(_is_path, entries)) and _is_plain_tree(context) and _is_plain_tree(others)
 
 
 RULES: dict[type, dict[str, Callable[[Any], bool]]] = {

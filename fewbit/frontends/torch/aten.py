@@ -1,4 +1,3 @@
-# pyright: basic
 """The table of ATen ops that have an op of ours.
 
 A converter gets the arguments by name, defaults filled in, and gives the results; None where this
@@ -12,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import Node
 from xdsl.ir import SSAValue
 
@@ -41,7 +41,7 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 
 def convert(emitter: Emitter, node: Node) -> Sequence[SSAValue] | None:
     """The node as ops of ours; None where there are none."""
-    if not isinstance(node.target, torch._ops.OpOverload):
+    if not isinstance(node.target, OpOverload):
         return None
     converter = CONVERTERS.get(name_of(node))
     return None if converter is None else converter(emitter, node, arguments_of(node))
@@ -58,16 +58,20 @@ CHECKS = (
 
 def is_check(node: Node) -> bool:
     """Whether a node only checks what export assumed."""
-    return isinstance(node.target, torch._ops.OpOverload) and name_of(node) in CHECKS
+    return isinstance(node.target, OpOverload) and name_of(node) in CHECKS
+
+
+def _schema(node: Node) -> Any:
+    return cast(Any, node.target)._schema
 
 
 def name_of(node: Node) -> str:
     """The op's name without namespace and overload: `add` of `aten::add.Tensor`."""
-    return cast(torch._ops.OpOverload, node.target)._schema.name.removeprefix(ATEN)
+    return _schema(node).name.removeprefix(ATEN)
 
 
 def arguments_of(node: Node) -> Arguments:
-    schema = cast(torch._ops.OpOverload, node.target)._schema.arguments
+    schema = _schema(node).arguments
     given = dict(zip((a.name for a in schema), node.args, strict=False)) | node.kwargs
     return {a.name: given.get(a.name, a.default_value) for a in schema}
 
@@ -93,7 +97,7 @@ def layer(emitter: Emitter, op: type[mico.LayerOp], node: Node, *inputs: Any, **
         for name, value in attributes.items()
     }
     value = node.meta["val"]
-    first = value[0] if isinstance(value, list | tuple) else value
+    first = cast("Sequence[Any]", value)[0] if isinstance(value, list | tuple) else value
     made = op.of(*operands, result_types=[tensor_type(first)], **named)
     return emitter.add(made).results
 

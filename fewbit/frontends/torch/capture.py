@@ -1,4 +1,3 @@
-# pyright: basic
 """A PyTorch module as a functional graph of ATen ops.
 
 `torch.export` traces the module; decompositions then make updates in place explicit and leave core
@@ -13,10 +12,10 @@ from __future__ import annotations
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -24,6 +23,7 @@ from torch.export import ExportedProgram
 from torch.utils._pytree import tree_flatten, tree_map_only
 
 from fewbit.base.files import PathLike
+from fewbit.base.typed_torch import named_modules
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.decompositions import own_decompositions
@@ -88,7 +88,7 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     """Without updates in place, and in ops that either we know or torch-mlir does."""
     table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT}))
     try:
-        decomposed = program.run_decompositions(table.copy())
+        decomposed: ExportedProgram = cast(Any, program).run_decompositions(table.copy())
     except Exception as e:
         raise _explained(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.
@@ -104,7 +104,7 @@ def _decompositions(whole: frozenset[str]) -> Any:
     """How ops are taken apart, but for those that stay whole; to look this up takes torch long."""
     from torch_mlir.extras.fx_decomp_util import get_decomposition_table
 
-    table = torch.export.default_decompositions()
+    table: Any = torch.export.default_decompositions()
     table.update(get_decomposition_table())
     for op in list(table.keys()):
         if getattr(op, "_schema").name.removeprefix(aten.ATEN) in whole:  # noqa: B009
@@ -114,7 +114,7 @@ def _decompositions(whole: frozenset[str]) -> Any:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet() -> Generator[None]:
     """torch warns about its own use of what it deprecates, and logs and prints what it also raises.
 
     Only what is written from Python is held back, and only here: what the model itself prints is
@@ -136,7 +136,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def _evaluating(model: nn.Module) -> Generator[None]:
     training = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -149,7 +149,7 @@ def _evaluating(model: nn.Module) -> Iterator[None]:
 def _refuse_hidden_state(
     model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
-    before = {name: _plain_attributes(module) for name, module in model.named_modules()}
+    before = {name: _plain_attributes(module) for name, module in named_modules(model)}
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     copies = tree_map_only(torch.Tensor, torch.clone, (arguments, named))
     try:
@@ -181,7 +181,7 @@ def _plain_attributes(module: nn.Module) -> dict[str, Any]:
 
 def _changed(model: nn.Module, before: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Attributes that a call rebound, which are also put back."""
-    for name, module in model.named_modules():
+    for name, module in named_modules(model):
         old = before.get(name, {})
         for attribute, value in _plain_attributes(module).items():
             if attribute not in old:

@@ -1,4 +1,3 @@
-# pyright: basic
 """`torch.cond` and `while_loop` as `scf.if` and `scf.while`.
 
 Branches and loop bodies are graphs of their own, whose placeholders stand for the operands of the
@@ -80,8 +79,8 @@ def _body(
     for node in module.graph.nodes:
         if node.op not in ("placeholder", "output"):
             emitter.emit(node)
-    (output,) = cast(Any, next(n for n in module.graph.nodes if n.op == "output").args)
-    outputs = output if isinstance(output, list | tuple) else [output]
+    output: Any = next(n for n in module.graph.nodes if n.op == "output").args[0]
+    outputs = cast("Sequence[Any]", output) if isinstance(output, list | tuple) else [output]
     return [emitter.value(value) for value in outputs]
 
 

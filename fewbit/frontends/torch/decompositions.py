@@ -1,4 +1,3 @@
-# pyright: basic
 """Decompositions of ours, of ops that torch-mlir computes otherwise than PyTorch does.
 
 A decomposition that gives `NotImplemented` leaves the op whole, so each is for its own case only.
@@ -7,7 +6,7 @@ A decomposition that gives `NotImplemented` leaves the op whole, so each is for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -25,7 +24,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
-    """Where a pad is negative, PyTorch cuts off; `tensor.pad` has no such meaning."""
+    """Where a pad is negative, PyTorch cuts off; `tensor.pad` does not."""
     if not any(_is_negative(amount) for amount in pad):
         return NotImplemented
     for i, (low, high) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
@@ -36,7 +35,7 @@ def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
     return aten.constant_pad_nd.default(x, [0 if _is_negative(p) else p for p in pad], value)
 
 
-def _is_negative(amount: int) -> bool:
+def _is_negative(amount: int | torch.SymInt) -> bool:
     """Amounts that depend on sizes are not: nobody knows."""
     return isinstance(amount, int) and amount < 0
 
@@ -49,4 +48,4 @@ def _where(condition: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> Any:
     """A choice between a tensor and itself; torch-mlir forgets the shape of the condition."""
     if yes is not no:
         return NotImplemented
-    return yes.expand(torch.broadcast_shapes(condition.shape, yes.shape)).clone()
+    return yes.expand(cast(Any, torch).broadcast_shapes(condition.shape, yes.shape)).clone()

@@ -1,4 +1,3 @@
-# pyright: basic
 """Frames of a traced graph as `graph` subgraphs of `mico` ops.
 
 A node becomes an op of ours where the table in `aten` knows one, and otherwise a call of a function
@@ -15,6 +14,7 @@ from functools import partial
 from typing import Any, cast
 
 import torch
+from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, i64
@@ -23,7 +23,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError
-from fewbit.frontends.torch import aten, indexed_writes  # noqa: F401
+
+# Importing `indexed_writes` enters its converters.
+from fewbit.frontends.torch import (
+    aten,
+    indexed_writes,  # noqa: F401  # pyright: ignore[reportUnusedImport]
+)
 from fewbit.frontends.torch.control_flow import emit_control_flow
 from fewbit.frontends.torch.hierarchy import Frame
 from fewbit.frontends.torch.islands import Islands, outputs_of
@@ -35,7 +40,7 @@ _INTEGER_OPS: dict[Any, Callable[[SSAValue, SSAValue], Operation]] = {
     operator.add: arith.AddiOp,
     operator.sub: arith.SubiOp,
     operator.mul: arith.MuliOp,
-    operator.floordiv: arith.FloorDivSIOp,
+    cast(Any, operator).floordiv: arith.FloorDivSIOp,
     operator.mod: arith.RemSIOp,
     operator.eq: partial(arith.CmpiOp, arg="eq"),
     operator.ne: partial(arith.CmpiOp, arg="ne"),
@@ -137,7 +142,7 @@ class Emitter:
         return self.add(arith.IndexCastOp(size.results[0], i64)).results[0]
 
     def _called(self, node: Node) -> Sequence[SSAValue]:
-        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        if node.op != "call_function" or not isinstance(node.target, OpOverload):
             raise UnsupportedError(f"'{node.target}' cannot be imported: {source_of(node)}")
         arguments = [self.value(arg) for arg in node.all_input_nodes]
         results = [value_type(value) for value in outputs_of(node)]

@@ -1,4 +1,3 @@
-# pyright: basic
 """The module hierarchy of a traced graph: which nodes each module's forward ran.
 
 Every node carries the stack of modules in which it ran. Walking the nodes in order and comparing
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torch.fx import Graph, Node
@@ -24,7 +23,7 @@ class Frame:
 
     path: str
     name: str
-    items: list[Node | Frame] = field(default_factory=list)
+    items: list[Node | Frame] = field(default_factory=list["Node | Frame"])
 
     def nodes(self) -> Iterator[Node]:
         """All nodes, inner calls' included."""
@@ -103,7 +102,7 @@ def rename_modules(graph: Graph, first_names: Mapping[str, str]) -> None:
 
 def module_stack(node: Node) -> list[tuple[str, str]]:
     """Key and path of the modules around a node, from the outside in, without the root."""
-    stack = node.meta.get("nn_module_stack") or {}
+    stack: Mapping[str, Sequence[str]] = node.meta.get("nn_module_stack") or {}
     entries = [(key, value[0]) for key, value in stack.items()]
     return [(k, path) for k, path in entries if path and not path.startswith("_empty_nn_module")]
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Whatever has no op of ours, through torch-mlir to linalg.
 
 Each such node becomes a function of its own, equal nodes one function. All functions are
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import Graph, Node
@@ -132,7 +131,7 @@ def _key(node: Node) -> Any:
         if isinstance(value, Node):
             return ("input", inputs[value], _described_value(value.meta["val"]))
         if isinstance(value, list | tuple):
-            return tuple(described(v) for v in value)
+            return tuple(described(v) for v in cast("Sequence[Any]", value))
         return (type(value).__name__, str(value))
 
     named = tuple(sorted((k, described(v)) for k, v in node.kwargs.items()))
@@ -143,7 +142,7 @@ def _described_value(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return str(value.dtype), tuple(str(size) for size in value.shape)
     if isinstance(value, list | tuple):
-        return tuple(_described_value(v) for v in value)
+        return tuple(_described_value(v) for v in cast("Sequence[Any]", value))
     return type(value).__name__
 
 
@@ -158,7 +157,7 @@ def _lowered(nodes: dict[str, Node]) -> str | None:
     torch_dialect.register_dialect(context)
     importer = FxImporter(context=context)
     # What fails is told by ourselves, op by op.
-    context.attach_diagnostic_handler(lambda diagnostic: True)
+    context.attach_diagnostic_handler(_is_handled)
     try:
         for name, node in nodes.items():
             importer.import_stateless_graph(_single(node), func_name=name)
@@ -166,10 +165,14 @@ def _lowered(nodes: dict[str, Node]) -> str | None:
             PassManager.parse(PIPELINE).run(importer.module.operation)
     except Exception:
         return None
-    text = importer.module.operation.get_asm(print_generic_op_form=True)
+    text: str = importer.module.operation.get_asm(print_generic_op_form=True)
     # Globals hold the state of random numbers, which a program has no place for.
     left_over = ('"torch.', "!torch.", '"ml_program.global"')
     return None if any(word in text for word in left_over) else text
+
+
+def _is_handled(diagnostic: object) -> bool:
+    return True
 
 
 def _single(node: Node) -> Graph:
@@ -185,7 +188,7 @@ def _single(node: Node) -> Graph:
         graph.output((copy,))
         return graph
     parts: list[Node] = []
-    for i, part in enumerate(value):
+    for i, part in enumerate(cast("Sequence[Any]", value)):
         item = graph.call_function(operator.getitem, (copy, i))
         item.meta = {"val": part}
         parts.append(item)
@@ -196,4 +199,4 @@ def _single(node: Node) -> Graph:
 def outputs_of(node: Node) -> Iterable[Any]:
     """What a node computes, one entry for each result."""
     value = node.meta.get("val")
-    return value if isinstance(value, list | tuple) else (value,)
+    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else (value,)

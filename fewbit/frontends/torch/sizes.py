@@ -1,4 +1,3 @@
-# pyright: basic
 """What a trace found out about dynamic sizes, as assertions of the program.
 
 `torch.export` gives each dynamic size a symbol and a range: the one that was asked for, or what the
@@ -28,6 +27,7 @@ def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) 
     """Ops that check the sizes of inputs."""
     made: list[Operation] = []
     first: dict[str, SSAValue] = {}
+    limits = cast("Mapping[Any, Any]", cast(Any, exported).range_constraints)
     for node, value in values.items():
         traced = node.meta["val"]
         if not isinstance(traced, torch.Tensor):
@@ -35,14 +35,14 @@ def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) 
         for axis, size in enumerate(traced.shape):
             if is_static(size):
                 continue
-            expr = cast(torch.SymInt, size).node.expr
+            expr = cast(Any, size).node.expr
             dim = _dim(value, axis, made)
             where = f"size {axis} of '{node.name}'"
             if str(expr) in first:
                 _check(dim, "eq", first[str(expr)], f"{where} differs from another", made)
                 continue
             first[str(expr)] = dim
-            _check_range(dim, exported.range_constraints.get(expr), where, made)
+            _check_range(dim, limits.get(expr), where, made)
     # A lone size that nothing is known of needs no code.
     return made if any(isinstance(op, cf.AssertOp) for op in made) else []
 

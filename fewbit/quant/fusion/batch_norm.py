@@ -1,4 +1,3 @@
-# pyright: basic
 """Batch norms folded into the layers that feed them.
 
 In eval mode a batch norm is a scale and a shift of each channel; after a Linear or a convolution
@@ -15,6 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import attributes
 from fewbit.quant.fusion.dataflow import Dataflow, LayerCall, trace
 from fewbit.quant.fusion.layers import BATCH_NORMS, WEIGHTED, Layer, channels_of, output_rank
 from fewbit.quant.fusion.matching import Match, UnfitError, find_matches
@@ -152,9 +152,9 @@ def _folded(layer: Layer, norm: Layer) -> tuple[Tensor, Tensor]:
 def _become_identity(norm: Layer) -> None:
     """Turn the object itself, which may be known by several names, into an `nn.Identity`."""
     training = norm.training
-    hooks = {name: value for name, value in vars(norm).items() if "_forward_" in name}
-    vars(norm).clear()
+    hooks = {name: value for name, value in attributes(norm).items() if "_forward_" in name}
+    attributes(norm).clear()
     norm.__class__ = nn.Identity
     nn.Identity.__init__(norm)
-    vars(norm).update(hooks)
+    attributes(norm).update(hooks)
     norm.train(training)

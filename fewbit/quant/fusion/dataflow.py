@@ -1,4 +1,3 @@
-# pyright: basic
 """What feeds what in a torch model, at the grain of layers.
 
 The model is run once on example inputs, under a dispatch mode that sees every tensor operation,
@@ -26,6 +25,7 @@ from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from fewbit.base.typed_torch import named_modules, own_parameters
 from fewbit.quant.fusion.layers import Layer, is_layer
 from fewbit.quant.fusion.running import Inputs, looking_at, run
 
@@ -38,7 +38,7 @@ class LayerCall:
     layer: Layer
     source: LayerCall | None = None
     """The call whose output is this one's first argument, the very tensor."""
-    users: list[LayerCall | str] = field(default_factory=list)
+    users: list[LayerCall | str] = field(default_factory=list["LayerCall | str"])
     """Who uses the output: calls of layers, and other operations in words."""
     rank: int | None = None
     """Of the output, where it is known."""
@@ -71,7 +71,7 @@ class Dataflow:
         """Why this layer's parameters cannot be changed alone; None if they can."""
         if any(call.altered for call in self.calls_of(layer)):
             return f"forward hooks change the output of '{path}'"
-        if "weight" not in layer._parameters:
+        if "weight" not in own_parameters(layer):
             return f"the weight of '{path}' is computed, not a parameter of its own"
         if path in self.shared:
             return f"'{path}' shares a parameter with another module"
@@ -92,8 +92,8 @@ def trace(model: nn.Module, example_inputs: Inputs) -> Dataflow:
 def shared_parameters(model: nn.Module) -> set[str]:
     """Paths of modules with a parameter whose memory is another parameter's, too."""
     owners: dict[int, list[str]] = {}
-    for path, module in model.named_modules():
-        for parameter in module._parameters.values():
+    for path, module in named_modules(model):
+        for parameter in own_parameters(module).values():
             if parameter is not None and not is_lazy(parameter) and parameter.numel():
                 owners.setdefault(parameter.data_ptr(), []).append(path)
     return {path for paths in owners.values() if len(paths) > 1 for path in paths}
@@ -101,17 +101,17 @@ def shared_parameters(model: nn.Module) -> set[str]:
 
 class _Tracer(TorchDispatchMode):
     def __init__(self, model: nn.Module) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.calls: list[LayerCall] = []
         self.stray: set[str] = set()
         self.reads_values: str | None = None
         self._model = model
-        self._paths = {module: path for path, module in model.named_modules()}
+        self._paths = {module: path for path, module in named_modules(model)}
         self._owners = {
             id(parameter): path
-            for path, module in model.named_modules()
+            for path, module in named_modules(model)
             if is_layer(module)
-            for parameter in module._parameters.values()
+            for parameter in own_parameters(module).values()
             if parameter is not None
         }
         self._producers: dict[int, LayerCall] = {}

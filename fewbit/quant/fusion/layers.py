@@ -1,4 +1,3 @@
-# pyright: basic
 """What counts as a layer when a model's dataflow is looked at.
 
 A layer is a node of the dataflow: what it does inside is its own business, so that a quantized
@@ -12,6 +11,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from torch import nn
+
+from fewbit.base.typed_torch import own_parameters
 
 Layer: TypeAlias = Any
 """An nn.Module; torch's types say nothing useful of its attributes."""
@@ -34,24 +35,26 @@ def is_norm(module: nn.Module) -> bool:
     of_torch = type(module).__module__.startswith("torch.nn.modules.")
     if of_torch or isinstance(module, (*WEIGHTED, *BATCH_NORMS)) or next(module.children(), None):
         return False
-    parameters = module._parameters
+    parameters = own_parameters(module)
     weight = parameters.get("weight")
     return parameters.keys() <= {"weight", "bias"} and weight is not None and weight.ndim == 1
 
 
 def output_rank(layer: Layer) -> int:
     """The rank of a batch of outputs: samples, channels, and space where there is any."""
-    return {nn.Conv1d: 3, nn.Conv2d: 4}.get(_kind(layer), 2)
+    return 2 + _spatial_rank(layer)
 
 
 def channel_axis(layer: Layer) -> int:
     """Where the output's channels are, counted from the end, batched or not."""
-    return {nn.Conv1d: -2, nn.Conv2d: -3}.get(_kind(layer), -1)
+    return -1 - _spatial_rank(layer)
 
 
 def channels_of(layer: Layer) -> int:
     return layer.weight.shape[0]
 
 
-def _kind(layer: nn.Module) -> type[nn.Module]:
-    return next((kind for kind in WEIGHTED if isinstance(layer, kind)), nn.Module)
+def _spatial_rank(layer: nn.Module) -> int:
+    if isinstance(layer, nn.Conv1d):
+        return 1
+    return 2 if isinstance(layer, nn.Conv2d) else 0

@@ -1,4 +1,3 @@
-# pyright: basic
 """Does a layer compute what its class promises? Asked of the layer itself, with numbers.
 
 A subclass of `nn.Conv2d` may be a quantized convolution, into which a batch norm folds, or one
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import attributes, fork_rng, manual_seed, norm, own_parameters
 from fewbit.quant.fusion.layers import Layer
 from fewbit.quant.fusion.running import looking_at
 
@@ -72,8 +72,8 @@ def why_not_scaled_by_weight(norm: Layer) -> str | None:
 
 def _asked(layer: Layer, check: Callable[[], str | None]) -> str | None:
     try:
-        with looking_at(layer), torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
+        with looking_at(layer), fork_rng(devices=[]):
+            manual_seed(0)
             return check()
     except Exception as problem:
         return f"it could not be tried alone ({type(problem).__name__}: {problem})"
@@ -112,7 +112,7 @@ def _check_input(layer: Layer) -> str | None:
 
 def _check_norm(norm: Layer) -> str | None:
     weight = norm.weight
-    parameters = {name: value for name, value in norm._parameters.items() if value is not None}
+    parameters = {name: value for name, value in own_parameters(norm).items() if value is not None}
     channels = weight.numel()
     x = torch.randn(2, channels + 1, channels).to(weight)  # the last axis, and no other
     factor = (torch.rand(channels) + 0.5).to(weight)
@@ -125,17 +125,17 @@ def _check_norm(norm: Layer) -> str | None:
 
 def _call(layer: Layer, x: Tensor, **parameters: Tensor) -> Tensor:
     """The layer's forward, without its hooks, with other parameters."""
-    attributes, own = dict(vars(layer)), dict(layer._parameters)
+    before, own = dict(attributes(layer)), dict(own_parameters(layer))
     try:
         for name, value in parameters.items():
-            vars(layer).pop(name, None)  # a bias that is None may be a plain attribute
-            layer._parameters[name] = nn.Parameter(value, requires_grad=False)
+            attributes(layer).pop(name, None)  # a bias that is None may be a plain attribute
+            own_parameters(layer)[name] = nn.Parameter(value, requires_grad=False)
         return layer.forward(x)
     finally:
-        layer._parameters.clear()
-        layer._parameters.update(own)
-        vars(layer).clear()
-        vars(layer).update(attributes)
+        own_parameters(layer).clear()
+        own_parameters(layer).update(own)
+        attributes(layer).clear()
+        attributes(layer).update(before)
 
 
 def _zero_bias(layer: Layer) -> Tensor:
@@ -146,7 +146,7 @@ def _input_of(layer: Layer) -> Tensor:
     """A random batch that this layer takes."""
     if isinstance(layer, nn.Linear):
         return torch.randn(4, layer.in_features).to(layer.weight)
-    padding = layer.padding if isinstance(layer.padding, tuple) else (0,)
+    padding: tuple[int, ...] = (0,) if isinstance(layer.padding, str) else layer.padding
     size = [
         2 * dilation * kernel + max(padding)
         for dilation, kernel in zip(layer.dilation, layer.kernel_size, strict=True)
@@ -155,6 +155,6 @@ def _input_of(layer: Layer) -> Tensor:
 
 
 def _differs(got: Tensor, expected: Tensor, tolerance: float) -> bool:
-    size = expected.double().norm().item()
-    error = (got.double() - expected.double()).norm().item()
+    size = norm(expected.double())
+    error = norm(got.double() - expected.double())
     return not math.isfinite(error) or error > tolerance * max(size, 1e-12)

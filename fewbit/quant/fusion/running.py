@@ -1,4 +1,3 @@
-# pyright: basic
 """Running a user's model to look at it, and leaving it as it was.
 
 A run that only looks must not change the model: it is made in eval mode and without gradients, and
@@ -12,12 +11,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from fewbit.base.typed_torch import own_buffers
 from fewbit.errors import UsageError
 
 Inputs = Tensor | tuple[Any, ...] | list[Any] | Mapping[str, Any]
@@ -27,7 +27,7 @@ Batches = Tensor | tuple[Any, ...] | Mapping[str, Any] | Iterable[Inputs]
 """The arguments of one call, or an iterable of the arguments of several."""
 
 
-def working_copy(model: nn.Module, inplace: bool) -> nn.Module:
+def working_copy(model: object, inplace: bool) -> nn.Module:
     """The model that a transformation may change."""
     if not isinstance(model, nn.Module):
         raise UsageError(f"a torch module is needed, not a {type(model).__name__}")
@@ -45,7 +45,7 @@ def working_copy(model: nn.Module, inplace: bool) -> nn.Module:
 def batches_of(inputs: Batches) -> list[Inputs]:
     """All batches, in a list, because they are run more than once."""
     if isinstance(inputs, (Tensor, tuple, Mapping)):
-        return [inputs]  # pyright: ignore[reportReturnType]
+        return [cast(Inputs, inputs)]  # a tuple is the arguments of one call, never batches
     batches: list[Inputs] = list(inputs)
     if not batches:
         raise UsageError("there are no calibration inputs", hint="give at least one batch")
@@ -82,7 +82,7 @@ def looking_at(model: nn.Module) -> Generator[None]:
     buffers = [
         (module, name, buffer, buffer.clone())
         for module in model.modules()
-        for name, buffer in module._buffers.items()
+        for name, buffer in own_buffers(module).items()
         if buffer is not None and not is_lazy(buffer)
     ]
     model.eval()
@@ -92,6 +92,6 @@ def looking_at(model: nn.Module) -> Generator[None]:
     finally:
         with torch.no_grad():
             for module, name, buffer, value in buffers:
-                module._buffers[name] = buffer.copy_(value)
+                own_buffers(module)[name] = buffer.copy_(value)
         for module, flag in training:
             module.training = flag

@@ -1,4 +1,3 @@
-# pyright: basic
 """SmoothQuant: large activations made smaller, and the weights that meet them larger.
 
 Where the output of a normalization feeds Linear layers and nothing else, each of its channels j is
@@ -12,12 +11,14 @@ not its output, and do not matter.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from fewbit.base.progress import progress
+from fewbit.base.typed_torch import own_parameters
 from fewbit.errors import Place, UsageError
 from fewbit.quant.fusion.dataflow import Dataflow, trace
 from fewbit.quant.fusion.layers import Layer, is_norm
@@ -106,7 +107,7 @@ def _amax_of_outputs(model: nn.Module, groups: list[Match], batches: list[Inputs
         largest = output.abs().reshape(-1, output.shape[-1]).amax(0)
         amax[index] = torch.maximum(amax[index], largest)
 
-    def hook_of(index: int) -> Any:
+    def hook_of(index: int) -> Callable[[nn.Module, Any, Tensor], None]:
         return lambda module, args, output: watch(index, output)
 
     handles = [g.module.register_forward_hook(hook_of(i)) for i, g in enumerate(groups)]
@@ -132,6 +133,6 @@ def _apply(group: Match, amax: Tensor, alpha: float) -> None:
     with torch.no_grad():
         for linear, weight in zip(group.layers.values(), weights, strict=True):
             linear.weight.copy_(weight * scale)
-        for parameter in (group.module.weight, group.module._parameters.get("bias")):
+        for parameter in (group.module.weight, own_parameters(group.module).get("bias")):
             if parameter is not None:
                 parameter.copy_(parameter.double() / scale)

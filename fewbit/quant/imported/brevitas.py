@@ -1,4 +1,3 @@
-# pyright: basic
 """Models of brevitas layers, after GPTQ or any other of its algorithms.
 
 Brevitas keeps a float weight and quantizes it in every forward pass; `quant_weight()` is the
@@ -10,11 +9,12 @@ to activations, and leaving that out would be another model than the one that wa
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
 
+from fewbit.base.typed_torch import named_modules
 from fewbit.errors import Error, MissingToolError, Place, UnsupportedError
 from fewbit.numerics import Quantized
 from fewbit.quant.given import given_weight
@@ -26,14 +26,14 @@ _CONVOLUTIONS: tuple[type[nn.Module], ...] = (nn.Conv1d, nn.Conv2d)
 def from_brevitas(model: nn.Module) -> Imported:
     """A copy of a model with torch's layers in place of brevitas's, and its weights."""
     try:
-        from brevitas.nn.mixin import QuantWeightMixin  # pyright: ignore[reportMissingImports]
+        from brevitas.nn.mixin import QuantWeightMixin
     except ImportError as error:
         raise MissingToolError(
             f"brevitas cannot be imported: {error}", hint="pip install brevitas==0.13.4"
         ) from None
     plain = deepcopy(model).eval()
     weights: dict[str, Quantized] = {}
-    modules: dict[str, Any] = dict(plain.named_modules())
+    modules: dict[str, Any] = dict(named_modules(plain))
     for name, module in modules.items():
         if not _is_quantized(module, QuantWeightMixin):
             continue
@@ -71,7 +71,7 @@ def _weight(module: Any) -> Quantized:
 
 
 def _is_quantized(module: Any, kind: type) -> bool:
-    return isinstance(module, kind) and bool(cast(Any, module).weight_quant.is_quant_enabled)
+    return isinstance(module, kind) and bool(module.weight_quant.is_quant_enabled)
 
 
 def _check_groups(tensor: Any, module: Any) -> None:
@@ -110,7 +110,7 @@ def _without_values(module: Any) -> nn.Module:
 
 
 def _check_plain(model: nn.Module) -> None:
-    for name, module in model.named_modules():
+    for name, module in named_modules(model):
         if type(module).__module__.startswith("brevitas."):
             raise UnsupportedError(
                 f"a {type(module).__name__} of brevitas is left in the model",

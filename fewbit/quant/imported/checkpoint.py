@@ -1,4 +1,3 @@
-# pyright: basic
 """Checkpoints that AutoGPTQ, GPTQModel and AutoAWQ write: safetensors, with packed weights.
 
 A quantized layer `x` has `x.qweight`, `x.qzeros`, `x.scales` and, from GPTQ, `x.g_idx`; all other
@@ -8,17 +7,18 @@ and every parameter must be found. Files of the pickle kind are not read.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from fewbit.base.files import PathLike
+from fewbit.base.typed_torch import from_numpy, named_modules
 from fewbit.errors import Error, Place, ShapeError, UnsupportedError, UsageError
 from fewbit.numerics import Quantized
 from fewbit.program.tensor_file import TensorFile
@@ -28,6 +28,9 @@ from fewbit.quant.imported.plain import Imported, need_weights, set_weight
 _PACKED = ("qweight", "qzeros", "scales", "g_idx")
 _CONFIGS = ("quantize_config.json", "quant_config.json", "config.json")
 _STORED_ZERO = {"gptq": 1, "gptq_v2": 0}
+
+Reader = Callable[[PackedLayer, int], Quantized]
+"""Unpacks the weight of a layer with that many inputs."""
 
 
 def from_checkpoint(
@@ -47,7 +50,7 @@ def from_checkpoint(
         raise error.at(file=str(path)) from None
 
 
-def _reader(config: Mapping[str, Any]):
+def _reader(config: Mapping[str, Any]) -> Reader:
     """The reader of layers for what a configuration says."""
     method = str(config.get("quant_method", "gptq" if "desc_act" in config else "awq")).lower()
     if method == "awq":
@@ -61,7 +64,7 @@ def _reader(config: Mapping[str, Any]):
             f"checkpoints of '{method}' in the format '{layout}' are not read",
             hint="there are gptq (formats 'gptq' and 'gptq_v2') and awq",
         )
-    return lambda layer, inputs: read_gptq(layer, inputs, stored_zero=_STORED_ZERO[layout])
+    return functools.partial(read_gptq, stored_zero=_STORED_ZERO[layout])
 
 
 def _read_config(path: Path) -> Mapping[str, Any]:
@@ -70,9 +73,9 @@ def _read_config(path: Path) -> Mapping[str, Any]:
         if not (folder / name).is_file():
             continue
         data = _read_json(folder / name)
-        found = data.get("quantization_config") if name == "config.json" else data
-        if isinstance(found, Mapping):
-            return found
+        config: object = data.get("quantization_config") if name == "config.json" else data
+        if isinstance(config, dict):
+            return cast("dict[str, Any]", config)
     raise UsageError(
         "nothing says how the checkpoint is quantized",
         hint=f"it is written in {' or '.join(_CONFIGS)}; or pass config={{'quant_method': 'gptq'}}",
@@ -81,12 +84,12 @@ def _read_config(path: Path) -> Mapping[str, Any]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: object = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {path.name}: {error}") from None
     if not isinstance(data, dict):
         raise UsageError(f"{path.name} holds no JSON object")
-    return data
+    return cast("dict[str, Any]", data)
 
 
 def _read_tensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
@@ -109,17 +112,20 @@ def _read_tensors(path: Path) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _shards(index: Path) -> list[str]:
-    shards = _read_json(index).get("weight_map")
-    names = set(shards.values()) if isinstance(shards, dict) else {""}
-    if any(not isinstance(name, str) or Path(name).name != name for name in names):
-        raise UsageError(f"{index.name} does not list files of its folder")
-    return sorted(names)
+    shards: object = _read_json(index).get("weight_map")
+    names = cast("dict[str, object]", shards).values() if isinstance(shards, dict) else [None]
+    files: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or Path(name).name != name:
+            raise UsageError(f"{index.name} does not list files of its folder")
+        files.add(name)
+    return sorted(files)
 
 
-def _load(tensors: Mapping[str, np.ndarray[Any, Any]], model: nn.Module, read: Any) -> Imported:
+def _load(tensors: Mapping[str, np.ndarray[Any, Any]], model: nn.Module, read: Reader) -> Imported:
     plain = dict(tensors)
     weights: dict[str, Quantized] = {}
-    modules = dict(model.named_modules())
+    modules = dict(named_modules(model))
     for key in tensors:
         name, dot, last = key.rpartition(".")
         if not dot or last != "qweight":
@@ -135,7 +141,7 @@ def _load(tensors: Mapping[str, np.ndarray[Any, Any]], model: nn.Module, read: A
     return Imported(model, weights)
 
 
-def _layer(packed: dict[str, Any], module: nn.Module | None, read: Any) -> Quantized:
+def _layer(packed: dict[str, Any], module: nn.Module | None, read: Reader) -> Quantized:
     if not isinstance(module, nn.Linear):
         what = "no such layer" if module is None else f"a {type(module).__name__} there"
         raise UsageError(
@@ -187,5 +193,5 @@ def _is_no_bias(key: str, tensor: Tensor, weights: Mapping[str, Quantized]) -> b
 
 def _tensor(array: np.ndarray[Any, Any]) -> Tensor:
     if array.dtype.kind in "iub":
-        return torch.from_numpy(array.copy())
-    return torch.from_numpy(array.astype(np.float32))
+        return from_numpy(array.copy())
+    return from_numpy(array.astype(np.float32))

@@ -1,4 +1,3 @@
-# pyright: basic
 """What an importer gives: a model of plain torch modules, and the weights that it was given.
 
 The model computes with the float values of those weights, so that it can be traced, run and
@@ -9,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.errors import UsageError
 from fewbit.numerics import Quantized
 
@@ -33,7 +32,7 @@ class ScaledLinear(nn.Linear):
     input_scale: Tensor
 
     def __init__(self, input_scale: Tensor, features: int, bias: Tensor | None) -> None:
-        super().__init__(input_scale.numel(), features, bias is not None)
+        super().__init__(input_scale.numel(), features, bias is not None)  # pyright: ignore[reportUnknownMemberType]
         self.register_buffer("input_scale", input_scale.detach().float().flatten())
         if bias is not None:
             self.bias = nn.Parameter(bias.detach().float())
@@ -44,7 +43,7 @@ class ScaledLinear(nn.Linear):
 
 def set_weight(module: nn.Module, weight: Quantized) -> None:
     """Give a module the float values of a weight."""
-    module.weight = nn.Parameter(torch.from_numpy(weight.dequantize()), requires_grad=False)
+    module.weight = nn.Parameter(from_numpy(weight.dequantize()), requires_grad=False)
 
 
 def replaced(model: nn.Module, name: str, module: nn.Module) -> nn.Module:

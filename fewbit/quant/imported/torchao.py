@@ -1,4 +1,3 @@
-# pyright: basic
 """Models that torchao has quantized: their weights are tensors of its own classes.
 
 Two of these are integers with scales and integer zero points: `IntxUnpackedToInt8Tensor` (1 to 8
@@ -13,8 +12,10 @@ import re
 from copy import deepcopy
 from typing import Any
 
+import numpy as np
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import attributes, named_modules, own_parameters
 from fewbit.errors import Error, MissingToolError, Place, UnsupportedError
 from fewbit.numerics import Quantized
 from fewbit.quant.given import given_weight
@@ -33,16 +34,16 @@ def from_torchao(model: nn.Module) -> Imported:
     What torchao does to activations is not taken over: widths of activations are the recipe's.
     """
     try:
-        from torchao.utils import TorchAOBaseTensor  # pyright: ignore[reportMissingImports]
+        from torchao.utils import TorchAOBaseTensor
     except ImportError as error:
         raise MissingToolError(
             f"torchao cannot be imported: {error}", hint="pip install torchao==0.18.0"
         ) from None
     plain = deepcopy(model)
     weights: dict[str, Quantized] = {}
-    for name, module in list(plain.named_modules()):
-        vars(module).pop("extra_repr", None)  # torchao's, which expects a tensor of its own
-        for parameter, tensor in list(module.named_parameters(recurse=False)):
+    for name, module in list(named_modules(plain)):
+        attributes(module).pop("extra_repr", None)  # torchao's, which expects a tensor of its own
+        for parameter, tensor in list(own_parameters(module).items()):
             if not isinstance(tensor, TorchAOBaseTensor):
                 continue
             if parameter != "weight":
@@ -60,7 +61,7 @@ def from_torchao(model: nn.Module) -> Imported:
 
 
 def _weight(tensor: Any) -> Quantized:
-    from torchao.quantization import (  # pyright: ignore[reportMissingImports]
+    from torchao.quantization import (
         Int8Tensor,
         IntxUnpackedToInt8Tensor,
     )
@@ -87,6 +88,6 @@ def _with_weight(model: nn.Module, name: str, module: Any, weight: Quantized) ->
     return model
 
 
-def _array(tensor: Tensor):
+def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.is_floating_point() else tensor).numpy()

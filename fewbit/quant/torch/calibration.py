@@ -1,4 +1,3 @@
-# pyright: basic
 """Static activation scales of a torch model from sample data, one for each layer.
 
 Every batch runs through the model once. Hooks see what each layer receives; what layers that are
@@ -7,12 +6,13 @@ no modules receive, a mode sees (`functional`). `fewbit.quant.observer` makes sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Generator, Iterable, Mapping, Sized
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from fewbit.base.progress import progress
 from fewbit.errors import UsageError
@@ -71,7 +71,7 @@ def _run(model: nn.Module, data: Iterable[Any]) -> None:
 @contextmanager
 def _watching(
     model: nn.Module, layers: Mapping[str, nn.Module], observers: Observers
-) -> Iterator[None]:
+) -> Generator[None]:
     """Layers are seen by hooks, and functions only outside of layers."""
     inside: list[str] = []
 
@@ -94,7 +94,7 @@ def _watching(
             see(name, call.activation)
         return call.plain()
 
-    handles = []
+    handles: list[RemovableHandle] = []
     for name, layer in layers.items():
         handles.append(layer.register_forward_pre_hook(enter(name), with_kwargs=True))
         handles.append(layer.register_forward_hook(leave))
@@ -108,7 +108,7 @@ def _watching(
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def _evaluating(model: nn.Module) -> Generator[None]:
     """The model in evaluation mode, and afterwards each module in its own mode again."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()

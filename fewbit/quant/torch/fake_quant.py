@@ -1,4 +1,3 @@
-# pyright: basic
 """The quantization formulas in torch, equal to `fewbit.numerics` bit by bit, with gradients.
 
 Integers are kept in float32 tensors, which hold them exactly. Every operation is one IEEE
@@ -12,7 +11,8 @@ the value is within half a step of the range, and 0 beyond it. Scales are consta
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -95,7 +95,7 @@ def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
     if scheme.weight is None:
         return weight
     value = quantize_weight(weight, scheme).dequantize().to(weight.dtype)
-    return _StraightThrough.apply(weight, value, None)  # pyright: ignore[reportReturnType]
+    return _straight_through(weight, value, None)
 
 
 def fake_quant_activation(
@@ -111,21 +111,27 @@ def fake_quant_activation(
     integers = quantize_activation(x, width, granularity, scale=scale, zero_point=zero_point)
     value = integers.dequantize().to(x.dtype)
     inside = _inside(x, width, integers) if torch.is_grad_enabled() and x.requires_grad else None
-    return _StraightThrough.apply(x, value, inside)  # pyright: ignore[reportReturnType]
+    return _straight_through(x, value, inside)
 
 
 class _StraightThrough(torch.autograd.Function):
     """`value` forwards; backwards the gradient of `x`, where it is inside."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, value: Tensor, inside: Tensor | None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def forward(ctx: Any, x: Tensor, value: Tensor, inside: Tensor | None) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         ctx.save_for_backward(inside)
         return value
 
     @staticmethod
-    def backward(ctx, grad: Tensor):  # pyright: ignore[reportIncompatibleMethodOverride]
-        (inside,) = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        inside: Tensor | None = ctx.saved_tensors[0]
         return grad if inside is None else grad * inside, None, None
+
+
+_straight_through = cast(
+    "Callable[[Tensor, Tensor, Tensor | None], Tensor]",
+    _StraightThrough.apply,  # pyright: ignore[reportUnknownMemberType]
+)
 
 
 def _inside(x: Tensor, width: Width, integers: Integers) -> Tensor:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers that are no modules: functions of torch that are called on a tensor that a model holds.
 
 `nn.MultiheadAttention` and `nn.LSTM` take their weights, and those of their parts, to functions; so
@@ -18,15 +17,17 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
-from torch._decomp.decompositions import one_layer_lstm
+from torch._C import DisableTorchFunction, DispatchKey
+from torch._decomp import decompositions
 from torch.nn import functional
 from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
+from fewbit.base.typed_torch import named_modules, own_buffers, own_parameters
 from fewbit.quant.torch.product import Rounding, check_rounding, few_bit_lookup, few_bit_product
 
 WEIGHT = "weight"
@@ -63,7 +64,13 @@ class LayerCalls(TorchFunctionMode, Generic[_Known]):
         """By the identity of the weight."""
         self.handle = handle
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
         named = kwargs or {}
         inner = _CALLERS.get(func)
         if inner is not None:
@@ -74,7 +81,7 @@ class LayerCalls(TorchFunctionMode, Generic[_Known]):
             call = read(*args, **named)
             known = self.known.get(id(call.weight))
             if known is not None:
-                with torch._C.DisableTorchFunction():
+                with DisableTorchFunction():
                     return self.handle(known, call)
         return func(*args, **named)
 
@@ -101,13 +108,13 @@ def held(model: nn.Module, path: str) -> Tensor | None:
         module = model.get_submodule(owner)
     except AttributeError:
         return None
-    found = {**module._buffers, **module._parameters}.get(name, vars(module).get(name))
+    found = {**own_buffers(module), **own_parameters(module)}.get(name, vars(module).get(name))
     return found if isinstance(found, Tensor) else None
 
 
 def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    for module_path, module in model.named_modules():
-        for name, tensor in (vars(module) | module._parameters | module._buffers).items():
+    for module_path, module in named_modules(model):
+        for name, tensor in (vars(module) | own_parameters(module) | own_buffers(module)).items():
             if not isinstance(tensor, Tensor) or is_lazy(tensor):
                 continue
             if tensor.is_floating_point() and 2 <= tensor.dim() <= 4:
@@ -180,16 +187,24 @@ def _where(function: Any, **names: Any) -> Callable[..., Any]:
 def _attention() -> Callable[..., Any]:
     """It does not look for modes; the functions that it calls still do."""
     asks = functional.multi_head_attention_forward
-    return _where(asks, has_torch_function=lambda tensors: False)
+
+    def has_torch_function(tensors: Any) -> bool:
+        return False
+
+    return _where(asks, has_torch_function=has_torch_function)
 
 
 def _recurrent(name: str) -> Callable[..., Any]:
     """The steps of a recurrent network, never one kernel for all of them."""
     overloads = getattr(torch.ops.aten, name)
+
+    def select(*_: Any) -> Any:
+        return cast(Any, decompositions).one_layer_lstm
+
     whole, packed = (
         _where(
-            overload.py_kernels[torch._C.DispatchKey.CompositeImplicitAutograd],
-            select_one_layer_lstm_function=lambda *_: one_layer_lstm,
+            overload.py_kernels[DispatchKey.CompositeImplicitAutograd],
+            select_one_layer_lstm_function=select,
         )
         for overload in (overloads.input, overloads.data)
     )

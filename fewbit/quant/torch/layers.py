@@ -1,4 +1,3 @@
-# pyright: basic
 """Quantizable layers of torch that compute with few bits: drop-in, trainable, reversible.
 
 A quantized layer *is* the torch layer with another class: the same parameters, the same
@@ -16,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._C import DisableTorchFunction
 from torch.nn import functional
 
 from fewbit.errors import UsageError
@@ -44,11 +44,12 @@ class QuantLayer(nn.Module):
     ) -> None:
         super().__init__(*args, **options)
         self.float_class = _base_of(type(self))
-        self._set_scheme(LayerScheme.of(scheme), act_scale, act_zero_point)
+        self.set_scheme(LayerScheme.of(scheme), act_scale, act_zero_point)
 
-    def _set_scheme(
+    def set_scheme(
         self, scheme: LayerScheme, act_scale: float | None, act_zero_point: int | None
     ) -> None:
+        """Compute by this scheme from now on; refuse one that the weight's shape does not allow."""
         shape, is_table = tuple(self.weight.shape), isinstance(self, nn.Embedding)
         check_rounding(scheme, shape, act_scale, is_table=is_table)
         self.scheme = scheme
@@ -67,9 +68,9 @@ class QuantLayer(nn.Module):
 class QuantLinear(QuantLayer, nn.Linear):
     """`nn.Linear` with one activation scale for each row."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        with torch._C.DisableTorchFunction():
-            return few_bit_product(self, functional.linear, x, self.weight, self.bias, 0)
+    def forward(self, input: Tensor) -> Tensor:
+        with DisableTorchFunction():
+            return few_bit_product(self, functional.linear, input, self.weight, self.bias, 0)
 
 
 class _QuantConv(QuantLayer):
@@ -82,19 +83,21 @@ class _QuantConv(QuantLayer):
     RANK: int
     CONVOLVE: Callable[..., Tensor]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:
         layer: Any = self
-        if x.dim() == self.RANK + 1:
-            return self.forward(x.unsqueeze(0)).squeeze(0)
+        if input.dim() == self.RANK + 1:
+            return self.forward(input.unsqueeze(0)).squeeze(0)
         padding = layer.padding
         if layer.padding_mode != "zeros":
-            x = functional.pad(x, layer._reversed_padding_repeated_twice, mode=layer.padding_mode)
+            input = functional.pad(
+                input, layer._reversed_padding_repeated_twice, mode=layer.padding_mode
+            )
             padding = 0
         product = functools.partial(
             _convolved, type(self).CONVOLVE, layer.stride, padding, layer.dilation, layer.groups
         )
-        with torch._C.DisableTorchFunction():
-            return few_bit_product(self, product, x, layer.weight, layer.bias, self.RANK)
+        with DisableTorchFunction():
+            return few_bit_product(self, product, input, layer.weight, layer.bias, self.RANK)
 
 
 def _convolved(
@@ -126,14 +129,14 @@ class QuantConv2d(_QuantConv, nn.Conv2d):
 class QuantEmbedding(QuantLayer, nn.Embedding):
     """`nn.Embedding` with a few-bit table; its indices are no activations."""
 
-    def forward(self, indices: Tensor) -> Tensor:
-        with torch._C.DisableTorchFunction():
+    def forward(self, input: Tensor) -> Tensor:
+        with DisableTorchFunction():
             if self.max_norm is not None:
                 with torch.no_grad():
                     torch.embedding_renorm_(
-                        self.weight, indices.contiguous(), self.max_norm, self.norm_type
+                        self.weight, input.contiguous(), self.max_norm, self.norm_type
                     )
-            return few_bit_lookup(self, functools.partial(self._take, indices), self.weight)
+            return few_bit_lookup(self, functools.partial(self._take, input), self.weight)
 
     def _take(self, indices: Tensor, table: Tensor) -> Tensor:
         return functional.embedding(
@@ -169,7 +172,7 @@ def quantize_layer(
     assert isinstance(layer, QuantLayer)
     try:
         layer.float_class = cls
-        layer._set_scheme(LayerScheme.of(scheme), act_scale, act_zero_point)
+        layer.set_scheme(LayerScheme.of(scheme), act_scale, act_zero_point)
     except BaseException:
         float_layer(layer)
         raise

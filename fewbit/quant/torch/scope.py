@@ -1,4 +1,3 @@
-# pyright: basic
 """Modules in whose calls functions on certain weights compute with few bits.
 
 A scope *is* the user's module with another class, as quantized layers are; while it is called, a
@@ -42,7 +41,7 @@ class QuantScope(nn.Module):
     """By the path of the tensor in this module."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = {}
+        known: dict[int, FewBitWeight] = {}
         for path, weight in self.few_bit_weights.items():
             weight.used = bool(weight.used)
             if (tensor := held(self, path)) is not None:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Keras models: layers by their names, files, shapes, and what Keras itself computes."""
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def randomized(model: Any) -> Any:
     for variable in model.variables:
         if "float" in str(variable.dtype):
             variable.assign(
-                RNG.random(variable.shape).astype(np.float32) - 0.3 * ("var" not in variable.path)
+                RNG.random(tuple(variable.shape), np.float32) - 0.3 * ("var" not in variable.path)
             )
     return model
 
@@ -161,8 +160,12 @@ def test_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fewbit.import_model(path)
 
 
+def missing(name: str) -> None:
+    """`find_spec` where nothing is installed."""
+
+
 def test_keras_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.keras").write_bytes(b"")
-    monkeypatch.setattr("fewbit.frontends.keras.find_spec", lambda name: None)
+    monkeypatch.setattr("fewbit.frontends.keras.find_spec", missing)
     with pytest.raises(MissingToolError, match="keras and jax are not installed"):
         fewbit.import_model(tmp_path / "model.keras")

@@ -1,4 +1,3 @@
-# pyright: basic
 """If, Loop and Scan: chosen or written out where that is known, and part of the program else."""
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def counting(scanned: bool) -> Any:
         node("Less", ["sum", "limit"], ["more"]),
         node("Identity", ["twice"], ["seen"]),
     ]
-    inputs = [
+    inputs: list[tuple[str, int, list[int]]] = [
         ("i", TensorProto.INT64, []),
         ("c", TensorProto.BOOL, []),
         ("v", TensorProto.FLOAT, [2]),

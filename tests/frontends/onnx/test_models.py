@@ -1,4 +1,3 @@
-# pyright: basic
 """Whole models: the zoo by way of ONNX, and models from other packages where these are installed."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -27,7 +26,7 @@ def exported(name: str, folder: Path) -> tuple[Any, tuple[Any, ...], Path]:
     path = folder / f"{name}.onnx"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(
+        cast(Any, torch.onnx).export(
             module, inputs, str(path), dynamo=False, opset_version=17,
             do_constant_folding=False, training=torch.onnx.TrainingMode.PRESERVE,
         )  # fmt: skip

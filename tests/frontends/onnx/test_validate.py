@@ -1,4 +1,3 @@
-# pyright: basic
 """Files that are not what ONNX says are refused, by a message that names what is wrong."""
 
 from __future__ import annotations
@@ -104,7 +103,11 @@ def test_attributes_are_those_of_the_op() -> None:
 @pytest.mark.parametrize("op", ["Conv", "ConvTranspose", "AveragePool", "Softmax", "Gelu", "LSTM"])
 def test_integers_where_an_op_takes_floats(op: str, kind: str) -> None:
     """torch-mlir crashes on a convolution of them."""
-    more = {"AveragePool": {"kernel_shape": [2, 2]}, "LSTM": {"hidden_size": 4}}.get(op, {})
+    attributes: dict[str, Any] = {
+        "AveragePool": {"kernel_shape": [2, 2]},
+        "LSTM": {"hidden_size": 4},
+    }
+    more = attributes.get(op, {})
     count = {"Conv": 2, "ConvTranspose": 2, "LSTM": 3}.get(op, 1)
     made = model(
         [node(op, ["x"] * count, ["y"], **more)], {"x": [1, 1, 4, 4]}, ["y"],

@@ -1,4 +1,3 @@
-# pyright: basic
 """Whole modules: calls, types, weights, and what is refused."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """SavedModels, exported by a process of their own, equal what TensorFlow computes."""
 
 from __future__ import annotations
@@ -122,10 +121,14 @@ def test_a_saved_model_of_a_wheel(tmp_path: Path, tensorflow: str) -> None:
         np.testing.assert_allclose(result, value, atol=1e-4)
 
 
+def missing(name: str) -> None:
+    """`find_spec` where nothing is installed."""
+
+
 def test_tensorflow_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "saved_model.pb").write_bytes(b"")
     monkeypatch.delenv(PYTHON, raising=False)
-    monkeypatch.setattr("fewbit.frontends.tensorflow.find_spec", lambda name: None)
+    monkeypatch.setattr("fewbit.frontends.tensorflow.find_spec", missing)
     with pytest.raises(MissingToolError) as caught:
         fewbit.import_model(tmp_path)
     assert PYTHON in str(caught.value)

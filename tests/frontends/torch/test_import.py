@@ -1,19 +1,21 @@
-# pyright: basic, reportCallIssue=false, reportArgumentType=false, reportAttributeAccessIssue=false
 """PyTorch modules as programs: the same numbers, the same hierarchy, at any declared size."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed, split
 from fewbit.dialects.mico import BitLinearOp
 from fewbit.errors import UnsupportedError
 from fewbit.frontends import import_model
@@ -23,14 +25,22 @@ from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
 from fewbit.program.program import Program
 
+cond: Callable[..., torch.Tensor] = cast(Any, torch).cond
+while_loop: Callable[..., tuple[torch.Tensor, ...]] = cast(
+    Any, import_module("torch._higher_order_ops.while_loop")
+).while_loop
+fft: Callable[[torch.Tensor], torch.Tensor] = cast(Any, torch.fft).fft
+
 
 def assert_same(program: Program, model: nn.Module, *inputs: torch.Tensor) -> None:
     with torch.no_grad():
         expected = model(*inputs)
-    expected = expected if isinstance(expected, tuple) else (expected,)
+    references = cast(
+        "tuple[torch.Tensor, ...]", expected if isinstance(expected, tuple) else (expected,)
+    )
     given = program.run(*(x.numpy() for x in inputs))
-    assert len(given) == len(expected)
-    for y, reference in zip(given, expected, strict=True):
+    assert len(given) == len(references)
+    for y, reference in zip(given, references, strict=True):
         assert y.shape == tuple(reference.shape)
         scale = max(float(reference.abs().max()), 1e-6)
         assert np.abs(y - reference.numpy()).max() / scale < 1e-5
@@ -89,7 +99,7 @@ class Language(nn.Module):
 
 @pytest.fixture(scope="module")
 def language() -> tuple[nn.Module, Program]:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = Language().eval()
     shapes = {"ids": {0: Dim("batch"), 1: Dim("tokens", min=2, max=64)}}
     return model, import_model(model, (torch.zeros(2, 8, dtype=torch.int64),), shapes)
@@ -133,7 +143,8 @@ def test_layers_stay_one_op_and_know_their_place(language: tuple[nn.Module, Prog
 def test_weights_are_in_the_store(language: tuple[nn.Module, Program]) -> None:
     model, program = language
     assert set(program.store.keys()) == set(model.state_dict())
-    np.testing.assert_array_equal(program.store["head.bias"], model.head.bias.detach().numpy())
+    bias = model.get_parameter("head.bias").detach().numpy()
+    np.testing.assert_array_equal(program.store["head.bias"], bias)
     program.verify()
 
 
@@ -154,7 +165,7 @@ class Convolutions(nn.Module):
 
 
 def test_convolutions() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = Convolutions().eval()
     program = import_model(model, (torch.randn(2, 3, 20, 21),), {"x": {0: Dim("n")}})
     assert_same(program, model, torch.randn(3, 3, 20, 21))
@@ -169,7 +180,7 @@ class Everything(nn.Module):
         position = torch.arange(t, dtype=torch.float32)
         y = x.mean(-1, keepdim=True) + position[None, :, None].sin()
         w = torch.where(x > 0, x, torch.zeros_like(x)).pow(2)
-        first, second = x.split(2, dim=-1)
+        first, second = split(x, 2, dim=-1)
         return (
             y,
             x[:, 1:] * 2.5 - 1,
@@ -209,7 +220,13 @@ class Branches(nn.Module):
         self.layer = nn.Linear(4, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.cond(x.sum() > 0, lambda x: F.relu(self.layer(x)), lambda x: x.cos() - 1, (x,))
+        def positive(x: torch.Tensor) -> torch.Tensor:
+            return F.relu(self.layer(x))
+
+        def negative(x: torch.Tensor) -> torch.Tensor:
+            return x.cos() - 1
+
+        return cond(x.sum() > 0, positive, negative, (x,))
 
 
 class Loop(nn.Module):
@@ -218,12 +235,13 @@ class Loop(nn.Module):
         self.layer = nn.Linear(4, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        _, y = while_loop(
-            lambda i, y: i < 3,
-            lambda i, y: (i + 1, torch.tanh(self.layer(y))),
-            (torch.tensor(0), x),
-        )
-        return y
+        def goes_on(i: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return i < 3
+
+        def body(i: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return i + 1, torch.tanh(self.layer(y))
+
+        return while_loop(goes_on, body, (torch.tensor(0), x))[1]
 
 
 def test_cond() -> None:
@@ -240,6 +258,8 @@ def test_while_loop() -> None:
 
 
 class Cache(nn.Module):
+    k: torch.Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("k", torch.zeros(4, 3))
@@ -300,7 +320,9 @@ class Listed(nn.Module):
         self.kept = kept
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.kept = {list: [x * 2], dict: {"y": x * 2}, np.ndarray: np.zeros(3)}[type(self.kept)]
+        self.kept = {list: [x * 2], dict: {"y": x * 2}, np.ndarray: np.zeros(3)}[
+            cast(Any, type(self.kept))
+        ]
         return x + 1
 
 
@@ -327,8 +349,8 @@ def test_attributes_that_are_bound_to_equal_things_are_fine() -> None:
 
 class Unsupported(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        y = torch.linalg.eigvalsh(x)
-        return y + torch.fft.fft(x).real.sum() + torch.special.i1(y)
+        y: torch.Tensor = cast(Any, torch.linalg).eigvalsh(x)
+        return y + fft(x).real.sum() + cast(Any, torch.special).i1(y)
 
 
 def test_all_unsupported_ops_are_listed_with_their_lines() -> None:
@@ -341,7 +363,7 @@ def test_all_unsupported_ops_are_listed_with_their_lines() -> None:
 
 class Effects(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.fft.fft(x).abs() + torch.linalg.inv(x) + torch.randn_like(x)
+        return fft(x).abs() + cast(Any, torch.linalg).inv(x) + torch.randn_like(x)
 
 
 def test_random_numbers_and_tokens_do_not_hide_the_list() -> None:

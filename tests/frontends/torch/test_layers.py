@@ -1,18 +1,22 @@
-# pyright: basic, reportCallIssue=false, reportArgumentType=false, reportAttributeAccessIssue=false
 """Layers by name: shared modules, tied weights, registration order, and models that do not fit."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from fewbit.dialects.mico import BitLinearOp
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.frontends import import_model
 from fewbit.ir.layers import layers
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact
 from fewbit.quant.quantize import quantize
+from fewbit.quant.recipe import RecipeLike
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
@@ -30,7 +34,7 @@ class Tied(nn.Module):
 @pytest.mark.parametrize(
     "recipe", ["w8a8", "w8a8,h=w4a8", "w8a8,h=fp", "w8a8,e=fp", [[8, 4], [8, 8]]], ids=str
 )
-def test_tied_weights_have_a_scheme_for_each_layer(recipe: object) -> None:
+def test_tied_weights_have_a_scheme_for_each_layer(recipe: RecipeLike) -> None:
     model, ids = Tied(), torch.tensor([[1, 2, 9]])
     quantized = quantize(model, recipe, example_inputs=(ids,))
     quantized.verify()
@@ -44,7 +48,7 @@ def shared() -> nn.Module:
 
 
 @pytest.mark.parametrize("recipe", [[[4], [8]], "w8a8,0=w4a8"], ids=str)
-def test_shared_module_is_one_layer(recipe: object) -> None:
+def test_shared_module_is_one_layer(recipe: RecipeLike) -> None:
     model = shared()
     quantized = quantize(model, recipe, example_inputs=(X,))
     assert list(layers(quantized.module)) == ["0"]
@@ -70,7 +74,10 @@ class Ordered(nn.Module):
 def test_lists_go_by_registration() -> None:
     program = import_model(Ordered(), (X,))
     quantized = quantize(program, [[8, 2, 8], [8, 2, 8]])
-    widths = {name: str(ops[0].weight_width) for name, ops in layers(quantized.module).items()}
+    widths = {
+        name: str(cast(BitLinearOp, ops[0]).weight_width)
+        for name, ops in layers(quantized.module).items()
+    }
     assert widths == {"a": "2", "b": "8"}
     with pytest.raises(UsageError):
         quantize(program, [[8, 2], [8, 2]])
@@ -87,7 +94,7 @@ class Outputs(nn.Module):
         super().__init__()
         self.l = nn.Linear(4, 4)
 
-    def forward(self, x: torch.Tensor) -> tuple:
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         return x + 1, None, self.l.weight
 
 
@@ -115,10 +122,12 @@ def test_group_norm() -> None:
         (lambda: 3, (X,), UsageError, "not a model"),
     ],
 )  # fmt: skip
-def test_models_that_do_not_fit_get_an_answer(make, inputs, kind: type[Error], words: str) -> None:
+def test_models_that_do_not_fit_get_an_answer(
+    make: Callable[[], Any], inputs: tuple[torch.Tensor, ...], kind: type[Error], words: str
+) -> None:
     with pytest.raises(kind, match=words):
         import_model(make(), inputs)
 
 
 def test_a_single_tensor_is_an_input() -> None:
-    assert import_model(Ordered(), X).run(X.numpy())[0].shape == (3, 4)
+    assert import_model(Ordered(), cast(Any, X)).run(X.numpy())[0].shape == (3, 4)

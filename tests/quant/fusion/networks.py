@@ -1,13 +1,15 @@
-# pyright: basic
 """Small networks in the shapes that people write them in."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from fewbit.base.typed_torch import norm
 
 
 def settled(model: Any, seed: int = 0) -> Any:
@@ -30,7 +32,7 @@ def settled(model: Any, seed: int = 0) -> Any:
 
 def relative_error(got: Tensor, expected: Tensor) -> float:
     got, expected = got.detach().double(), expected.detach().double()
-    return float((got - expected).norm() / expected.norm())
+    return norm(got - expected) / norm(expected)
 
 
 class TopLevel(nn.Module):
@@ -126,7 +128,7 @@ class SharedConv(nn.Module):
 class TwoUsers(nn.Module):
     """The convolution's output goes past the batch norm, too, in a way that a test chooses."""
 
-    def __init__(self, use: Any) -> None:
+    def __init__(self, use: Callable[[Any, Tensor, Tensor], Any]) -> None:
         super().__init__()
         self.conv = nn.Conv2d(3, 4, 3, padding=1)
         self.bn = nn.BatchNorm2d(4)

@@ -1,11 +1,11 @@
-# pyright: basic
 """Batch norms are folded where the dataflow allows it, and left, with a reason, where not."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parametrizations
 
+from fewbit.base.typed_torch import forward_hooks
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.quant import prepare_qat
 from fewbit.quant.fusion import FusionReport, fuse_batch_norm, fuse_model
@@ -155,9 +156,13 @@ def test_a_conv_called_twice_before_the_same_batch_norm() -> None:
 
 
 def test_keyword_arguments_and_several_inputs() -> None:
-    class Two(TopLevel):
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one = TopLevel()
+
         def forward(self, x: Tensor, *, scale: Tensor) -> tuple[Tensor, Tensor]:
-            return super().forward(x) * scale, scale
+            return self.one(x) * scale, scale
 
     model = settled(Two())
     inputs = {"x": IMAGE, "scale": torch.tensor(2.0)}
@@ -177,10 +182,13 @@ def doubled(x: Tensor) -> Tensor:
 
 
 with warnings.catch_warnings(action="ignore"):
-    scripted = torch.jit.script(doubled)
+    scripted: Callable[[Tensor], Tensor] = cast(Any, torch.jit).script(doubled)
 
 
-USES = {
+Use = Callable[[Any, Tensor, Tensor], Any]
+"""What a model does with the output of its convolution, and of the batch norm behind it."""
+
+USES: dict[str, tuple[Use, str]] = {
     "added": (lambda m, y, n: n + y, "also used by aten::add"),
     "returned": (lambda m, y, n: {"deep": [n, (y,)]}, "returned or stored"),
     "stored": (stored, "returned or stored"),
@@ -317,8 +325,15 @@ def test_a_batch_norm_that_cannot_be_folded_is_left(name: str) -> None:
 def test_hooks_that_change_the_output_are_noticed_and_others_kept() -> None:
     model = settled(TopLevel())
     seen: list[Tensor] = []
-    model.conv1.register_forward_hook(lambda module, args, output: output + 1)
-    model.bn2.register_forward_hook(lambda module, args, output: seen.append(output))
+
+    def add_one(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        return output + 1
+
+    def see(module: nn.Module, args: Any, output: Tensor) -> None:
+        seen.append(output)
+
+    model.conv1.register_forward_hook(add_one)
+    model.bn2.register_forward_hook(see)
     report = FusionReport()
     fused: Any = fuse_batch_norm(model, IMAGE, report=report)
     assert report.pairs == [("conv2", "bn2")]
@@ -405,7 +420,7 @@ def test_inputs_that_do_not_fit_are_a_usage_error() -> None:
     model = settled(TopLevel())
     with pytest.raises(UsageError, match="does not run on these inputs"):
         fuse_batch_norm(model, torch.randn(2, 5, 8, 8))
-    assert not model.conv1._forward_hooks, "hooks were left behind"
+    assert not forward_hooks(model.conv1), "hooks were left behind"
 
 
 def test_what_is_not_a_module_is_a_usage_error() -> None:

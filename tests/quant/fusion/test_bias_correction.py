@@ -1,4 +1,3 @@
-# pyright: basic
 """Bias correction brings the means of quantized layers back to those of the float model."""
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import fork_rng, manual_seed
 from fewbit.errors import UsageError
 from fewbit.quant import prepare_qat
 from fewbit.quant.fusion import FusionReport, correct_bias, fuse_batch_norm
@@ -36,8 +36,8 @@ def images(seed: int, count: int = 32) -> Tensor:
 
 
 def network() -> Any:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with fork_rng(devices=[]):
+        manual_seed(0)
         return Network().eval()
 
 
@@ -67,9 +67,11 @@ def test_every_layer_that_is_called_once_has_the_float_mean() -> None:
         for name in ("conv1", "fc1", "fc2"):
             axes = (0, 2, 3) if name == "conv1" else (0,)
             outputs: list[Tensor] = []
-            handle = getattr(which, name).register_forward_hook(
-                lambda m, a, y, o=outputs: o.append(y)
-            )
+
+            def note(module: Any, args: Any, output: Tensor, outputs: Any = outputs) -> None:
+                outputs.append(output)
+
+            handle = getattr(which, name).register_forward_hook(note)
             for batch in batches:
                 which(batch)
             handle.remove()
@@ -85,7 +87,8 @@ def test_a_layer_of_any_class_is_corrected() -> None:
         def __init__(self, linear: nn.Linear) -> None:
             super().__init__()
             self.register_buffer("weight", (linear.weight.detach() * 4).round() / 4)
-            self.bias = None if linear.bias is None else linear.bias.detach().clone()
+            bias = linear.state_dict().get("bias")
+            self.bias = None if bias is None else bias.clone()
 
         def forward(self, x: Tensor) -> Tensor:
             return nn.functional.linear(x, self.weight, self.bias)  # pyright: ignore

@@ -1,8 +1,8 @@
-# pyright: basic
 """Smoothing changes no float output, and makes what follows a norm easier to quantize."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -90,10 +90,14 @@ def test_quantization_loses_less() -> None:
     assert relative_error(smoothed(held), expected) < 0.75 * relative_error(plain(held), expected)
 
 
+Use = Callable[[Any, Tensor, Tensor], Any]
+"""What a model does with the input and the output of its normalization."""
+
+
 class Variant(nn.Module):
     """A norm whose output goes where a test says."""
 
-    def __init__(self, use: Any, norm: nn.Module | None = None) -> None:
+    def __init__(self, use: Use, norm: nn.Module | None = None) -> None:
         super().__init__()
         self.norm = norm or nn.LayerNorm(16)
         self.linear = nn.Linear(16, 16)
@@ -104,7 +108,7 @@ class Variant(nn.Module):
         return self.use(self, x, self.norm(x))
 
 
-LEFT = {
+LEFT: dict[str, tuple[Use, nn.Module | None, str]] = {
     "residual of the output": (lambda m, x, y: y + m.linear(y), None, "also used by aten::add"),
     "returned": (lambda m, x, y: (m.linear(y), y), None, "returned or stored"),
     "conv": (lambda m, x, y: m.conv(y.mT), None, "also used by aten::transpose"),

@@ -1,4 +1,3 @@
-# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 """GPTQ by brevitas on a CPU: what it found reaches the program, and is better than rounding."""
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from brevitas.quant.shifted_scaled_int import ShiftedUint8WeightPerChannelFloat
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy, named_modules
 from fewbit.data import mnist
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.models import create
@@ -54,12 +54,12 @@ class ShiftedGroups(Shifted):
 
 def brevitas_model(model: nn.Module, bits: int, linear: type, conv: type = Channel) -> nn.Module:
     made = deepcopy(model)
-    for name, layer in list(made.named_modules()):
+    for name, layer in list(named_modules(made)):
         if isinstance(layer, nn.Linear):
             quantized = qnn.QuantLinear(
                 layer.in_features,
                 layer.out_features,
-                layer.bias is not None,
+                "bias" in layer.state_dict(),
                 weight_quant=linear,
                 weight_bit_width=bits,
             )
@@ -109,10 +109,10 @@ def lenet() -> nn.Module:
 @torch.no_grad()
 def test_gptq_on_digits(lenet: nn.Module, bits: int, kind: type, words: str, better: bool) -> None:
     digits = mnist()
-    x = torch.from_numpy(digits.test_x[:200])
+    x = from_numpy(digits.test_x[:200])
     conv = Shifted if "asym" in words else Channel
     model = brevitas_model(lenet, bits, kind, conv)
-    run_gptq(model, torch.from_numpy(digits.train_x[:256]))
+    run_gptq(model, from_numpy(digits.train_x[:256]))
     imported = from_brevitas(model)
 
     convs = f"w{bits}afp{words.removeprefix(f'g{GROUP}')}"
@@ -135,12 +135,15 @@ def test_gptq_on_digits(lenet: nn.Module, bits: int, kind: type, words: str, bet
     assert np.square(mine - exact).mean() < np.square(rounded - exact).mean()
 
 
-def net(**options: object) -> nn.Sequential:
-    return nn.Sequential(qnn.QuantLinear(8, 4, True, weight_quant=Channel, **options), nn.ReLU())
+def net(input_quant: type | None = None) -> nn.Sequential:
+    linear = qnn.QuantLinear(
+        8, 4, True, weight_quant=Channel, weight_bit_width=4, input_quant=input_quant
+    )
+    return nn.Sequential(linear, nn.ReLU())
 
 
 def test_the_copy_is_plain_and_the_model_is_as_it_was() -> None:
-    model = net(weight_bit_width=4)
+    model = net()
     imported = from_brevitas(model)
     assert type(imported.model.get_submodule("0")) is nn.Linear
     assert type(model[0]) is qnn.QuantLinear
@@ -149,12 +152,12 @@ def test_the_copy_is_plain_and_the_model_is_as_it_was() -> None:
 
 def test_layers_that_quantize_their_input_are_refused() -> None:
     with pytest.raises(UnsupportedError, match="input_quant") as caught:
-        from_brevitas(net(weight_bit_width=4, input_quant=Int8ActPerTensorFloat))
+        from_brevitas(net(input_quant=Int8ActPerTensorFloat))
     assert caught.value.place.layer == "0"
 
 
 def test_other_modules_of_brevitas_are_refused() -> None:
-    model = nn.Sequential(net(weight_bit_width=4), qnn.QuantReLU())
+    model = nn.Sequential(net(), qnn.QuantReLU())
     with pytest.raises(UnsupportedError, match="QuantReLU") as caught:
         from_brevitas(model)
     assert caught.value.place.layer == "1"

@@ -1,10 +1,11 @@
-# pyright: basic
 """Checkpoints of GPTQ and AWQ: files that are written here, packed by a code of their own."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,14 +14,17 @@ from safetensors.numpy import save_file
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import from_numpy
 from fewbit.errors import Error, ShapeError, UnsupportedError, UsageError
 from fewbit.numerics import pack
 from fewbit.quant.imported import from_checkpoint
 from tests.quant.imported import packing
 
+Tensors = dict[str, np.ndarray[Any, Any]]
+
 RNG = np.random.default_rng(0)
 GPTQ = {"bits": 4, "group_size": 16, "desc_act": False, "checkpoint_format": "gptq"}
-X = torch.from_numpy(RNG.standard_normal((3, 64), dtype=np.float32))
+X = from_numpy(RNG.standard_normal((3, 64), dtype=np.float32))
 
 
 class Net(nn.Module):
@@ -45,7 +49,7 @@ class Written:
             "mlp.up": packing.random_layer(RNG, 32, 64, 4, bits),
             "mlp.down": packing.random_layer(RNG, 64, 32, 2, bits),
         }
-        self.tensors = {}
+        self.tensors: Tensors = {}
         for name, layer in self.layers.items():
             packed = (
                 packing.awq(*layer)
@@ -57,22 +61,24 @@ class Written:
         for key in ("norm.weight", "norm.bias", "mlp.up.bias", "head.weight", "head.bias"):
             self.tensors[key] = source.state_dict()[key].numpy()
 
-    def save(self, config: dict, name: str = "quantize_config.json") -> Path:
+    def save(self, config: Mapping[str, object], name: str = "quantize_config.json") -> Path:
         save_file(self.tensors, self.folder / "model.safetensors")
         (self.folder / name).write_text(json.dumps(config))
         return self.folder
 
     def expected(self) -> np.ndarray:
         model = Net()
-        state = {k: torch.from_numpy(v).float() for k, v in self.tensors.items() if "q" not in k}
+        state = {k: from_numpy(v).float() for k, v in self.tensors.items() if "q" not in k}
         for name, layer in self.layers.items():
-            state[f"{name}.weight"] = torch.from_numpy(packing.values(*layer))
+            state[f"{name}.weight"] = from_numpy(packing.values(*layer))
         model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
         with torch.no_grad():
             return model(X).numpy()
 
 
-def check(written: Written, path: Path, bits: int, config: dict | None = None) -> None:
+def check(
+    written: Written, path: Path, bits: int, config: Mapping[str, object] | None = None
+) -> None:
     imported = from_checkpoint(path, Net(), config)
     with torch.no_grad():
         np.testing.assert_array_equal(imported.model(X).numpy(), written.expected())
@@ -138,11 +144,11 @@ def test_zeros_for_a_bias_that_is_not_there_are_left_out(tmp_path: Path) -> None
         from_checkpoint(written.save(GPTQ), Net())
 
 
-def without(key: str):
+def without(key: str) -> Callable[[Tensors], object]:
     return lambda tensors: tensors.pop(key)
 
 
-def with_(**arrays: np.ndarray):
+def with_(**arrays: np.ndarray[Any, Any]) -> Callable[[Tensors], object]:
     return lambda tensors: tensors.update({k.replace("__", "."): v for k, v in arrays.items()})
 
 
@@ -159,7 +165,9 @@ def with_(**arrays: np.ndarray):
         (with_(mlp__up__g_idx=np.arange(64, dtype=np.int32)), UnsupportedError, "act-order"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path: Path, change, kind: type[Error], what: str) -> None:
+def test_what_does_not_fit_is_refused(
+    tmp_path: Path, change: Callable[[Tensors], object], kind: type[Error], what: str
+) -> None:
     written = Written(tmp_path)
     change(written.tensors)
     with pytest.raises(kind, match=what) as caught:

@@ -1,4 +1,3 @@
-# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 """Models that torchao has quantized, as torchao leaves them."""
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from torchao.quantization.granularity import Granularity, PerAxis, PerGroup, Per
 from torchao.utils import TorchAOBaseTensor
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import UnsupportedError, UsageError, WidthError
 from fewbit.numerics import pack
 from fewbit.quant.imported import Imported, from_torchao
@@ -34,7 +34,7 @@ def integer(bits: int) -> torch.dtype:
 
 
 def net() -> nn.Sequential:
-    torch.manual_seed(0)
+    manual_seed(0)
     return nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10, bias=False)).eval()
 
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """A trained model, converted and quantized, is the program that quantizing its weights gives."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from fewbit.base.typed_torch import manual_seed, update
 from fewbit.ir.text import print_module
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact, unprepare
 from fewbit.quant.quantize import quantize
@@ -31,7 +31,7 @@ RECIPES = [
 
 def trained() -> nn.Module:
     """A few steps away from where it began, trained with few bits."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(1, 4, 3, stride=2, padding=1),
         nn.ReLU(),
@@ -45,7 +45,7 @@ def trained() -> nn.Module:
     for _ in range(2):
         optimizer.zero_grad()
         prepared(torch.randn(2, 1, 8, 8)).square().mean().backward()
-        optimizer.step()
+        update(optimizer)
     return unprepare(prepared).eval()
 
 

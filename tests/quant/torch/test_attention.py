@@ -1,4 +1,3 @@
-# pyright: basic
 """Attention with few bits: against torch, against `mico.attention`, and its gradients."""
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from fewbit.base.typed_torch import backward
 from fewbit.dialects import mico
 from fewbit.errors import ShapeError
 from fewbit.numerics import WIDTHS, Width
@@ -59,7 +59,7 @@ def test_exact_mode_is_the_interpreter(text: str, options: dict[str, Any]) -> No
 @pytest.mark.parametrize("part", ["q{0}k{0}", "v{0}", "s{0}", "q{0}k{0}v{0}s{0}"])
 def test_gradients_are_not_zero(width: Width, part: str) -> None:
     q, k, v = (x.requires_grad_() for x in inputs())
-    fake_quant_attention(q, k, v, part.format(width)).square().sum().backward()
+    backward(fake_quant_attention(q, k, v, part.format(width)).square().sum())
     for x in (q, k, v):
         assert x.grad is not None
         assert torch.isfinite(x.grad).all()

@@ -1,4 +1,3 @@
-# pyright: basic
 """The torch formulas against `fewbit.numerics`, bit by bit, and their gradients."""
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from fewbit import numerics
+from fewbit.base.typed_torch import backward, from_numpy
 from fewbit.errors import Error, ShapeError, WidthError
 from fewbit.numerics import WIDTHS, ActivationGranularity, Granularity, Width
 from fewbit.quant.scheme import LayerScheme
@@ -77,14 +77,14 @@ def test_weights(width: Width, shape: tuple[int, ...]) -> None:
     for scale in (1.0, 1e-6, 1e6):
         w = normal(*shape, scale=scale)
         for scheme in weight_schemes(width):
-            same(quantize_weight(torch.from_numpy(w), scheme), scheme.quantize_weight(w))
+            same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
 
 
 @pytest.mark.parametrize("text", ["w1a8", "w2a8-tensor", "w4a8-mean", "w8a8-tensor"])
 def test_long_weights(text: str) -> None:
     """Sums in blocks, whatever the library's own order of summation."""
     w, scheme = normal(2, 140_003), LayerScheme.of(text)
-    same(quantize_weight(torch.from_numpy(w), scheme), scheme.quantize_weight(w))
+    same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
 
 
 @every_width
@@ -94,24 +94,22 @@ def test_activations(width: Width, granularity: ActivationGranularity) -> None:
         x = normal(*shape)
         for mode in ("max", "mean"):
             expected = numerics.quantize_activation(x, width, granularity=granularity, mode=mode)
-            same(quantize_activation(torch.from_numpy(x), width, granularity, mode), expected)
+            same(quantize_activation(from_numpy(x), width, granularity, mode), expected)
 
 
 @every_width
 def test_static_activations(width: Width) -> None:
     x, scale = normal(5, 24) * 3, np.float32(0.37)
     expected = numerics.quantize_activation(x, width, scale=scale)
-    same(quantize_activation(torch.from_numpy(x), width, scale=torch.tensor(scale)), expected)
+    same(quantize_activation(from_numpy(x), width, scale=torch.tensor(scale)), expected)
     if width.precision < 2:
         return
     expected = numerics.quantize_activation(x, width, scale=scale, zero_point=-1)
     zero = torch.tensor(-1.0)
-    found = quantize_activation(
-        torch.from_numpy(x), width, scale=torch.tensor(scale), zero_point=zero
-    )
+    found = quantize_activation(from_numpy(x), width, scale=torch.tensor(scale), zero_point=zero)
     same(found, expected)
     dynamic = numerics.quantize_activation(x, width, symmetric=False)
-    same(quantize_activation(torch.from_numpy(x), width, symmetric=False), dynamic)
+    same(quantize_activation(from_numpy(x), width, symmetric=False), dynamic)
 
 
 @settings(max_examples=200)
@@ -119,9 +117,9 @@ def test_static_activations(width: Width) -> None:
 def test_hard_values(w: Any, width: Width, mode: Any) -> None:
     """Ties, zeros of both signs, all-zero rows, and values at both ends of float32."""
     scheme = LayerScheme(weight=width, mode=mode)
-    same(quantize_weight(torch.from_numpy(w), scheme), scheme.quantize_weight(w))
+    same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
     expected = numerics.quantize_activation(w, width, mode=mode)
-    same(quantize_activation(torch.from_numpy(w), width, mode=mode), expected)
+    same(quantize_activation(from_numpy(w), width, mode=mode), expected)
 
 
 @every_width
@@ -138,7 +136,7 @@ def test_ties_go_to_even_and_zeros_to_plus_one(width: Width) -> None:
 
 
 def test_layout_and_default_dtype_do_not_matter() -> None:
-    w = torch.from_numpy(normal(24, 7))
+    w = from_numpy(normal(24, 7))
     scheme = LayerScheme.of("w2a8")
     same(quantize_weight(w.T, scheme), scheme.quantize_weight(w.T.contiguous().numpy()))
     torch.set_default_dtype(torch.float64)
@@ -152,7 +150,7 @@ def test_layout_and_default_dtype_do_not_matter() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
 def test_other_precisions_keep_their_type(dtype: torch.dtype) -> None:
-    x = torch.from_numpy(normal(3, 8)).to(dtype)
+    x = from_numpy(normal(3, 8)).to(dtype)
     y = fake_quant_activation(x, Width(4))
     assert y.dtype == dtype
     assert torch.equal(y, quantize_activation(x.float(), Width(4)).dequantize().to(dtype))
@@ -161,10 +159,10 @@ def test_other_precisions_keep_their_type(dtype: torch.dtype) -> None:
 @every_width
 def test_weight_gradients_pass_everywhere(width: Width) -> None:
     for scheme in weight_schemes(width):
-        w = torch.from_numpy(normal(4, 16)).requires_grad_()
-        upstream = torch.from_numpy(normal(4, 16) + 3)
+        w = from_numpy(normal(4, 16)).requires_grad_()
+        upstream = from_numpy(normal(4, 16) + 3)
         value = fake_quant_weight(w, scheme)
-        value.backward(upstream)
+        backward((value * upstream).sum())
         assert torch.equal(value.detach(), quantize_weight(w, scheme).dequantize())
         assert w.grad is not None
         assert torch.equal(w.grad, upstream)
@@ -173,7 +171,7 @@ def test_weight_gradients_pass_everywhere(width: Width) -> None:
 @every_width
 def test_activation_gradients_stop_beyond_the_range(width: Width) -> None:
     x = torch.linspace(-300, 300, 601).requires_grad_()
-    fake_quant_activation(x, width, scale=torch.tensor(1.0)).sum().backward()
+    backward(fake_quant_activation(x, width, scale=torch.tensor(1.0)).sum())
     inside = (x >= width.qmin - 0.5) & (x <= width.qmax + 0.5)
     assert x.grad is not None
     assert torch.equal(x.grad, inside.float())
@@ -184,8 +182,8 @@ def test_activation_gradients_stop_beyond_the_range(width: Width) -> None:
 def test_dynamic_activation_gradients_are_not_zero(
     width: Width, granularity: ActivationGranularity
 ) -> None:
-    x = torch.from_numpy(normal(3, 4, 8)).requires_grad_()
-    fake_quant_activation(x, width, granularity).sum().backward()
+    x = from_numpy(normal(3, 4, 8)).requires_grad_()
+    backward(fake_quant_activation(x, width, granularity).sum())
     assert x.grad is not None
     assert (x.grad != 0).float().mean() > 0.5
     if width.bits > 2:
@@ -194,15 +192,15 @@ def test_dynamic_activation_gradients_are_not_zero(
 
 def test_gradients_are_those_of_the_identity() -> None:
     """Beyond one step: a function of the rounded weight, differentiated at the rounded weight."""
-    w = torch.from_numpy(normal(4, 8)).requires_grad_()
-    (fake_quant_weight(w, LayerScheme.of("w3a8")) ** 2).sum().backward()
+    w = from_numpy(normal(4, 8)).requires_grad_()
+    backward((fake_quant_weight(w, LayerScheme.of("w3a8")) ** 2).sum())
     rounded = quantize_weight(w, LayerScheme.of("w3a8")).dequantize()
     assert w.grad is not None
     assert torch.equal(w.grad, 2 * rounded)
 
 
 def test_float_stays_as_it_is() -> None:
-    x = torch.from_numpy(normal(2, 3))
+    x = from_numpy(normal(2, 3))
     assert fake_quant_activation(x, None) is x
     assert fake_quant_weight(x, LayerScheme.of("wfpa8")) is x
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers that are no modules: training rounds what quantizing a program does, under its names."""
 
 from __future__ import annotations
@@ -6,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import ShapeError, UsageError
 from fewbit.frontends import import_model
 from fewbit.ir.layers import layers
@@ -146,7 +146,7 @@ CASES: dict[str, tuple[Any, Any, list[str]]] = {
 
 def made(case: str) -> tuple[nn.Module, torch.Tensor, list[str]]:
     make, inputs, names = CASES[case]
-    torch.manual_seed(0)
+    manual_seed(0)
     return make().eval(), inputs(), names
 
 
@@ -213,7 +213,7 @@ def test_gradients_pass_and_nothing_is_left(case: str) -> None:
 
 
 def test_straight_through_gradients_equal_a_layer_s() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     layer = nn.Linear(8, 4)
 
     class Called(nn.Module):
@@ -252,7 +252,11 @@ def test_fast_paths_do_not_go_around_attention() -> None:
     assert torch.allclose(again[~mask], with_gradients[~mask], atol=1e-5)
 
 
-@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def pickled(model: nn.Module) -> nn.Module:
+    return pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
 @pytest.mark.parametrize("case", ["functions", "encoder", "lstm", "tied-head"])
 def test_prepared_models_are_copied_and_pickled(case: str, again: Any) -> None:
     model, inputs, _ = made(case)
@@ -270,8 +274,12 @@ def test_a_part_may_be_called_alone() -> None:
     model: Any
     model, inputs, _ = made("encoder")
     prepared: Any = prepare_qat(model, "w2a2")
-    inside = []
-    prepared.self_attn.register_forward_hook(lambda m, args, out: inside.append((args[0], out[0])))
+    inside: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def see(module: nn.Module, args: Any, output: Any) -> None:
+        inside.append((args[0], output[0]))
+
+    prepared.self_attn.register_forward_hook(see)
     prepared(inputs)
     ((received, gave),) = inside
     assert torch.allclose(prepared.self_attn(received, received, received)[0], gave, atol=1e-5)
@@ -282,7 +290,7 @@ def test_a_part_may_be_called_alone() -> None:
     "recipe", ["w4a8", "w4a8,first=fp", "w4a8,second=fp", "w8a8,first=w2a2", "fp,second=wfpa4"]
 )
 def test_tied_layers_each_follow_their_own_scheme(recipe: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = TiedLayers()
     program = quantize(model, recipe, example_inputs=(x(),))
     expected = set_exact(prepare_qat(model, recipe))(x()).detach().numpy()
@@ -336,11 +344,11 @@ def test_an_error_in_a_call_leaves_no_mode_behind() -> None:
     prepared = prepare_qat(model, "w4a8")
     with pytest.raises(AssertionError):
         prepared(torch.randn(2, 3, 7))
-    assert torch.overrides._get_current_function_mode() is None
+    assert cast(Any, torch.overrides)._get_current_function_mode() is None
 
 
 def test_packed_sequences() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.LSTM(8, 4, bidirectional=True, num_layers=2)
     packed = nn.utils.rnn.pack_sequence([torch.randn(5, 8), torch.randn(3, 8)])
     prepared = prepare_qat(model, "w8a8")

@@ -1,9 +1,9 @@
-# pyright: basic
 """Quantized torch layers against the integer layers of `fewbit.numerics`."""
 
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from fewbit import numerics
+from fewbit.base.typed_torch import from_numpy, manual_seed
 from fewbit.errors import Error, ShapeError, UsageError
 from fewbit.numerics import WIDTHS, Width
 from fewbit.quant.scheme import LayerScheme
@@ -48,7 +49,7 @@ every_scheme = pytest.mark.parametrize("text", TEXTS)
 
 def normal(*shape: int) -> torch.Tensor:
     rng = np.random.default_rng(sum(shape))
-    return torch.from_numpy(rng.standard_normal(shape).astype(np.float32))
+    return from_numpy(rng.standard_normal(shape).astype(np.float32))
 
 
 def weight_of(layer: QuantLayer) -> Any:
@@ -81,7 +82,7 @@ def agrees(layer: QuantLayer, x: torch.Tensor, expected: Any) -> None:
 @pytest.mark.parametrize("shape", [(25,), (3, 25), (2, 3, 25)])
 @pytest.mark.parametrize("bias", [True, False])
 def test_linear(text: str, shape: tuple[int, ...], bias: bool) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     layer = QuantLinear(25, 7, bias=bias, scheme=text)
     x = normal(*shape)
     expected = numerics.bitlinear(x.numpy(), weight_of(layer), bias_of(layer), layer.scheme.act)
@@ -100,7 +101,7 @@ CONVOLUTIONS = [
 @every_scheme
 @pytest.mark.parametrize("options", CONVOLUTIONS, ids=str)
 def test_conv2d(text: str, options: dict[str, Any]) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     if options.get("groups") and "g5" in text:
         text = text.replace("g5", "g3")
     layer = QuantConv2d(5, 10, **options, scheme=text)
@@ -125,7 +126,7 @@ def test_conv2d(text: str, options: dict[str, Any]) -> None:
 
 @every_scheme
 def test_conv1d(text: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     layer = QuantConv1d(5, 6, 4, stride=2, padding=3, dilation=2, scheme=text)
     x = normal(2, 5, 17)
     expected = numerics.bitconv1d(
@@ -151,7 +152,7 @@ def test_other_padding_comes_before_quantization() -> None:
 @pytest.mark.parametrize("text", ["w8a8", "w4a4-asym", "w1a8", "w2a8", "w4a8-tensor", "w3a8g4"])
 @pytest.mark.parametrize("shape", [(), (5,), (2, 3), (0,)])
 def test_embedding(text: str, shape: tuple[int, ...]) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     layer = QuantEmbedding(11, 8, padding_idx=3, scheme=text)
     indices = torch.randint(0, 11, shape)
     expected = weight_of(layer).dequantize()[indices.numpy()]
@@ -163,19 +164,19 @@ def test_embedding_gradients_reach_the_rows_that_were_taken(text: str) -> None:
     layer = QuantEmbedding(5, 4, padding_idx=0, scheme=text)
     layer(torch.tensor([0, 2, 2, 4])).sum().backward()
     assert layer.weight.grad is not None
-    assert layer.weight.grad.sum(dim=1).tolist() == [0, 0, 8, 0, 4]
+    assert layer.weight.grad.sum(dim=1).numpy().tolist() == [0, 0, 8, 0, 4]
 
 
 def test_embedding_with_a_norm_limit() -> None:
     for text in ("w8a8", "w8a8-tensor"):
         layer = QuantEmbedding(5, 4, max_norm=0.5, scheme=text)
         assert layer(torch.arange(5)).norm(dim=1).max() < 0.52
-        assert layer.weight.norm(dim=1).max() < 0.51
+        assert layer.weight.square().sum(dim=1).sqrt().max() < 0.51
 
 
 @pytest.mark.parametrize("text", ["w4a8-static", "w4a8-static-asym", "w2a2-static"])
 def test_static_activations(text: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     zero = -3 if "asym" in text else None
     layer = QuantLinear(25, 7, scheme=text, act_scale=0.11, act_zero_point=zero)
     x = normal(3, 25)
@@ -199,7 +200,7 @@ def test_static_activations(text: str) -> None:
 
 def test_zero_points_of_symmetric_or_dynamic_layers_are_not_used() -> None:
     x = normal(3, 25)
-    torch.manual_seed(0)
+    manual_seed(0)
     plain = QuantLinear(25, 7, scheme="w4a8")
     given = QuantLinear(25, 7, scheme="w4a8", act_scale=0.5, act_zero_point=3)
     given.load_state_dict(plain.state_dict())
@@ -210,14 +211,14 @@ def test_zero_points_of_symmetric_or_dynamic_layers_are_not_used() -> None:
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
-        (lambda scheme: QuantLinear(6, 4, scheme=scheme), (3, 6)),
-        (lambda scheme: QuantConv1d(6, 4, 3, scheme=scheme), (2, 6, 9)),
-        (lambda scheme: QuantConv2d(6, 4, 3, scheme=scheme), (2, 6, 5, 5)),
+        (functools.partial(QuantLinear, 6, 4), (3, 6)),
+        (functools.partial(QuantConv1d, 6, 4, 3), (2, 6, 9)),
+        (functools.partial(QuantConv2d, 6, 4, 3), (2, 6, 5, 5)),
     ],
 )
 def test_gradients_reach_everything(make: Any, shape: tuple[int, ...], width: Width) -> None:
-    torch.manual_seed(0)
-    layer = make(LayerScheme(weight=width, act=width))
+    manual_seed(0)
+    layer = make(scheme=LayerScheme(weight=width, act=width))
     x = normal(*shape).requires_grad_()
     layer(x).square().sum().backward()
     for tensor in (x, layer.weight, layer.bias):
@@ -228,7 +229,7 @@ def test_gradients_reach_everything(make: Any, shape: tuple[int, ...], width: Wi
 
 @pytest.mark.parametrize("text", ["w4a4", "w1a1"])
 def test_odd_sizes(text: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     layers = [QuantLinear(a, b, scheme=text) for a, b in ((255, 61), (61, 53), (53, 31))]
     model = nn.Sequential(layers[0], nn.ReLU(), layers[1], nn.ReLU(), layers[2])
     for layer in layers:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Preparing models for training with few bits, training them, and taking it back."""
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from fewbit.base.typed_torch import backward, forward_pre_hooks, manual_seed, named_modules, update
 from fewbit.errors import ShapeError, UsageError
 from fewbit.quant import (
     QuantAttention,
@@ -50,7 +50,7 @@ NAMES = ["embed", "stack.0", "stack.1", "conv.0", "head"]
 
 
 def block() -> Block:
-    torch.manual_seed(0)
+    manual_seed(0)
     return Block().eval()
 
 
@@ -59,7 +59,7 @@ def tokens() -> torch.Tensor:
 
 
 def quant_names(model: nn.Module) -> list[str]:
-    return [name for name, module in model.named_modules() if isinstance(module, QuantLayer)]
+    return [name for name, module in named_modules(model) if isinstance(module, QuantLayer)]
 
 
 def test_layers_are_found_in_order() -> None:
@@ -104,11 +104,11 @@ def test_unprepare_gives_the_model_back(inplace: bool) -> None:
     assert (restored is model) == inplace
     assert torch.equal(restored(tokens()), expected)
     for (name, module), (other, original) in zip(
-        restored.named_modules(), before.named_modules(), strict=True
+        named_modules(restored), named_modules(before), strict=True
     ):
         assert (name, type(module)) == (other, type(original))
         assert set(vars(module)) == set(vars(original))
-        assert not module._forward_pre_hooks
+        assert not forward_pre_hooks(module)
     for key, value in before.state_dict().items():
         assert torch.equal(restored.state_dict()[key], value)
 
@@ -179,7 +179,7 @@ def test_parametrized_layers_train_their_parameters() -> None:
     model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)))
     x = torch.randn(3, 4)
     prepared = prepare_qat(model, "w2a8")
-    prepared(x).square().sum().backward()
+    backward(prepared(x).square().sum())
     assert all((p.grad != 0).any() for p in prepared.parameters() if p.grad is not None)
     assert all(p.grad is not None for p in prepared.parameters())
     assert torch.equal(unprepare(prepared)(x), model(x))
@@ -192,7 +192,7 @@ def test_the_insides_of_attention_are_no_modules_to_count() -> None:
 
 
 def test_fast_paths_do_not_go_around_quantized_layers() -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     prepared = prepare_qat(model, "w2a2").eval()
     x = torch.randn(2, 3, 8)
@@ -254,7 +254,7 @@ def spirals() -> tuple[torch.Tensor, torch.Tensor]:
 
 @pytest.mark.parametrize("scheme", ["w2a4", "w1a8", "w1.58a8"])
 def test_training_learns(scheme: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     x, classes = spirals()
     model = nn.Sequential(
         nn.Linear(2, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 3)
@@ -264,8 +264,8 @@ def test_training_learns(scheme: str) -> None:
     gradients = dict.fromkeys(quant_names(prepared), 0.0)
     for _ in range(120):
         optimizer.zero_grad()
-        functional.cross_entropy(prepared(x), classes).backward()
-        optimizer.step()
+        backward(functional.cross_entropy(prepared(x), classes))
+        update(optimizer)
         for name in gradients:
             gradients[name] += float(prepared.get_submodule(name).weight.grad.abs().sum())  # pyright: ignore
     assert list(gradients) == ["0", "2", "4"]

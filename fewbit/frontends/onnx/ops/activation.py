@@ -1,15 +1,16 @@
-# pyright: basic
 """Activations, element by element."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.table import Call, op, unary
 
-_PLAIN = {
+_PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
     "Relu": torch.relu,
     "Sigmoid": torch.sigmoid,
     "Tanh": torch.tanh,
@@ -18,8 +19,7 @@ _PLAIN = {
     "Mish": lambda x: x * torch.tanh(_softplus(x)),
     "Softplus": lambda x: _softplus(x),
 }
-for _name, _function in _PLAIN.items():
-    op(_name)(lambda call, x, run=_function: run(x))
+unary(_PLAIN)
 
 
 def _softplus(x: Tensor) -> Tensor:

@@ -1,15 +1,15 @@
-# pyright: basic
 """Arithmetic, element by element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import BITS, UINT64, is_float, is_unsigned
-from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.table import Call, op, unary
 
 
 @op("Add", wraps=True, any_sign=True)
@@ -101,7 +101,7 @@ def sign(call: Call, a: Tensor) -> Tensor:
     return torch.sign(a)
 
 
-_UNARY = {
+_UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "Reciprocal": torch.reciprocal,
     "Sqrt": torch.sqrt,
     "Exp": torch.exp,
@@ -122,8 +122,7 @@ _UNARY = {
     "Ceil": torch.ceil,
     "Round": torch.round,
 }
-for _name, _function in _UNARY.items():
-    op(_name)(lambda call, a, run=_function: run(a))
+unary(_UNARY)
 
 
 def toggled(x: Tensor) -> Tensor:

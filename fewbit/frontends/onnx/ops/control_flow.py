@@ -1,4 +1,3 @@
-# pyright: basic
 """If, Loop and Scan.
 
 A condition that is known chooses its branch, and a loop whose number of rounds is known is written
@@ -8,8 +7,8 @@ values and constants of the surrounding graph that they read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -18,29 +17,45 @@ from fewbit.errors import Error
 from fewbit.frontends.onnx.graph import Graph
 from fewbit.frontends.onnx.kinds import BOOL, INT64
 from fewbit.frontends.onnx.table import Call, NeedsValueError, op
-from fewbit.frontends.onnx.values import Known, Many, Sizes, Traced, Value, known, outside_trace
+from fewbit.frontends.onnx.values import (
+    Known,
+    Many,
+    Sizes,
+    Tensorlike,
+    Traced,
+    Value,
+    known,
+    outside_trace,
+)
+
+if TYPE_CHECKING:
+    from fewbit.frontends.onnx.constants import Constants
+    from fewbit.frontends.onnx.evaluate import Scope
 
 MOST_ROUNDS = 4096
 
 
-def _inner(call: Call, what: str) -> Any:
+def _inner(call: Call, what: str) -> Scope:
     return call.scope.inner(f"{call.node.outputs[0] or call.node.name}/{what}/")
 
 
 def _tensors(call: Call, values: Sequence[Value | None]) -> list[Tensor]:
     """What a branch gives, each as a tensor of its own."""
-    made: list[Tensor] = []
-    for value in values:
-        if value is None or isinstance(value, Many):
-            raise call.refused("a branch or body gives something that is no tensor")
-        made.append(call.evaluator.tensor(value).clone())
-    return made
+    return [call.evaluator.tensor(value).clone() for value in _tensorlike(call, values)]
 
 
 def _kinds(call: Call, values: Sequence[Value | None]) -> list[int]:
-    if any(v is None or isinstance(v, Many) for v in values):
-        raise call.refused("a branch or body gives something that is no tensor")
-    return [v.kind for v in values]  # pyright: ignore
+    return [value.kind for value in _tensorlike(call, values)]
+
+
+def _tensorlike(call: Call, values: Sequence[Value | None]) -> list[Tensorlike]:
+    """The values, each of which must be a tensor and not absent or a sequence."""
+    tensors: list[Tensorlike] = []
+    for value in values:
+        if value is None or isinstance(value, Many):
+            raise call.refused("a branch or body gives something that is no tensor")
+        tensors.append(value)
+    return tensors
 
 
 class Captured:
@@ -48,12 +63,12 @@ class Captured:
 
     def __init__(self, call: Call, graphs: Sequence[Graph]) -> None:
         self.call = call
-        names = sorted(set().union(*(graph.outer_names() for graph in graphs)))
-        found = {name: call.scope.values.get(name) for name in names}
-        for name, value in found.items():
+        names = sorted({name for graph in graphs for name in graph.outer_names()})
+        outer = {name: call.scope.values.get(name) for name in names}
+        for name, value in outer.items():
             if isinstance(value, Many | Sizes):
                 raise call.refused(f"a branch or body reads '{name}', which is no tensor")
-        self.traced = {n: v for n, v in found.items() if isinstance(v, Traced)}
+        self.traced = {n: v for n, v in outer.items() if isinstance(v, Traced)}
         key = (call.node.number, call.scope.prefix)
         self.paths = call.evaluator.noted.setdefault(key, [])
 
@@ -61,7 +76,7 @@ class Captured:
         constants = call_constants(self.call)
         return [*(v.tensor for v in self.traced.values()), *(constants.at(p) for p in self.paths)]
 
-    def run(self, graph: Graph, scope: Any, tensors: Sequence[Tensor]) -> list[Value | None]:
+    def run(self, graph: Graph, scope: Scope, tensors: Sequence[Tensor]) -> list[Value | None]:
         """Evaluate a graph with its operands given."""
         values = list(self.traced.items())
         for (name, value), tensor in zip(values, tensors, strict=False):
@@ -71,7 +86,7 @@ class Captured:
             return self.call.evaluator.graph(graph, scope)
 
 
-def call_constants(call: Call) -> Any:
+def call_constants(call: Call) -> Constants:
     return call.evaluator.constants
 
 
@@ -87,7 +102,7 @@ def branch(call: Call) -> list[Value | None]:
         return _both(call, captured, graphs)
     kinds: list[int] = []
 
-    def side(graph: Graph, what: str):
+    def side(graph: Graph, what: str) -> Callable[..., tuple[Tensor, ...]]:
         def run(*tensors: Tensor) -> tuple[Tensor, ...]:
             results = captured.run(graph, _inner(call, what), tensors)
             kinds[:] = _kinds(call, results)
@@ -96,10 +111,10 @@ def branch(call: Call) -> list[Value | None]:
         return run
 
     predicate = call.tensor(0).reshape([])
-    made = torch.ops.higher_order.cond(
+    results: Sequence[Tensor] = cast(Any, torch.ops.higher_order).cond(
         predicate, side(graphs[0], "then"), side(graphs[1], "else"), tuple(captured.operands())
     )
-    return [Traced(tensor, kind) for tensor, kind in zip(made, kinds, strict=True)]
+    return [Traced(tensor, kind) for tensor, kind in zip(results, kinds, strict=True)]
 
 
 def _both(call: Call, captured: Captured, graphs: Sequence[Graph]) -> list[Value | None]:
@@ -135,7 +150,9 @@ class Body:
         self.names = [value.name for value in self.graph.inputs]
         self.state = len(self.names) - 2
 
-    def round(self, number: int, condition: Value, state: Sequence[Value | None]):
+    def round(
+        self, number: int, condition: Value, state: Sequence[Value | None]
+    ) -> list[Value | None]:
         scope = _inner(self.call, str(number))
         counter = known(number, INT64)
         scope.values.update(zip(self.names, [counter, condition, *state], strict=True))
@@ -146,7 +163,7 @@ class Body:
 def loop(call: Call) -> list[Value | None]:
     body = Body(call)
     rounds = call.items(0) if call.has(0) else None
-    condition: Value = call.inputs[1] if call.has(1) else known(True, BOOL)  # pyright: ignore
+    condition = call.input(1) or known(True, BOOL)
     if (call.has(0) and rounds is None) or not isinstance(condition, Known):
         return _while(call, body)
     most = MOST_ROUNDS if rounds is None else int(rounds[0])
@@ -157,7 +174,7 @@ def loop(call: Call) -> list[Value | None]:
     for number in range(most):
         if not condition.items()[0]:
             break
-        condition, *results = body.round(number, condition, state)  # pyright: ignore
+        condition, *results = body.round(number, condition, state)
         if not isinstance(condition, Known):
             return _while(call, body)
         state = results[: body.state]
@@ -174,9 +191,10 @@ def _stacked(call: Call, values: list[Value | None], axis: int = 0) -> Value:
         raise call.refused("it has no round, so that its results have no shape")
     tensors = [v for v in values if isinstance(v, Known | Traced | Sizes)]
     kind = tensors[0].kind
-    if all(isinstance(v, Known) for v in tensors):
+    constants = [v for v in tensors if isinstance(v, Known)]
+    if len(constants) == len(tensors):
         with outside_trace():
-            return Known(torch.stack([v.tensor for v in tensors], axis), kind)  # pyright: ignore
+            return Known(torch.stack([v.tensor for v in constants], axis), kind)
     return Traced(torch.stack([call.evaluator.tensor(v) for v in tensors], axis), kind)
 
 
@@ -189,24 +207,22 @@ def _while(call: Call, body: Body) -> list[Value | None]:
         raise call.refused("the number of its rounds is not known, and it collects results")
     evaluator = call.evaluator
     captured = Captured(call, [body.graph])
-    start = [evaluator.tensor(v).clone() for v in call.inputs[2:]]  # pyright: ignore
+    start = _tensors(call, call.inputs[2:])
     kinds = _kinds(call, call.inputs[2:])
     more = call.tensor(1).reshape([]).clone() if call.has(1) else torch.ones((), dtype=torch.bool)
     most = call.tensor(0).reshape([]).to(torch.int64) if call.has(0) else None
 
-    def once(scope: Any, counter: Tensor, go: Tensor, state: Sequence[Tensor], run: Any):
+    def round_scope(counter: Tensor, go: Tensor, state: Sequence[Tensor]) -> Scope:
+        scope = _inner(call, "round")
         values = [Traced(counter, INT64), Traced(go, BOOL)]
         values += [Traced(t, k) for t, k in zip(state, kinds, strict=True)]
         scope.values.update(zip(body.names, values, strict=True))
-        return run(scope)
+        return scope
 
     if not evaluator.tracing:
         with call_constants(call).noting() as noted:
-            results = once(
-                _inner(call, "round"), torch.zeros((), dtype=torch.int64), more, start,
-                lambda scope: evaluator.graph(body.graph, scope),
-            )  # fmt: skip
-            after = _tensors(call, results)
+            scope = round_scope(torch.zeros((), dtype=torch.int64), more, start)
+            after = _tensors(call, evaluator.graph(body.graph, scope))
         captured.paths[:] = noted
         for old, new in zip(start, after[1 : 1 + body.state], strict=True):
             if old.shape != new.shape or old.dtype != new.dtype:
@@ -215,24 +231,21 @@ def _while(call: Call, body: Body) -> list[Value | None]:
     outer = captured.operands()
     limit = [] if most is None else [most]
 
-    def running(counter: Tensor, go: Tensor, *rest: Tensor) -> Tensor:
-        bound = rest[body.state] if limit else None
+    def running(counter: Tensor, go: Tensor, *operands: Tensor) -> Tensor:
+        bound = operands[body.state] if limit else None
         return go & (counter < bound) if bound is not None else go.clone()
 
-    def step(counter: Tensor, go: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
-        state, others = rest[: body.state], rest[body.state + len(limit) :]
-        results = once(
-            _inner(call, "round"), counter, go, state,
-            lambda scope: captured.run(body.graph, scope, others),
-        )  # fmt: skip
+    def step(counter: Tensor, go: Tensor, *operands: Tensor) -> tuple[Tensor, ...]:
+        state, others = operands[: body.state], operands[body.state + len(limit) :]
+        results = captured.run(body.graph, round_scope(counter, go, state), others)
         go, *after = _tensors(call, results)[: 1 + body.state]
         return (counter + 1, go.reshape([]), *after)
 
     counter = torch.zeros((), dtype=torch.int64)
-    made = torch.ops.higher_order.while_loop(
+    results: Sequence[Tensor] = cast(Any, torch.ops.higher_order).while_loop(
         running, step, (counter, more, *start), (*limit, *outer)
     )
-    return [Traced(t, k) for t, k in zip(made[2:], kinds, strict=True)]
+    return [Traced(t, k) for t, k in zip(results[2:], kinds, strict=True)]
 
 
 @op("Scan", tensors=0, folds=False)
@@ -244,9 +257,9 @@ def scan(call: Call) -> list[Value | None]:
     state: list[Value | None] = list(call.inputs[: len(call.inputs) - count])
     inputs = call.inputs[len(call.inputs) - count :]
     outputs = len(body.outputs) - len(state)
-    axes = call.attr("scan_input_axes", [0] * count)
+    axes: list[int] = call.attr("scan_input_axes", [0] * count)
     backward = call.attr("scan_input_directions", [0] * count)
-    length = int(inputs[0].shape[axes[0]])  # pyright: ignore
+    length = int(_tensorlike(call, inputs)[0].shape[axes[0]])
     if length > MOST_ROUNDS:
         raise call.refused(f"{length} rounds are more than {MOST_ROUNDS}")
     names = [value.name for value in body.inputs]

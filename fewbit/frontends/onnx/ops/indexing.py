@@ -1,4 +1,3 @@
-# pyright: basic
 """Elements taken by index, and slices.
 
 Indices of ONNX may be negative, torch's may not, in ops that gather: they are counted from the end
@@ -33,7 +32,7 @@ def counted(call: Call, index: int, size: Size, tensor: Tensor | None = None) ->
 
 @op("Gather", tensors=1, any_sign=True)
 def gather(call: Call, x: Tensor) -> Tensor:
-    axis = call.attr("axis", 0) % x.ndim
+    axis = call.axis(x.ndim, 0)
     known = call.known(1)
     if known is not None and known.ndim == 0 and not is_symbol(x.shape[axis]):
         return x.select(axis, call.whole(1)[0] % int(x.shape[axis]))
@@ -46,7 +45,7 @@ def gather(call: Call, x: Tensor) -> Tensor:
 
 @op("GatherElements", tensors=1, any_sign=True)
 def gather_elements(call: Call, x: Tensor) -> Tensor:
-    axis = call.attr("axis", 0) % x.ndim
+    axis = call.axis(x.ndim, 0)
     return torch.gather(x, axis, counted(call, 1, x.shape[axis]))
 
 
@@ -128,7 +127,7 @@ def one_hot(call: Call) -> object:
     indices, values = call.tensor(0), call.tensor(2)
     indices = indices.to(torch.int64)
     rank = indices.ndim + 1
-    axis = call.attr("axis", -1) % rank
+    axis = call.axis(rank, -1)
     counted_ = torch.where(indices < 0, indices + depth, indices).unsqueeze(axis)
     places = torch.arange(depth).reshape([-1 if i == axis else 1 for i in range(rank)])
     off, on = values.select(0, 0), values.select(0, 1)
@@ -138,9 +137,8 @@ def one_hot(call: Call) -> object:
 
 @op("EyeLike", tensors=0)
 def eye_like(call: Call) -> object:
-    value = call.inputs[0]
+    rows, columns = call.shape(0)
     kind = call.attr("dtype", call.kind(0))
-    rows, columns = value.shape  # pyright: ignore
     places = torch.arange(columns).unsqueeze(0) - torch.arange(rows).unsqueeze(1)
     made = (places == call.attr("k", 0)).to(HELD[kind])
     return (Known if call.folding else Traced)(made, kind)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Tensors put together, taken apart and turned around."""
 
 from __future__ import annotations
@@ -7,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.onnx.values import Known
+from fewbit.frontends.onnx.values import Known, Size
 
 
 @op("Transpose", any_sign=True)
@@ -33,13 +32,17 @@ def concat(call: Call, *inputs: Tensor) -> Tensor:
 
 @op("Split", tensors=1, any_sign=True)
 def split(call: Call, x: Tensor) -> list[Tensor]:
-    axis = call.attr("axis", 0) % x.ndim
-    lengths = call.attr("split") if call.version < 13 else call.whole(1) if call.has(1) else None
+    axis = call.axis(x.ndim, 0)
+    lengths: list[Size] | None = None
+    if call.version < 13:
+        lengths = call.attr("split")
+    elif call.has(1):
+        lengths = call.whole(1)
     if lengths is None:
-        count = call.attr("num_outputs") or len(call.node.outputs)
-        each = -(-x.shape[axis] // count)
-        lengths = [each] * (count - 1)
-        lengths.append(x.shape[axis] - each * (count - 1))
+        count = int(call.attr("num_outputs") or len(call.node.outputs))
+        size: Size = x.shape[axis]
+        each = -(-size // count)
+        lengths = [*[each] * (count - 1), size - each * (count - 1)]
     return [x.narrow(axis, sum(lengths[:i]), length) for i, length in enumerate(lengths)]
 
 

@@ -17,12 +17,8 @@ from fewbit.frontends.torch.wide_reductions import widened
 def over_axis(call: Call, x: Tensor, run: Callable[[Tensor, int], Tensor]) -> Tensor:
     """Along one axis; before version 13, over all from it on."""
     if call.version >= 13:
-        return (
-            run(x, call.attr("axis", -1) % max(x.ndim, 1))
-            if x.ndim
-            else run(x.reshape(1), 0).reshape([])
-        )
-    axis = call.attr("axis", 1) % x.ndim
+        return run(x, call.axis(x.ndim, -1)) if x.ndim else run(x.reshape(1), 0).reshape([])
+    axis = call.axis(x.ndim, 1)
     if axis == x.ndim - 1:
         return run(x, axis)
     flat = x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
@@ -93,7 +89,7 @@ def _standardized(x: Tensor, axes: list[int], eps: float) -> tuple[Tensor, Tenso
 def layer_norm(
     call: Call, x: Tensor, scale: Tensor, bias: Tensor | None = None
 ) -> Tensor | tuple[Tensor, ...]:
-    axis, eps = call.attr("axis", -1) % x.ndim, call.attr("epsilon", 1e-5)
+    axis, eps = call.axis(x.ndim, -1), call.attr("epsilon", 1e-5)
     shape = list(x.shape[axis:])
     whole = list(scale.shape) == shape and (bias is None or list(bias.shape) == shape)
     if call.outputs() == 1 and whole and x.dtype is torch.float32:
@@ -106,7 +102,7 @@ def layer_norm(
 
 @op("RMSNormalization")
 def rms_norm(call: Call, x: Tensor, scale: Tensor) -> Tensor:
-    axis, eps = call.attr("axis", -1) % x.ndim, call.attr("epsilon", 1e-5)
+    axis, eps = call.axis(x.ndim, -1), call.attr("epsilon", 1e-5)
     shape = list(x.shape[axis:])
     if list(scale.shape) == shape and x.dtype is torch.float32:
         return F.rms_norm(x, shape, scale, eps)

@@ -1,12 +1,14 @@
-# pyright: basic
 """Padding and cropping."""
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends.onnx.table import Call, is_symbol, op
 from fewbit.frontends.onnx.values import Size, outside_trace
 
@@ -59,17 +61,18 @@ def _indexed(call: Call, x: Tensor, axis: int, low: int, high: int, mode: str) -
     if low == 0 and high == 0:
         return x
     size = int(x.shape[axis])
-    grown = np.pad(np.arange(size), (max(low, 0), max(high, 0)), mode=mode)  # pyright: ignore
+    amounts = (max(low, 0), max(high, 0))
+    grown: np.ndarray[Any, Any] = cast(Any, np).pad(np.arange(size), amounts, mode=mode)
     kept = grown[max(-low, 0) : len(grown) - max(-high, 0)]
     with outside_trace():
-        chosen = torch.from_numpy(kept.astype(np.int64).copy())
+        chosen = from_numpy(kept.astype(np.int64).copy())
     return torch.index_select(x, axis, call.constant(chosen, f"axis{axis}"))
 
 
 @op("CenterCropPad", tensors=1, any_sign=True)
 def center_crop_pad(call: Call, x: Tensor) -> Tensor:
     wanted = call.whole(1)
-    axes = [a % x.ndim for a in call.attr("axes", list(range(x.ndim)))]
+    axes = [int(a) % x.ndim for a in call.attr("axes", list(range(x.ndim)))]
     for axis, size in zip(axes, wanted, strict=True):
         have = int(x.shape[axis])
         if have > size:

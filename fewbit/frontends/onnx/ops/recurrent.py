@@ -1,4 +1,3 @@
-# pyright: basic
 """RNN, GRU and LSTM, step by step: the number of steps must be known.
 
 The products with inputs of all steps are one layer, `NAME.input`, those with the state another,
@@ -15,9 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.typed_torch import split
 from fewbit.frontends.onnx.layers import WEIGHT, layer_name
 from fewbit.frontends.onnx.table import Call, is_symbol, op
-from fewbit.frontends.onnx.values import Known, outside_trace
+from fewbit.frontends.onnx.values import Known, Size, outside_trace
 
 Activation = Callable[[Tensor], Tensor]
 MOST_STEPS = 2048
@@ -179,14 +179,15 @@ def _parameters(name: str, alphas: Any, betas: Any) -> tuple[float | None, float
     return (next(alphas, None) if takes_alpha else None, next(betas, None) if takes_beta else None)
 
 
-def _shape(call: Call, index: int) -> tuple[Any, ...]:
-    value = call.inputs[index]
-    return () if value is None else value.shape  # pyright: ignore
+def _shape(call: Call, index: int) -> tuple[Size, ...]:
+    return call.shape(index) if call.has(index) else ()
 
 
 @op("RNN", tensors=0)
 def rnn(call: Call) -> tuple[Tensor, ...]:
-    def cell(r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]):
+    def cell(
+        r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]
+    ) -> tuple[Tensor, ...]:
         return (f[0](r.clipped(x + F.linear(state[0], w.state, w.state_bias))),)
 
     return Recurrence(call, 1, ["Tanh"]).run(cell, 1)
@@ -196,15 +197,17 @@ def rnn(call: Call) -> tuple[Tensor, ...]:
 def gru(call: Call) -> tuple[Tensor, ...]:
     before = bool(call.attr("linear_before_reset", 0))
 
-    def cell(r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]):
+    def cell(
+        r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]
+    ) -> tuple[Tensor, ...]:
         h, n = state[0], r.hidden
         if before:
-            hz, hr, hh = F.linear(h, w.state, w.state_bias).split(n, -1)
+            hz, hr, hh = split(F.linear(h, w.state, w.state_bias), n, -1)
         else:
             bias = None if w.state_bias is None else w.state_bias[: 2 * n]
-            hz, hr = F.linear(h, w.state[: 2 * n], bias).split(n, -1)
+            hz, hr = split(F.linear(h, w.state[: 2 * n], bias), n, -1)
             hh = None
-        xz, xr, xh = x.split(n, -1)
+        xz, xr, xh = split(x, n, -1)
         z, reset = f[0](r.clipped(xz + hz)), f[0](r.clipped(xr + hr))
         if hh is None:
             bias = None if w.state_bias is None else w.state_bias[2 * n :]
@@ -220,17 +223,19 @@ def gru(call: Call) -> tuple[Tensor, ...]:
 def lstm(call: Call) -> tuple[Tensor, ...]:
     coupled = bool(call.attr("input_forget", 0))
 
-    def cell(r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]):
+    def cell(
+        r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]
+    ) -> tuple[Tensor, ...]:
         h, c = state
-        i, o, forget, new = (x + F.linear(h, w.state, w.state_bias)).split(r.hidden, -1)
-        if w.peepholes is not None:
-            pi, po, pf = w.peepholes.split(r.hidden, -1)
-            i, forget = i + pi * c, forget + pf * c
+        i, o, forget, new = split(x + F.linear(h, w.state, w.state_bias), r.hidden, -1)
+        peepholes = None if w.peepholes is None else split(w.peepholes, r.hidden, -1)
+        if peepholes is not None:
+            i, forget = i + peepholes[0] * c, forget + peepholes[2] * c
         i = f[0](r.clipped(i))
         forget = 1 - i if coupled else f[0](r.clipped(forget))
         c = forget * c + i * f[1](r.clipped(new))
-        if w.peepholes is not None:
-            o = o + po * c  # pyright: ignore
+        if peepholes is not None:
+            o = o + peepholes[1] * c
         return f[0](r.clipped(o)) * f[2](c), c
 
     return Recurrence(call, 4, ["Sigmoid", "Tanh", "Tanh"]).run(cell, 2)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Reductions, running sums, and the largest elements."""
 
 from __future__ import annotations
@@ -146,7 +145,7 @@ def reduce_log_sum_exp(x: Tensor, axes: list[int], keep: bool) -> Tensor:
 
 
 def _arg(call: Call, x: Tensor, largest: bool) -> Tensor:
-    axis, keep = call.attr("axis", 0) % x.ndim, bool(call.attr("keepdims", 1))
+    axis, keep = call.axis(x.ndim, 0), bool(call.attr("keepdims", 1))
     if x.dtype in (torch.int8, torch.int16):
         x = x.to(torch.int32)
     find = torch.argmax if largest else torch.argmin
@@ -201,7 +200,7 @@ def top_k(call: Call, x: Tensor) -> tuple[Tensor, object]:
     from fewbit.frontends.onnx.values import Known, Traced
 
     k = call.whole(1)[0] if call.version >= 10 else call.attr("k")
-    axis = call.attr("axis", -1) % x.ndim
+    axis = call.axis(x.ndim, -1)
     largest = bool(call.attr("largest", 1))
     # Programs sort without changing the order of equal elements, as ONNX wants.
     indices = torch.sort(x, dim=axis, descending=largest)[1].narrow(axis, 0, k)

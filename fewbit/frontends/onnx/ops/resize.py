@@ -1,4 +1,3 @@
-# pyright: basic
 """Resize and Upsample: along each axis, every element of the result is a weighted sum of a few.
 
 Which elements, and the weights, follow from sizes alone, so they are tables of constants.
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.frontends.onnx.table import Call, is_symbol, op
 from fewbit.frontends.onnx.values import outside_trace
 
@@ -123,12 +123,12 @@ def _resized(call: Call, x: Tensor, number: int, axis: Axis, mode: str) -> Tenso
 
 def _tensor(array: np.ndarray, dtype: torch.dtype | None = None) -> Tensor:
     with outside_trace():
-        tensor = torch.from_numpy(np.ascontiguousarray(array))
+        tensor = from_numpy(np.ascontiguousarray(array))
         return tensor if dtype is None else tensor.to(dtype)
 
 
 def _axes(call: Call, x: Tensor) -> dict[int, Axis]:
-    chosen = [a % x.ndim for a in call.attr("axes", list(range(x.ndim)))]
+    chosen = [int(a) % x.ndim for a in call.attr("axes", list(range(x.ndim)))]
     roi = [0.0] * len(chosen) + [1.0] * len(chosen)
     if call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         roi = call.numbers(1)

@@ -1,4 +1,3 @@
-# pyright: basic
 """GridSample: elements at places that the program computes."""
 
 from __future__ import annotations
@@ -90,7 +89,8 @@ def _interpolated(
     bases = [torch.floor(p) for p in places]
     total: Tensor | None = None
     for chosen in product(offsets, repeat=len(places)):
-        weight, at = torch.ones_like(places[0]), []
+        weight = torch.ones_like(places[0])
+        at: list[Tensor] = []
         for offset, place, base, size in zip(chosen, places, bases, sampler.sizes, strict=True):
             distance = torch.abs(place - (base + offset))
             weight = weight * (_cubic(distance) if cubic else 1 - distance)

@@ -1,4 +1,3 @@
-# pyright: basic
 """Elements written by index.
 
 Each is a `scatter` along one axis, with indices counted from the start; where the same place is
@@ -26,7 +25,7 @@ def _scattered(x: Tensor, axis: int, index: Tensor, updates: Tensor, how: str) -
 
 @op("ScatterElements", "Scatter", any_sign=True)
 def scatter_elements(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    axis = call.attr("axis", 0) % x.ndim
+    axis = call.axis(x.ndim, 0)
     index = counted(call, 1, x.shape[axis], indices)
     return _scattered(x, axis, index, updates, call.attr("reduction", "none"))
 
@@ -46,7 +45,7 @@ def scatter_nd(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tenso
 def tensor_scatter(
     call: Call, past: Tensor, update: Tensor, starts: Tensor | None = None
 ) -> Tensor:
-    axis = call.attr("axis", -2) % past.ndim
+    axis = call.axis(past.ndim, -2)
     length = update.shape[axis]
     places = torch.arange(length).reshape([-1 if i == axis else 1 for i in range(past.ndim)])
     if starts is not None:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Sequences of tensors, whose length and places are known while the graph is evaluated."""
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def concat(call: Call) -> Known | Traced:
 
 @op("SplitToSequence", tensors=1, any_sign=True)
 def split(call: Call, x: Tensor) -> Many:
-    axis = call.attr("axis", 0) % x.ndim
+    axis = call.axis(x.ndim, 0)
     size = int(x.shape[axis])
     keep = bool(call.attr("keepdims", 1))
     if not call.has(1):

@@ -1,9 +1,10 @@
-# pyright: basic
 """Shapes: asking for them, and changing them without moving data."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -43,7 +44,7 @@ def reshape(call: Call, x: Tensor) -> Tensor:
         s for s in wanted if isinstance(s, int)
     ]:
         wanted = [0 if s == -1 else s for s in wanted]
-    if 0 in [s for s in x.shape if isinstance(s, int)]:
+    if 0 in [s for s in cast("Sequence[Size]", x.shape) if isinstance(s, int)]:
         # torch-mlir divides by the size and ends the process.
         return x.new_zeros(list(wanted))
     return x.reshape(list(wanted))
@@ -90,7 +91,7 @@ def identity(call: Call) -> Value | None:
 def expand(call: Call, x: Tensor) -> Tensor:
     wanted = call.ints(1)
     rank = max(x.ndim, len(wanted))
-    own = [1] * (rank - x.ndim) + list(x.shape)
+    own: list[Size] = [1] * (rank - x.ndim) + list(x.shape)
     given = [1] * (rank - len(wanted)) + list(wanted)
     target = [b if isinstance(a, int) and a == 1 else a for a, b in zip(own, given, strict=True)]
     return x.expand(target)

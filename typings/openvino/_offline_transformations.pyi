@@ -1,0 +1,3 @@
+from openvino import Model
+
+def apply_make_stateful_transformation(model: Model, param_res_names: dict[str, str]) -> None: ...

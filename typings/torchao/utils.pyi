@@ -1,0 +1,3 @@
+from torch import Tensor
+
+class TorchAOBaseTensor(Tensor): ...
