@@ -109,7 +109,7 @@ class Subgraph:
         return known
 
     def _give_up(self, e: Exception, args: Sequence[Any]) -> None:
-        """Run the rest in PyTorch: the ops that cannot be compiled, or else the whole graph."""
+        """Run in PyTorch what cannot be compiled: some ops, or else the whole graph."""
         self._fallback = True
         self._frozen.clear()
         ops = _named_ops(e)
@@ -145,8 +145,8 @@ class _Ports:
         (self.output,) = (node for node in graph.nodes if node.op == "output")
         wanted = list(dict.fromkeys(self.output.all_input_nodes))
         self.computed = [node for node in wanted if self._is_computed(node)]
-        self.rest = [node for node in wanted if node not in self.computed]
-        self._eager = _selection(graph, self.rest) if self.rest else None
+        self.uncompiled = [node for node in wanted if node not in self.computed]
+        self._eager = _selection(graph, self.uncompiled) if self.uncompiled else None
 
     @property
     def symbolic(self) -> bool:
@@ -198,10 +198,10 @@ class _Ports:
         return None
 
     def merge(self, made: Sequence[Any], args: Sequence[Any]) -> Any:
-        """The graph's outputs, of those that were computed and the rest."""
+        """The graph's outputs, from compiled code and from PyTorch."""
         found = dict(zip(self.computed, made, strict=True))
         if self._eager is not None:
-            found |= dict(zip(self.rest, self._eager(*args), strict=True))
+            found |= dict(zip(self.uncompiled, self._eager(*args), strict=True))
         return map_arg(self.output.args[0], lambda node: found[node])
 
 

@@ -32,7 +32,7 @@ class Split:
         size = len(self.train_x)
         if not 0 < count < size:
             raise UsageError(f"{count} of {size} training examples cannot be held out")
-        rest = size - count
+        kept = size - count
         return Split(
-            self.train_x[:rest], self.train_y[:rest], self.train_x[rest:], self.train_y[rest:]
+            self.train_x[:kept], self.train_y[:kept], self.train_x[kept:], self.train_y[kept:]
         )

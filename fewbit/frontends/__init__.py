@@ -34,8 +34,8 @@ def import_model(
     Texts: `zoo:NAME`, `file.py:factory`, `model.onnx`, `model.pt2`, `model.keras`, `program.mlir`,
     of ours or of StableHLO, a SavedModel's folder, or one that `Program.save` wrote. `input_shapes`
     makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`.
-    Of a model with dynamic sizes it fixes these. `constants` are values of inputs that an ONNX
-    model is to have built in.
+    It fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
+    ONNX model is to have built in.
     """
     if isinstance(model, Program):
         return model

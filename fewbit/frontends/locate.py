@@ -61,7 +61,7 @@ def takes_sizes(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Made:
+class FoundModel:
     """A PyTorch model, and what its maker says of its inputs."""
 
     model: Any
@@ -70,13 +70,13 @@ class Made:
     dynamic_shapes: Any = None
 
 
-def find_module(name: str) -> Made | None:
+def find_module(name: str) -> FoundModel | None:
     """The PyTorch model that a text names, ready to run; None where it names a program."""
     if name.startswith("zoo:"):
         from fewbit.models.registry import create, find_entry
 
         zoo = name.removeprefix("zoo:")
-        return Made(create(zoo), find_entry(zoo).example_inputs(1))
+        return FoundModel(create(zoo), find_entry(zoo).example_inputs(1))
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py"):
         made = _call(Path(file), factory)
@@ -86,7 +86,7 @@ def find_module(name: str) -> Made | None:
 
         exported = load(Path(name))
         inputs, named = exported.example_inputs or ((), {})
-        return Made(exported.module(), inputs, named or None)
+        return FoundModel(exported.module(), inputs, named or None)
     return None
 
 
@@ -109,10 +109,10 @@ def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Progr
     return import_model(made.model, made.inputs, made.dynamic_shapes, example_kwargs=made.named)
 
 
-def _call(path: Path, factory: str) -> Made:
+def _call(path: Path, factory: str) -> FoundModel:
     """`factory()` gives a module, or also its example inputs, named ones, and dynamic shapes."""
     place = Place(file=str(path))
-    made = getattr(_loaded(path), factory, None)
+    made = getattr(_load_module(path), factory, None)
     if made is None:
         raise UsageError(f"there is no '{factory}' in the file", place=place)
     try:
@@ -120,7 +120,7 @@ def _call(path: Path, factory: str) -> Made:
     except Exception as e:
         raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
     if not isinstance(result, tuple):
-        return Made(result)
+        return FoundModel(result)
     model, *others = cast("tuple[Any, ...]", result)
     if not 1 <= len(others) <= 3:
         raise UsageError(
@@ -131,7 +131,7 @@ def _call(path: Path, factory: str) -> Made:
         )
     inputs, *options = others
     named = options.pop(0) if len(options) == 2 or (options and _are_inputs(options[0])) else None
-    return Made(model, _as_inputs(inputs), named, options[0] if options else None)
+    return FoundModel(model, _as_inputs(inputs), named, options[0] if options else None)
 
 
 def _as_inputs(inputs: Any) -> Sequence[Any]:
@@ -153,7 +153,7 @@ def _are_inputs(third: Any) -> bool:
     return not all(v is None or isinstance(v, Mapping | list | tuple) for v in values)
 
 
-def _loaded(path: Path) -> Any:
+def _load_module(path: Path) -> Any:
     """The user's own file, run as a module; its folder is where its imports are found."""
     if not path.is_file():
         raise UsageError(f"there is no file '{path}'")

@@ -14,7 +14,7 @@ from fewbit.errors import OpenSizesWarning, UsageError
 Sizes = Sequence[int | None]
 
 
-def closed(name: str, sizes: Sizes) -> tuple[int, ...]:
+def close_batch(name: str, sizes: Sizes) -> tuple[int, ...]:
     """A shape whose batch is 1 if it was open."""
     if None in sizes[1:]:
         written = _text(sizes)

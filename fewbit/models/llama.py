@@ -37,8 +37,10 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         q, k, v = self.heads(x, cos, sin)
-        return self.joined(
-            F.scaled_dot_product_attention(q, self.shared(k), self.shared(v), is_causal=True)
+        return self.join_heads(
+            F.scaled_dot_product_attention(
+                q, self.repeat_heads(k), self.repeat_heads(v), is_causal=True
+            )
         )
 
     def heads(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -49,10 +51,10 @@ class SelfAttention(nn.Module):
         )
         return rotate(q, cos, sin), rotate(k, cos, sin), v
 
-    def shared(self, x: Tensor) -> Tensor:
+    def repeat_heads(self, x: Tensor) -> Tensor:
         return x.unsqueeze(2).expand(-1, -1, self.sharing, -1, -1).flatten(1, 2)
 
-    def joined(self, y: Tensor) -> Tensor:
+    def join_heads(self, y: Tensor) -> Tensor:
         return self.o_proj(y.transpose(1, 2).flatten(2))
 
 
@@ -74,9 +76,9 @@ class CachedAttention(SelfAttention):
         q, k, v = self.heads(x, cos, sin)
         self.keys.index_copy_(2, position, k)
         self.values.index_copy_(2, position, v)
-        return self.joined(
+        return self.join_heads(
             F.scaled_dot_product_attention(
-                q, self.shared(self.keys), self.shared(self.values), attn_mask=seen
+                q, self.repeat_heads(self.keys), self.repeat_heads(self.values), attn_mask=seen
             )
         )
 

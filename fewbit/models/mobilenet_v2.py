@@ -60,7 +60,7 @@ class InvertedResidual(nn.Module):
         return x + self.layers(x) if self.residual else self.layers(x)
 
 
-def _scaled(channels: int, width: float) -> int:
+def _scale_channels(channels: int, width: float) -> int:
     """The nearest multiple of 8 that is not more than a tenth below."""
     nearest = max(8, int(channels * width + 4) // 8 * 8)
     return nearest if nearest >= 0.9 * channels * width else nearest + 8
@@ -69,13 +69,13 @@ def _scaled(channels: int, width: float) -> int:
 class MobileNetV2(Schemed):
     def __init__(self, classes: int = 1000, width: float = 1.0) -> None:
         super().__init__()
-        channels = _scaled(32, width)
-        last = _scaled(1280, max(width, 1.0))
+        channels = _scale_channels(32, width)
+        last = _scale_channels(1280, max(width, 1.0))
         self.features = nn.Sequential(ConvNorm(3, channels, 3, 2))
         for expansion, base, blocks, first_stride in STAGES:
             for block in range(blocks):
                 stride = 1 if block else first_stride
-                after = _scaled(base, width)
+                after = _scale_channels(base, width)
                 self.features.append(InvertedResidual(channels, after, stride, expansion))
                 channels = after
         self.features.append(ConvNorm(channels, last))

@@ -29,10 +29,10 @@ MEASURING_BATCH = 256
 LARGEST_GRADIENT = 1.0
 
 # Of distortion 1: radians, and shares of half an image.
-LARGEST_TURN = 0.2
-LARGEST_SLANT = 0.15
+LARGEST_ROTATION = 0.2
+LARGEST_SHEAR = 0.15
 LARGEST_STRETCH = 0.1
-LARGEST_MOVE = 0.1
+LARGEST_SHIFT = 0.1
 
 
 def train(
@@ -50,8 +50,8 @@ def train(
 ) -> None:
     """Train all parameters on inputs `x` and labels `y`; the model is left in evaluation mode.
 
-    With `distort`, images are turned, stretched, slanted and moved at random, anew in each epoch;
-    1.0 suits digits. `progress` is the title to show while waiting, None to show nothing.
+    With `distort`, images are rotated, stretched, sheared and shifted at random, anew in each
+    epoch; 1.0 suits digits. `progress` is the title to show while waiting, None to show nothing.
     """
     inputs, labels = _pair(x, y)
     if epochs < 1 or batch < 1:
@@ -60,7 +60,7 @@ def train(
     steps = epochs * len(starts)
     optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, lr, total_steps=steps + 1)
-    with _isolated(seed, threads), _shown(progress, steps) as step:
+    with _isolated(seed, threads), _progress(progress, steps) as step:
         model.train()
         for _ in range(epochs):
             order = torch.randperm(len(inputs))
@@ -105,7 +105,7 @@ def _isolated(seed: int, threads: int) -> Generator[None]:
             torch.set_num_threads(usual)
 
 
-def _shown(title: str | None, steps: int) -> AbstractContextManager[Step]:
+def _progress(title: str | None, steps: int) -> AbstractContextManager[Step]:
     if title is None:
         return nullcontext(Meter("", steps).step)
     return show_progress(title, total=steps)
@@ -132,10 +132,10 @@ def distort_images(images: Tensor, strength: float) -> Tensor:
     def up_to(bound: float) -> Tensor:
         return (2 * torch.rand(len(images)) - 1) * bound * strength
 
-    turn, slant = up_to(LARGEST_TURN), up_to(LARGEST_SLANT)
+    angle, shear = up_to(LARGEST_ROTATION), up_to(LARGEST_SHEAR)
     wide, high = 1 + up_to(LARGEST_STRETCH), 1 + up_to(LARGEST_STRETCH)
-    across = torch.stack([wide * turn.cos(), slant - turn.sin(), up_to(LARGEST_MOVE)], dim=1)
-    down = torch.stack([turn.sin(), high * turn.cos(), up_to(LARGEST_MOVE)], dim=1)
+    across = torch.stack([wide * angle.cos(), shear - angle.sin(), up_to(LARGEST_SHIFT)], dim=1)
+    down = torch.stack([angle.sin(), high * angle.cos(), up_to(LARGEST_SHIFT)], dim=1)
     places = F.affine_grid(
         torch.stack([across, down], dim=1), list(images.shape), align_corners=False
     )

@@ -1,7 +1,7 @@
 """How attention is quantized: a width for each of query, key, value and score.
 
 Attention is no layer with a weight, so it has a scheme of its own: `q8k8v8s8`, parts left out stay
-float. Query and key go together, because their product is one of integers.
+float. Query and key go together, because q · kᵀ is an integer matmul.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AttentionScheme:
     def __post_init__(self) -> None:
         if (self.query is None) != (self.key is None):
             raise UsageError(
-                "query and key are quantized together", hint="their product is one of integers"
+                "query and key are quantized together", hint="q · kᵀ is an integer matmul"
             )
 
     @staticmethod

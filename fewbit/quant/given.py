@@ -59,7 +59,7 @@ def given_weight(
     return Quantized(np.ascontiguousarray(moved), scales, zeros, width)
 
 
-def agreed(scheme: LayerScheme, weight: Quantized) -> tuple[LayerScheme, Quantized]:
+def reconcile(scheme: LayerScheme, weight: Quantized) -> tuple[LayerScheme, Quantized]:
     """A layer's scheme with a given weight, and the weight in the form that the scheme says."""
     weight = _in_form(weight, scheme)
     own = _scheme_with(weight, scheme)

@@ -47,7 +47,7 @@ from fewbit.numerics import Quantized, pack
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 from fewbit.quant.calibration import Calibration
-from fewbit.quant.given import GivenWeights, agreed, check_names, check_shape, same_weight
+from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile, same_weight
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme
 
@@ -141,7 +141,7 @@ class _Quantization:
             op = self.layers[name][0]
             check_shape(name, weight, cast(TensorType[Any], op.weight.type).get_shape())
             try:
-                scheme, weight = agreed(self.schemes[name], weight)
+                scheme, weight = reconcile(self.schemes[name], weight)
             except Error as e:
                 raise e.at(layer=name) from None
             constant = _constant_name(op)

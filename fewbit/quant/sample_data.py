@@ -126,12 +126,12 @@ def _pieces(spec: TensorSpec, array: Array, place: Place) -> Iterator[Array]:
         return
     if array.ndim == len(spec.shape) + 1:
         for one in array:
-            yield _checked(spec, one, place)
+            yield _check(spec, one, place)
         return
     if array.ndim == len(spec.shape) - 1 and spec.shape[0] in (None, 1):
         array = array[None]
     if array.ndim != len(spec.shape) or array.ndim == 0:
-        yield _checked(spec, array, place)
+        yield _check(spec, array, place)
         return
     size = _batch_size(spec)
     if size is not None and len(array) < size:
@@ -141,7 +141,7 @@ def _pieces(spec: TensorSpec, array: Array, place: Place) -> Iterator[Array]:
         )
     end = len(array) if size is None else len(array) // size * size
     for start in range(0, end, size or BATCH):
-        yield _checked(spec, array[start : start + (size or BATCH)], place)
+        yield _check(spec, array[start : start + (size or BATCH)], place)
 
 
 def _batch_size(spec: TensorSpec) -> int | None:
@@ -149,7 +149,7 @@ def _batch_size(spec: TensorSpec) -> int | None:
     return spec.shape[0] if spec.shape else None
 
 
-def _checked(spec: TensorSpec, array: Array, place: Place) -> Array:
+def _check(spec: TensorSpec, array: Array, place: Place) -> Array:
     shape = spec.shape or ()
     sizes = zip(shape, array.shape, strict=False)
     if array.ndim == len(shape) and all(want in (None, have) for want, have in sizes):

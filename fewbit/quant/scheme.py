@@ -124,7 +124,7 @@ class LayerScheme(BaseModel):
         try:
             return handler(fields)
         except ValidationError as error:
-            raise _explained(error) from None
+            raise _explain(error) from None
 
     @model_validator(mode="after")
     def _check(self) -> LayerScheme:
@@ -188,7 +188,7 @@ def _check_zero_points(scheme: LayerScheme) -> None:
             check_asymmetric(width)
 
 
-def _explained(error: ValidationError) -> UsageError:
+def _explain(error: ValidationError) -> UsageError:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

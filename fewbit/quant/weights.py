@@ -1,7 +1,7 @@
 """The weights of a program, and those of them that stay float.
 
 A weight is a constant by which a run multiplies what it computes: that of a layer, or a matrix in
-any other sum of products, such as a `matmul` of its own, also where it is computed from other
+any other contraction, such as a `matmul` of its own, also where it is computed from other
 constants first, as weight norms are. So is a table of which a run looks up rows, to add them or to
 compute with them; rows that only scale something, such as the sines of a rotation, are none.
 Vectors are not weights either: they are biases, norms and frequencies.

@@ -16,7 +16,7 @@ from fewbit.errors import Error, ShapeError, UsageError, WidthError
 from fewbit.numerics import Quantized, Width, bitlinear, pack
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
-from fewbit.quant.given import agreed, given_weight
+from fewbit.quant.given import given_weight, reconcile
 from fewbit.quant.quantize import quantize
 from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
@@ -149,7 +149,7 @@ def test_what_is_refused(
 
 def test_an_open_scheme_is_filled_in() -> None:
     def filled(text: str, given: Quantized) -> str:
-        return str(agreed(LayerScheme.of(text), given)[0])
+        return str(reconcile(LayerScheme.of(text), given)[0])
 
     assert filled("fp", weight()) == "w4afp"
     assert filled("wfpa8", weight(3, groups=2)) == "w3a8g4"
@@ -161,16 +161,16 @@ def test_an_open_scheme_is_filled_in() -> None:
 @pytest.mark.parametrize("text", ["w3a8", "w4a8g4", "w4a8-tensor", "w4a8-mean"])
 def test_a_scheme_that_says_something_else_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="the weight that is given is 'w4a8'"):
-        agreed(LayerScheme.of(text), weight())
+        reconcile(LayerScheme.of(text), weight())
 
 
 def test_zero_points_are_not_dropped_for_a_symmetric_recipe() -> None:
     with pytest.raises(UsageError, match="'w4a8-asym'"):
-        agreed(LayerScheme.of("w4a8"), weight(asymmetric=True))
+        reconcile(LayerScheme.of("w4a8"), weight(asymmetric=True))
 
 
 def test_one_group_is_a_channel() -> None:
-    scheme, quantized = agreed(LayerScheme.of(f"w4a8g{K}"), weight())
+    scheme, quantized = reconcile(LayerScheme.of(f"w4a8g{K}"), weight())
     assert str(scheme) == f"w4a8g{K}"
     assert quantized.scale.shape == (N, 1)
     np.testing.assert_array_equal(quantized.dequantize(), weight().dequantize())

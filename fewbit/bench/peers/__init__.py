@@ -59,7 +59,7 @@ def refuse_missing(names: Sequence[str], quantized: bool) -> None:
 
 
 def missing_packages(name: str, quantized: bool) -> list[str]:
-    """Of a tool's packages, those that are not here."""
+    """The packages of a tool that are not installed."""
     return [p for p in find_tool(name).packages(quantized) if not _is_installed(p)]
 
 

@@ -86,10 +86,10 @@ def _export(function: Any, example_inputs: Sequence[Any], parameters: Any) -> An
         )
     jax = _jax()
     jitted = function if hasattr(function, "lower") else jax.jit(function)
-    return export(jitted, *jax.tree.map(_shaped, (*leading, *example_inputs)))
+    return export(jitted, *jax.tree.map(_shape_struct, (*leading, *example_inputs)))
 
 
-def _shaped(value: Any) -> Any:
+def _shape_struct(value: Any) -> Any:
     if not (hasattr(value, "shape") and hasattr(value, "dtype")):
         value = np.asarray(value)
     return struct(value.shape, value.dtype)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fewbit.errors import UsageError
 from fewbit.frontends.jax import export, struct
-from fewbit.frontends.open_sizes import Sizes, closed
+from fewbit.frontends.open_sizes import Sizes, close_batch
 from fewbit.frontends.stablehlo.names import parameter_path
 
 
@@ -83,7 +83,7 @@ def inputs_of(
     found: list[tuple[str, tuple[int, ...], str]] = []
     for i, tensor in enumerate(declared):
         given = None if input_shapes is None else tuple(input_shapes[i])
-        shape = closed(tensor.name, tensor.shape) if given is None else given
+        shape = close_batch(tensor.name, tensor.shape) if given is None else given
         found.append((tensor.name, shape, str(tensor.dtype)))
     return found
 

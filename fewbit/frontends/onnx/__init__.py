@@ -2,7 +2,7 @@
 
 `load` reads the file, `validate` looks whether it is what it says, and `graph` decodes it.
 `evaluate` runs it node by node on torch functions by the table in `ops` while torch traces
-(`module`), and the importer of PyTorch's graphs does the rest.
+(`module`), which the importer of PyTorch's graphs takes over.
 Constants have their names in the file; layers are named by their weights. Layers that the file has
 quantized stay as they are (`given`).
 """
@@ -44,14 +44,14 @@ def import_onnx(
     if isinstance(model, str | Path):
         path = Path(model)
         try:
-            return _imported(load_model(path), path.name, input_shapes, constants or {})
+            return _import(load_model(path), path.name, input_shapes, constants or {})
         except Error as error:
             raise error.at(file=path.name) from None
     check_opsets(model)
-    return _imported(model, "model.onnx", input_shapes, constants or {})
+    return _import(model, "model.onnx", input_shapes, constants or {})
 
 
-def _imported(
+def _import(
     model: ModelProto, source: str, input_shapes: Shapes | None, constants: Mapping[str, Any]
 ) -> Program:
     from fewbit.frontends.onnx.functions import opsets_of

@@ -1,6 +1,6 @@
 """Evaluates a graph node by node, in Python while torch traces.
 
-What depends on constants and sizes alone is computed at once. The rest are calls of torch's
+What depends on constants and sizes alone is computed at once. All else is calls of torch's
 functions, by the table. An op that the table lacks is expanded where ONNX defines it as a function
 of others. Each node runs in a frame of its own, named after the file and the node's number, so that
 a trace of torch knows the node as it knows a line of Python.
@@ -37,7 +37,7 @@ from fewbit.frontends.onnx.kinds import (
     held_in,
     name_of,
     natural_kind,
-    wrapped,
+    wrap_around,
 )
 from fewbit.frontends.onnx.layers import GivenLayer
 from fewbit.frontends.onnx.sizes import SIZE_OPS
@@ -118,7 +118,7 @@ class Evaluator:
                 continue
             if isinstance(value, Traced) and not value.roots:
                 value = replace(value, roots=roots)
-            scope.values[name] = _named(value, scope.prefix + name)
+            scope.values[name] = _with_name(value, scope.prefix + name)
 
     def _roots(self, node: Node, scope: Scope) -> frozenset[str]:
         names = {*node.inputs, *(n for graph in node.graphs() for n in graph.outer_names())}
@@ -142,7 +142,7 @@ class Evaluator:
         entry = OPS.get((node.domain, node.op))
         if entry is None:
             return self._without_entry(node, inputs, attributes, scope)
-        return self._called(entry, node, inputs, attributes, scope)
+        return self._call_function(entry, node, inputs, attributes, scope)
 
     def _input(self, node: Node, scope: Scope, name: str) -> Value | None:
         if not name:
@@ -151,7 +151,7 @@ class Evaluator:
             raise Error(f"{node.op} reads '{name}', which nothing before it defines")
         return scope.values[name]
 
-    def _called(
+    def _call_function(
         self,
         entry: Entry,
         node: Node,
@@ -192,7 +192,7 @@ class Evaluator:
         """The call as ONNX defines the op in terms of others."""
         expanded = self._expansion(call.node, call.inputs, call.attributes, call.scope)
         if expanded is None:
-            raise call.refused("this form of it is not known")
+            raise call.refusal("this form of it is not known")
         return self._function(
             *expanded, call.inputs, call.attributes, call.scope, defaults=call.node
         )
@@ -292,7 +292,7 @@ def _as_value(entry: Entry, call: Call, result: Any) -> Value | None:
     if kind is None or held_in(kind) is not result.dtype:
         kind = natural_kind(result.dtype)
     elif entry.wraps:
-        result = wrapped(result, kind)
+        result = wrap_around(result, kind)
     if not call.folding:
         return Traced(result, kind)
     return Known(result, kind, origin=_origin(call))
@@ -312,7 +312,7 @@ def _first_kind(inputs: Sequence[Value | None]) -> int | None:
     return None
 
 
-def _named(value: Value | None, name: str) -> Value | None:
+def _with_name(value: Value | None, name: str) -> Value | None:
     if value is None or value.name:
         return value
     return replace(value, name=name)

@@ -158,10 +158,10 @@ def module_of(proto: NodeProto) -> str:
     path, slash, _ = proto.name.rpartition("/")
     if not slash:
         return ""
-    return _joined([part for part in path.split("/") if part])
+    return _join_parts([part for part in path.split("/") if part])
 
 
-def _joined(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     """Parts that repeat the one before, as torch's older exporter writes lists, are not doubled."""
     path = ""
     for part in parts:

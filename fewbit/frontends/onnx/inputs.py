@@ -53,7 +53,7 @@ def inputs_of(graph: Graph, constants: Mapping[str, Any], shapes: Shapes | None)
                 f"--input-shape names '{name}', which is no input or size of the model",
                 hint=f"there are {', '.join(sorted(known))}",
             )
-    return [_resolved(i, given) for i in made]
+    return [_resolve(i, given) for i in made]
 
 
 def _by_name(shapes: Shapes | None, names: Sequence[str]) -> dict[str, Sequence[int]]:
@@ -97,7 +97,7 @@ def _size(input: str, axis: int, dim: Any) -> int | str:
     return dim.dim_param.strip("?") or f"{input}_{axis}"
 
 
-def _resolved(input: Input, given: Mapping[str, Sequence[int]]) -> Input:
+def _resolve(input: Input, given: Mapping[str, Sequence[int]]) -> Input:
     shape = input.shape
     if input.name in given:
         wanted = given[input.name]

@@ -127,7 +127,7 @@ def limits(kind: int) -> tuple[int, int]:
     return (0, 2**bits - 1) if is_unsigned(kind) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def wrapped(tensor: Tensor, kind: int) -> Tensor:
+def wrap_around(tensor: Tensor, kind: int) -> Tensor:
     """The value of the type that has the same low bits, in what holds it."""
     held = HELD[kind]
     if kind not in BITS or torch.iinfo(held).bits == BITS[kind]:

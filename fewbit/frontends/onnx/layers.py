@@ -1,4 +1,4 @@
-"""Layers: products with a constant weight, which recipes name and quantize.
+"""Layers: matmuls and convolutions with a constant weight, which recipes name and quantize.
 
 A layer is called by its weight where the file gives the weight a name of its own, `fc1.weight`, and
 by the module or node otherwise. Where the file has the weight as integers with scales, these are
@@ -41,7 +41,7 @@ class Integers:
     bits: int
     unsigned: bool
 
-    def permuted(self, order: Sequence[int]) -> Integers:
+    def permute(self, order: Sequence[int]) -> Integers:
         def moved(x: Tensor) -> Tensor:
             return x.permute(*order) if x.ndim > 1 else x
 

@@ -66,8 +66,8 @@ def _elementwise(run: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return run_on
 
 
-def _divided(a: Any, b: Any) -> Any:
-    """Of sizes, which are not negative; numbers are truncated as C does."""
+def _divide(a: Any, b: Any) -> Any:
+    """Divide sizes, which are not negative; numbers are rounded to zero, as in C."""
     if isinstance(a, int) and isinstance(b, int):
         return int(a / b) if b else 0
     return a // b
@@ -77,7 +77,7 @@ _ELEMENTWISE: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
-    "Div": _divided,
+    "Div": _divide,
     "Max": cast(Any, torch).sym_max,
     "Min": cast(Any, torch).sym_min,
 }

@@ -131,20 +131,20 @@ class Call:
     def kind(self, index: int) -> int:
         value = self.inputs[index]
         if value is None or isinstance(value, Many):
-            raise self.refused(f"input {index} is no tensor")
+            raise self.refusal(f"input {index} is no tensor")
         return value.kind
 
     def shape(self, index: int) -> tuple[Size, ...]:
         value = self.inputs[index]
         if value is None or isinstance(value, Many):
-            raise self.refused(f"input {index} is no tensor")
+            raise self.refusal(f"input {index} is no tensor")
         return value.shape
 
     def tensor(self, index: int) -> Tensor:
         """An input for the trace; a known one becomes a constant of the program."""
         value = self.input(index)
         if value is None or isinstance(value, Many):
-            raise self.refused(f"input {index} is no tensor")
+            raise self.refusal(f"input {index} is no tensor")
         return self.evaluator.tensor(value, self.folding)
 
     def optional(self, index: int) -> Tensor | None:
@@ -184,7 +184,7 @@ class Call:
         """The integers of an input, without symbols among them."""
         found = self.ints(index)
         if not all(isinstance(item, int) for item in found):
-            raise self.refused("sizes that it depends on are dynamic")
+            raise self.refusal("sizes that it depends on are dynamic")
         return [int(item) for item in found]
 
     def needs(self, *indices: int) -> NeedsValueError:
@@ -197,13 +197,13 @@ class Call:
         value = self.input(index)
         return value.roots if isinstance(value, Traced) else frozenset()
 
-    def refused(self, reason: str) -> UnsupportedError:
+    def refusal(self, reason: str) -> UnsupportedError:
         return UnsupportedError(f"{self.op} cannot be imported: {reason}", place=self.place)
 
     def refuse_kinds(self, *kinds: int) -> None:
         for value in self.inputs:
             if isinstance(value, Known | Traced) and value.kind in kinds:
-                raise self.refused(f"it is not computed on {name_of(value.kind)}")
+                raise self.refusal(f"it is not computed on {name_of(value.kind)}")
 
     def outputs(self) -> int:
         """How many results are asked for, up to the last that has a name."""

@@ -67,7 +67,7 @@ def emit_widen(emitter: Emitter, node: Node, a: Arguments) -> list[SSAValue]:
     element = cast(IntegerType, held.element_type)
     given = emitter.value(a["x"])
     with ImplicitBuilder(emitter.block):
-        made = apply(_signless(given), element, lambda v: _extended(v, element))
+        made = apply(_signless(given), element, lambda v: _extend(v, element))
     return [made]
 
 
@@ -79,7 +79,7 @@ def emit_narrow(emitter: Emitter, node: Node, a: Arguments) -> list[SSAValue]:
     element = IntegerType(unsigned.bitwidth)
     value = emitter.value(a["x"])
     with ImplicitBuilder(emitter.block):
-        made = apply(value, element, lambda v: _truncated(v, element))
+        made = apply(value, element, lambda v: _truncate(v, element))
         made = _bitcast(made, given)
     return [made]
 
@@ -95,9 +95,9 @@ def _bitcast(value: SSAValue, type: TensorType[Attribute]) -> SSAValue:
     return BitcastOp(operands=[value], result_types=[type]).dest
 
 
-def _extended(value: SSAValue, element: IntegerType) -> SSAValue:
+def _extend(value: SSAValue, element: IntegerType) -> SSAValue:
     return value if value.type == element else arith.ExtUIOp(value, element).result
 
 
-def _truncated(value: SSAValue, element: IntegerType) -> SSAValue:
+def _truncate(value: SSAValue, element: IntegerType) -> SSAValue:
     return value if value.type == element else arith.TruncIOp(value, element).result

@@ -281,19 +281,19 @@ def _node_tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
 
 
 def _attribute_tensors(attribute: AttributeProto) -> list[TensorProto]:
-    return _held(attribute, AttributeProto.TENSOR, attribute.t, attribute.tensors)
+    return _payload(attribute, AttributeProto.TENSOR, attribute.t, attribute.tensors)
 
 
 def _attribute_sparse(attribute: AttributeProto) -> list[SparseTensorProto]:
     kind, one = AttributeProto.SPARSE_TENSOR, attribute.sparse_tensor
-    return _held(attribute, kind, one, attribute.sparse_tensors)
+    return _payload(attribute, kind, one, attribute.sparse_tensors)
 
 
 def _attribute_graphs(attribute: AttributeProto) -> list[GraphProto]:
-    return _held(attribute, AttributeProto.GRAPH, attribute.g, attribute.graphs)
+    return _payload(attribute, AttributeProto.GRAPH, attribute.g, attribute.graphs)
 
 
-def _held(attribute: AttributeProto, kind: int, one: Any, many: Iterable[Any]) -> list[Any]:
+def _payload(attribute: AttributeProto, kind: int, one: Any, many: Iterable[Any]) -> list[Any]:
     """What an attribute has of a kind; nothing where a call of its function gives it."""
     if attribute.ref_attr_name:
         return []

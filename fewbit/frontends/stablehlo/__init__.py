@@ -2,7 +2,7 @@
 
 `read` takes text or bytecode through the binaries of the wheels, `generic` makes plain objects of
 it, `emit` writes the program: layers by `layers`, other ops of ours by `convert`, loops and
-branches by `control_flow`, the rest through `islands`. Function calls are inlined. Constants, and
+branches by `control_flow`, others through `islands`. Function calls are inlined. Constants, and
 arguments that the caller declares to be weights, go to the program's store.
 """
 
@@ -22,8 +22,8 @@ from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.convert import is_annotation
 from fewbit.frontends.stablehlo.dense import Array
-from fewbit.frontends.stablehlo.emit import Emitter, Output, Turned
-from fewbit.frontends.stablehlo.islands import PREFIX, unsupported
+from fewbit.frontends.stablehlo.emit import Emitter, Output, Transposed
+from fewbit.frontends.stablehlo.islands import PREFIX, unsupported_error
 from fewbit.frontends.stablehlo.names import name_hint, parameter_path
 from fewbit.frontends.stablehlo.ops import Function, Module, Op, TensorType, Value, all_ops
 from fewbit.frontends.stablehlo.read import read_module
@@ -120,7 +120,7 @@ class _Import:
             argument.name_hint = name_hint(
                 self.input_names[i] if i < len(self.input_names) else value.name
             )
-            emitter.bind(value, Turned.plain(argument, value.tensor.rank))
+            emitter.bind(value, Transposed.plain(argument, value.tensor.rank))
         emitter.emit_block(self.entry.body)
         emitter.op = self.entry.body.ops[-1]
         results = [emitter.value(value) for value in self.entry.body.returned]
@@ -158,7 +158,7 @@ class _Import:
             if _is_foreign(op)
         ]
         if bad:
-            raise unsupported(bad)
+            raise unsupported_error(bad)
 
 
 NEVER = frozenset((

@@ -55,7 +55,7 @@ def batch_norm_of(steps: Sequence[Step], of_channels: Callable[[Array], Array]) 
         vectors = [leaf for leaf in vectors if leaf.name is not None or leaf.splat is None]
     splats = [float(leaf.splat) for leaf in leaves if leaf.splat is not None]
     numbers = sorted({number for number in splats if 0 < number < 1})
-    found = _recognized(factor, offset, vectors, numbers)
+    found = _recognize(factor, offset, vectors, numbers)
     zeros, ones = np.zeros(count), np.ones(count)
     return found or BatchNorm(factor, offset, zeros, ones)
 
@@ -77,7 +77,7 @@ def _affine(steps: Sequence[Step], of_channels: Callable[[Array], Array]) -> tup
     return np.asarray(factor), np.asarray(offset)
 
 
-def _recognized(
+def _recognize(
     factor: Array, offset: Array, vectors: Sequence[Constant], numbers: Sequence[float]
 ) -> BatchNorm | None:
     """The assignment of constants that gives factor and offset; weight or bias may be absent."""

@@ -59,7 +59,7 @@ class Builder:
         return self.op("reshape", value.tensor.of(shape), value)
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        type = value.tensor.turned(order)
+        type = value.tensor.transpose(order)
         return self.op("transpose", type, value, permutation=array_text(order))
 
     def iota(self, type: Type, axis: int) -> Value:
@@ -92,7 +92,7 @@ class Builder:
     def either(self, a: Value, b: Value) -> Value:
         return self.op("or", a.tensor, a, b)
 
-    def negated(self, a: Value) -> Value:
+    def negate(self, a: Value) -> Value:
         return self.op("not", a.tensor, a)
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
@@ -118,7 +118,7 @@ class Builder:
         self.put(op)
         return op.result
 
-    def lifted(self, body: Block, arguments: Sequence[Value]) -> list[Value]:
+    def lift(self, body: Block, arguments: Sequence[Value]) -> list[Value]:
         """What a region of scalars gives, done for all elements of tensors of one shape."""
         shape = arguments[0].tensor.shape
         values = dict(zip(body.arguments, arguments, strict=True))

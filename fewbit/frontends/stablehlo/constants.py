@@ -1,6 +1,6 @@
 """What is known when a module is imported: constants, and what is computed from them.
 
-An expression of constants is kept as such. Weights are turned and reshaped here rather than by the
+An expression of constants is kept as such. Weights are transposed and reshaped here, not by the
 program, and a batch norm is recognized by the numbers that it computes: these are evaluated in
 float64, so that the order in which a framework writes its arithmetic does not matter.
 """
@@ -74,10 +74,10 @@ class Constant:
             return [self]
         return list(dict.fromkeys(leaf for o in self.operands for leaf in o.leaves()))
 
-    def turned(self, order: Sequence[int]) -> Constant:
-        return self.reformed(self.array.transpose(order))
+    def transpose(self, order: Sequence[int]) -> Constant:
+        return self.rearrange(self.array.transpose(order))
 
-    def reformed(self, array: Array) -> Constant:
+    def rearrange(self, array: Array) -> Constant:
         """The same numbers in another order or shape."""
         made = Constant.of(array)
         made.origin = self
@@ -178,9 +178,9 @@ def _broadcast(op: Op, operands: Sequence[Array]) -> Array:
     shape = op.result.tensor.shape
     places = op.integers("broadcast_dimensions")
     by_place = sorted(range(len(places)), key=lambda i: places[i])
-    turned = operands[0].transpose(by_place)
+    transposed = operands[0].transpose(by_place)
     index = tuple(slice(None) if d in places else None for d in range(len(shape)))
-    return np.broadcast_to(turned[index], shape)
+    return np.broadcast_to(transposed[index], shape)
 
 
 def _slice(op: Op, operands: Sequence[Array]) -> Array:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, i1
 from xdsl.ir import Block as OutputBlock
 from xdsl.ir import Region, SSAValue
 
-from fewbit.frontends.stablehlo.emit import Bound, Emitter, Turned
+from fewbit.frontends.stablehlo.emit import Bound, Emitter, Transposed
 from fewbit.frontends.stablehlo.ops import Block, Op, Value
 
 
@@ -38,16 +38,16 @@ def _while(emitter: Emitter, op: Op) -> Sequence[Bound]:
     types = [op.results[i].tensor.signless() for i in carried]
     before, after = OutputBlock(arg_types=types), OutputBlock(arg_types=types)
     test = _inner(emitter, op, condition, carried, before)
-    (flag,) = _written(test, condition)
+    (flag,) = _write_branch(test, condition)
     before.add_op(scf.ConditionOp(_scalar(test, flag), *before.args))
     inside = _inner(emitter, op, body, carried, after)
-    results = _written(inside, body)
+    results = _write_branch(inside, body)
     after.add_op(scf.YieldOp(*(results[i] for i in carried)))
     emitter.op = op
     loop = emitter.add(scf.WhileOp(initial, types, Region(before), Region(after)))
     bound: list[Bound] = [emitter.bound(operand) for operand in op.operands]
     for i, result in zip(carried, loop.results, strict=True):
-        bound[i] = Turned.plain(result, op.results[i].tensor.rank)
+        bound[i] = Transposed.plain(result, op.results[i].tensor.rank)
     return bound
 
 
@@ -59,17 +59,17 @@ def _inner(
         if i not in carried:
             inner.bind(argument, _outside(emitter, op.operands[i]))
     for i, value in zip(carried, written.args, strict=True):
-        inner.bind(block.arguments[i], Turned.plain(value, block.arguments[i].tensor.rank))
+        inner.bind(block.arguments[i], Transposed.plain(value, block.arguments[i].tensor.rank))
     return inner
 
 
 def _outside(emitter: Emitter, value: Value) -> Bound:
     """What a loop sees of a value from outside: written there, once."""
     constant = emitter.constant(value)
-    return constant or Turned.plain(emitter.value(value), value.tensor.rank)
+    return constant or Transposed.plain(emitter.value(value), value.tensor.rank)
 
 
-def _written(inner: Emitter, block: Block) -> list[SSAValue]:
+def _write_branch(inner: Emitter, block: Block) -> list[SSAValue]:
     inner.emit_block(block)
     return [inner.value(value) for value in block.returned]
 
@@ -85,16 +85,16 @@ def _branch(
         inner = emitter.within(written)
         inner.op = op
         if len(blocks) == 1:
-            results = _written(inner, blocks[0])
+            results = _write_branch(inner, blocks[0])
         else:
             chosen = _case(inner, op, len(op.regions) - len(blocks))
-            results = [inner.plain(each) for each in chosen if isinstance(each, Turned)]
+            results = [inner.plain(each) for each in chosen if isinstance(each, Transposed)]
         written.add_op(scf.YieldOp(*results))
         regions.append(Region(written))
     emitter.op = op
     made = emitter.add(scf.IfOp(predicate, types, regions[0], regions[1]))
     return [
-        Turned.plain(tensor, result.tensor.rank)
+        Transposed.plain(tensor, result.tensor.rank)
         for tensor, result in zip(made.results, op.results, strict=True)
     ]
 

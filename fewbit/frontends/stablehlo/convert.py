@@ -14,10 +14,10 @@ from xdsl.ir import SSAValue
 from fewbit.dialects import mico
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.dense import one_of_each
-from fewbit.frontends.stablehlo.emit import Bound, Emitter, Turned
+from fewbit.frontends.stablehlo.emit import Bound, Emitter, Transposed
 from fewbit.frontends.stablehlo.layers import convolution, dot_general, embedding, pad, take_step
 from fewbit.frontends.stablehlo.ops import Op, TensorType, Value
-from fewbit.frontends.stablehlo.turned import turned_island
+from fewbit.frontends.stablehlo.transposed import transposed_island
 
 Converter = Callable[[Emitter, Op], "Sequence[Bound] | None"]
 
@@ -60,17 +60,19 @@ def arithmetic(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         if tensors is None:
             return None
         made = emitter.add(kind.of(*(t.tensor for t in tensors))).results[0]
-        return [Turned(made, tensors[0].order)]
+        return [Transposed(made, tensors[0].order)]
     if all(constants) or any(c is not None and c.splat is not None for c in constants):
         return _elementwise(emitter, op)
     other, constant = op.operands, constants
     value = other[1] if constant[0] is not None else other[0]
     known = constant[0] or constant[1]
     assert known is not None
-    turned = emitter.turned(value)
-    data = known.reformed(_in_order(one_of_each(known.array), turned.order))
-    made = emitter.add(kind.of(turned.tensor, emitter.written(data, _name(known)))).results[0]
-    return [Turned(made, turned.order)]
+    transposed = emitter.transposed(value)
+    data = known.rearrange(_in_order(one_of_each(known.array), transposed.order))
+    made = emitter.add(
+        kind.of(transposed.tensor, emitter.write_constant(data, _name(known)))
+    ).results[0]
+    return [Transposed(made, transposed.order)]
 
 
 def _name(constant: Constant) -> str | None:
@@ -79,16 +81,16 @@ def _name(constant: Constant) -> str | None:
 
 
 def _in_order(array: np.ndarray, order: Sequence[int]) -> np.ndarray:
-    """An array in the dimensions of a value, in those of the tensor that it is turned from."""
+    """An array in the dimensions of a value, in those of the tensor that it is the transpose of."""
     return array.transpose([order.index(d) for d in range(len(order))])
 
 
-def _alike(emitter: Emitter, values: Sequence[Value]) -> list[Turned] | None:
+def _alike(emitter: Emitter, values: Sequence[Value]) -> list[Transposed] | None:
     """Tensors in one order of dimensions, that of the first; None where that takes transposes."""
-    tensors = [emitter.turned(value) for value in values]
+    tensors = [emitter.transposed(value) for value in values]
     if len({tensor.order for tensor in tensors}) == 1:
         return tensors
-    return [Turned.plain(emitter.plain(t), len(t.order)) for t in tensors]
+    return [Transposed.plain(emitter.plain(t), len(t.order)) for t in tensors]
 
 
 ELEMENTWISE = frozenset((
@@ -107,7 +109,7 @@ def _elementwise(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     if op.word("compare_type") == "TOTALORDER":
         return None
     orders = {
-        emitter.turned(operand).order
+        emitter.transposed(operand).order
         for operand in op.operands
         if emitter.constant(operand) is None and operand.tensor.shape == op.result.tensor.shape
     }
@@ -118,7 +120,7 @@ def _elementwise(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     (order,) = orders
     if order == tuple(range(len(order))):
         return None
-    return [turned_island(emitter, op, order)]
+    return [transposed_island(emitter, op, order)]
 
 
 def _splat(emitter: Emitter, value: Value) -> float | None:
@@ -128,8 +130,8 @@ def _splat(emitter: Emitter, value: Value) -> float | None:
 
 
 def _unary(emitter: Emitter, kind: type[mico.LayerOp], value: Value) -> Sequence[Bound]:
-    turned = emitter.turned(value)
-    return [Turned(emitter.add(kind.of(turned.tensor)).results[0], turned.order)]
+    transposed = emitter.transposed(value)
+    return [Transposed(emitter.add(kind.of(transposed.tensor)).results[0], transposed.order)]
 
 
 @converts("maximum")
@@ -148,11 +150,11 @@ def minimum(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         for value, other in (op.operands, reversed(op.operands)):
             if _splat(emitter, other) != 6 or emitter.constant(value) is not None:
                 continue
-            turned = emitter.turned(value)
-            relu = turned.tensor.owner
+            transposed = emitter.transposed(value)
+            relu = transposed.tensor.owner
             if isinstance(relu, mico.ReluOp) and value.uses == 1:
                 made = emitter.add(mico.Relu6Op.of(relu.input))
-                return [Turned(made.results[0], turned.order)]
+                return [Transposed(made.results[0], transposed.order)]
     return _elementwise(emitter, op)
 
 
@@ -167,21 +169,21 @@ def clamp(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
 
 @converts("transpose")
 def transpose(emitter: Emitter, op: Op) -> Sequence[Bound]:
-    return [emitter.turned(op.operands[0]).then(op.integers("permutation"))]
+    return [emitter.transposed(op.operands[0]).then(op.integers("permutation"))]
 
 
 @converts("reshape")
 def reshape(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     if op.result.tensor.size == 0 or op.result.tensor.rank == 0:
         return None
-    return _reshaped(emitter, op.operands[0], op.result.tensor)
+    return _reshape(emitter, op.operands[0], op.result.tensor)
 
 
-def _reshaped(emitter: Emitter, value: Value, type: TensorType) -> Sequence[Bound]:
+def _reshape(emitter: Emitter, value: Value, type: TensorType) -> Sequence[Bound]:
     if value.tensor.shape == type.shape:
-        return [emitter.turned(value)]
+        return [emitter.transposed(value)]
     made = mico.ReshapeOp.of(emitter.value(value), shape=type.shape)
-    return [Turned.plain(emitter.add(made).results[0], type.rank)]
+    return [Transposed.plain(emitter.add(made).results[0], type.rank)]
 
 
 @converts("broadcast_in_dim")
@@ -191,7 +193,7 @@ def broadcast(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     given, wanted = op.operands[0].tensor, op.result.tensor
     if given.size != wanted.size or list(places) != sorted(places) or given.rank == 0:
         return None
-    return _reshaped(emitter, op.operands[0], wanted) if given.size else None
+    return _reshape(emitter, op.operands[0], wanted) if given.size else None
 
 
 @converts("concatenate")
@@ -203,7 +205,7 @@ def concatenate(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     assert tensors is not None
     axis = tensors[0].order[op.integer("dimension")]
     made = emitter.add(mico.ConcatOp.of(*(t.tensor for t in tensors), dim=axis))
-    return [Turned(made.results[0], tensors[0].order)]
+    return [Transposed(made.results[0], tensors[0].order)]
 
 
 @converts("optimization_barrier")
@@ -212,7 +214,7 @@ def identity(emitter: Emitter, op: Op) -> Sequence[Bound]:
 
 
 def is_annotation(op: Op) -> bool:
-    """Of how tensors are spread over devices, which means nothing on one."""
+    """Annotations of how tensors are sharded over devices mean nothing on one device."""
     return op.word("call_target_name") in SHARDING
 
 
@@ -237,11 +239,11 @@ def batch_norm(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         constant = emitter.constant(operand)
         named = None if constant is None else _name(constant)
         parameters.append(
-            emitter.value(operand) if constant is None else emitter.written(constant, named)
+            emitter.value(operand) if constant is None else emitter.write_constant(constant, named)
         )
     eps = float(np.float32(op.attributes["epsilon"].partition(":")[0]).astype(str))
     made = emitter.add(mico.BatchNormOp.of(input, *parameters, eps=eps))
-    return [Turned(made.results[0], tuple(order.index(d) for d in range(rank)))]
+    return [Transposed(made.results[0], tuple(order.index(d) for d in range(rank)))]
 
 
 @converts("reduce_window")
@@ -276,4 +278,4 @@ def max_pool(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         padding=[padding[2 * d + side] for d in spatial for side in (0, 1)],
         dilation=[dilation[d] for d in spatial],
     )
-    return [Turned(emitter.add(made).results[0], tuple(order.index(d) for d in range(4)))]
+    return [Transposed(emitter.add(made).results[0], tuple(order.index(d) for d in range(4)))]

@@ -94,13 +94,13 @@ def dense_text(array: Array, type: TensorType) -> str:
     if type.element == "i1":
         if splat is not None:
             return f"dense<{'true' if splat else 'false'}> : {type}"
-        return f"dense<{_nested(array)}> : {type}"
+        return f"dense<{_nest(array)}> : {type}"
     if splat is not None:
         return f'dense<"0x{np.asarray(splat, DTYPES[type.element]).tobytes().hex()}"> : {type}'
     return f'dense<"0x{np.ascontiguousarray(array).tobytes().hex()}"> : {type}'
 
 
-def _nested(array: Array) -> str:
+def _nest(array: Array) -> str:
     if array.ndim == 0:
         return "true" if array else "false"
-    return f"[{', '.join(_nested(part) for part in array)}]"
+    return f"[{', '.join(_nest(part) for part in array)}]"

@@ -1,7 +1,7 @@
 """Ops of a module as ops of a program.
 
 A value of the source is bound to what is known of it: a constant, a tensor of the program that may
-lie in another order of dimensions, or a layer that is still gathering its bias. What a value
+be transposed, or a layer that is still gathering its bias. What a value
 needs is written when something asks for it. An op becomes an op of ours where `convert` or `layers`
 know one, regions become `scf`, and all else is a call of a function that `islands` lowers.
 """
@@ -25,9 +25,9 @@ from fewbit.dialects import mico
 from fewbit.errors import UnsupportedError
 from fewbit.frontends.stablehlo.constants import Constant, fold
 from fewbit.frontends.stablehlo.dense import Array, dense_array
-from fewbit.frontends.stablehlo.islands import Islands, unsupported
+from fewbit.frontends.stablehlo.islands import Islands, unsupported_error
 from fewbit.frontends.stablehlo.names import Names, layer_of_scope, name_hint
-from fewbit.frontends.stablehlo.ops import Block, Module, Op, Value, captured
+from fewbit.frontends.stablehlo.ops import Block, Module, Op, Value, captured_values
 from fewbit.ir.locations import file_location, named_location
 from fewbit.passes.graph.fold_constants import make_constant
 from fewbit.program.store import WeightStore, sha256_of_tensor
@@ -37,32 +37,32 @@ INLINE = 16
 
 
 @dataclass(frozen=True)
-class Turned:
+class Transposed:
     """A tensor of the program: dimension i of the value is dimension order[i] of `tensor`."""
 
     tensor: SSAValue
     order: tuple[int, ...]
 
     @staticmethod
-    def plain(tensor: SSAValue, rank: int) -> Turned:
-        return Turned(tensor, tuple(range(rank)))
+    def plain(tensor: SSAValue, rank: int) -> Transposed:
+        return Transposed(tensor, tuple(range(rank)))
 
     @property
     def is_plain(self) -> bool:
         return self.order == tuple(range(len(self.order)))
 
-    def then(self, order: Sequence[int]) -> Turned:
-        return Turned(self.tensor, tuple(self.order[d] for d in order))
+    def then(self, order: Sequence[int]) -> Transposed:
+        return Transposed(self.tensor, tuple(self.order[d] for d in order))
 
 
 class Pending:
     """A layer that is written once nothing more can be taken into it."""
 
-    def finish(self, emitter: Emitter) -> Turned:
+    def finish(self, emitter: Emitter) -> Transposed:
         raise NotImplementedError
 
 
-Bound = Constant | Turned | Pending
+Bound = Constant | Transposed | Pending
 """What is known of a value."""
 
 
@@ -90,7 +90,7 @@ class Emitter:
         self.op: Op | None = None
         self._bound: dict[Value, Bound] = {}
         self._read: dict[str, SSAValue] = {}
-        self._plain: dict[Turned, SSAValue] = {}
+        self._plain: dict[Transposed, SSAValue] = {}
 
     def within(self, block: OutputBlock) -> Emitter:
         """Writes a block of a region in this one."""
@@ -105,17 +105,17 @@ class Emitter:
         assert self.around is not None
         outer = self.around.bound(value)
         # What the block around has not written yet must not be written again and again in here.
-        return self.around.turned(value) if isinstance(outer, Pending) else outer
+        return self.around.transposed(value) if isinstance(outer, Pending) else outer
 
     def constant(self, value: Value) -> Constant | None:
         bound = self.bound(value)
         return bound if isinstance(bound, Constant) else None
 
-    def turned(self, value: Value) -> Turned:
+    def transposed(self, value: Value) -> Transposed:
         """The value as a tensor in some order of dimensions."""
         bound = self.bound(value)
         if isinstance(bound, Constant):
-            return Turned.plain(self.written(bound), value.tensor.rank)
+            return Transposed.plain(self.write_constant(bound), value.tensor.rank)
         if isinstance(bound, Pending):
             bound = bound.finish(self)
             self._bound[value] = bound
@@ -125,19 +125,19 @@ class Emitter:
         """The value as a tensor, its dimensions in the order that is asked for."""
         bound = self.bound(value)
         if isinstance(bound, Constant):
-            return self.written(bound if order is None else bound.turned(order))
+            return self.write_constant(bound if order is None else bound.transpose(order))
         if value not in self._bound and self.around is not None:
             return self.around.value(value, order)
-        turned = self.turned(value)
-        return self.plain(turned if order is None else turned.then(order))
+        transposed = self.transposed(value)
+        return self.plain(transposed if order is None else transposed.then(order))
 
-    def plain(self, turned: Turned) -> SSAValue:
-        if turned.is_plain:
-            return turned.tensor
-        if turned not in self._plain:
-            made = mico.TransposeOp.of(turned.tensor, permutation=turned.order)
-            self._plain[turned] = self.add(made).results[0]
-        return self._plain[turned]
+    def plain(self, transposed: Transposed) -> SSAValue:
+        if transposed.is_plain:
+            return transposed.tensor
+        if transposed not in self._plain:
+            made = mico.TransposeOp.of(transposed.tensor, permutation=transposed.order)
+            self._plain[transposed] = self.add(made).results[0]
+        return self._plain[transposed]
 
     def add(self, op: Operation) -> Operation:
         if self.op is not None:
@@ -145,21 +145,21 @@ class Emitter:
         self.block.add_op(op)
         return op
 
-    def written(self, constant: Constant, name: str | None = None) -> SSAValue:
+    def write_constant(self, constant: Constant, name: str | None = None) -> SSAValue:
         """A constant as a value: in the text where it is small or a splat, else in the store."""
         type = constant.type.signless()
         splat = constant.splat
         if name is None and (splat is not None or constant.type.size <= INLINE):
             data = make_constant(_signed(constant.array), type)
             return self.add(arith.ConstantOp(data)).results[0]
-        symbol = self._stored(constant, name or constant.name or "constant")
+        symbol = self._store_constant(constant, name or constant.name or "constant")
         if symbol not in self._read:
             read = mico.GetConstantOp(symbol, type)
             read.result.name_hint = name_hint(symbol.rpartition(".")[2])
             self._read[symbol] = self.add(read).results[0]
         return self._read[symbol]
 
-    def _stored(self, constant: Constant, wanted: str) -> str:
+    def _store_constant(self, constant: Constant, wanted: str) -> str:
         array = np.ascontiguousarray(_signed(constant.array)).reshape(constant.type.shape)
         key = (wanted, sha256_of_tensor(array))
         if key not in self.output.stored:
@@ -179,12 +179,12 @@ class Emitter:
 
     def emit(self, op: Op) -> None:
         self.op = op
-        for result, bound in zip(op.results, self._emitted(op), strict=True):
+        for result, bound in zip(op.results, self._emit_op(op), strict=True):
             self.bind(result, bound)
-            if isinstance(bound, Turned) and bound.tensor.name_hint is None:
+            if isinstance(bound, Transposed) and bound.tensor.name_hint is None:
                 bound.tensor.name_hint = op.kind
 
-    def _emitted(self, op: Op) -> Sequence[Bound]:
+    def _emit_op(self, op: Op) -> Sequence[Bound]:
         from fewbit.frontends.stablehlo.control_flow import emit_control_flow
         from fewbit.frontends.stablehlo.convert import convert
         from fewbit.frontends.stablehlo.expand import expand
@@ -192,7 +192,7 @@ class Emitter:
         if op.kind == "constant":
             return [Constant.of(dense_array(op.attributes["value"], self.output.module.resources))]
         if op.kind in ("call", "composite"):
-            return self._called(op)
+            return self._inline_call(op)
         if op.results and all(_is_empty(result) for result in op.results):
             types = [result.tensor for result in op.results]
             return [Constant.of(np.zeros(type.shape, type.dtype)) for type in types]
@@ -207,7 +207,7 @@ class Emitter:
                 return made
         return self.island(op)
 
-    def _called(self, op: Op) -> list[Bound]:
+    def _inline_call(self, op: Op) -> list[Bound]:
         name = op.symbol("callee" if op.kind == "call" else "decomposition")
         function = self.output.module.functions.get(name)
         if function is None:
@@ -220,17 +220,18 @@ class Emitter:
             bound = self.bound(operand)
             alone = operand.uses == 1 and argument.uses == 1
             self.bind(
-                argument, bound if alone or not isinstance(bound, Pending) else self.turned(operand)
+                argument,
+                bound if alone or not isinstance(bound, Pending) else self.transposed(operand),
             )
         results = self.emit_block(function.body)
         self.output.calls.pop()
         return results
 
-    def island(self, op: Op) -> Sequence[Turned]:
+    def island(self, op: Op) -> Sequence[Transposed]:
         """A call of a function that computes the op."""
-        given = list(dict.fromkeys([*op.operands, *captured(op)]))
+        given = list(dict.fromkeys([*op.operands, *captured_values(op)]))
         if any(isinstance(value.type, str) for value in (*given, *op.results)):
-            raise unsupported([op])
+            raise unsupported_error([op])
         constants = [self._inline(operand) for operand in given]
         name = self.output.islands.name_of(op, list(zip(given, constants, strict=True)))
         arguments = [
@@ -241,7 +242,7 @@ class Emitter:
         types = [result.tensor.signless() for result in op.results]
         call = self.add(CallOp(name, arguments, types))
         return [
-            Turned.plain(tensor, result.tensor.rank)
+            Transposed.plain(tensor, result.tensor.rank)
             for tensor, result in zip(call.results, op.results, strict=True)
         ]
 

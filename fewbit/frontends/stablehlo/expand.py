@@ -44,25 +44,25 @@ def _sort(build: Builder, op: Op) -> Sequence[Value] | None:
     moved = [rank if d == axis else d for d in here]
     own = [build.broadcast(value, pairs, here) for value in op.operands]
     others = [build.broadcast(value, pairs, moved) for value in op.operands]
-    (before,) = build.lifted(body, _mixed(others, own))
-    (after,) = build.lifted(body, _mixed(own, others))
+    (before,) = build.lift(body, _interleave(others, own))
+    (after,) = build.lift(body, _interleave(own, others))
     numbers = TensorType(pairs, "i32")
     first = build.compare("LT", build.iota(numbers, rank), build.iota(numbers, axis))
-    strictly = build.both(before, build.negated(after))
-    equal = build.negated(build.op("xor", before.tensor, before, after))
+    strictly = build.both(before, build.negate(after))
+    equal = build.negate(build.op("xor", before.tensor, before, after))
     precedes = build.either(strictly, build.both(equal, first))
     places = build.sum_of_last(build.convert(precedes, "i32"))
     chosen = build.compare("EQ", build.broadcast(places, pairs, moved), build.iota(numbers, axis))
     origin = build.select(chosen, build.iota(numbers, rank), build.number(0, numbers))
     index = build.sum_of_last(origin)
-    return [_taken(build, value, index, axis) for value in op.operands]
+    return [_gather(build, value, index, axis) for value in op.operands]
 
 
-def _mixed(left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
+def _interleave(left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
     return [value for pair in zip(left, right, strict=True) for value in pair]
 
 
-def _taken(build: Builder, value: Value, index: Value, axis: int) -> Value:
+def _gather(build: Builder, value: Value, index: Value, axis: int) -> Value:
     """The elements of `value` at `index` along an axis."""
     shape, rank = value.tensor.shape, value.tensor.rank
     columns = [
@@ -177,7 +177,7 @@ def _loop(
         one = update.tensor.of((1, *window))
         taken = step.op("dynamic_slice", one, update, *row, slice_sizes=array_text(one.shape))
         new.append(step.reshape(taken, window))
-    combined = step.lifted(op.regions[0], [*old, *new])
+    combined = step.lift(op.regions[0], [*old, *new])
     mask = step.broadcast(inside, window, [])
     results = [
         step.op("dynamic_update_slice", tensor.tensor, tensor, step.select(mask, a, b), *corner)

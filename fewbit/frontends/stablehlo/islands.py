@@ -64,9 +64,11 @@ class Islands:
         islands = list(self._by_text.values())
         if not islands:
             return []
-        text = _lowered(islands)
+        text = _lower(islands)
         if text is None or _is_left_over(text):
-            raise unsupported([op for island in islands if _fails(island) for op in island.ops])
+            raise unsupported_error(
+                [op for island in islands if _fails(island) for op in island.ops]
+            )
         module = parse_module(_FLAGS_OF_TRUNCI.sub(r"\1", text), "torch-mlir", ctx)
         functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         for function in functions:
@@ -75,15 +77,15 @@ class Islands:
         return functions
 
 
-def unsupported(ops: Sequence[Op]) -> UnsupportedError:
-    lines = dict.fromkeys(f"  {_described(op)}: {op.source}" for op in ops)
+def unsupported_error(ops: Sequence[Op]) -> UnsupportedError:
+    lines = dict.fromkeys(f"  {_describe(op)}: {op.source}" for op in ops)
     return UnsupportedError(
         "these ops cannot be imported:\n" + "\n".join(lines or ["  (each alone can)"]),
         hint="write them with other ops, or keep that part outside of the model",
     )
 
 
-def _described(op: Op) -> str:
+def _describe(op: Op) -> str:
     if op.kind == "custom_call":
         return f"{op.name} {op.attributes.get('call_target_name', '')}"
     return op.name
@@ -109,7 +111,7 @@ def _function(op: Op, given: Sequence[tuple[Value, Constant | None]]) -> str:
     )
 
 
-def _lowered(islands: Sequence[Island]) -> str | None:
+def _lower(islands: Sequence[Island]) -> str | None:
     """The lowered functions as generic text; None where the binary refuses."""
     text = "module {\n" + "".join(island.text for island in islands) + "}\n"
     try:
@@ -125,5 +127,5 @@ def _is_left_over(text: str) -> bool:
 
 
 def _fails(island: Island) -> bool:
-    text = _lowered([island])
+    text = _lower([island])
     return text is None or _is_left_over(text)

@@ -1,10 +1,10 @@
-"""Products and convolutions with a constant weight, as quantizable layers.
+"""Matmuls and convolutions with a constant weight, as quantizable layers.
 
 `dot_general` is put into the form of a linear layer: rows of the input by output channels, N x K.
 A convolution is put into N x C x H x W by O x C x kh x kw, whatever order the source has; weights
-are turned here, tensors of the program only where nothing cancels it. A layer waits for what comes
-after it: an added constant for each channel is its bias, any other arithmetic with constants for
-each channel is a batch norm.
+are transposed here, tensors of the program only where nothing cancels it. A layer waits for what
+comes after it: an added constant for each channel is its bias, any other arithmetic with constants
+for each channel is a batch norm.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fewbit.frontends.stablehlo.batch_norm import BatchNorm, Step, batch_norm_of
 from fewbit.frontends.stablehlo.build import Builder, array_text
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.dense import Array, one_of_each
-from fewbit.frontends.stablehlo.emit import Bound, Emitter, Pending, Turned
+from fewbit.frontends.stablehlo.emit import Bound, Emitter, Pending, Transposed
 from fewbit.frontends.stablehlo.names import (
     WEIGHT,
     layer_of_parameter,
     layer_of_scope,
 )
 from fewbit.frontends.stablehlo.ops import Op, Value, numbers_of
-from fewbit.frontends.stablehlo.turned import turned_island
+from fewbit.frontends.stablehlo.transposed import transposed_island
 
 LAYER_ELEMENTS = ("f32", "f16", "bf16")
 """Layers compute in float32; those of float64 are left to linalg."""
@@ -53,7 +53,7 @@ class Layer(Pending):
     order: tuple[int, ...]
     """The order of dimensions from there to the source's result."""
     steps: tuple[Step, ...] = ()
-    finished: Turned | None = None
+    finished: Transposed | None = None
 
     def vector(self, constant: Constant) -> bool:
         """Whether a constant of the result's shape differs in its channels only."""
@@ -84,29 +84,29 @@ class Layer(Pending):
             return None
         return replace(self, steps=(*self.steps, step), finished=None)
 
-    def finish(self, emitter: Emitter) -> Turned:
+    def finish(self, emitter: Emitter) -> Transposed:
         if self.finished is None:
             source, emitter.op = emitter.op, self.op
             self.finished = self._write(emitter)
             emitter.op = source
         return self.finished
 
-    def _write(self, emitter: Emitter) -> Turned:
+    def _write(self, emitter: Emitter) -> Transposed:
         name = layer_name(self.weight, self.op)
         bias, steps = self._bias()
-        weight = emitter.written(self.weight, f"{name}{WEIGHT}")
+        weight = emitter.write_constant(self.weight, f"{name}{WEIGHT}")
         offset = None
         if bias is not None:
             vector = Constant.of(self.of_channels(bias.array))
-            offset = emitter.written(vector, f"{name}.bias")
+            offset = emitter.write_constant(vector, f"{name}.bias")
         made = self.kind.of(self.input, weight, offset, **self.attributes)
         result = emitter.add(made).results[0]
         if steps:
             norm = batch_norm_of(steps, self.of_channels)
-            result = self._normalized(emitter, result, norm, name)
+            result = self._normalize(emitter, result, norm, name)
         if self.shape is not None:
             result = emitter.add(mico.ReshapeOp.of(result, shape=self.shape)).results[0]
-        return Turned(result, self.order)
+        return Transposed(result, self.order)
 
     def _bias(self) -> tuple[Constant | None, tuple[Step, ...]]:
         """The constant that is added first, and what follows it."""
@@ -114,14 +114,14 @@ class Layer(Pending):
             return None, self.steps
         return self.steps[0].constant, self.steps[1:]
 
-    def _normalized(
+    def _normalize(
         self, emitter: Emitter, result: SSAValue, norm: BatchNorm, name: str
     ) -> SSAValue:
         element = self.weight.type.dtype
         written: list[SSAValue] = []
         for word, array, known in norm.parameters():
             named = known or f"{name}.norm.{word}"
-            written.append(emitter.written(Constant.of(array.astype(element)), named))
+            written.append(emitter.write_constant(Constant.of(array.astype(element)), named))
         made = mico.BatchNormOp.of(result, *written, eps=norm.eps)
         return emitter.add(made).results[0]
 
@@ -190,7 +190,7 @@ def dot_general(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     else:
         channels = tuple(range(len(columns)))
         order = (*range(count, count + len(columns)), *range(count))
-    weights = constant.reformed(matrix)
+    weights = constant.rearrange(matrix)
     return [Layer(mico.BitLinearOp, op, input, weights, {}, channels, shape, order)]
 
 
@@ -219,8 +219,8 @@ def convolution(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     )
     array = constant.array.transpose(weight_order)
     flipped = tuple(i + 2 for i, flag in enumerate(op.integers("window_reversal")) if flag)
-    weights = constant.reformed(np.flip(array, flipped) if flipped else array)
-    turned, padding = _unpadded(emitter, op.operands[0], input_order, padding)
+    weights = constant.rearrange(np.flip(array, flipped) if flipped else array)
+    transposed, padding = _strip_padding(emitter, op.operands[0], input_order, padding)
     back = tuple(output_order.index(d) for d in range(rank + 2))
     attributes = {
         "stride": op.integers("window_strides", [1] * rank),
@@ -229,17 +229,17 @@ def convolution(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         "groups": op.integer("feature_group_count", 1),
     }
     kind = mico.BitConv2dOp if rank == 2 else mico.BitConv1dOp
-    input = emitter.plain(turned.then(input_order))
+    input = emitter.plain(transposed.then(input_order))
     return [Layer(kind, op, input, weights, attributes, (output_order[1],), None, back)]
 
 
-def _unpadded(
+def _strip_padding(
     emitter: Emitter, value: Value, order: Sequence[int], padding: tuple[int, ...]
-) -> tuple[Turned, tuple[int, ...]]:
+) -> tuple[Transposed, tuple[int, ...]]:
     """A convolution's input without zeros around it, which are padding of the convolution."""
     bound = emitter.bound(value)
     if not isinstance(bound, Padded) or any(any(bound.padding[d]) for d in order[:2]):
-        return emitter.turned(value), padding
+        return emitter.transposed(value), padding
     added = [side for d in order[2:] for side in bound.padding[d]]
     return bound.tensor, tuple(a + b for a, b in zip(padding, added, strict=True))
 
@@ -249,19 +249,19 @@ class Padded(Pending):
     """Zeros around a tensor, which a convolution takes for its own padding."""
 
     op: Op
-    tensor: Turned
+    tensor: Transposed
     padding: list[tuple[int, int]]
     """For each dimension of the source, before and after."""
-    finished: Turned | None = None
+    finished: Transposed | None = None
 
-    def finish(self, emitter: Emitter) -> Turned:
+    def finish(self, emitter: Emitter) -> Transposed:
         if self.finished is None:
             source, emitter.op = emitter.op, self.op
             order = self.tensor.order
             inverse = [order.index(d) for d in range(len(order))]
             names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-            turned = {n: array_text([self.op.integers(n)[d] for d in inverse]) for n in names}
-            self.finished = turned_island(emitter, self.op, order, turned)
+            transposed = {n: array_text([self.op.integers(n)[d] for d in inverse]) for n in names}
+            self.finished = transposed_island(emitter, self.op, order, transposed)
             emitter.op = source
         return self.finished
 
@@ -275,7 +275,7 @@ def pad(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         return None
     if any(inner) or min((*low, *high), default=0) < 0 or not op.result.tensor.is_float:
         return None
-    tensor = emitter.turned(op.operands[0])
+    tensor = emitter.transposed(op.operands[0])
     return [Padded(op, tensor, list(zip(low, high, strict=True)))]
 
 
@@ -311,6 +311,6 @@ def embedding(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     if rows != indices.shape:
         inside = build.reshape(inside, rows)
     name = layer_name(constant, op)
-    weight = emitter.written(constant, f"{name}{WEIGHT}")
+    weight = emitter.write_constant(constant, f"{name}{WEIGHT}")
     made = emitter.add(mico.EmbeddingOp.of(emitter.value(inside), weight))
-    return [Turned.plain(made.results[0], op.result.tensor.rank)]
+    return [Transposed.plain(made.results[0], op.result.tensor.rank)]

@@ -90,7 +90,7 @@ class TensorType:
     def of(self, shape: Sequence[int]) -> TensorType:
         return TensorType(tuple(shape), self.element)
 
-    def turned(self, order: Sequence[int]) -> TensorType:
+    def transpose(self, order: Sequence[int]) -> TensorType:
         """Dimension i of the result is dimension order[i] of this."""
         return self.of([self.shape[d] for d in order])
 
@@ -223,7 +223,7 @@ def all_ops(block: Block) -> Iterator[Op]:
             yield from all_ops(region)
 
 
-def captured(op: Op) -> list[Value]:
+def captured_values(op: Op) -> list[Value]:
     """Values from outside that the regions of an op read."""
     inner = [each for region in op.regions for each in all_ops(region)]
     defined = {value for each in inner for value in each.results}

@@ -1,7 +1,7 @@
 """StableHLO text or bytecode, read by the binaries of the wheels.
 
 `torch-mlir-opt` reads and verifies both and prints generic text; CHLO is legalized by `iree-opt`
-first. Portable artifacts, the bytecode that frameworks exchange (VHLO), are turned into StableHLO
+first. Portable artifacts, the bytecode that frameworks exchange (VHLO), are converted to StableHLO
 by jaxlib, because no binary here does.
 """
 

@@ -1,7 +1,7 @@
 """PyTorch models as programs.
 
 `capture` traces, `hierarchy` finds the modules in the trace, `emit` writes ops (by the table in
-`aten`, and through `islands` for the rest). The result is a `main` function that calls the subgraph
+`aten`, and through `islands` for others). The result is a `main` function that calls the subgraph
 `@model`; parameters and buffers are in the program's store, under the names that the model gives
 them. Buffers that the model updates in place become inputs and outputs behind its own.
 """
@@ -68,7 +68,7 @@ def _check_model(model: Any) -> None:
         raise UsageError(f"a {type(model).__name__} is not a model", hint="pass a torch.nn.Module")
     if is_prepared(model):
         raise UsageError(
-            "the model is prepared for training with rounding",
+            "the model is prepared for quantization-aware training",
             hint="import convert(model), and quantize it by recipe_of(model)",
         )
 

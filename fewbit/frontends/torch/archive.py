@@ -49,7 +49,7 @@ def read_archive(path: PathLike) -> ExportedProgram:
         program,
         weights.read(),
         constants.read(),
-        _unpickled(inputs, "its example inputs are", tuple) if inputs else None,
+        _unpickle(inputs, "its example inputs are", tuple) if inputs else None,
     )
 
 
@@ -77,7 +77,7 @@ class _Payloads:
     def read(self) -> dict[str, Any]:
         whole = f"{self.folder}{MODEL}.pt"
         if whole in self.reader.get_file_names():
-            return _unpickled(self.reader.read_bytes(whole), f"'{whole}' is", dict)
+            return _unpickle(self.reader.read_bytes(whole), f"'{whole}' is", dict)
         listed: schema.PayloadConfig = _serialize._dict_to_dataclass(
             schema.PayloadConfig, json.loads(self.reader.read_string(self.config))
         )
@@ -92,7 +92,7 @@ class _Payloads:
                 hint="export a model whose constants are tensors",
             )
         if payload.use_pickle:
-            return _unpickled(self.reader.read_bytes(path), f"'{name}' is", torch.Tensor)
+            return _unpickle(self.reader.read_bytes(path), f"'{name}' is", torch.Tensor)
         tensor = self._data(path, deserialize_scalar_type(meta.dtype)).as_strided(
             [_static(size) for size in meta.sizes],
             [_static(stride) for stride in meta.strides],
@@ -117,7 +117,7 @@ def _static(size: Any) -> int:
     return size.as_int
 
 
-def _unpickled(data: bytes, what: str, wanted: type) -> Any:
+def _unpickle(data: bytes, what: str, wanted: type) -> Any:
     """Tensors and plain values of a pickle; no other class in it is looked up."""
     try:
         value = torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")

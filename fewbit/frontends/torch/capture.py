@@ -64,7 +64,7 @@ def export(
     except Error:
         raise
     except Exception as e:
-        raise _explained(e) from e
+        raise _explain(e) from e
 
 
 def load(path: PathLike) -> ExportedProgram:
@@ -90,7 +90,7 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     try:
         decomposed: ExportedProgram = cast(Any, program).run_decompositions(table.copy())
     except Exception as e:
-        raise _explained(e) from e
+        raise _explain(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
@@ -160,7 +160,7 @@ def _refuse_hidden_state(
             hint="pass example_inputs=(...) as the model is called, or input_shapes=[...]",
         ) from e
     finally:
-        changed = list(_changed(model, before))
+        changed = list(_changed_attributes(model, before))
         for name, buffer in model.named_buffers():
             if name in buffers and buffer.shape == buffers[name].shape:
                 buffer.copy_(buffers[name])
@@ -179,7 +179,9 @@ def _plain_attributes(module: nn.Module) -> dict[str, Any]:
     return {k: v for k, v in vars(module).items() if k not in _MODULE_FIELDS}
 
 
-def _changed(model: nn.Module, before: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
+def _changed_attributes(
+    model: nn.Module, before: dict[str, dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
     """Attributes that a call rebound, which are also put back."""
     for name, module in named_modules(model):
         old = before.get(name, {})
@@ -216,7 +218,7 @@ def _first_line(e: Exception) -> str:
     return next((line.strip() for line in str(e).splitlines() if line.strip()), "")
 
 
-def _explained(e: Exception) -> UnsupportedError:
+def _explain(e: Exception) -> UnsupportedError:
     text = str(e).strip()
     first = _first_line(e) or type(e).__name__
     hint = None

@@ -66,7 +66,7 @@ def _body(
     operands: Sequence[Any],
     arguments: Sequence[SSAValue] | None,
 ) -> list[SSAValue]:
-    """Write a graph; its first placeholders are the block's arguments, the rest from outside."""
+    """Write a graph; its first placeholders are the block's arguments, others come from outside."""
     emitter.graphs = module
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     for i, (placeholder, operand) in enumerate(zip(placeholders, operands, strict=True)):

@@ -117,9 +117,9 @@ class Emitter:
 
     def emit(self, node: Node) -> None:
         self.node = node
-        self.bind(node, self._emitted(node))
+        self.bind(node, self._emit_node(node))
 
-    def _emitted(self, node: Node) -> Sequence[SSAValue]:
+    def _emit_node(self, node: Node) -> Sequence[SSAValue]:
         if node.target is operator.getitem:
             source, index = cast(tuple[Node, int], node.args)
             return [self.values(source)[index]]
@@ -134,14 +134,14 @@ class Emitter:
         if branched is not None:
             return branched
         made = aten.convert(self, node)
-        return self._called(node) if made is None else made
+        return self._emit_call(node) if made is None else made
 
     def _size(self, value: SSAValue, dim: int) -> SSAValue:
         index = self.add(arith.ConstantOp(IntegerAttr(dim, IndexType())))
         size = self.add(tensor.DimOp(value, index.results[0]))
         return self.add(arith.IndexCastOp(size.results[0], i64)).results[0]
 
-    def _called(self, node: Node) -> Sequence[SSAValue]:
+    def _emit_call(self, node: Node) -> Sequence[SSAValue]:
         if node.op != "call_function" or not isinstance(node.target, OpOverload):
             raise UnsupportedError(f"'{node.target}' cannot be imported: {source_of(node)}")
         arguments = [self.value(arg) for arg in node.all_input_nodes]

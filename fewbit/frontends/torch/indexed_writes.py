@@ -39,7 +39,7 @@ def index_copy(emitter: Emitter, node: Node, a: Arguments):
     if rank == 0:
         return None
     target, index, source = (emitter.value(a[name]) for name in ("self", "index", "source"))
-    return _emitted(emitter, lambda: _write(target, index, source, a["dim"] % rank))
+    return _emit_write(emitter, lambda: _write(target, index, source, a["dim"] % rank))
 
 
 @converts("index_put")
@@ -57,10 +57,10 @@ def index_put(emitter: Emitter, node: Node, a: Arguments):
     if list(map(str, [*missing, *found])) != list(map(str, wanted)):
         return None
     target, places, values = (emitter.value(each) for each in (a["self"], index, a["values"]))
-    return _emitted(emitter, lambda: _put(target, places, values, axis, len(missing)))
+    return _emit_write(emitter, lambda: _put(target, places, values, axis, len(missing)))
 
 
-def _emitted(emitter: Emitter, write: Callable[[], SSAValue]) -> Sequence[SSAValue]:
+def _emit_write(emitter: Emitter, write: Callable[[], SSAValue]) -> Sequence[SSAValue]:
     block = Block()
     with ImplicitBuilder(block):
         result = write()
@@ -95,7 +95,7 @@ def _write(
             place = arith.SelectOp(
                 is_negative, arith.AddiOp(place, as_index(size)).result, place
             ).result
-        return _inserted(_slice(values, axis, i), into, axis, place)
+        return _insert(_slice(values, axis, i), into, axis, place)
 
     count = size_of(values, axis)
     if count == 1:
@@ -117,7 +117,7 @@ def _slice(values: SSAValue, axis: int, i: Size) -> SSAValue:
     return tensor.ExtractSliceOp(values, offsets, sizes, [1] * len(sizes), type).result
 
 
-def _inserted(piece: SSAValue, into: SSAValue, axis: int, place: SSAValue) -> SSAValue:
+def _insert(piece: SSAValue, into: SSAValue, axis: int, place: SSAValue) -> SSAValue:
     sizes = sizes_of(piece)
     offsets = [0] * len(sizes)
     offsets[axis] = DYNAMIC_INDEX

@@ -67,7 +67,7 @@ class Islands:
         """Lower all functions to linalg."""
         if not self._nodes:
             return []
-        text = _lowered({name: nodes[0] for name, nodes in self._nodes.items()})
+        text = _lower({name: nodes[0] for name, nodes in self._nodes.items()})
         if text is None:
             raise self._unsupported()
         module = parse_module(text, "torch-mlir", ctx)
@@ -80,8 +80,8 @@ class Islands:
 
     def _unsupported(self) -> UnsupportedError:
         groups = self._nodes.items()
-        bad = [nodes for name, nodes in groups if _lowered({name: nodes[0]}) is None]
-        return unsupported([node for nodes in bad for node in nodes])
+        bad = [nodes for name, nodes in groups if _lower({name: nodes[0]}) is None]
+        return unsupported_error([node for nodes in bad for node in nodes])
 
 
 def _drop_unknown_flags(function: FuncOp) -> None:
@@ -91,7 +91,7 @@ def _drop_unknown_flags(function: FuncOp) -> None:
             op.properties.pop("overflowFlags", None)
 
 
-def unsupported(nodes: Sequence[Node]) -> UnsupportedError:
+def unsupported_error(nodes: Sequence[Node]) -> UnsupportedError:
     lines = [f"  {node.target}: {source_of(node)}" for node in nodes]
     return UnsupportedError(
         "these ops cannot be imported:\n" + "\n".join(lines or ["  (each alone can)"]),
@@ -111,9 +111,9 @@ def check_types(nodes: Sequence[Node]) -> None:
         and not set(node.all_input_nodes) & set(bad)
         and name_of(node) not in CONVERTERS
         and not is_check(node)
-        and _lowered({"alone": node}) is None
+        and _lower({"alone": node}) is None
     ]
-    raise unsupported([*bad, *rest])
+    raise unsupported_error([*bad, *rest])
 
 
 def _has_known_types(node: Node) -> bool:
@@ -127,26 +127,26 @@ def _key(node: Node) -> Any:
     """Nodes of one key compute the same function of their inputs."""
     inputs = {arg: i for i, arg in enumerate(node.all_input_nodes)}
 
-    def described(value: Any) -> Any:
+    def describe(value: Any) -> Any:
         if isinstance(value, Node):
-            return ("input", inputs[value], _described_value(value.meta["val"]))
+            return ("input", inputs[value], _describe_value(value.meta["val"]))
         if isinstance(value, list | tuple):
-            return tuple(described(v) for v in cast("Sequence[Any]", value))
+            return tuple(describe(v) for v in cast("Sequence[Any]", value))
         return (type(value).__name__, str(value))
 
-    named = tuple(sorted((k, described(v)) for k, v in node.kwargs.items()))
-    return node.target, described(node.args), named, _described_value(node.meta["val"])
+    named = tuple(sorted((k, describe(v)) for k, v in node.kwargs.items()))
+    return node.target, describe(node.args), named, _describe_value(node.meta["val"])
 
 
-def _described_value(value: Any) -> Any:
+def _describe_value(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return str(value.dtype), tuple(str(size) for size in value.shape)
     if isinstance(value, list | tuple):
-        return tuple(_described_value(v) for v in cast("Sequence[Any]", value))
+        return tuple(_describe_value(v) for v in cast("Sequence[Any]", value))
     return type(value).__name__
 
 
-def _lowered(nodes: dict[str, Node]) -> str | None:
+def _lower(nodes: dict[str, Node]) -> str | None:
     """The lowered functions as generic text; None where torch-mlir cannot."""
     from torch_mlir.dialects import torch as torch_dialect
     from torch_mlir.extras.fx_importer import FxImporter

@@ -41,12 +41,12 @@ def _in_f32(op: Any) -> Callable[..., Any]:
         if op is aten.layer_norm.default and len(args) > 2 and args[2] is not None:
             return NotImplemented  # an op of ours, whose working type is f32
         kwargs.pop("dtype", None)
-        wide = tree_map_only(torch.Tensor, widened, args)
+        wide = tree_map_only(torch.Tensor, widen_to_f32, args)
         return op(*wide, **kwargs).to(dtype)
 
     return decomposed
 
 
-def widened(tensor: torch.Tensor) -> torch.Tensor:
+def widen_to_f32(tensor: torch.Tensor) -> torch.Tensor:
     """Floats of 16 bits in f32; anything else as it is."""
     return tensor.to(torch.float32) if tensor.dtype in _NARROW else tensor

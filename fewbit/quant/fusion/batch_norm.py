@@ -116,13 +116,13 @@ def _check_layer(path: str, layer: Layer, norm: Layer, flow: Dataflow) -> None:
         raise UnfitError(reason)
     if reason := why_not_affine(layer):
         raise UnfitError(f"'{path}' is a {type(layer).__name__}: {reason}")
-    if not all(bool(part.isfinite().all()) for part in _folded(layer, norm)):
+    if not all(bool(part.isfinite().all()) for part in _fold(layer, norm)):
         raise UnfitError(f"the folded weight of '{path}' would not be finite")
 
 
 def _apply(match: Match) -> None:
     for layer in match.layers.values():
-        weight, bias = _folded(layer, match.module)
+        weight, bias = _fold(layer, match.module)
         with torch.no_grad():
             layer.weight.copy_(weight)
             if layer.bias is None:
@@ -132,7 +132,7 @@ def _apply(match: Match) -> None:
     _become_identity(match.module)
 
 
-def _folded(layer: Layer, norm: Layer) -> tuple[Tensor, Tensor]:
+def _fold(layer: Layer, norm: Layer) -> tuple[Tensor, Tensor]:
     """Weight and bias with the batch norm in them, computed in float64."""
     weight, mean, variance = (
         part.detach().double() for part in (layer.weight, norm.running_mean, norm.running_var)

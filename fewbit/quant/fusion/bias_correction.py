@@ -45,7 +45,7 @@ def correct_bias(
     batches = batches_of(inputs)
     pairs = _pairs(float_model, quant_model)
     expected = _means(float_model, pairs, batches)
-    unfit = _unfit(quant_model, pairs, expected)
+    unfit = _unfit_layers(quant_model, pairs, expected)
     report.left += [Left(path, reason) for path, reason in unfit.items()]
     order = [path for path in expected if path not in unfit]
     with progress("Correcting biases", len(order)) as step:
@@ -84,7 +84,7 @@ def _pairs(float_model: nn.Module, quant_model: nn.Module) -> dict[str, _Pair]:
     return pairs
 
 
-def _unfit(
+def _unfit_layers(
     quant_model: nn.Module, pairs: dict[str, _Pair], called: Collection[str]
 ) -> dict[str, str]:
     """Layers that cannot be corrected, and why."""

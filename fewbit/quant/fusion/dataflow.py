@@ -41,7 +41,7 @@ class LayerCall:
     users: list[LayerCall | str] = field(default_factory=list["LayerCall | str"])
     """Who uses the output: calls of layers, and other operations in words."""
     rank: int | None = None
-    """Of the output, where it is known."""
+    """The rank of the output, where it is known."""
     kept: bool = False
     """The output was still held after the run: returned by the model, or stored."""
     altered: bool = False

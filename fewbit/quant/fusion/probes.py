@@ -43,14 +43,14 @@ def why_not_affine(layer: Layer) -> str | None:
     """Why scaling weight and bias would not scale the output; None if it does."""
     if is_plain(layer):
         return None
-    return _asked(layer, lambda: _check_bias(layer, layer) or _check_weight(layer))
+    return _try(layer, lambda: _check_bias(layer, layer) or _check_weight(layer))
 
 
 def why_not_linear(layer: Layer) -> str | None:
     """Why a factor cannot be moved from the input into the weight; None if it can."""
     if is_plain(layer):
         return None
-    return _asked(layer, lambda: _check_weight(layer) or _check_input(layer))
+    return _try(layer, lambda: _check_weight(layer) or _check_input(layer))
 
 
 def why_not_additive(layer: Layer, like: Layer) -> str | None:
@@ -60,17 +60,17 @@ def why_not_additive(layer: Layer, like: Layer) -> str | None:
     """
     if is_plain(layer):
         return None
-    return _asked(layer, lambda: _check_bias(layer, like))
+    return _try(layer, lambda: _check_bias(layer, like))
 
 
 def why_not_scaled_by_weight(norm: Layer) -> str | None:
     """Why scaling the weight (and bias) would not scale the output; None if it does."""
     if is_plain(norm):
         return None
-    return _asked(norm, lambda: _check_norm(norm))
+    return _try(norm, lambda: _check_norm(norm))
 
 
-def _asked(layer: Layer, check: Callable[[], str | None]) -> str | None:
+def _try(layer: Layer, check: Callable[[], str | None]) -> str | None:
     try:
         with looking_at(layer), fork_rng(devices=[]):
             manual_seed(0)

@@ -30,17 +30,17 @@ def trace_symbolically(model: nn.Module) -> Dataflow:
         with looking_at(model):
             graph = _LayerTracer().trace(model)
     except Exception as problem:
-        raise _unseen(
+        raise _tracing_error(
             f"{type(problem).__name__}: {str(problem).partition(chr(10))[0]}"
         ) from problem
     finally:
         stored = _take_back_stand_ins(attributes)
     if stored:
-        raise _unseen(f"it stores tensors in '{stored[0]}'")
+        raise _tracing_error(f"it stores tensors in '{stored[0]}'")
     return _Reader(model, graph).dataflow()
 
 
-def _unseen(why: str) -> UnsupportedError:
+def _tracing_error(why: str) -> UnsupportedError:
     return UnsupportedError(
         f"the structure of this model cannot be seen without running it: {why}",
         hint="pass example_inputs, the arguments of one call",

@@ -18,7 +18,7 @@ from fewbit.base.typed_torch import named_modules
 from fewbit.errors import Error, MissingToolError, Place, UnsupportedError
 from fewbit.numerics import Quantized
 from fewbit.quant.given import given_weight
-from fewbit.quant.imported.plain import Imported, need_weights, replaced, set_weight
+from fewbit.quant.imported.plain import Imported, need_weights, replace_module, set_weight
 
 _CONVOLUTIONS: tuple[type[nn.Module], ...] = (nn.Conv1d, nn.Conv2d)
 
@@ -43,7 +43,7 @@ def from_brevitas(model: nn.Module) -> Imported:
         except Error as error:
             raise error.at(layer=name) from None
         set_weight(layer, weights[name])
-        plain = replaced(plain, name, layer)
+        plain = replace_module(plain, name, layer)
     need_weights(weights, "brevitas")
     _check_plain(plain)
     return Imported(plain, weights)

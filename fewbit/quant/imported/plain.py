@@ -46,7 +46,7 @@ def set_weight(module: nn.Module, weight: Quantized) -> None:
     module.weight = nn.Parameter(from_numpy(weight.dequantize()), requires_grad=False)
 
 
-def replaced(model: nn.Module, name: str, module: nn.Module) -> nn.Module:
+def replace_module(model: nn.Module, name: str, module: nn.Module) -> nn.Module:
     """The model with another module in one place."""
     if not name:
         return module

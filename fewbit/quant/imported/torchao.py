@@ -23,7 +23,7 @@ from fewbit.quant.imported.plain import (
     Imported,
     ScaledLinear,
     need_weights,
-    replaced,
+    replace_module,
     set_weight,
 )
 
@@ -83,7 +83,7 @@ def _with_weight(model: nn.Module, name: str, module: Any, weight: Quantized) ->
     factor = getattr(module.weight, "act_pre_scale", None)
     if factor is not None:
         module = ScaledLinear(factor, weight.shape[0], module.bias)
-        model = replaced(model, name, module)
+        model = replace_module(model, name, module)
     set_weight(module, weight)
     return model
 

@@ -1,7 +1,7 @@
 """Attention with quantized queries, keys, values and scores, through which gradients pass.
 
-The meaning is `mico.attention`'s: one scale for each token, q · kᵀ a product of integers, the
-softmax in floats, its rows quantized, and the product with the rounded values one of floats. In
+The semantics are those of `mico.attention`: one scale for each token, q · kᵀ an integer matmul, the
+softmax in floats, its rows quantized, and the matmul with the rounded values in floats. In
 `exact` mode q · kᵀ is computed in integers and scaled in the order the interpreter uses.
 """
 
@@ -35,13 +35,13 @@ def fake_quant_attention(
     factor = query.shape[-1] ** -0.5 if scale is None else scale
     if exact:
         with torch.no_grad():
-            scores = _masked(_exact_scores(query, key, scheme, factor), mask, causal)
+            scores = _mask(_exact_scores(query, key, scheme, factor), mask, causal)
             weights = fake_quant_activation(_softmax(scores), scheme.score)
             rounded = fake_quant_activation(value.float(), scheme.value)
             return (weights.double() @ rounded.double()).to(query.dtype)
     q = fake_quant_activation(query, scheme.query)
     k = fake_quant_activation(key, scheme.key)
-    scores = _masked((q @ k.transpose(-1, -2)) * factor, mask, causal)
+    scores = _mask((q @ k.transpose(-1, -2)) * factor, mask, causal)
     weights = fake_quant_activation(scores.softmax(-1), scheme.score)
     return weights @ fake_quant_activation(value, scheme.value)
 
@@ -97,7 +97,7 @@ def _softmax(scores: Tensor) -> Tensor:
     return scores.double().softmax(-1).float()
 
 
-def _masked(scores: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
+def _mask(scores: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     if causal:
         keep = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
         scores = scores.masked_fill(~keep, float("-inf"))

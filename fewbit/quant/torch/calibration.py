@@ -1,7 +1,7 @@
 """Static activation scales of a torch model from sample data, one for each layer.
 
-Every batch runs through the model once. Hooks see what each layer receives; what layers that are
-no modules receive, a mode sees (`functional`). `fewbit.quant.observer` makes scales of it.
+Every batch runs through the model once. Hooks see what each module receives; a mode sees what
+functional layers receive (`functional`). `fewbit.quant.observer` makes scales of it.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
         found = _symmetric(runs, scheme.weight, scheme.mode)
     else:
         found = _asymmetric(runs, scheme.weight)
-    return _shaped(found, weight.shape, shape)
+    return _shape(found, weight.shape, shape)
 
 
 def quantize_activation(
@@ -87,7 +87,7 @@ def quantize_activation(
     if length == 0:
         raise ShapeError("no scale can be taken from an empty tensor", hint="give static scales")
     found = _symmetric(runs, width, mode) if symmetric else _asymmetric(runs, width)
-    return _shaped(found, x.shape, shape)
+    return _shape(found, x.shape, shape)
 
 
 def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
@@ -148,7 +148,7 @@ def _runs(x: Tensor, scale: Tensor) -> Tensor:
     return x.reshape(count, x.numel() // max(count, 1))
 
 
-def _shaped(found: Integers, shape: torch.Size, scale_shape: tuple[int, ...]) -> Integers:
+def _shape(found: Integers, shape: torch.Size, scale_shape: tuple[int, ...]) -> Integers:
     zeros = found.zero_point
     return Integers(
         found.values.reshape(shape),
@@ -165,7 +165,7 @@ def _symmetric(runs: Tensor, width: Width, mode: Mode) -> Integers:
     if width.bits <= 2:
         return Integers(_with_scale(runs, width, magnitude), magnitude)
     multiplier = torch.div(torch.full_like(magnitude, width.qmax), magnitude)
-    values = _clamped(torch.round(runs * multiplier[:, None]), width)
+    values = _clamp(torch.round(runs * multiplier[:, None]), width)
     return Integers(values, torch.div(torch.ones_like(multiplier), multiplier))
 
 
@@ -175,7 +175,7 @@ def _asymmetric(runs: Tensor, width: Width) -> Integers:
     span = (high - low).clamp(min=_EPS)
     _check_finite(span)
     scale = torch.div(span, torch.full_like(span, (1 << width.bits) - 1))
-    zero_point = _clamped(torch.round(width.qmin - low / scale), width)
+    zero_point = _clamp(torch.round(width.qmin - low / scale), width)
     return Integers(_with_scale(runs, width, scale, zero_point), scale, zero_point)
 
 
@@ -187,10 +187,10 @@ def _with_scale(
     values = torch.round(runs / scale.reshape(-1, 1))
     if zero_point is not None:
         values = values + zero_point.reshape(-1, 1)
-    return _clamped(values, width)
+    return _clamp(values, width)
 
 
-def _clamped(x: Tensor, width: Width) -> Tensor:
+def _clamp(x: Tensor, width: Width) -> Tensor:
     return x.clamp(width.qmin, width.qmax)
 
 

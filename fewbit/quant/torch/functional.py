@@ -1,4 +1,4 @@
-"""Layers that are no modules: functions of torch that are called on a tensor that a model holds.
+"""Functional layers: functions of torch that are called on a tensor that a model holds.
 
 `nn.MultiheadAttention` and `nn.LSTM` take their weights, and those of their parts, to functions; so
 do models that write `F.linear(x, self.weight)`. A program has a layer there, named after the
@@ -28,7 +28,7 @@ from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
 from fewbit.base.typed_torch import named_modules, own_buffers, own_parameters
-from fewbit.quant.torch.product import Rounding, check_rounding, few_bit_lookup, few_bit_product
+from fewbit.quant.torch.matmul import Rounding, check_rounding, few_bit_lookup, few_bit_matmul
 
 WEIGHT = "weight"
 
@@ -101,7 +101,7 @@ def layer_name(path: str) -> str:
     return path.removesuffix(f".{WEIGHT}")
 
 
-def held(model: nn.Module, path: str) -> Tensor | None:
+def held_tensor(model: nn.Module, path: str) -> Tensor | None:
     """The tensor at a path, where it is held as it is and not computed."""
     owner, _, name = path.rpartition(".")
     try:
@@ -126,7 +126,7 @@ def _read_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> L
         weight,
         input,
         lambda: functional.linear(input, weight, bias),
-        lambda how: few_bit_product(how, functional.linear, input, weight, bias, 0),
+        lambda how: few_bit_matmul(how, functional.linear, input, weight, bias, 0),
     )
 
 
@@ -139,13 +139,13 @@ def _read_convolution(
     *places: Any,
     **options: Any,
 ) -> LayerCall:
-    def product(x: Tensor, w: Tensor) -> Tensor:
+    def convolve(x: Tensor, w: Tensor) -> Tensor:
         return function(x, w, None, *places, **options)
 
     def rounded(how: Rounding) -> Tensor:
         if input.dim() == rank + 2:
-            return few_bit_product(how, product, input, weight, bias, rank)
-        return few_bit_product(how, product, input[None], weight, bias, rank)[0]
+            return few_bit_matmul(how, convolve, input, weight, bias, rank)
+        return few_bit_matmul(how, convolve, input[None], weight, bias, rank)[0]
 
     return LayerCall(
         weight, input, lambda: function(input, weight, bias, *places, **options), rounded
@@ -172,8 +172,8 @@ def _read_embedding(
                 torch.embedding_renorm_(weight, input.contiguous(), max_norm, norm_type)
         return few_bit_lookup(how, lookup, weight)
 
-    rest = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    return LayerCall(weight, None, lambda: functional.embedding(input, weight, *rest), rounded)
+    options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    return LayerCall(weight, None, lambda: functional.embedding(input, weight, *options), rounded)
 
 
 def _where(function: Any, **names: Any) -> Callable[..., Any]:

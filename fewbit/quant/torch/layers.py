@@ -3,7 +3,7 @@
 A quantized layer *is* the torch layer with another class: the same parameters, the same
 `state_dict`, the same object. `quantize_layer` changes the class and `float_layer` changes it
 back, so optimizers, tied weights, layers used twice, hooks and references held elsewhere keep
-working. What a layer computes is in `product`. It computes outside of torch function modes: the
+working. What a layer computes is in `matmul`. It computes outside of torch function modes: the
 one of `scope` looks for weights that are used without their layer.
 """
 
@@ -21,7 +21,7 @@ from torch.nn import functional
 from fewbit.errors import UsageError
 from fewbit.quant.scheme import LayerScheme, SchemeLike
 from fewbit.quant.torch.fake_quant import Integers, quantize_weight
-from fewbit.quant.torch.product import check_rounding, few_bit_lookup, few_bit_product
+from fewbit.quant.torch.matmul import check_rounding, few_bit_lookup, few_bit_matmul
 
 
 class QuantLayer(nn.Module):
@@ -70,7 +70,7 @@ class QuantLinear(QuantLayer, nn.Linear):
 
     def forward(self, input: Tensor) -> Tensor:
         with DisableTorchFunction():
-            return few_bit_product(self, functional.linear, input, self.weight, self.bias, 0)
+            return few_bit_matmul(self, functional.linear, input, self.weight, self.bias, 0)
 
 
 class _QuantConv(QuantLayer):
@@ -93,14 +93,14 @@ class _QuantConv(QuantLayer):
                 input, layer._reversed_padding_repeated_twice, mode=layer.padding_mode
             )
             padding = 0
-        product = functools.partial(
-            _convolved, type(self).CONVOLVE, layer.stride, padding, layer.dilation, layer.groups
+        operation = functools.partial(
+            _convolve, type(self).CONVOLVE, layer.stride, padding, layer.dilation, layer.groups
         )
         with DisableTorchFunction():
-            return few_bit_product(self, product, input, layer.weight, layer.bias, self.RANK)
+            return few_bit_matmul(self, operation, input, layer.weight, layer.bias, self.RANK)
 
 
-def _convolved(
+def _convolve(
     convolve: Callable[..., Tensor],
     stride: Any,
     padding: Any,

@@ -25,22 +25,22 @@ from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme
 from fewbit.quant.torch.attention import QuantAttention
-from fewbit.quant.torch.functional import WEIGHT, held, layer_name, weights_of
+from fewbit.quant.torch.functional import WEIGHT, held_tensor, layer_name, weights_of
 from fewbit.quant.torch.layers import QUANT_CLASSES, QuantLayer, float_layer, quantize_layer
 from fewbit.quant.torch.scope import FewBitWeight, QuantScope, dissolve_scope, make_scope
 
 RECORD = "fewbit_scheme"
 """The attribute in which `convert` leaves a layer's scheme."""
 RECORDS = "fewbit_schemes"
-"""The attribute in which it leaves those of layers that are no modules, on the modules around."""
+"""The attribute in which it leaves those of functional layers, on the modules around them."""
 
 
 def quantizable_layers(model: nn.Module) -> dict[str, nn.Module]:
     """The layers that are modules, by name, in the order of `named_modules`.
 
     These are what lists of widths count. A layer used in several places is listed once. Not listed
-    are layers that are no modules of their own: subclasses that compute something else in their own
-    `forward`, and the insides of `nn.MultiheadAttention`. A model that is one layer is named after
+    are functional layers: subclasses that compute something else in their own `forward`, and the
+    insides of `nn.MultiheadAttention`. A model that is one layer is named after
     its weight, as in a program.
     """
     inside = {id(part) for attention in _attentions(model) for part in attention.modules()}
@@ -117,7 +117,7 @@ def unprepare(model: nn.Module, inplace: bool = False) -> nn.Module:
 def recipe_of(model: nn.Module) -> Recipe:
     """The recipe that a prepared or converted model follows, by exact names.
 
-    Of layers that are no modules it has those that have run.
+    It has those functional layers that have run.
     """
     layers = quantizable_layers(model)
     schemes = {name: _scheme_of(layer) for name, layer in layers.items()}
@@ -199,7 +199,7 @@ def _few_bit_weight(name: str, scheme: LayerScheme, calibration: Calibration) ->
 def _keep_float(model: nn.Module, rounded: set[int]) -> None:
     """Layers that stay float although their weight is tied to one that is rounded."""
     for name, layer in quantizable_layers(model).items():
-        if not isinstance(layer, QuantLayer) and id(held(layer, WEIGHT)) in rounded:
+        if not isinstance(layer, QuantLayer) and id(held_tensor(layer, WEIGHT)) in rounded:
             make_scope(layer, {WEIGHT: FewBitWeight(name, LayerScheme())})
 
 
@@ -242,7 +242,7 @@ def _attentions(model: nn.Module) -> Iterator[nn.MultiheadAttention]:
 
 
 def _schemes_of(module: nn.Module) -> Mapping[str, LayerScheme]:
-    """By path of the weight, the schemes of layers in this module that are no modules."""
+    """The schemes of functional layers in this module, by path of the weight."""
     if not isinstance(module, QuantScope):
         return getattr(module, RECORDS, {})
     return {

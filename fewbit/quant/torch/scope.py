@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from fewbit.errors import Error
 from fewbit.quant.scheme import LayerScheme
-from fewbit.quant.torch.functional import LayerCall, LayerCalls, held
+from fewbit.quant.torch.functional import LayerCall, LayerCalls, held_tensor
 
 
 @dataclass
@@ -44,7 +44,7 @@ class QuantScope(nn.Module):
         known: dict[int, FewBitWeight] = {}
         for path, weight in self.few_bit_weights.items():
             weight.used = bool(weight.used)
-            if (tensor := held(self, path)) is not None:
+            if (tensor := held_tensor(self, path)) is not None:
                 known[id(tensor)] = weight
         with LayerCalls(known, _compute):
             return super().__call__(*args, **kwargs)

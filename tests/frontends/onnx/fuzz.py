@@ -24,7 +24,7 @@ from fewbit.frontends import import_model
 from tests.frontends.onnx.graphs import floats, model, node
 
 MEMORY = 24 << 30
-"""Of addresses; torch takes many gigabytes of them."""
+"""The limit of address space; torch reserves many gigabytes of it."""
 
 
 def convolution() -> Any:

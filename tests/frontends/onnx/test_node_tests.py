@@ -125,7 +125,7 @@ def test_all() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_some_compiled() -> None:
-    """Of 60 tests chosen at random, those that pass on the interpreter pass on the processor."""
+    """Those of 60 tests, chosen at random, that pass on the interpreter pass on the processor."""
     import random
 
     chosen = random.Random(7).sample(sorted(node_tests()), 60)

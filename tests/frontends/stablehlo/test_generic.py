@@ -6,7 +6,7 @@ import pytest
 
 from fewbit.errors import ParseError
 from fewbit.frontends.stablehlo.generic import parse_generic, source_of
-from fewbit.frontends.stablehlo.ops import TensorType, Value, captured, numbers_of, print_op
+from fewbit.frontends.stablehlo.ops import TensorType, Value, captured_values, numbers_of, print_op
 
 TEXT = """\
 "builtin.module"() <{sym_name = "m"}> ({
@@ -56,7 +56,7 @@ def test_what_a_region_reads_from_outside() -> None:
         "    %1:2 =", '    %3 = "stablehlo.iota"() : () -> tensor<i1>\n    %1:2 ='
     )
     body = parse_generic(text).functions["main"].body
-    assert captured(body.ops[2]) == [body.ops[1].result]
+    assert captured_values(body.ops[2]) == [body.ops[1].result]
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def constant(name: str, array: np.ndarray) -> str:
 
 DOTS = {
     "matrix": ((3, 4), (4, 5), "contracting_dims = [1] x [0]", "ik,kn->in"),
-    "turned weight": ((3, 4), (5, 4), "contracting_dims = [1] x [1]", "ik,nk->in"),
-    "turned input": ((4, 3), (4, 5), "contracting_dims = [0] x [0]", "ki,kn->in"),
+    "transposed weight": ((3, 4), (5, 4), "contracting_dims = [1] x [1]", "ik,nk->in"),
+    "transposed input": ((4, 3), (4, 5), "contracting_dims = [0] x [0]", "ki,kn->in"),
     "heads": ((2, 3, 4), (4, 5, 6), "contracting_dims = [2] x [0]", "bik,knm->binm"),
     "two contracted": ((3, 4, 5), (4, 5, 6), "contracting_dims = [1, 2] x [0, 1]", "ikl,kln->in"),
     "vector": ((4,), (4, 5), "contracting_dims = [0] x [0]", "k,kn->n"),

@@ -15,7 +15,7 @@ import fewbit
 from fewbit.frontends import import_model
 
 STEP = 2**-10
-"""Of f16, relative; PyTorch adds in another order, and may lie on the other side of a tie."""
+"""The relative step of f16; PyTorch adds in another order, and may lie on the other side of a tie."""
 
 
 class Reduce(nn.Module):

@@ -1,4 +1,4 @@
-"""Layers that are no modules: training rounds what quantizing a program does, under its names."""
+"""Functional layers: training rounds what quantizing a program does, under its names."""
 
 from __future__ import annotations
 
@@ -335,7 +335,7 @@ def test_mistakes_name_the_layer() -> None:
     assert static.value.place.layer == "attention.in_proj_weight"
     with pytest.raises(UsageError, match="prepared already"):
         prepare_qat(prepare_qat(model, "w4a8"), "w4a8")
-    with pytest.raises(UsageError, match="rounding"):
+    with pytest.raises(UsageError, match="quantization-aware training"):
         quantize(prepare_qat(model, "w4a8"), "w4a8", example_inputs=(inputs,))
 
 

@@ -92,5 +92,5 @@ def dropout(call: Call, x: Tensor) -> tuple[Tensor, Tensor]:
     if call.has(2) and call.version >= 12:
         ratio = call.numbers(1)[0] if call.has(1) else 0.5
         if call.ints(2)[0] and ratio:
-            raise call.refused("it is in training mode, and draws random numbers")
+            raise call.refusal("it is in training mode, and draws random numbers")
     return x, torch.ones_like(x, dtype=torch.bool)

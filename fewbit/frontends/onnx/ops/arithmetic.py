@@ -32,21 +32,24 @@ def div(call: Call, a: Tensor, b: Tensor) -> Tensor:
     return a / b if a.dtype.is_floating_point else _truncated_quotient(a, b)
 
 
-def _float_rest(a: Tensor, b: Tensor) -> Tensor:
-    """With the sign of `a`. Torch-mlir has an exact `remainder`; its `fmod` divides and rounds."""
-    rest = torch.remainder(torch.abs(a), torch.abs(b))
-    return torch.where(a < 0, -rest, rest)
+def _float_remainder(a: Tensor, b: Tensor) -> Tensor:
+    """The remainder with the sign of `a`.
+
+    Torch-mlir has an exact `remainder`; its `fmod` divides and rounds.
+    """
+    remainder = torch.remainder(torch.abs(a), torch.abs(b))
+    return torch.where(a < 0, -remainder, remainder)
 
 
 def _floor_quotient(a: Tensor, b: Tensor) -> Tensor:
-    """Of integers; torch-mlir has none of bytes."""
+    """Divide integers, rounding down; torch-mlir has no such division of bytes."""
     if a.dtype not in (torch.int8, torch.int16):
         return torch.div(a, b, rounding_mode="floor")
     return torch.div(a.to(torch.int32), b.to(torch.int32), rounding_mode="floor").to(a.dtype)
 
 
 def _truncated_quotient(a: Tensor, b: Tensor) -> Tensor:
-    """Written out: torch-mlir's own goes through floats."""
+    """Divide integers, rounding to zero; torch-mlir's own division goes through floats."""
     quotient = _floor_quotient(a, b)
     inexact = (quotient * b != a) & (quotient < 0)
     return quotient + inexact.to(a.dtype)
@@ -56,11 +59,13 @@ def _truncated_quotient(a: Tensor, b: Tensor) -> Tensor:
 def mod(call: Call, a: Tensor, b: Tensor) -> Tensor:
     if call.attr("fmod", 0):
         if a.dtype.is_floating_point:
-            return _float_rest(a, b)
+            return _float_remainder(a, b)
         return a - _truncated_quotient(a, b) * b
     if a.dtype.is_floating_point:
-        rest = _float_rest(a, b)
-        return torch.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+        remainder = _float_remainder(a, b)
+        return torch.where(
+            (remainder != 0) & ((remainder < 0) != (b < 0)), remainder + b, remainder
+        )
     return a - _floor_quotient(a, b) * b
 
 
@@ -125,8 +130,8 @@ _UNARY: dict[str, Callable[[Tensor], Tensor]] = {
 unary(_UNARY)
 
 
-def toggled(x: Tensor) -> Tensor:
-    """64 bits with the first changed: the order of unsigned ones becomes that of signed ones."""
+def flip_sign_bit(x: Tensor) -> Tensor:
+    """Flip the highest of 64 bits: the order of unsigned integers becomes that of signed ones."""
     return torch.bitwise_xor(x, torch.full_like(x, torch.iinfo(torch.int64).min))
 
 
@@ -137,14 +142,14 @@ def right_shift(x: Tensor, bits: int) -> Tensor:
 @op("Max", any_sign=True)
 def maximum(call: Call, *inputs: Tensor) -> Tensor:
     if call.kind(0) == UINT64:
-        return toggled(reduce(torch.maximum, [toggled(x) for x in inputs]))
+        return flip_sign_bit(reduce(torch.maximum, [flip_sign_bit(x) for x in inputs]))
     return reduce(torch.maximum, inputs)
 
 
 @op("Min", any_sign=True)
 def minimum(call: Call, *inputs: Tensor) -> Tensor:
     if call.kind(0) == UINT64:
-        return toggled(reduce(torch.minimum, [toggled(x) for x in inputs]))
+        return flip_sign_bit(reduce(torch.minimum, [flip_sign_bit(x) for x in inputs]))
     return reduce(torch.minimum, inputs)
 
 

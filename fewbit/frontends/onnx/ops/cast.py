@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx import kinds
-from fewbit.frontends.onnx.kinds import BITS, BOOL, SMALL_FLOATS, held_in, is_float, wrapped
+from fewbit.frontends.onnx.kinds import BITS, BOOL, SMALL_FLOATS, held_in, is_float, wrap_around
 from fewbit.frontends.onnx.ops.arithmetic import right_shift
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced
@@ -14,25 +14,25 @@ from fewbit.frontends.onnx.values import Known, Traced
 
 @op("Cast", any_sign=True)
 def cast(call: Call, x: Tensor) -> Known | Traced:
-    return _as(call, converted(call, x, call.kind(0), call.attr("to")), call.attr("to"))
+    return _as(call, convert_kind(call, x, call.kind(0), call.attr("to")), call.attr("to"))
 
 
 @op("CastLike", tensors=1, any_sign=True)
 def cast_like(call: Call, x: Tensor) -> Known | Traced:
     kind = call.kind(1)
-    return _as(call, converted(call, x, call.kind(0), kind), kind)
+    return _as(call, convert_kind(call, x, call.kind(0), kind), kind)
 
 
 def _as(call: Call, tensor: Tensor, kind: int) -> Known | Traced:
     return (Known if call.folding else Traced)(tensor, kind)
 
 
-def converted(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
+def convert_kind(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
     held = held_in(wanted)
     if given == wanted:
         return x
     if wanted in SMALL_FLOATS:
-        raise call.refused(f"nothing is rounded to {kinds.name_of(wanted)}")
+        raise call.refusal(f"nothing is rounded to {kinds.name_of(wanted)}")
     if wanted == BOOL:
         return x != 0
     if given == kinds.UINT64 and is_float(wanted):
@@ -42,20 +42,20 @@ def converted(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
     if is_float(wanted):
         return x.to(held)
     if is_float(given):
-        return _truncated(call, x, wanted)
+        return _truncate(call, x, wanted)
     if given == BOOL:
         return x.to(held)
-    return wrapped(x, wanted)
+    return wrap_around(x, wanted)
 
 
-def _truncated(call: Call, x: Tensor, wanted: int) -> Tensor:
+def _truncate(call: Call, x: Tensor, wanted: int) -> Tensor:
     held = held_in(wanted)
     if wanted == kinds.UINT64:
         high = x.to(torch.float64) - 2.0**63
         return torch.where(x >= 2.0**63, high.to(torch.int64) + (-(2**63)), x.to(torch.int64))
     if torch.iinfo(held).bits >= 32 and BITS[wanted] == torch.iinfo(held).bits:
         return x.to(held)
-    return wrapped(x.to(torch.int64), wanted)
+    return wrap_around(x.to(torch.int64), wanted)
 
 
 @op("BitCast", any_sign=True)
@@ -65,5 +65,5 @@ def bit_cast(call: Call, x: Tensor) -> Known | Traced:
     for kind in (given, wanted):
         held = held_in(kind)
         if held is torch.bool or (kind in BITS and torch.iinfo(held).bits != BITS[kind]):
-            raise call.refused(f"the bits of {kinds.name_of(kind)} are not read")
+            raise call.refusal(f"the bits of {kinds.name_of(kind)} are not read")
     return _as(call, x.view(held_in(wanted)), wanted)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import BOOL, UINT64
-from fewbit.frontends.onnx.ops.arithmetic import toggled
+from fewbit.frontends.onnx.ops.arithmetic import flip_sign_bit
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced
 
@@ -26,7 +26,7 @@ _ORDERS = {
 
 def _order(call: Call, a: Tensor, b: Tensor) -> Tensor:
     if call.kind(0) == UINT64:
-        a, b = toggled(a), toggled(b)
+        a, b = flip_sign_bit(a), flip_sign_bit(b)
     return _ORDERS[call.op](a, b)
 
 

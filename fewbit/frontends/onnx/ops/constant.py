@@ -18,4 +18,4 @@ def constant(call: Call) -> Known:
             return Known(torch.tensor(value, dtype=torch.float32), FLOAT)
         if name in ("value_int", "value_ints"):
             return Known(torch.tensor(value, dtype=torch.int64), INT64)
-    raise call.refused("its value is no tensor of numbers")
+    raise call.refusal("its value is no tensor of numbers")

@@ -53,7 +53,7 @@ def _tensorlike(call: Call, values: Sequence[Value | None]) -> list[Tensorlike]:
     tensors: list[Tensorlike] = []
     for value in values:
         if value is None or isinstance(value, Many):
-            raise call.refused("a branch or body gives something that is no tensor")
+            raise call.refusal("a branch or body gives something that is no tensor")
         tensors.append(value)
     return tensors
 
@@ -67,7 +67,7 @@ class Captured:
         outer = {name: call.scope.values.get(name) for name in names}
         for name, value in outer.items():
             if isinstance(value, Many | Sizes):
-                raise call.refused(f"a branch or body reads '{name}', which is no tensor")
+                raise call.refusal(f"a branch or body reads '{name}', which is no tensor")
         self.traced = {n: v for n, v in outer.items() if isinstance(v, Traced)}
         key = (call.node.number, call.scope.prefix)
         self.paths = call.evaluator.noted.setdefault(key, [])
@@ -99,7 +99,7 @@ def branch(call: Call) -> list[Value | None]:
         return call.evaluator.graph(chosen, _inner(call, "branch"))
     captured = Captured(call, graphs)
     if not call.evaluator.tracing:
-        return _both(call, captured, graphs)
+        return _run_both(call, captured, graphs)
     kinds: list[int] = []
 
     def side(graph: Graph, what: str) -> Callable[..., tuple[Tensor, ...]]:
@@ -117,7 +117,7 @@ def branch(call: Call) -> list[Value | None]:
     return [Traced(tensor, kind) for tensor, kind in zip(results, kinds, strict=True)]
 
 
-def _both(call: Call, captured: Captured, graphs: Sequence[Graph]) -> list[Value | None]:
+def _run_both(call: Call, captured: Captured, graphs: Sequence[Graph]) -> list[Value | None]:
     """Before the trace: run both branches, to find their constants and to compare their results."""
     with call_constants(call).noting() as noted:
         try:
@@ -134,7 +134,7 @@ def _both(call: Call, captured: Captured, graphs: Sequence[Graph]) -> list[Value
     kinds = [_kinds(call, values) for values in results]
     for i, (a, b) in enumerate(zip(*tensors, strict=True)):
         if a.shape != b.shape or kinds[0][i] != kinds[1][i]:
-            raise call.refused(
+            raise call.refusal(
                 f"the branches give results of different shapes or types, {list(a.shape)} and "
                 f"{list(b.shape)}"
             )
@@ -182,13 +182,13 @@ def loop(call: Call) -> list[Value | None]:
             kept.append(value)
     else:
         if rounds is None:
-            raise call.refused(f"it ends after no {MOST_ROUNDS} rounds")
-    return [*state, *(_stacked(call, values) for values in scanned)]
+            raise call.refusal(f"it ends after no {MOST_ROUNDS} rounds")
+    return [*state, *(_stack(call, values) for values in scanned)]
 
 
-def _stacked(call: Call, values: list[Value | None], axis: int = 0) -> Value:
+def _stack(call: Call, values: list[Value | None], axis: int = 0) -> Value:
     if not values:
-        raise call.refused("it has no round, so that its results have no shape")
+        raise call.refusal("it has no round, so that its results have no shape")
     tensors = [v for v in values if isinstance(v, Known | Traced | Sizes)]
     kind = tensors[0].kind
     constants = [v for v in tensors if isinstance(v, Known)]
@@ -204,7 +204,7 @@ def _while(call: Call, body: Body) -> list[Value | None]:
         unknown = [i for i in (0, 1) if call.has(i) and call.known(i) is None]
         if unknown:
             raise call.needs(*unknown)
-        raise call.refused("the number of its rounds is not known, and it collects results")
+        raise call.refusal("the number of its rounds is not known, and it collects results")
     evaluator = call.evaluator
     captured = Captured(call, [body.graph])
     start = _tensors(call, call.inputs[2:])
@@ -226,7 +226,7 @@ def _while(call: Call, body: Body) -> list[Value | None]:
         captured.paths[:] = noted
         for old, new in zip(start, after[1 : 1 + body.state], strict=True):
             if old.shape != new.shape or old.dtype != new.dtype:
-                raise call.refused("its state changes in shape or type from round to round")
+                raise call.refusal("its state changes in shape or type from round to round")
         return [Traced(t, k) for t, k in zip(start, kinds, strict=True)]
     outer = captured.operands()
     limit = [] if most is None else [most]
@@ -251,7 +251,7 @@ def _while(call: Call, body: Body) -> list[Value | None]:
 @op("Scan", tensors=0, folds=False)
 def scan(call: Call) -> list[Value | None]:
     if call.version < 9:
-        raise call.refused("its form before version 9")
+        raise call.refusal("its form before version 9")
     body: Graph = call.attr("body")
     count = call.attr("num_scan_inputs")
     state: list[Value | None] = list(call.inputs[: len(call.inputs) - count])
@@ -261,7 +261,7 @@ def scan(call: Call) -> list[Value | None]:
     backward = call.attr("scan_input_directions", [0] * count)
     length = int(_tensorlike(call, inputs)[0].shape[axes[0]])
     if length > MOST_ROUNDS:
-        raise call.refused(f"{length} rounds are more than {MOST_ROUNDS}")
+        raise call.refusal(f"{length} rounds are more than {MOST_ROUNDS}")
     names = [value.name for value in body.inputs]
     collected: list[list[Value | None]] = [[] for _ in range(outputs)]
     for number in range(length):
@@ -278,7 +278,7 @@ def scan(call: Call) -> list[Value | None]:
     directions = call.attr("scan_output_directions", [0] * outputs)
     places = call.attr("scan_output_axes", [0] * outputs)
     whole = [
-        _stacked(call, values[::-1] if back else values, axis)
+        _stack(call, values[::-1] if back else values, axis)
         for values, back, axis in zip(collected, directions, places, strict=True)
     ]
     return [*state, *whole]

@@ -49,13 +49,13 @@ def padded(x: Tensor, pads: list[int], value: float = 0.0) -> Tensor:
 @op("Conv", tensors=0)
 def convolution(call: Call) -> Tensor:
     x, weight = layer_tensors(call, 0, 1)
-    return convolved(call, x, weight, call.optional(2))
+    return convolve(call, x, weight, call.optional(2))
 
 
-def convolved(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def convolve(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     rank = weight.ndim - 2
     if rank not in _CONVOLUTIONS:
-        raise call.refused(f"a convolution over {rank} axes")
+        raise call.refusal(f"a convolution over {rank} axes")
     strides, dilations = call.attr("strides", [1] * rank), call.attr("dilations", [1] * rank)
     kernel = [int(k) for k in weight.shape[2:]]
     pads = window_pads(call, list(x.shape[2:]), kernel, strides, dilations)
@@ -77,7 +77,7 @@ def transposed_convolution(
     pads = _output_pads(call, x, strides, spans, extra)
     groups = call.attr("group", 1)
     # The whole result first, then what the padding cuts off.
-    whole = _spread(x, weight, strides, dilations, groups)
+    whole = _transposed_convolution(x, weight, strides, dilations, groups)
     rank_pads = list(zip(pads[:rank], pads[rank:], extra, strict=True))
     for axis, (before, behind, more) in enumerate(rank_pads, start=2):
         end = whole.shape[axis] - behind + more
@@ -93,20 +93,22 @@ def transposed_convolution(
     return whole + bias.reshape([-1] + [1] * rank)
 
 
-def _spread(
+def _transposed_convolution(
     x: Tensor, weight: Tensor, strides: list[int], dilations: list[int], groups: int
 ) -> Tensor:
-    """A convolution of `x`, zeros between its elements, with the weight turned around."""
+    """A convolution of `x`, zeros between its elements, with the flipped weight."""
     rank = weight.ndim - 2
     for axis, stride in enumerate(strides, start=2):
         if stride > 1:
             x = _with_gaps(x, axis, stride)
-    turned = torch.flip(weight, list(range(2, 2 + rank)))
-    inputs, outputs = turned.shape[0], turned.shape[1]
-    turned = turned.reshape([groups, inputs // groups, outputs, *turned.shape[2:]])
-    turned = turned.transpose(1, 2).reshape([groups * outputs, inputs // groups, *turned.shape[3:]])
+    flipped = torch.flip(weight, list(range(2, 2 + rank)))
+    inputs, outputs = flipped.shape[0], flipped.shape[1]
+    flipped = flipped.reshape([groups, inputs // groups, outputs, *flipped.shape[2:]])
+    flipped = flipped.transpose(1, 2).reshape(
+        [groups * outputs, inputs // groups, *flipped.shape[3:]]
+    )
     pads = [d * (k - 1) for d, k in zip(dilations, weight.shape[2:], strict=True)]
-    return _CONVOLUTIONS[rank](x, turned, None, [1] * rank, pads, dilations, groups)
+    return _CONVOLUTIONS[rank](x, flipped, None, [1] * rank, pads, dilations, groups)
 
 
 def _with_gaps(x: Tensor, axis: int, stride: int) -> Tensor:

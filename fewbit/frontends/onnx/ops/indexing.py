@@ -20,7 +20,7 @@ _FAR = 2**31 - 1
 """From here on, limits of a slice mean its end."""
 
 
-def counted(call: Call, index: int, size: Size, tensor: Tensor | None = None) -> Tensor:
+def index_from_start(call: Call, index: int, size: Size, tensor: Tensor | None = None) -> Tensor:
     """Indices along an axis of this size, counted from its start."""
     known = call.items(index)
     tensor = call.tensor(index) if tensor is None else tensor
@@ -37,8 +37,8 @@ def gather(call: Call, x: Tensor) -> Tensor:
     if known is not None and known.ndim == 0 and not is_symbol(x.shape[axis]):
         return x.select(axis, call.whole(1)[0] % int(x.shape[axis]))
     if known is None and axis == 0 and x.ndim == 2 and x.dtype.is_floating_point:
-        return torch.nn.functional.embedding(counted(call, 1, x.shape[0]), x)
-    indices = counted(call, 1, x.shape[axis])
+        return torch.nn.functional.embedding(index_from_start(call, 1, x.shape[0]), x)
+    indices = index_from_start(call, 1, x.shape[axis])
     taken = torch.index_select(x, axis, indices.reshape([-1]))
     return taken.reshape([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
 
@@ -46,7 +46,7 @@ def gather(call: Call, x: Tensor) -> Tensor:
 @op("GatherElements", tensors=1, any_sign=True)
 def gather_elements(call: Call, x: Tensor) -> Tensor:
     axis = call.axis(x.ndim, 0)
-    return torch.gather(x, axis, counted(call, 1, x.shape[axis]))
+    return torch.gather(x, axis, index_from_start(call, 1, x.shape[axis]))
 
 
 def flat_index(indices: Tensor, shape: list[Any]) -> Tensor:
@@ -118,7 +118,7 @@ def data_dependent(call: Call) -> object:
         tensor = call.known(0)
         assert tensor is not None
         return Known(torch.nonzero(tensor).T.contiguous(), INT64)
-    raise call.refused("the shape of its result depends on data")
+    raise call.refusal("the shape of its result depends on data")
 
 
 @op("OneHot", tensors=0)

@@ -1,4 +1,4 @@
-"""Products of integers.
+"""Integer matmuls and convolutions.
 
 QLinearConv and QLinearMatMul with constant weights are layers between grids. What is no layer is
 computed as written: matrices in int32, convolutions in float64, which holds all sums exactly.
@@ -10,29 +10,29 @@ import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import INT32
-from fewbit.frontends.onnx.ops.convolution import convolved
-from fewbit.frontends.onnx.ops.quantization import as_float, from_float, spread
+from fewbit.frontends.onnx.ops.convolution import convolve
+from fewbit.frontends.onnx.ops.quantization import as_float, broadcast_scale, from_float
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Many, Traced, Value
 
 
-def _shifted(call: Call, index: int, zero: int, axis: int) -> Tensor:
+def _subtract_zero_point(call: Call, index: int, zero: int, axis: int) -> Tensor:
     x = call.tensor(index).to(torch.int32)
     if not call.has(zero):
         return x
     zeros = call.tensor(zero).to(torch.int32)
-    return x - (spread(zeros, x, axis, 0) if zeros.ndim <= 1 else zeros)
+    return x - (broadcast_scale(zeros, x, axis, 0) if zeros.ndim <= 1 else zeros)
 
 
 @op("MatMulInteger", tensors=0, gives=INT32)
 def matmul_integer(call: Call) -> Tensor:
-    return torch.matmul(_shifted(call, 0, 2, -2), _shifted(call, 1, 3, -1))
+    return torch.matmul(_subtract_zero_point(call, 0, 2, -2), _subtract_zero_point(call, 1, 3, -1))
 
 
 @op("ConvInteger", tensors=0, gives=INT32)
 def conv_integer(call: Call) -> Tensor:
-    x, weight = _shifted(call, 0, 2, 1), _shifted(call, 1, 3, 0)
-    made = convolved(call, x.to(torch.float64), weight.to(torch.float64), None)
+    x, weight = _subtract_zero_point(call, 0, 2, 1), _subtract_zero_point(call, 1, 3, 0)
+    made = convolve(call, x.to(torch.float64), weight.to(torch.float64), None)
     return made.to(torch.int32)
 
 
@@ -54,7 +54,7 @@ def qlinear_conv(call: Call) -> Known | Traced:
     if call.has(8):
         scale = call.tensor(1).reshape([]) * call.tensor(4)
         bias = call.tensor(8).to(scale.dtype) * scale
-    return from_float(call, convolved(call, source, tensor, bias), 6, 7)
+    return from_float(call, convolve(call, source, tensor, bias), 6, 7)
 
 
 @op("QLinearMatMul", tensors=0)
@@ -62,7 +62,7 @@ def qlinear_matmul(call: Call) -> Known | Traced:
     from fewbit.frontends.onnx.ops.matmul import matmul
 
     if any(call.has(i) and _rank(call, i) > 1 for i in (1, 4)):
-        raise call.refused("scales of more than one axis")
+        raise call.refusal("scales of more than one axis")
     left = as_float(call, 0, 1, 2, axis=_rank(call, 0) - 2)
     right = as_float(call, 3, 4, 5, axis=_rank(call, 3) - 1)
     made = matmul(_with_inputs(call, [left, right]))
@@ -125,23 +125,25 @@ def qgemm(call: Call) -> Known | Traced:
 
 @op("MatMulIntegerToFloat", domain="com.microsoft", tensors=0)
 def matmul_integer_to_float(call: Call) -> Known | Traced:
-    product = torch.matmul(_shifted(call, 0, 4, -2), _shifted(call, 1, 5, -1))
-    return _to_float(call, product, call.tensor(2), call.tensor(3), 6)
+    sums = torch.matmul(_subtract_zero_point(call, 0, 4, -2), _subtract_zero_point(call, 1, 5, -1))
+    return _to_float(call, sums, call.tensor(2), call.tensor(3), 6)
 
 
 @op("DynamicQuantizeMatMul", domain="com.microsoft", tensors=0)
 def dynamic_quantize_matmul(call: Call) -> Known | Traced:
-    from fewbit.frontends.onnx.ops.quantization import quantized
+    from fewbit.frontends.onnx.ops.quantization import quantize_tensor
 
     x = call.tensor(0)
     low, high = torch.clamp(torch.amin(x), max=0), torch.clamp(torch.amax(x), min=0)
     scale = (high - low) / 255
     zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
-    product = torch.matmul(quantized(x, scale, zero, 2) - zero, _shifted(call, 1, 3, -1))
-    return _to_float(call, product, scale, call.tensor(2), 4)
+    sums = torch.matmul(
+        quantize_tensor(x, scale, zero, 2) - zero, _subtract_zero_point(call, 1, 3, -1)
+    )
+    return _to_float(call, sums, scale, call.tensor(2), 4)
 
 
-def _to_float(call: Call, product: Tensor, a: Tensor, b: Tensor, bias: int) -> Known | Traced:
-    made = product.to(a.dtype) * (a.reshape([]) * b)
+def _to_float(call: Call, sums: Tensor, a: Tensor, b: Tensor, bias: int) -> Known | Traced:
+    made = sums.to(a.dtype) * (a.reshape([]) * b)
     made = made + call.tensor(bias) if call.has(bias) else made
     return (Known if call.folding else Traced)(made, 1)

@@ -1,4 +1,4 @@
-"""Products of matrices; those with a constant are layers."""
+"""Matmul and Gemm; with a constant operand they are layers."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _is_layer(call: Call) -> bool:
 @op("MatMul", tensors=0, wraps=True)
 def matmul(call: Call) -> Tensor:
     if not _is_layer(call):
-        return product(call.tensor(0), call.tensor(1))
+        return multiply(call.tensor(0), call.tensor(1))
     x, weight = layer_tensors(call, 0, 1, lambda w: w.T)
     return F.linear(x, weight)
 
 
-def product(a: Tensor, b: Tensor) -> Tensor:
+def multiply(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype in (torch.int8, torch.int16):
         return torch.matmul(a.to(torch.int32), b.to(torch.int32)).to(a.dtype)
     return torch.matmul(a, b)
@@ -39,7 +39,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 def matmul_bias(call: Call) -> Tensor:
     bias = call.inputs[2]
     if not _is_layer(call) or not isinstance(bias, Known):
-        return product(call.tensor(0), call.tensor(1)) + call.tensor(2)
+        return multiply(call.tensor(0), call.tensor(1)) + call.tensor(2)
     features = call.inputs[1].shape[1]  # pyright: ignore
     if bias.tensor.ndim != 1 or bias.tensor.shape[0] != features:
         x, weight = layer_tensors(call, 0, 1, lambda w: w.T)
@@ -56,8 +56,8 @@ def gemm(call: Call) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
     a = a.T if call.attr("transA", 0) else a
     b = b.T if call.attr("transB", 0) else b
-    made = _scaled(product(a, b), alpha)
-    return made + _scaled(call.tensor(2), beta) if call.has(2) and beta else made
+    made = _scale(multiply(a, b), alpha)
+    return made + _scale(call.tensor(2), beta) if call.has(2) and beta else made
 
 
 def _gemm_layer(call: Call, alpha: float, beta: float) -> Tensor:
@@ -68,8 +68,8 @@ def _gemm_layer(call: Call, alpha: float, beta: float) -> Tensor:
     features = int(weight.shape[0])
     if alpha == 1 and beta and bias is not None and _is_row(bias, features):
         return F.linear(x, weight, _bias(call, bias, beta, features))
-    made = _scaled(F.linear(x, weight), alpha)
-    return made + _scaled(call.tensor(2), beta) if call.has(2) and beta else made
+    made = _scale(F.linear(x, weight), alpha)
+    return made + _scale(call.tensor(2), beta) if call.has(2) and beta else made
 
 
 def _is_row(bias: Tensor, features: int) -> bool:
@@ -84,7 +84,7 @@ def _bias(call: Call, bias: Tensor, beta: float, features: int) -> Tensor:
     return call.constant(spread, "bias")
 
 
-def _scaled(x: Tensor, factor: float) -> Tensor:
+def _scale(x: Tensor, factor: float) -> Tensor:
     if factor == 1:
         return x
     return x * factor if x.dtype.is_floating_point else x * int(factor)

@@ -1,4 +1,4 @@
-"""Tensors put together, taken apart and turned around."""
+"""Concatenation, splitting, transposition and other moves of elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def transpose(call: Call, x: Tensor) -> Tensor | Known:
         x.permute(order),
         value.kind,
         origin=value.origin or value.name,
-        integers=value.integers.permuted(order),
+        integers=value.integers.permute(order),
     )
 
 

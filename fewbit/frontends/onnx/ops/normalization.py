@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from fewbit.frontends.onnx.kinds import HELD
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.torch.wide_reductions import widened
+from fewbit.frontends.torch.wide_reductions import widen_to_f32
 
 
 def over_axis(call: Call, x: Tensor, run: Callable[[Tensor, int], Tensor]) -> Tensor:
@@ -47,7 +47,7 @@ def batch_norm(
     if call.attr("training_mode", 0):
         return _training_batch_norm(call, x, scale, bias, mean, var)
     if call.outputs() > 1:
-        raise call.refused("it is in training mode")
+        raise call.refusal("it is in training mode")
     parameters = [p.to(x.dtype) for p in (mean, var, scale, bias)]
     if call.attr("spatial", 1) == 0:
         mean, var, scale, bias = parameters
@@ -74,11 +74,11 @@ def _training_batch_norm(
 @op("InstanceNormalization")
 def instance_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     axes = list(range(2, x.ndim))
-    y = _standardized(widened(x), axes, call.attr("epsilon", 1e-5))[0].to(x.dtype)
+    y = _standardize(widen_to_f32(x), axes, call.attr("epsilon", 1e-5))[0].to(x.dtype)
     return y * _per_channel(scale, x) + _per_channel(bias, x)
 
 
-def _standardized(x: Tensor, axes: list[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+def _standardize(x: Tensor, axes: list[int], eps: float) -> tuple[Tensor, Tensor, Tensor]:
     mean = torch.mean(x, axes, keepdim=True)
     centered = x - mean
     inverse = 1 / torch.sqrt(torch.mean(centered * centered, axes, keepdim=True) + eps)
@@ -95,7 +95,7 @@ def layer_norm(
     if call.outputs() == 1 and whole and x.dtype is torch.float32:
         return F.layer_norm(x, shape, scale, bias, eps)
     wide = x.to(HELD[call.attr("stash_type", 1)])
-    y, mean, inverse = _standardized(wide, list(range(axis, x.ndim)), eps)
+    y, mean, inverse = _standardize(wide, list(range(axis, x.ndim)), eps)
     y = y.to(x.dtype) * scale
     return (y if bias is None else y + bias), mean, inverse
 
@@ -123,7 +123,7 @@ def group_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
         return F.group_norm(x, groups, scale, bias, eps)
     wide = x.to(HELD[call.attr("stash_type", 1)])
     parts = wide.reshape(x.shape[0], groups, -1)
-    y = _standardized(parts, [2], eps)[0].reshape(x.shape).to(x.dtype)
+    y = _standardize(parts, [2], eps)[0].reshape(x.shape).to(x.dtype)
     if scale.shape[0] != x.shape[1]:
         scale, bias = (p.repeat_interleave(x.shape[1] // groups) for p in (scale, bias))
     return y * _per_channel(scale, x) + _per_channel(bias, x)
@@ -132,7 +132,7 @@ def group_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
 @op("LpNormalization")
 def lp_norm(call: Call, x: Tensor) -> Tensor:
     axis, p = call.attr("axis", -1), call.attr("p", 2)
-    wide = widened(x)
+    wide = widen_to_f32(x)
     size = torch.abs(wide) if p == 1 else wide * wide
     total = torch.sum(size, axis, keepdim=True)
     norm = total if p == 1 else torch.sqrt(total)
@@ -154,7 +154,7 @@ def local_response(call: Call, x: Tensor) -> Tensor:
 @op("MeanVarianceNormalization")
 def mean_variance(call: Call, x: Tensor) -> Tensor:
     axes = call.attr("axes", [0, 2, 3])
-    wide = widened(x)
+    wide = widen_to_f32(x)
     mean = torch.mean(wide, axes, keepdim=True)
     square = torch.mean(wide * wide, axes, keepdim=True)
     return ((wide - mean) / (torch.sqrt(square - mean * mean) + 1e-9)).to(x.dtype)

@@ -20,12 +20,12 @@ ORT = "com.microsoft"
 def matmul_n_bits(call: Call) -> Tensor:
     """A layer whose weight [N, K] has groups of `block_size` inputs."""
     if call.has(4):
-        raise call.refused("its inputs are in another order (g_idx)")
+        raise call.refusal("its inputs are in another order (g_idx)")
     packed, scales = call.known(1), call.known(2)
     if packed is None or scales is None:
         raise call.needs(1, 2)
     with outside_trace():
-        weight = _unpacked(call, packed, scales)
+        weight = _unpack(call, packed, scales)
     inputs = [call.inputs[0], weight]
     layer = Call(
         call.evaluator, call.node, call.scope, call.attributes, inputs, call.version, call.place,
@@ -35,11 +35,11 @@ def matmul_n_bits(call: Call) -> Tensor:
     return F.linear(x, tensor, call.optional(5))
 
 
-def _unpacked(call: Call, packed: Tensor, scales: Tensor) -> Known:
+def _unpack(call: Call, packed: Tensor, scales: Tensor) -> Known:
     rows, columns = call.attr("N"), call.attr("K")
     bits, block = call.attr("bits", 4), call.attr("block_size")
     if bits not in (2, 4, 8):
-        raise call.refused(f"weights of {bits} bits")
+        raise call.refusal(f"weights of {bits} bits")
     groups = -(-columns // block)
     values = _fields(packed, bits).reshape(rows, groups * block)[:, :columns]
     scale = scales.reshape(rows, groups)
@@ -99,7 +99,7 @@ def quick_gelu(call: Call, x: Tensor) -> Tensor:
 @op("FusedMatMul", domain=ORT)
 def fused_matmul(call: Call, a: Tensor, b: Tensor) -> Tensor:
     if call.attr("transBatchA", 0) or call.attr("transBatchB", 0):
-        raise call.refused("batches are transposed")
+        raise call.refusal("batches are transposed")
     a = a.transpose(-1, -2) if call.attr("transA", 0) else a
     b = b.transpose(-1, -2) if call.attr("transB", 0) else b
     return torch.matmul(a, b) * call.attr("alpha", 1.0)

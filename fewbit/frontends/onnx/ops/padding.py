@@ -23,8 +23,8 @@ def pad(call: Call, x: Tensor) -> Tensor:
         return _constant(call, x, axes, before, after)
     for axis, low, high in zip(axes, before, after, strict=True):
         if not isinstance(low, int) or not isinstance(high, int) or is_symbol(x.shape[axis]):
-            raise call.refused(f"mode '{mode}' with dynamic sizes")
-        x = _indexed(call, x, axis, low, high, mode)
+            raise call.refusal(f"mode '{mode}' with dynamic sizes")
+        x = _pad_by_index(call, x, axis, low, high, mode)
     return x
 
 
@@ -54,7 +54,7 @@ def _with_computed_value(x: Tensor, flat: list[Size], value: Tensor) -> Tensor:
     return torch.where(inside, moved, value.reshape([]))
 
 
-def _indexed(call: Call, x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
+def _pad_by_index(call: Call, x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
     """Every place of the result is an element of `x`; which one, numpy knows."""
     import numpy as np
 

@@ -36,7 +36,7 @@ class Windows:
         self.ceil = bool(call.attr("ceil_mode", 0))
         self.sizes = sizes
         if prod(self.kernel) > MOST_SLICES:
-            raise call.refused(f"a window of {prod(self.kernel)} elements")
+            raise call.refusal(f"a window of {prod(self.kernel)} elements")
 
     def counts(self) -> list[int]:
         """How many windows there are along each axis."""
@@ -121,10 +121,10 @@ def average_pool(call: Call, x: Tensor) -> Tensor:
             x, windows.kernel, windows.strides, windows.pads[:2], count_include_pad=include
         )
     total = reduce(torch.add, windows.slices(x, 0.0))
-    return total / _counted(windows, x, include)
+    return total / _count_elements(windows, x, include)
 
 
-def _counted(windows: Windows, x: Tensor, include: bool) -> Tensor:
+def _count_elements(windows: Windows, x: Tensor, include: bool) -> Tensor:
     """How many elements of each window count."""
     inside = torch.ones([1, 1, *x.shape[2:]], dtype=x.dtype)
     if not include:

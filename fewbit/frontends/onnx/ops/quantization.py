@@ -22,7 +22,7 @@ from fewbit.frontends.onnx.values import Known, Traced, outside_trace
 _GRIDS = (INT8, UINT8)
 
 
-def spread(values: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
+def broadcast_scale(values: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     """A scale or zero point in a form that broadcasts against `x`."""
     if values.numel() == 1 and values.ndim <= 1:
         return values.reshape([])
@@ -34,7 +34,7 @@ def spread(values: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
     return values
 
 
-def quantized(x: Tensor, scale: Tensor, zero: Tensor | None, kind: int) -> Tensor:
+def quantize_tensor(x: Tensor, scale: Tensor, zero: Tensor | None, kind: int) -> Tensor:
     """Integers of the type, in what holds it."""
     low, high = kinds.limits(kind)
     rounded = torch.round(x / scale)
@@ -53,15 +53,15 @@ def quantize_linear(
 ) -> Known | Traced:
     kind = call.kind(2) if call.has(2) else call.attr("output_dtype", 0) or UINT8
     if kind not in BITS or BITS[kind] > 16:
-        raise call.refused(f"nothing is rounded to {kinds.name_of(kind)}")
+        raise call.refusal(f"nothing is rounded to {kinds.name_of(kind)}")
     axis, block = call.attr("axis", 1), call.attr("block_size", 0)
     x = x if x.dtype.is_floating_point else x.to(torch.float32)
     dtype = HELD.get(call.attr("precision", 0) or FLOAT, torch.float32)
     wide = x.to(dtype) if x.dtype.itemsize < 4 else x
-    made = quantized(
+    made = quantize_tensor(
         wide,
-        spread(scale, x, axis, block).to(wide.dtype),
-        None if zero is None else spread(zero, x, axis, block),
+        broadcast_scale(scale, x, axis, block).to(wide.dtype),
+        None if zero is None else broadcast_scale(zero, x, axis, block),
         kind,
     )
     if call.folding:
@@ -87,15 +87,15 @@ def dequantize_linear(
 ) -> Known | Traced:
     axis, block = call.attr("axis", 1), call.attr("block_size", 0)
     kind = call.attr("output_dtype", 0) or call.kind(1)
-    whole = spread(scale, x, axis, block)
+    whole = broadcast_scale(scale, x, axis, block)
     if x.dtype.is_floating_point or call.kind(0) == INT32:
         shifted = x
         if zero is not None:
-            shifted = x - spread(zero, x, axis, block)
+            shifted = x - broadcast_scale(zero, x, axis, block)
     else:
         shifted = x.to(torch.int32)
         if zero is not None:
-            shifted = shifted - spread(zero, x, axis, block).to(torch.int32)
+            shifted = shifted - broadcast_scale(zero, x, axis, block).to(torch.int32)
     made = (shifted.to(whole.dtype) * whole).to(HELD[kind])
     if call.folding:
         return Known(made, kind, integers=_integers(call, x, scale, zero, axis, block))
@@ -113,8 +113,8 @@ def _integers(
     if scale.numel() == 1:
         scale, zero = scale.reshape([]), None if zero is None else zero.reshape([])
     elif not block:
-        scale = spread(scale, x, axis, 0)
-        zero = None if zero is None else spread(zero, x, axis, 0)
+        scale = broadcast_scale(scale, x, axis, 0)
+        zero = None if zero is None else broadcast_scale(zero, x, axis, 0)
     return Integers(x, scale, zero, BITS[kind], is_unsigned(kind))
 
 
@@ -135,7 +135,7 @@ def dynamic_quantize_linear(call: Call, x: Tensor) -> tuple[object, ...]:
     high = torch.clamp(torch.amax(x), min=0)
     scale = (high - low) / 255
     zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
-    made = quantized(x, scale, zero, UINT8)
+    made = quantize_tensor(x, scale, zero, UINT8)
     hold = Known if call.folding else Traced
     return hold(made, UINT8), hold(scale, FLOAT), hold(zero, UINT8)
 

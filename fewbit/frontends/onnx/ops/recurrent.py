@@ -1,6 +1,6 @@
 """RNN, GRU and LSTM, step by step: the number of steps must be known.
 
-The products with inputs of all steps are one layer, `NAME.input`, those with the state another,
+The matmuls with inputs of all steps are one layer, `NAME.input`, those with the state another,
 `NAME.state`.
 """
 
@@ -41,7 +41,7 @@ def _activation(call: Call, name: str, alpha: float | None, beta: float | None) 
         "elu": lambda x: torch.where(x > 0, x, given(alpha, 1.0) * (torch.exp(x) - 1)),
     }
     if name.lower() not in plain:
-        raise call.refused(f"there is no activation '{name}'")
+        raise call.refusal(f"there is no activation '{name}'")
     return plain[name.lower()]
 
 
@@ -61,16 +61,16 @@ class Recurrence:
         each = len(made) // self.count
         self.functions = [made[i * each : (i + 1) * each] for i in range(self.count)]
         self.layout = call.attr("layout", 0)
-        self.clip = call.attr("clip")
+        self.limit = call.attr("clip")
 
     def run(self, cell: Callable[..., tuple[Tensor, ...]], states: int) -> tuple[Tensor, ...]:
         call = self.call
         x = call.tensor(0)
         x = x.transpose(0, 1) if self.layout else x
         if is_symbol(x.shape[0]):
-            raise call.refused("the number of steps is dynamic")
+            raise call.refusal("the number of steps is dynamic")
         if x.shape[0] > MOST_STEPS:
-            raise call.refused(f"{x.shape[0]} steps are more than {MOST_STEPS}")
+            raise call.refusal(f"{x.shape[0]} steps are more than {MOST_STEPS}")
         outputs: list[Tensor] = []
         last: list[list[Tensor]] = [[] for _ in range(states)]
         for d in range(self.count):
@@ -137,8 +137,8 @@ class Recurrence:
             peepholes,
         )
 
-    def clipped(self, x: Tensor) -> Tensor:
-        return x if self.clip is None else torch.clamp(x, -self.clip, self.clip)
+    def clip(self, x: Tensor) -> Tensor:
+        return x if self.limit is None else torch.clamp(x, -self.limit, self.limit)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def rnn(call: Call) -> tuple[Tensor, ...]:
     def cell(
         r: Recurrence, w: Weights, x: Tensor, state: list[Tensor], f: list[Activation]
     ) -> tuple[Tensor, ...]:
-        return (f[0](r.clipped(x + F.linear(state[0], w.state, w.state_bias))),)
+        return (f[0](r.clip(x + F.linear(state[0], w.state, w.state_bias))),)
 
     return Recurrence(call, 1, ["Tanh"]).run(cell, 1)
 
@@ -208,12 +208,12 @@ def gru(call: Call) -> tuple[Tensor, ...]:
             hz, hr = split(F.linear(h, w.state[: 2 * n], bias), n, -1)
             hh = None
         xz, xr, xh = split(x, n, -1)
-        z, reset = f[0](r.clipped(xz + hz)), f[0](r.clipped(xr + hr))
+        z, reset = f[0](r.clip(xz + hz)), f[0](r.clip(xr + hr))
         if hh is None:
             bias = None if w.state_bias is None else w.state_bias[2 * n :]
-            hidden = f[1](r.clipped(xh + F.linear(reset * h, w.state[2 * n :], bias)))
+            hidden = f[1](r.clip(xh + F.linear(reset * h, w.state[2 * n :], bias)))
         else:
-            hidden = f[1](r.clipped(xh + reset * hh))
+            hidden = f[1](r.clip(xh + reset * hh))
         return ((1 - z) * hidden + z * h,)
 
     return Recurrence(call, 3, ["Sigmoid", "Tanh"]).run(cell, 1)
@@ -231,11 +231,11 @@ def lstm(call: Call) -> tuple[Tensor, ...]:
         peepholes = None if w.peepholes is None else split(w.peepholes, r.hidden, -1)
         if peepholes is not None:
             i, forget = i + peepholes[0] * c, forget + peepholes[2] * c
-        i = f[0](r.clipped(i))
-        forget = 1 - i if coupled else f[0](r.clipped(forget))
-        c = forget * c + i * f[1](r.clipped(new))
+        i = f[0](r.clip(i))
+        forget = 1 - i if coupled else f[0](r.clip(forget))
+        c = forget * c + i * f[1](r.clip(new))
         if peepholes is not None:
             o = o + peepholes[1] * c
-        return f[0](r.clipped(o)) * f[2](c), c
+        return f[0](r.clip(o)) * f[2](c), c
 
     return Recurrence(call, 4, ["Sigmoid", "Tanh", "Tanh"]).run(cell, 2)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.torch.wide_reductions import widened
+from fewbit.frontends.torch.wide_reductions import widen_to_f32
 
 
 def _axes(call: Call, x: Tensor) -> list[int] | None:
@@ -23,7 +23,7 @@ def _axes(call: Call, x: Tensor) -> list[int] | None:
     return sorted({axis % x.ndim for axis in given})
 
 
-def _reducing(name: str, wraps: bool = False) -> Callable[..., Callable[..., Tensor]]:
+def _reduction(name: str, wraps: bool = False) -> Callable[..., Callable[..., Tensor]]:
     """Reductions of no elements are given by what the decorator's users return for them."""
 
     def add(run: Callable[[Tensor, list[int], bool], Tensor]) -> Callable[..., Tensor]:
@@ -32,7 +32,7 @@ def _reducing(name: str, wraps: bool = False) -> Callable[..., Callable[..., Ten
             if axes is None:
                 return _noop(name, x)
             # Squares and exponentials of 16-bit floats overflow where their means do not.
-            wide = widened(x)
+            wide = widen_to_f32(x)
             if x.ndim == 0:
                 return run(wide.reshape(1), [0], False).to(x.dtype)
             return run(wide, axes, bool(call.attr("keepdims", 1))).to(x.dtype)
@@ -64,12 +64,12 @@ def _empty(x: Tensor, axes: list[int], keep: bool, value: float) -> Tensor:
     return torch.full(shape, value, dtype=x.dtype)
 
 
-@_reducing("ReduceSum", wraps=True)
+@_reduction("ReduceSum", wraps=True)
 def reduce_sum(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return _sum(x, axes, keep)
 
 
-@_reducing("ReduceMean")
+@_reduction("ReduceMean")
 def reduce_mean(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if x.dtype.is_floating_point:
         return torch.mean(x, dim=axes, keepdim=keep)
@@ -92,17 +92,17 @@ def _extreme(x: Tensor, axes: list[int], keep: bool, largest: bool) -> Tensor:
     return found != 0 if dtype is torch.bool else found.to(dtype)
 
 
-@_reducing("ReduceMax")
+@_reduction("ReduceMax")
 def reduce_max(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return _extreme(x, axes, keep, True)
 
 
-@_reducing("ReduceMin")
+@_reduction("ReduceMin")
 def reduce_min(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return _extreme(x, axes, keep, False)
 
 
-@_reducing("ReduceProd", wraps=True)
+@_reduction("ReduceProd", wraps=True)
 def reduce_prod(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if prod(x.shape[a] for a in axes) == 0:
         return _empty(x, axes, keep, 1)
@@ -111,12 +111,12 @@ def reduce_prod(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return x if keep else x.squeeze(axes)
 
 
-@_reducing("ReduceL1")
+@_reduction("ReduceL1")
 def reduce_l1(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return _sum(torch.abs(x), axes, keep)
 
 
-@_reducing("ReduceL2")
+@_reduction("ReduceL2")
 def reduce_l2(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if x.dtype.is_floating_point:
         return torch.sqrt(_sum(x * x, axes, keep))
@@ -124,17 +124,17 @@ def reduce_l2(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return torch.sqrt(_sum(wide * wide, axes, keep)).to(x.dtype)
 
 
-@_reducing("ReduceSumSquare", wraps=True)
+@_reduction("ReduceSumSquare", wraps=True)
 def reduce_sum_square(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return _sum(x * x, axes, keep)
 
 
-@_reducing("ReduceLogSum")
+@_reduction("ReduceLogSum")
 def reduce_log_sum(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     return torch.log(_sum(x, axes, keep))
 
 
-@_reducing("ReduceLogSumExp")
+@_reduction("ReduceLogSumExp")
 def reduce_log_sum_exp(x: Tensor, axes: list[int], keep: bool) -> Tensor:
     if prod(x.shape[a] for a in axes) == 0:
         return _empty(x, axes, keep, float("-inf"))

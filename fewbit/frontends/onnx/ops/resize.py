@@ -99,7 +99,7 @@ def _taps(call: Call, axis: Axis, mode: str) -> tuple[np.ndarray, np.ndarray, np
     return indices, weights, outside
 
 
-def _resized(call: Call, x: Tensor, number: int, axis: Axis, mode: str) -> Tensor:
+def _resize_axis(call: Call, x: Tensor, number: int, axis: Axis, mode: str) -> Tensor:
     with outside_trace():
         indices, weights, outside = _taps(call, axis, mode)
         used = [k for k in range(len(weights)) if np.any(weights[k])]
@@ -149,7 +149,7 @@ def _scales(call: Call, given: Sequence[int]) -> tuple[list[float], list[int]]:
         sizes = [
             math.floor(size * scale + 1e-9 * scale)
             if not is_symbol(size)
-            else _kept(call, scale == 1)
+            else _dynamic_size(call, scale == 1)
             for size, scale in zip(given, scales, strict=True)
         ]
         return scales, sizes
@@ -158,7 +158,7 @@ def _scales(call: Call, given: Sequence[int]) -> tuple[list[float], list[int]]:
         same = [is_symbol(g) and str(g) == str(s) for g, s in zip(given, sizes, strict=True)]
         made = [-1 if s else int(size) for s, size in zip(same, sizes, strict=True)]
         if any(is_symbol(g) and not s for g, s in zip(given, same, strict=True)):
-            raise call.refused("a dynamic size is resized")
+            raise call.refusal("a dynamic size is resized")
         return [1.0 if m < 0 else m / g for m, g in zip(made, given, strict=True)], made
     sizes = [int(size) for size in sizes]
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
@@ -169,9 +169,9 @@ def _scales(call: Call, given: Sequence[int]) -> tuple[list[float], list[int]]:
     return [ratio] * len(sizes), [math.floor(ratio * have + 0.5) for have in given]
 
 
-def _kept(call: Call, same: bool) -> int:
+def _dynamic_size(call: Call, same: bool) -> int:
     if not same:
-        raise call.refused("a dynamic size is resized")
+        raise call.refusal("a dynamic size is resized")
     return -1
 
 
@@ -199,7 +199,7 @@ def _all_axes(call: Call, x: Tensor, axes: dict[int, Axis], mode: str) -> Tensor
     for number, axis in axes.items():
         if axis.scale == 1 and axis.made == axis.given and (not cropped or axis.roi == (0.0, 1.0)):
             continue
-        x = _resized(call, x, number, axis, mode)
+        x = _resize_axis(call, x, number, axis, mode)
     return x
 
 

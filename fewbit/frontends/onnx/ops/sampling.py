@@ -26,15 +26,15 @@ class Sampler:
             return (at + 1) / 2 * (size - 1)
         return ((at + 1) * size - 1) / 2
 
-    def bounded(self, at: Tensor, size: int) -> Tensor:
+    def bound(self, at: Tensor, size: int) -> Tensor:
         if self.padding == "border":
             return torch.clamp(at, 0, size - 1)
         if self.padding == "reflection":
             low, high = (0.0, size - 1.0) if self.align else (-0.5, size - 0.5)
-            return _reflected(at, low, high)
+            return _reflect(at, low, high)
         return at
 
-    def taken(self, places: list[Tensor]) -> Tensor:
+    def gather(self, places: list[Tensor]) -> Tensor:
         """The elements at whole places [N, ...], as [N, C, ...]; 0 beyond the edges."""
         flat = torch.zeros_like(places[0], dtype=torch.int64)
         inside = torch.ones_like(places[0], dtype=torch.bool)
@@ -47,15 +47,15 @@ class Sampler:
         return torch.where(inside.unsqueeze(1), found, torch.zeros_like(found))
 
 
-def _reflected(at: Tensor, low: float, high: float) -> Tensor:
+def _reflect(at: Tensor, low: float, high: float) -> Tensor:
     span = high - low
     if span == 0:
         return torch.full_like(at, low)
-    turned = torch.abs(at - low)
-    turns = torch.floor(turned / span)
-    rest = turned - turns * span
-    odd = turns - 2 * torch.floor(turns / 2) > 0
-    return torch.where(odd, high - rest, low + rest)
+    distance = torch.abs(at - low)
+    periods = torch.floor(distance / span)
+    remainder = distance - periods * span
+    odd = periods - 2 * torch.floor(periods / 2) > 0
+    return torch.where(odd, high - remainder, low + remainder)
 
 
 def _cubic(d: Tensor) -> Tensor:
@@ -73,19 +73,17 @@ def grid_sample(call: Call, x: Tensor, grid: Tensor) -> Tensor:
     # The last axis comes first in the grid.
     places = [sampler.place(grid[..., rank - 1 - i], size) for i, size in enumerate(sampler.sizes)]
     if mode == "cubic":
-        return _interpolated(sampler, places, [-1, 0, 1, 2], cubic=True)
-    places = [sampler.bounded(p, s) for p, s in zip(places, sampler.sizes, strict=True)]
+        return _interpolate(sampler, places, [-1, 0, 1, 2], cubic=True)
+    places = [sampler.bound(p, s) for p, s in zip(places, sampler.sizes, strict=True)]
     if mode == "nearest":
         rounded = [torch.round(p) for p in places]
         if sampler.padding == "reflection":
-            rounded = [sampler.bounded(p, s) for p, s in zip(rounded, sampler.sizes, strict=True)]
-        return sampler.taken(rounded)
-    return _interpolated(sampler, places, [0, 1], cubic=False)
+            rounded = [sampler.bound(p, s) for p, s in zip(rounded, sampler.sizes, strict=True)]
+        return sampler.gather(rounded)
+    return _interpolate(sampler, places, [0, 1], cubic=False)
 
 
-def _interpolated(
-    sampler: Sampler, places: list[Tensor], offsets: list[int], cubic: bool
-) -> Tensor:
+def _interpolate(sampler: Sampler, places: list[Tensor], offsets: list[int], cubic: bool) -> Tensor:
     bases = [torch.floor(p) for p in places]
     total: Tensor | None = None
     for chosen in product(offsets, repeat=len(places)):
@@ -95,10 +93,8 @@ def _interpolated(
             distance = torch.abs(place - (base + offset))
             weight = weight * (_cubic(distance) if cubic else 1 - distance)
             whole = base + offset
-            at.append(
-                sampler.bounded(whole, size) if cubic or sampler.padding != "zeros" else whole
-            )
-        part = sampler.taken(at) * weight.unsqueeze(1)
+            at.append(sampler.bound(whole, size) if cubic or sampler.padding != "zeros" else whole)
+        part = sampler.gather(at) * weight.unsqueeze(1)
         total = part if total is None else total + part
     assert total is not None
     return total

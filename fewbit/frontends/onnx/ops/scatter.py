@@ -11,13 +11,13 @@ from math import prod
 import torch
 from torch import Tensor
 
-from fewbit.frontends.onnx.ops.indexing import counted, flat_index
+from fewbit.frontends.onnx.ops.indexing import flat_index, index_from_start
 from fewbit.frontends.onnx.table import Call, op
 
 _REDUCE = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 
-def _scattered(x: Tensor, axis: int, index: Tensor, updates: Tensor, how: str) -> Tensor:
+def _scatter(x: Tensor, axis: int, index: Tensor, updates: Tensor, how: str) -> Tensor:
     if how == "none":
         return torch.scatter(x, axis, index, updates)
     return torch.scatter_reduce(x, axis, index, updates, _REDUCE[how], include_self=True)
@@ -26,8 +26,8 @@ def _scattered(x: Tensor, axis: int, index: Tensor, updates: Tensor, how: str) -
 @op("ScatterElements", "Scatter", any_sign=True)
 def scatter_elements(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
     axis = call.axis(x.ndim, 0)
-    index = counted(call, 1, x.shape[axis], indices)
-    return _scattered(x, axis, index, updates, call.attr("reduction", "none"))
+    index = index_from_start(call, 1, x.shape[axis], indices)
+    return _scatter(x, axis, index, updates, call.attr("reduction", "none"))
 
 
 @op("ScatterND", any_sign=True)
@@ -37,7 +37,7 @@ def scatter_nd(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tenso
     flat = flat_index(indices.to(torch.int64), outer).reshape([-1, 1]).expand(-1, prod(rest))
     table = x.reshape([prod(outer), prod(rest)])
     values = updates.reshape(flat.shape)
-    made = _scattered(table, 0, flat, values, call.attr("reduction", "none"))
+    made = _scatter(table, 0, flat, values, call.attr("reduction", "none"))
     return made.reshape(x.shape)
 
 

@@ -13,7 +13,7 @@ from fewbit.frontends.onnx.values import Known, Many, Tensorlike, Traced, Value,
 def _items(call: Call) -> tuple[Tensorlike, ...]:
     value = call.inputs[0]
     if not isinstance(value, Many):
-        raise call.refused("its input is no sequence")
+        raise call.refusal("its input is no sequence")
     return value.items
 
 

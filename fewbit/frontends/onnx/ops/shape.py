@@ -31,7 +31,7 @@ def size(call: Call) -> Value:
 def _shape_of(call: Call) -> tuple[Size, ...]:
     value = call.inputs[0]
     if value is None or isinstance(value, Many):
-        raise call.refused("its input is no tensor")
+        raise call.refusal("its input is no tensor")
     return value.shape
 
 

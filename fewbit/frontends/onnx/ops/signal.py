@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with tables of sines and cosines."""
+"""Fourier transforms, as matmuls with tables of sines and cosines."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def dft(call: Call, x: Tensor) -> Tensor:
     if inverse and onesided:
         return _real_inverse(call, x, axis, length)
     kept = length // 2 + 1 if onesided else length
-    x = _fitted(x, axis, length)
-    return _transformed(call, x, axis, length, kept, inverse)
+    x = _fit_length(x, axis, length)
+    return _transform(call, x, axis, length, kept, inverse)
 
 
-def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
+def _fit_length(x: Tensor, axis: int, length: int) -> Tensor:
     """Cut, or lengthened by zeros."""
     have = int(x.shape[axis])
     if have < length:
@@ -35,7 +35,7 @@ def _fitted(x: Tensor, axis: int, length: int) -> Tensor:
     return x.narrow(axis, 0, length)
 
 
-def _transformed(call: Call, x: Tensor, axis: int, length: int, kept: int, inverse: bool) -> Tensor:
+def _transform(call: Call, x: Tensor, axis: int, length: int, kept: int, inverse: bool) -> Tensor:
     cosines, sines = _tables(call, length, kept, inverse, x.dtype)
     real = x.select(-1, 0).movedim(axis, -1)
     if x.shape[-1] == 1:
@@ -62,9 +62,9 @@ def _tables(
 
 
 def _real_inverse(call: Call, x: Tensor, axis: int, length: int) -> Tensor:
-    """Of half a spectrum, whose other half is its mirror image."""
+    """The inverse transform of half a spectrum, whose other half is its mirror image."""
     half = length // 2 + 1
-    x = _fitted(x, axis, half)
+    x = _fit_length(x, axis, half)
     with outside_trace():
         turns = np.outer(np.arange(half), np.arange(length)) % length
         twice = np.full((half, 1), 2.0)
@@ -90,4 +90,4 @@ def stft(call: Call, signal: Tensor) -> Tensor:
     if window is not None:
         frames = frames * window.reshape([1, 1, -1, 1])
     kept = length // 2 + 1 if onesided else length
-    return _transformed(call, frames, 2, length, kept, False)
+    return _transform(call, frames, 2, length, kept, False)

@@ -1,18 +1,21 @@
-"""Ops that work in any order of dimensions, done in the order in which their tensors lie."""
+"""Ops that work in any order of dimensions, applied to transposed tensors as they are.
+
+A transpose before the op then cancels against one behind it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from fewbit.frontends.stablehlo.constants import Constant
-from fewbit.frontends.stablehlo.emit import Emitter, Turned
+from fewbit.frontends.stablehlo.emit import Emitter, Transposed
 from fewbit.frontends.stablehlo.ops import Op, Value
 
 
-def turned_island(
+def transposed_island(
     emitter: Emitter, op: Op, order: Sequence[int], attributes: Mapping[str, str] | None = None
-) -> Turned:
-    """The island of an op whose tensors lie in `order`, with attributes that fit it.
+) -> Transposed:
+    """The island of an op whose tensors are transposed by `order`, with attributes that fit it.
 
     Operands of rank 0 stay as they are; all others have the rank of the result.
     """
@@ -22,14 +25,14 @@ def turned_island(
         if operand.tensor.rank == 0:
             operands.append(operand)
             continue
-        made = Value(operand.tensor.turned(inverse))
+        made = Value(operand.tensor.transpose(inverse))
         bound = emitter.bound(operand)
         if isinstance(bound, Constant):
-            emitter.bind(made, bound.turned(inverse))
+            emitter.bind(made, bound.transpose(inverse))
         else:
-            emitter.bind(made, Turned.plain(emitter.value(operand, inverse), len(order)))
+            emitter.bind(made, Transposed.plain(emitter.value(operand, inverse), len(order)))
         operands.append(made)
-    result = Value(op.result.tensor.turned(inverse))
+    result = Value(op.result.tensor.transpose(inverse))
     given = dict(op.attributes if attributes is None else attributes)
-    turned = Op(op.name, operands, [result], given, [], op.source)
-    return Turned(emitter.island(turned)[0].tensor, tuple(order))
+    transposed = Op(op.name, operands, [result], given, [], op.source)
+    return Transposed(emitter.island(transposed)[0].tensor, tuple(order))

@@ -1,4 +1,4 @@
-"""What a few-bit layer computes, whoever holds its weight: rounded operands, multiplied.
+"""What a few-bit layer computes: a matmul, or a convolution, of rounded operands.
 
 Normally the rounded floats are multiplied, which trains; in `exact` mode the integers are, and the
 sums are scaled in the order that `fewbit.numerics` fixes.
@@ -24,8 +24,8 @@ from fewbit.quant.torch.fake_quant import (
     quantize_weight,
 )
 
-Product = Callable[[Tensor, Tensor], Tensor]
-"""A layer's operation, without its bias, on an activation and a weight."""
+Matmul = Callable[[Tensor, Tensor], Tensor]
+"""A layer's operation (matmul or convolution, without its bias) on activation and weight."""
 
 
 class Rounding(Protocol):
@@ -37,19 +37,19 @@ class Rounding(Protocol):
     act_zero_point: int | None
 
 
-def few_bit_product(
-    how: Rounding, product: Product, x: Tensor, weight: Tensor, bias: Tensor | None, rank: int
+def few_bit_matmul(
+    how: Rounding, matmul: Matmul, x: Tensor, weight: Tensor, bias: Tensor | None, rank: int
 ) -> Tensor:
     """A convolution of that rank, or for rank 0 a linear layer, with its bias."""
     channels = (-1, *[1] * rank)
     rows: ActivationGranularity = "sample" if rank else "row"
     if how.exact:
         with torch.no_grad():
-            y = _exact(how, product, x, weight, channels, rows)
+            y = _exact(how, matmul, x, weight, channels, rows)
             y = y if bias is None else y + bias.float().view(channels)
             return y.to(x.dtype)
     rounded = fake_quant_activation(x, how.scheme.act, rows, *_static(how, x))
-    y = product(rounded, fake_quant_weight(weight, how.scheme))
+    y = matmul(rounded, fake_quant_weight(weight, how.scheme))
     return y if bias is None else y + bias.view(channels)
 
 
@@ -85,7 +85,7 @@ def check_rounding(
 
 def _exact(
     how: Rounding,
-    product: Product,
+    matmul: Matmul,
     x: Tensor,
     weight: Tensor,
     channels: tuple[int, ...],
@@ -95,9 +95,9 @@ def _exact(
     scale, zero_point = _static(how, x)
     if scheme.weight is None or scheme.act is None:
         real = fake_quant_activation(x.float(), scheme.act, rows, scale, zero_point)
-        return product(real, fake_quant_weight(weight.float(), scheme))
+        return matmul(real, fake_quant_weight(weight.float(), scheme))
     xs = quantize_activation(x, scheme.act, rows, scale=scale, zero_point=zero_point)
-    return _integer_product(xs, quantize_weight(weight, scheme), product, channels)
+    return _integer_matmul(xs, quantize_weight(weight, scheme), matmul, channels)
 
 
 def _static(how: Rounding, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
@@ -109,9 +109,7 @@ def _static(how: Rounding, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
     return scale, zero_point
 
 
-def _integer_product(
-    x: Integers, w: Integers, product: Product, channels: tuple[int, ...]
-) -> Tensor:
+def _integer_matmul(x: Integers, w: Integers, matmul: Matmul, channels: tuple[int, ...]) -> Tensor:
     """Σ over groups, in order, of acc · s_x · s_w; sums of integers are exact in float64."""
     xs, ws = x.centered().double(), w.centered().double()
     x_scale = x.scale.reshape(*x.scale.shape, *[1] * (xs.dim() - x.scale.dim()))
@@ -120,7 +118,7 @@ def _integer_product(
     for index, scale in enumerate(scales):
         part = ws if len(scales) == 1 else _only_group(ws, index, len(scales))
         scale = scale if scale.dim() == 0 else scale.reshape(channels)
-        term = product(xs, part).float() * x_scale * scale
+        term = matmul(xs, part).float() * x_scale * scale
         total = term if total is None else total + term
     assert total is not None
     return total
