@@ -78,11 +78,11 @@ class Subgraph:
         if self._fallback or self._must_be_eager(args):
             return self.eager(*args)
         try:
-            made = self._compiled(args)(args)
+            outputs = self._compiled(args)(args)
         except Exception as e:
             self._give_up(e, args)
             return self.eager(*args)
-        return self.ports.merge(made, args)
+        return self.ports.merge(outputs, args)
 
     def _must_be_eager(self, args: Sequence[Any]) -> bool:
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
@@ -197,12 +197,12 @@ class _Ports:
                     return i, axis
         return None
 
-    def merge(self, made: Sequence[Any], args: Sequence[Any]) -> Any:
+    def merge(self, compiled: Sequence[Any], args: Sequence[Any]) -> Any:
         """The graph's outputs, from compiled code and from PyTorch."""
-        found = dict(zip(self.computed, made, strict=True))
+        values = dict(zip(self.computed, compiled, strict=True))
         if self._eager is not None:
-            found |= dict(zip(self.uncompiled, self._eager(*args), strict=True))
-        return map_arg(self.output.args[0], lambda node: found[node])
+            values |= dict(zip(self.uncompiled, self._eager(*args), strict=True))
+        return map_arg(self.output.args[0], lambda node: values[node])
 
 
 class _Compiled:
@@ -331,7 +331,7 @@ def _split(
 
 def _nodes_with(graph_module: fx.GraphModule, ops: set[str], args: Sequence[Any]) -> set[fx.Node]:
     """The nodes that call one of these ATen ops, found by running the graph on copies."""
-    found: set[fx.Node] = set()
+    nodes: set[fx.Node] = set()
 
     class Record(TorchDispatchMode):
         def __torch_dispatch__(
@@ -345,14 +345,14 @@ def _nodes_with(graph_module: fx.GraphModule, ops: set[str], args: Sequence[Any]
             called.clear()
             result = super().run_node(n)
             if called & ops and n.op.startswith("call"):
-                found.add(n)
+                nodes.add(n)
             return result
 
     called: set[str] = set()
     copies = [arg.clone() if isinstance(arg, torch.Tensor) else arg for arg in args]
     with Record():
         Attribute(graph_module).run(*copies)
-    return found
+    return nodes
 
 
 class _Call(nn.Module):
@@ -396,8 +396,8 @@ def _weight_name(node: fx.Node) -> str:
     """
     if _NAME not in node.meta:
         source = getattr(node.meta.get("grapharg"), "source", None)
-        found = re.findall(r"_(?:modules|parameters|buffers)\['(\w+)'\]", _source_name(source))
-        node.meta[_NAME] = ".".join(found) or node.name
+        parts = re.findall(r"_(?:modules|parameters|buffers)\['(\w+)'\]", _source_name(source))
+        node.meta[_NAME] = ".".join(parts) or node.name
     return node.meta[_NAME]
 
 

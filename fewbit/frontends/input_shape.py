@@ -47,15 +47,15 @@ class InputShape(tuple[int, ...]):
 
     @staticmethod
     def parse(text: str) -> InputShape:
-        found = _TEXT.fullmatch(text)
-        if found is None:
+        match = _TEXT.fullmatch(text)
+        if match is None:
             raise UsageError(f"'{text}' is not a shape", hint="write 1x3x32x32, or 1x16:i64")
-        dtype = found["dtype"] or "f32"
+        dtype = match["dtype"] or "f32"
         if dtype not in DTYPES:
             raise UsageError(
                 f"'{dtype}' is no element type of an input", hint=f"there are {', '.join(DTYPES)}"
             )
-        return InputShape([int(size) for size in found["sizes"].split("x")], dtype)
+        return InputShape([int(size) for size in match["sizes"].split("x")], dtype)
 
     def example(self, generator: Any) -> Any:
         """Random floats; zeros of any other type, which are valid as indices of anything."""

@@ -61,7 +61,7 @@ def takes_sizes(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class FoundModel:
+class ModelWithInputs:
     """A PyTorch model, and what its maker says of its inputs."""
 
     model: Any
@@ -70,23 +70,25 @@ class FoundModel:
     dynamic_shapes: Any = None
 
 
-def find_module(name: str) -> FoundModel | None:
+def find_module(name: str) -> ModelWithInputs | None:
     """The PyTorch model that a text names, ready to run; None where it names a program."""
     if name.startswith("zoo:"):
         from fewbit.models.registry import create, find_entry
 
         zoo = name.removeprefix("zoo:")
-        return FoundModel(create(zoo), find_entry(zoo).example_inputs(1))
+        return ModelWithInputs(create(zoo), find_entry(zoo).example_inputs(1))
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py"):
-        made = _call(Path(file), factory)
-        return replace(made, model=made.model.eval()) if hasattr(made.model, "eval") else made
+        loaded = _call(Path(file), factory)
+        return (
+            replace(loaded, model=loaded.model.eval()) if hasattr(loaded.model, "eval") else loaded
+        )
     if Path(name).suffix == ".pt2" and Path(name).is_file():
         from fewbit.frontends.torch.capture import load
 
         exported = load(Path(name))
         inputs, named = exported.example_inputs or ((), {})
-        return FoundModel(exported.module(), inputs, named or None)
+        return ModelWithInputs(exported.module(), inputs, named or None)
     return None
 
 
@@ -103,24 +105,26 @@ def _from_zoo(name: str) -> Program:
 def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Program:
     from fewbit.frontends import import_model
 
-    made = _call(path, factory)
-    if not made.inputs and made.named is None and made.dynamic_shapes is None:
-        return import_model(made.model, input_shapes=input_shapes)
-    return import_model(made.model, made.inputs, made.dynamic_shapes, example_kwargs=made.named)
+    loaded = _call(path, factory)
+    if not loaded.inputs and loaded.named is None and loaded.dynamic_shapes is None:
+        return import_model(loaded.model, input_shapes=input_shapes)
+    return import_model(
+        loaded.model, loaded.inputs, loaded.dynamic_shapes, example_kwargs=loaded.named
+    )
 
 
-def _call(path: Path, factory: str) -> FoundModel:
+def _call(path: Path, factory: str) -> ModelWithInputs:
     """`factory()` gives a module, or also its example inputs, named ones, and dynamic shapes."""
     place = Place(file=str(path))
-    made = getattr(_load_module(path), factory, None)
-    if made is None:
+    function = getattr(_load_module(path), factory, None)
+    if function is None:
         raise UsageError(f"there is no '{factory}' in the file", place=place)
     try:
-        result = made()
+        result = function()
     except Exception as e:
         raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
     if not isinstance(result, tuple):
-        return FoundModel(result)
+        return ModelWithInputs(result)
     model, *others = cast("tuple[Any, ...]", result)
     if not 1 <= len(others) <= 3:
         raise UsageError(
@@ -131,7 +135,7 @@ def _call(path: Path, factory: str) -> FoundModel:
         )
     inputs, *options = others
     named = options.pop(0) if len(options) == 2 or (options and _are_inputs(options[0])) else None
-    return FoundModel(model, _as_inputs(inputs), named, options[0] if options else None)
+    return ModelWithInputs(model, _as_inputs(inputs), named, options[0] if options else None)
 
 
 def _as_inputs(inputs: Any) -> Sequence[Any]:

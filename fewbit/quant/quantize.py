@@ -74,18 +74,20 @@ def quantize(
         from fewbit.frontends import import_model
 
         model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
-    made = _Quantization(model, recipe, Calibration.of(calibration or {}), weights or {}).program()
-    _warn_of_floats(made)
-    return made
+    quantized = _Quantization(
+        model, recipe, Calibration.of(calibration or {}), weights or {}
+    ).program()
+    _warn_of_floats(quantized)
+    return quantized
 
 
 def _warn_of_floats(program: Program) -> None:
     """Say which weights the recipe did not reach."""
     from fewbit.quant.weights import float_weights
 
-    found = float_weights(program)
-    if found is not None and found.names:
-        warnings.warn(str(found), FloatWeightsWarning, stacklevel=3)
+    floats = float_weights(program)
+    if floats is not None and floats.names:
+        warnings.warn(str(floats), FloatWeightsWarning, stacklevel=3)
 
 
 def schemes_of(program: Program, recipe: RecipeLike) -> dict[str, LayerScheme]:
@@ -214,10 +216,10 @@ class _Quantization:
         operands = [op.operands[0], weight]
         if isinstance(op, QuantizedLayerOp):
             operands += [op.bias] if op.bias is not None else []
-        made = type(op).of(*operands, result_types=[op.result.type], **named)
-        made.location = op.location
-        made.result.name_hint = op.result.name_hint
-        Rewriter.replace_op(op, cast(LayerOp, made))
+        layer = type(op).of(*operands, result_types=[op.result.type], **named)
+        layer.location = op.location
+        layer.result.name_hint = op.result.name_hint
+        Rewriter.replace_op(op, cast(LayerOp, layer))
 
     def _weight(self, name: str, op: Layer, scheme: LayerScheme) -> _Stored:
         """The constants of a layer's weight; layers that share weight and scheme share them."""

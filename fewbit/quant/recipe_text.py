@@ -36,8 +36,8 @@ class Source:
 
     def _line_of(self, key: str) -> int | None:
         spellings = "|".join(re.escape(s) for s in (quoted(key), json.dumps(key), f"'{key}'", key))
-        found = re.search(rf"(?<![\w.])({spellings})\s*[:=\].]", self.text)
-        return self.text.count("\n", 0, found.start(1)) + 1 if found else None
+        match = re.search(rf"(?<![\w.])({spellings})\s*[:=\].]", self.text)
+        return self.text.count("\n", 0, match.start(1)) + 1 if match else None
 
 
 def read_file(path: PathLike) -> tuple[Any, Source]:
@@ -118,7 +118,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _toml_position(message: str) -> tuple[str, int | None, int | None]:
-    found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
+    if match is None:
         return message, None, None
-    return found[1], int(found[2]), int(found[3])
+    return match[1], int(match[2]), int(match[3])

@@ -86,11 +86,9 @@ def _load(path: Path) -> Mapping[str, Array] | Array:
         ) from None
 
 
-def _fit(
-    signature: Signature, found: Mapping[str, Array] | Array, place: Place
-) -> Iterator[Inputs]:
+def _fit(signature: Signature, data: Mapping[str, Array] | Array, place: Place) -> Iterator[Inputs]:
     """Arrays as inputs, piece by piece; all inputs have pieces of one number."""
-    arrays = _by_input(signature, found, place)
+    arrays = _by_input(signature, data, place)
     cut = [
         list(_pieces(spec, array, place))
         for spec, array in zip(signature.inputs, arrays, strict=True)
@@ -101,22 +99,20 @@ def _fit(
         yield list(pieces)
 
 
-def _by_input(
-    signature: Signature, found: Mapping[str, Array] | Array, place: Place
-) -> list[Array]:
+def _by_input(signature: Signature, data: Mapping[str, Array] | Array, place: Place) -> list[Array]:
     names = [spec.name for spec in signature.inputs]
-    if not isinstance(found, Mapping):
-        found = {names[0]: found} if len(names) == 1 else {"": found}
-    if len(names) == 1 and len(found) == 1:
-        return list(found.values())
-    missing = [name for name in names if name not in found]
+    if not isinstance(data, Mapping):
+        data = {names[0]: data} if len(names) == 1 else {"": data}
+    if len(names) == 1 and len(data) == 1:
+        return list(data.values())
+    missing = [name for name in names if name not in data]
     if missing:
         raise UsageError(
             f"the data has no array '{missing[0]}'",
             place=place,
             hint=f"a .npz file has an array for each input: {', '.join(names)}",
         )
-    return [found[name] for name in names]
+    return [data[name] for name in names]
 
 
 def _pieces(spec: TensorSpec, array: Array, place: Place) -> Iterator[Array]:

@@ -64,15 +64,15 @@ def float_weights(program: Program) -> FloatWeights | None:
     few = [op for op in constants.values() if element_width(op.type) is not None]
     if not few and program.recipe is None:
         return None
-    found = _float_constants(program, constants)
-    if not found:
+    weights = _float_constants(program, constants)
+    if not weights:
         return None
-    asked = [name for name, layers in found.items() if _is_asked(program, layers)]
-    floats = (constants[name] for name in found)
+    asked = [name for name, layers in weights.items() if _is_asked(program, layers)]
+    floats = (constants[name] for name in weights)
     size = {op.sym_name.data: constant_bytes(op, program.store) for op in (*few, *floats)}
-    share = sum(size[name] for name in found) / max(sum(size.values()), 1)
+    share = sum(size[name] for name in weights) / max(sum(size.values()), 1)
     return FloatWeights(
-        names=tuple(name for name in found if name not in asked),
+        names=tuple(name for name in weights if name not in asked),
         asked=tuple(asked),
         weights=len(size),
         percent=round(100 * share, 1),
@@ -105,7 +105,7 @@ def _float_constants(program: Program, constants: Mapping[str, ConstantOp]) -> d
         for op in program.module.body.block.ops:
             if isinstance(op, Callable):
                 trace.call(op, [COMPUTED] * len(op.function_type.inputs))
-    return trace.found
+    return trace.weights
 
 
 class _Trace:
@@ -113,7 +113,7 @@ class _Trace:
 
     def __init__(self, constants: Mapping[str, ConstantOp]) -> None:
         self.constants = constants
-        self.found: dict[str, set[str]] = {}
+        self.weights: dict[str, set[str]] = {}
         self.origins: dict[SSAValue, Origin] = {}
         self.called: dict[tuple[Callable, tuple[Origin, ...]], list[Origin]] = {}
 
@@ -203,7 +203,7 @@ class _Trace:
         ordered = [name for name in self.constants if name in names] if names else []
         matrices = [name for name in ordered if _is_matrix(self.constants[name])]
         for name in matrices or (ordered if vectors else ()):
-            self.found.setdefault(name, set()).add(layer or name.removesuffix(WEIGHT))
+            self.weights.setdefault(name, set()).add(layer or name.removesuffix(WEIGHT))
 
 
 def _is_matrix(constant: ConstantOp) -> bool:

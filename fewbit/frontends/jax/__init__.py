@@ -121,12 +121,12 @@ def _weights(exported: Any, parameters: Any) -> Weights:
     """The leaves of the parameters, by their position among the arguments that are used."""
     tree_util = _jax("jax.tree_util")
     leaves = tree_util.tree_flatten_with_path(parameters)[0]
-    found: dict[int, tuple[str, Any]] = {}
+    weights: dict[int, tuple[str, Any]] = {}
     for position, index in enumerate(exported.module_kept_var_idx):
         if index < len(leaves):
             path, leaf = leaves[index]
-            found[position] = (
+            weights[position] = (
                 parameter_path(tree_util.keystr(path)),
                 np.asarray(leaf, exported.in_avals[index].dtype),
             )
-    return found
+    return weights

@@ -20,8 +20,8 @@ class Jax(Frontend):
         from fewbit.frontends.input_shape import DTYPES
         from fewbit.frontends.jax import import_jax, struct
 
-        made = tuple(struct(s, DTYPES[s.dtype]) for s in given.sizes or ())
-        return import_jax(model, given.example_inputs or made)
+        structs = tuple(struct(s, DTYPES[s.dtype]) for s in given.sizes or ())
+        return import_jax(model, given.example_inputs or structs)
 
     def reads(self, path: Path) -> bool:
         return path.suffix in EXPORTED

@@ -35,9 +35,11 @@ def import_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None
         from fewbit.frontends.keras.export import export_keras
         from fewbit.frontends.stablehlo import import_stablehlo
 
-        made = export_keras(model, input_shapes)
-        warn_of_open(made.declared)
-        return import_stablehlo(made.text, made.weights, name=model.name, input_names=made.inputs)
+        exported = export_keras(model, input_shapes)
+        warn_of_open(exported.declared)
+        return import_stablehlo(
+            exported.text, exported.weights, name=model.name, input_names=exported.inputs
+        )
     if backend == "torch":
         from fewbit.frontends.keras.export import declared_shapes, inputs_of, made_up
         from fewbit.frontends.torch import import_torch

@@ -80,12 +80,12 @@ def inputs_of(
         return [(f"input{i}", tuple(s), _dtype(s, "float32")) for i, s in enumerate(shapes)]
     if input_shapes is not None and len(input_shapes) != len(declared):
         raise UsageError(f"the model has {len(declared)} inputs, not {len(input_shapes)}")
-    found: list[tuple[str, tuple[int, ...], str]] = []
+    specs: list[tuple[str, tuple[int, ...], str]] = []
     for i, tensor in enumerate(declared):
         given = None if input_shapes is None else tuple(input_shapes[i])
         shape = close_batch(tensor.name, tensor.shape) if given is None else given
-        found.append((tensor.name, shape, str(tensor.dtype)))
-    return found
+        specs.append((tensor.name, shape, str(tensor.dtype)))
+    return specs
 
 
 def _dtype(shape: Any, default: str) -> str:

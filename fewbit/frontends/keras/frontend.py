@@ -33,5 +33,7 @@ class Keras(Frontend):
 
 def _shapes_of(example_inputs: Sequence[Any]) -> list[InputShape] | None:
     words = {name: word for word, name in DTYPES.items()}
-    made = [InputShape(tuple(x.shape), words[str(x.dtype).split(".")[-1]]) for x in example_inputs]
-    return made or None
+    shapes = [
+        InputShape(tuple(x.shape), words[str(x.dtype).split(".")[-1]]) for x in example_inputs
+    ]
+    return shapes or None

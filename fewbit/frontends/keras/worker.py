@@ -19,10 +19,12 @@ def main(path: str, folder: str, shapes: str) -> None:
     model = keras.saving.load_model(path, compile=False, safe_mode=True)
     given = json.loads(shapes)
     try:
-        made = export_keras(model, None if given is None else [InputShape.of(s) for s in given])
+        exported = export_keras(model, None if given is None else [InputShape.of(s) for s in given])
     except Error as e:
         raise SystemExit(f"{e.what}; {e.hint}" if e.hint else e.what) from e
-    write_handover(Path(folder), made.text, made.weights, made.inputs, made.declared)
+    write_handover(
+        Path(folder), exported.text, exported.weights, exported.inputs, exported.declared
+    )
 
 
 if __name__ == "__main__":

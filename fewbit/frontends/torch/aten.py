@@ -98,8 +98,8 @@ def layer(emitter: Emitter, op: type[mico.LayerOp], node: Node, *inputs: Any, **
     }
     value = node.meta["val"]
     first = cast("Sequence[Any]", value)[0] if isinstance(value, list | tuple) else value
-    made = op.of(*operands, result_types=[tensor_type(first)], **named)
-    return emitter.add(made).results
+    result = op.of(*operands, result_types=[tensor_type(first)], **named)
+    return emitter.add(result).results
 
 
 def is_layer_float(node: Any) -> bool:

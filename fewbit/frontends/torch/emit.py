@@ -133,8 +133,8 @@ class Emitter:
         branched = emit_control_flow(self, node)
         if branched is not None:
             return branched
-        made = aten.convert(self, node)
-        return self._emit_call(node) if made is None else made
+        values = aten.convert(self, node)
+        return self._emit_call(node) if values is None else values
 
     def _size(self, value: SSAValue, dim: int) -> SSAValue:
         index = self.add(arith.ConstantOp(IntegerAttr(dim, IndexType())))
@@ -169,9 +169,9 @@ def emit_frame(
     islands: Islands,
     weights: dict[Node, str],
     graphs: GraphModule,
-    made: list[graph.SubgraphOp],
+    subgraphs: list[graph.SubgraphOp],
 ) -> Emitted:
-    """Write a frame, and before it those that it calls; all are added to `made`."""
+    """Write a frame, and before it those that it calls; all are added to `subgraphs`."""
     inputs = [node for node in frame.live_ins() if node not in weights]
     outputs = frame.live_outs()
     block = Block(arg_types=[value_type(node.meta["val"]) for node in inputs])
@@ -180,7 +180,7 @@ def emit_frame(
         emitter.bind(node, [argument])
     for item in frame.items:
         if isinstance(item, Frame):
-            _call(emitter, item, emit_frame(item, islands, weights, graphs, made))
+            _call(emitter, item, emit_frame(item, islands, weights, graphs, subgraphs))
         else:
             emitter.emit(item)
     results = [value for node in outputs for value in emitter.values(node)]
@@ -192,7 +192,7 @@ def emit_frame(
         block.erase_arg(argument)
     signature = FunctionType.from_lists(block.arg_types, [value.type for value in results])
     subgraph = graph.SubgraphOp(frame.name, signature, Region(block))
-    made.append(subgraph)
+    subgraphs.append(subgraph)
     return Emitted(subgraph, inputs, outputs)
 
 

@@ -118,6 +118,6 @@ def _frame_of(frame: Frame, node: Node) -> Frame | None:
     for item in reversed(frame.items):
         if item is node:
             return frame
-        if isinstance(item, Frame) and (found := _frame_of(item, node)) is not None:
-            return found
+        if isinstance(item, Frame) and (inner := _frame_of(item, node)) is not None:
+            return inner
     return None

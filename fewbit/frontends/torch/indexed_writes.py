@@ -52,9 +52,9 @@ def index_put(emitter: Emitter, node: Node, a: Arguments):
         return None
     wanted = list(shape_of(a["self"]))
     wanted[axis] = shape_of(index)[0]
-    found = list(shape_of(a["values"]))
-    missing = [1] * (len(wanted) - len(found))
-    if list(map(str, [*missing, *found])) != list(map(str, wanted)):
+    shape = list(shape_of(a["values"]))
+    missing = [1] * (len(wanted) - len(shape))
+    if list(map(str, [*missing, *shape])) != list(map(str, wanted)):
         return None
     target, places, values = (emitter.value(each) for each in (a["self"], index, a["values"]))
     return _emit_write(emitter, lambda: _put(target, places, values, axis, len(missing)))

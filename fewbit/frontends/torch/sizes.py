@@ -25,7 +25,7 @@ HABIT = 2
 
 def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) -> list[Operation]:
     """Ops that check the sizes of inputs."""
-    made: list[Operation] = []
+    ops: list[Operation] = []
     first: dict[str, SSAValue] = {}
     limits = cast("Mapping[Any, Any]", cast(Any, exported).range_constraints)
     for node, value in values.items():
@@ -36,25 +36,25 @@ def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) 
             if is_static(size):
                 continue
             expr = cast(Any, size).node.expr
-            dim = _dim(value, axis, made)
+            dim = _dim(value, axis, ops)
             where = f"size {axis} of '{node.name}'"
             if str(expr) in first:
-                _check(dim, "eq", first[str(expr)], f"{where} differs from another", made)
+                _check(dim, "eq", first[str(expr)], f"{where} differs from another", ops)
                 continue
             first[str(expr)] = dim
-            _check_range(dim, limits.get(expr), where, made)
+            _check_range(dim, limits.get(expr), where, ops)
     # A lone size that nothing is known of needs no code.
-    return made if any(isinstance(op, cf.AssertOp) for op in made) else []
+    return ops if any(isinstance(op, cf.AssertOp) for op in ops) else []
 
 
-def _check_range(dim: SSAValue, limits: Any, where: str, made: list[Operation]) -> None:
+def _check_range(dim: SSAValue, limits: Any, where: str, ops: list[Operation]) -> None:
     if limits is None:
         return
     low, high = _integer(limits.lower), _integer(limits.upper)
     if low is not None and low > HABIT:
-        _check(dim, "sge", _number(low, made), f"{where} must be at least {low}", made)
+        _check(dim, "sge", _number(low, ops), f"{where} must be at least {low}", ops)
     if high is not None:
-        _check(dim, "sle", _number(high, made), f"{where} must be at most {high}", made)
+        _check(dim, "sle", _number(high, ops), f"{where} must be at most {high}", ops)
 
 
 def _integer(bound: Any) -> int | None:
@@ -63,16 +63,16 @@ def _integer(bound: Any) -> int | None:
     return None if math.isinf(number) or number >= 2**62 else int(number)
 
 
-def _dim(value: SSAValue, axis: int, made: list[Operation]) -> SSAValue:
-    made.append(op := tensor.DimOp(value, _number(axis, made)))
+def _dim(value: SSAValue, axis: int, ops: list[Operation]) -> SSAValue:
+    ops.append(op := tensor.DimOp(value, _number(axis, ops)))
     return op.results[0]
 
 
-def _number(value: int, made: list[Operation]) -> SSAValue:
-    made.append(op := arith.ConstantOp(IntegerAttr(value, IndexType())))
+def _number(value: int, ops: list[Operation]) -> SSAValue:
+    ops.append(op := arith.ConstantOp(IntegerAttr(value, IndexType())))
     return op.result
 
 
-def _check(a: SSAValue, how: str, b: SSAValue, message: str, made: list[Operation]) -> None:
-    made.append(compared := arith.CmpiOp(a, b, how))
-    made.append(cf.AssertOp(compared.result, message))
+def _check(a: SSAValue, how: str, b: SSAValue, message: str, ops: list[Operation]) -> None:
+    ops.append(compared := arith.CmpiOp(a, b, how))
+    ops.append(cf.AssertOp(compared.result, message))

@@ -35,11 +35,11 @@ def source_of(node: Node) -> str:
 
 def _user_line(node: Node) -> tuple[str, int] | None:
     """The innermost line of the trace outside of torch; a torch module's line if there is none."""
-    found = [
+    frames = [
         (m["file"], int(m["line"])) for m in _FRAME.finditer(node.meta.get("stack_trace") or "")
     ]
-    ours = [frame for frame in found if not frame[0].startswith((_TORCH, "torch/", _HERE))]
-    theirs = [frame for frame in found if not frame[0].startswith(_HERE)]
+    ours = [frame for frame in frames if not frame[0].startswith((_TORCH, "torch/", _HERE))]
+    theirs = [frame for frame in frames if not frame[0].startswith(_HERE)]
     chosen = (ours or theirs or [None])[-1]
     if chosen is None:
         return None

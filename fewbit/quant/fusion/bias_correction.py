@@ -50,9 +50,9 @@ def correct_bias(
     order = [path for path in expected if path not in unfit]
     with progress("Correcting biases", len(order)) as step:
         for path in order:
-            found = _mean_of_one(quant_model, pairs[path], batches, expected[path].calls)
-            if found.calls:
-                _add(pairs[path], expected[path].value() - found.value())
+            mean = _mean_of_one(quant_model, pairs[path], batches, expected[path].calls)
+            if mean.calls:
+                _add(pairs[path], expected[path].value() - mean.value())
                 report.fused.append(Fused(path, (path,)))
             else:
                 report.left.append(Left(path, "the quantized model does not call it"))

@@ -176,8 +176,8 @@ def _load_plain(
             )
     model.load_state_dict(tensors, strict=False)
     parameters = dict(model.named_parameters(remove_duplicate=False))
-    found = {*tensors, *(f"{name}.weight" for name in weights)}
-    loaded = {id(parameter) for name, parameter in parameters.items() if name in found}
+    names = {*tensors, *(f"{name}.weight" for name in weights)}
+    loaded = {id(parameter) for name, parameter in parameters.items() if name in names}
     for name, parameter in parameters.items():
         if id(parameter) not in loaded:
             raise UsageError(

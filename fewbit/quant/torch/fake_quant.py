@@ -59,10 +59,10 @@ def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
     shape = weight_scale_shape(tuple(weight.shape), scheme.granularity, scheme.group)
     runs = weight.detach().float().reshape(math.prod(shape), -1)
     if scheme.symmetric:
-        found = _symmetric(runs, scheme.weight, scheme.mode)
+        integers = _symmetric(runs, scheme.weight, scheme.mode)
     else:
-        found = _asymmetric(runs, scheme.weight)
-    return _shape(found, weight.shape, shape)
+        integers = _asymmetric(runs, scheme.weight)
+    return _shape(integers, weight.shape, shape)
 
 
 def quantize_activation(
@@ -86,8 +86,8 @@ def quantize_activation(
         return Integers(values.reshape(x.shape), scale.float(), zero_point)
     if length == 0:
         raise ShapeError("no scale can be taken from an empty tensor", hint="give static scales")
-    found = _symmetric(runs, width, mode) if symmetric else _asymmetric(runs, width)
-    return _shape(found, x.shape, shape)
+    integers = _symmetric(runs, width, mode) if symmetric else _asymmetric(runs, width)
+    return _shape(integers, x.shape, shape)
 
 
 def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
@@ -148,20 +148,20 @@ def _runs(x: Tensor, scale: Tensor) -> Tensor:
     return x.reshape(count, x.numel() // max(count, 1))
 
 
-def _shape(found: Integers, shape: torch.Size, scale_shape: tuple[int, ...]) -> Integers:
-    zeros = found.zero_point
+def _shape(integers: Integers, shape: torch.Size, scale_shape: tuple[int, ...]) -> Integers:
+    zeros = integers.zero_point
     return Integers(
-        found.values.reshape(shape),
-        found.scale.reshape(scale_shape),
+        integers.values.reshape(shape),
+        integers.scale.reshape(scale_shape),
         None if zeros is None else zeros.reshape(scale_shape),
     )
 
 
 def _symmetric(runs: Tensor, width: Width, mode: Mode) -> Integers:
     by_mean = mode == "mean" or width.bits <= 2
-    found = _mean_magnitude(runs) if by_mean else torch.maximum(runs.amax(1), -runs.amin(1))
-    _check_finite(found)
-    magnitude = found.clamp(min=_EPS)
+    largest = _mean_magnitude(runs) if by_mean else torch.maximum(runs.amax(1), -runs.amin(1))
+    _check_finite(largest)
+    magnitude = largest.clamp(min=_EPS)
     if width.bits <= 2:
         return Integers(_with_scale(runs, width, magnitude), magnitude)
     multiplier = torch.div(torch.full_like(magnitude, width.qmax), magnitude)

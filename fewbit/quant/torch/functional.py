@@ -108,8 +108,8 @@ def held_tensor(model: nn.Module, path: str) -> Tensor | None:
         module = model.get_submodule(owner)
     except AttributeError:
         return None
-    found = {**own_buffers(module), **own_parameters(module)}.get(name, vars(module).get(name))
-    return found if isinstance(found, Tensor) else None
+    tensor = {**own_buffers(module), **own_parameters(module)}.get(name, vars(module).get(name))
+    return tensor if isinstance(tensor, Tensor) else None
 
 
 def _tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -123,8 +123,8 @@ def recipe_of(model: nn.Module) -> Recipe:
     schemes = {name: _scheme_of(layer) for name, layer in layers.items()}
     for module_name, module in named_modules(model):
         prefix = f"{module_name}." if module_name else ""
-        found = _schemes_of(module).items()
-        schemes |= {layer_name(prefix + path): scheme for path, scheme in found}
+        functional = _schemes_of(module).items()
+        schemes |= {layer_name(prefix + path): scheme for path, scheme in functional}
     return Recipe.by_name(schemes)
 
 

@@ -90,5 +90,5 @@ def _scope_class(cls: type[nn.Module]) -> type[QuantScope]:
 
 
 def _blank(cls: type[nn.Module]) -> QuantScope:
-    made = _scope_class(cls)
-    return made.__new__(made)
+    scope_class = _scope_class(cls)
+    return scope_class.__new__(scope_class)
