@@ -41,19 +41,19 @@ def defined_function(
         return None
     if schema.has_function:
         versions = [v for v in schema.function_opset_versions if v <= version]
-        found = schema.get_function_with_opset_version(max(versions)) if versions else None
+        function = schema.get_function_with_opset_version(max(versions)) if versions else None
     elif schema.has_context_dependent_function:
         versions = [v for v in schema.context_dependent_function_opset_versions if v <= version]
         if not versions:
             return None
-        found = schema.get_context_dependent_function_with_opset_version(
+        function = schema.get_context_dependent_function_with_opset_version(
             max(versions), call, list(types)
         )
     else:
         return None
     proto = FunctionProto()
     proto.ParseFromString(
-        found if isinstance(found, bytes) else cast(Any, found).SerializeToString()
+        function if isinstance(function, bytes) else cast(Any, function).SerializeToString()
     )
     return proto
 
@@ -77,9 +77,9 @@ def _schema(node: Node, version: int) -> Any:
 
 def default_attributes(node: Node, version: int) -> dict[str, Any]:
     schema = defs.get_schema(node.op, version, node.domain)
-    made = Reader()
+    reader = Reader()
     return {
-        name: made.attribute(a.default_value)
+        name: reader.attribute(a.default_value)
         for name, a in schema.attributes.items()
         if a.default_value.type
     }

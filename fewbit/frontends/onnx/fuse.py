@@ -19,7 +19,7 @@ def fuse_bias(graph: Graph) -> Graph:
         uses.update(node.inputs)
         for inner in node.graphs():
             uses.update(inner.outer_names())
-    products = {
+    matmuls = {
         node.outputs[0]: node
         for node in graph.nodes
         if node.op == "MatMul" and not node.domain and uses[node.outputs[0]] == 1
@@ -27,15 +27,15 @@ def fuse_bias(graph: Graph) -> Graph:
     fused: dict[str, Node] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        found = _product_and_bias(node, products, constants)
-        if found is None:
+        match = _matmul_and_bias(node, matmuls, constants)
+        if match is None:
             nodes.append(node)
             continue
-        product, bias = found
-        fused[product.outputs[0]] = product
-        inputs = (*product.inputs, bias)
+        matmul, bias = match
+        fused[matmul.outputs[0]] = matmul
+        inputs = (*matmul.inputs, bias)
         nodes.append(
-            replace(product, op=BIASED, domain="fewbit", inputs=inputs, outputs=node.outputs)
+            replace(matmul, op=BIASED, domain="fewbit", inputs=inputs, outputs=node.outputs)
         )
     kept = tuple(
         n for n in nodes if n.op == BIASED or (n.outputs[:1] != () and n.outputs[0] not in fused)
@@ -43,12 +43,12 @@ def fuse_bias(graph: Graph) -> Graph:
     return replace(graph, nodes=kept)
 
 
-def _product_and_bias(
-    node: Node, products: dict[str, Node], constants: set[str]
+def _matmul_and_bias(
+    node: Node, matmuls: dict[str, Node], constants: set[str]
 ) -> tuple[Node, str] | None:
     if node.op != "Add" or node.domain or len(node.inputs) != 2:
         return None
-    for product, bias in (node.inputs, node.inputs[::-1]):
-        if product in products and bias in constants:
-            return products[product], bias
+    for matmul, bias in (node.inputs, node.inputs[::-1]):
+        if matmul in matmuls and bias in constants:
+            return matmuls[matmul], bias
     return None

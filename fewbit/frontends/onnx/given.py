@@ -19,8 +19,8 @@ from fewbit.quant.scheme import LayerScheme
 
 def with_given_layers(program: Program, given: Mapping[str, GivenLayer]) -> Program:
     """The program with these layers quantized as the file says; the others stay float."""
-    found = layers(program.module)
-    given = {name: layer for name, layer in given.items() if name in found}
+    present = layers(program.module)
+    given = {name: layer for name, layer in given.items() if name in present}
     if not given:
         return program
     weights = {name: _weight(layer) for name, layer in given.items()}

@@ -45,15 +45,17 @@ def inputs_of(graph: Graph, constants: Mapping[str, Any], shapes: Shapes | None)
     fixed = {*graph.constants, *constants}
     infos = [info for info in graph.inputs if info.name not in fixed]
     given = _by_name(shapes, [info.name for info in infos])
-    made = [_input(info, given) for info in infos]
-    known = {i.name for i in made} | {s for i in made for s in i.shape if isinstance(s, str)}
+    declared = [_input(info, given) for info in infos]
+    known = {i.name for i in declared} | {
+        s for i in declared for s in i.shape if isinstance(s, str)
+    }
     for name in given:
         if name not in known:
             raise UsageError(
                 f"--input-shape names '{name}', which is no input or size of the model",
                 hint=f"there are {', '.join(sorted(known))}",
             )
-    return [_resolve(i, given) for i in made]
+    return [_resolve(i, given) for i in declared]
 
 
 def _by_name(shapes: Shapes | None, names: Sequence[str]) -> dict[str, Sequence[int]]:
@@ -124,14 +126,14 @@ def example_inputs(inputs: Sequence[Input]) -> tuple[torch.Tensor, ...]:
     """Random floats; zeros of other types, which are valid as indices of anything."""
     generator = torch.Generator().manual_seed(0)
     chosen: dict[str, int] = {}
-    made: list[torch.Tensor] = []
+    tensors: list[torch.Tensor] = []
     for input in inputs:
         sizes = [_traced_size(input, axis, chosen) for axis in range(len(input.shape))]
         if input.dtype.is_floating_point and prod(sizes) <= _RANDOM:
-            made.append(torch.randn(sizes, generator=generator).to(input.dtype))
+            tensors.append(torch.randn(sizes, generator=generator).to(input.dtype))
         else:
-            made.append(_zeros(input, sizes))
-    return tuple(made)
+            tensors.append(_zeros(input, sizes))
+    return tuple(tensors)
 
 
 def _zeros(input: Input, sizes: Sequence[int]) -> torch.Tensor:

@@ -78,10 +78,10 @@ def _name_modules(traced: GraphModule, module: OnnxModule) -> None:
         if not isinstance(graph_module, GraphModule):
             continue
         for node in graph_module.graph.nodes:
-            found = line.findall(node.meta.get("stack_trace") or "")
-            if not found or int(found[-1]) not in nodes:
+            lines = line.findall(node.meta.get("stack_trace") or "")
+            if not lines or int(lines[-1]) not in nodes:
                 continue
-            path = nodes[int(found[-1])].module
+            path = nodes[int(lines[-1])].module
             node.meta["nn_module_stack"] = _stack(path) if path else {}
 
 

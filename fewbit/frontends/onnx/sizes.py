@@ -28,11 +28,11 @@ def _on_sizes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             arrays = [_objects(value) for value in call.inputs]
             if any(array is None for array in arrays):
                 return None
-            found = run(call, *arrays)
+            result = run(call, *arrays)
             kind = call.kind(0)
             if call.op == "Cast":
                 kind = call.attr("to")
-            return None if found is None else sizes(_array(found), kind)
+            return None if result is None else sizes(_array(result), kind)
 
         for name in names:
             SIZE_OPS[name] = guarded
@@ -49,11 +49,11 @@ def _objects(value: Any) -> Array | None:
     return None
 
 
-def _array(found: Any) -> Array:
-    if isinstance(found, np.ndarray):
-        return cast(Array, found)
+def _array(result: Any) -> Array:
+    if isinstance(result, np.ndarray):
+        return cast(Array, result)
     single = np.empty((), dtype=object)
-    single[()] = found
+    single[()] = result
     return single
 
 

@@ -160,6 +160,10 @@ class Call:
         known = Known(tensor, natural_kind(tensor.dtype), name)
         return self.evaluator.tensor(known, self.folding)
 
+    def result(self, tensor: Tensor, kind: int) -> Known | Traced:
+        """A result of this element type; it is known where all inputs are."""
+        return Known(tensor, kind) if self.folding else Traced(tensor, kind)
+
     def ints(self, index: int) -> list[Size]:
         """The integers of an input, which must be known."""
         value = self.input(index)
@@ -170,10 +174,10 @@ class Call:
         raise self.needs(index)
 
     def numbers(self, index: int) -> list[float]:
-        found = self.items(index)
-        if found is None:
+        items = self.items(index)
+        if items is None:
             raise self.needs(index)
-        return [float(item) for item in found]
+        return [float(item) for item in items]
 
     def items(self, index: int) -> list[Any] | None:
         """The elements of an input as numbers; None where they are not known."""
@@ -182,10 +186,10 @@ class Call:
 
     def whole(self, index: int) -> list[int]:
         """The integers of an input, without symbols among them."""
-        found = self.ints(index)
-        if not all(isinstance(item, int) for item in found):
+        sizes = self.ints(index)
+        if not all(isinstance(item, int) for item in sizes):
             raise self.refusal("sizes that it depends on are dynamic")
-        return [int(item) for item in found]
+        return [int(item) for item in sizes]
 
     def needs(self, *indices: int) -> NeedsValueError:
         names = tuple(self.node.inputs[i] for i in indices)

@@ -67,8 +67,8 @@ def emit_widen(emitter: Emitter, node: Node, a: Arguments) -> list[SSAValue]:
     element = cast(IntegerType, held.element_type)
     given = emitter.value(a["x"])
     with ImplicitBuilder(emitter.block):
-        made = apply(_signless(given), element, lambda v: _extend(v, element))
-    return [made]
+        result = apply(_signless(given), element, lambda v: _extend(v, element))
+    return [result]
 
 
 @converts(NARROW)
@@ -79,9 +79,9 @@ def emit_narrow(emitter: Emitter, node: Node, a: Arguments) -> list[SSAValue]:
     element = IntegerType(unsigned.bitwidth)
     value = emitter.value(a["x"])
     with ImplicitBuilder(emitter.block):
-        made = apply(value, element, lambda v: _truncate(v, element))
-        made = _bitcast(made, given)
-    return [made]
+        result = apply(value, element, lambda v: _truncate(v, element))
+        result = _bitcast(result, given)
+    return [result]
 
 
 def _signless(value: SSAValue) -> SSAValue:

@@ -92,18 +92,18 @@ def check_data(tensor: TensorProto) -> None:
     field, bits = LISTS.get(tensor.data_type, ("int32_data", 0))
     kind = TensorProto.DataType.Name(tensor.data_type).lower()
     if tensor.HasField("raw_data") and tensor.data_type != TensorProto.STRING:
-        wanted, found = -(-count * BITS[tensor.data_type] // 8), len(tensor.raw_data)
+        wanted, actual = -(-count * BITS[tensor.data_type] // 8), len(tensor.raw_data)
         unit = "bytes"
     else:
         size = BITS.get(tensor.data_type, 0)
         # Elements of less than a byte are packed, in this list too.
         per_item = bits or (size if size >= 8 else 8)
         wanted = count if tensor.data_type == TensorProto.STRING else -(-count * size // per_item)
-        found, unit = len(getattr(tensor, field)), "numbers"
-    if wanted != found:
+        actual, unit = len(getattr(tensor, field)), "numbers"
+    if wanted != actual:
         raise _wrong(
             f"the constant '{tensor.name}' is {shape} of {kind}, which is {wanted} {unit}, and "
-            f"has {found}"
+            f"has {actual}"
         )
 
 
@@ -164,12 +164,12 @@ def _check_node(node: NodeProto, opsets: Mapping[str, int], local: set[tuple[str
     schema = schema_of(node.op_type, domain, opsets.get(domain, 1))
     if schema is None or (domain, node.op_type) in local:
         return
-    for name, found, least, most in (
+    for name, count, least, most in (
         ("inputs", len(node.input), schema.min_input, schema.max_input),
         ("outputs", len(node.output), schema.min_output, schema.max_output),
     ):
-        if not least <= found <= most:
-            raise _wrong(f"{what} has {found} {name}, and {node.op_type} has {least} to {most}")
+        if not least <= count <= most:
+            raise _wrong(f"{what} has {count} {name}, and {node.op_type} has {least} to {most}")
     given = {attribute.name: attribute for attribute in node.attribute}
     for name, wanted in schema.attributes.items():
         if name not in given:

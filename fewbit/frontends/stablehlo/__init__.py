@@ -179,13 +179,13 @@ def _is_foreign(op: Op) -> bool:
 
 
 def _reachable(module: Module, entry: Function) -> list[Function]:
-    found = [entry]
-    for function in found:
+    reachable = [entry]
+    for function in reachable:
         for op in all_ops(function.body):
             callee = module.functions.get(_callee(op))
-            if callee is not None and callee not in found:
-                found.append(callee)
-    return found
+            if callee is not None and callee not in reachable:
+                reachable.append(callee)
+    return reachable
 
 
 def _callee(op: Op) -> str:

@@ -55,9 +55,9 @@ def batch_norm_of(steps: Sequence[Step], of_channels: Callable[[Array], Array]) 
         vectors = [leaf for leaf in vectors if leaf.name is not None or leaf.splat is None]
     splats = [float(leaf.splat) for leaf in leaves if leaf.splat is not None]
     numbers = sorted({number for number in splats if 0 < number < 1})
-    found = _recognize(factor, offset, vectors, numbers)
+    norm = _recognize(factor, offset, vectors, numbers)
     zeros, ones = np.zeros(count), np.ones(count)
-    return found or BatchNorm(factor, offset, zeros, ones)
+    return norm or BatchNorm(factor, offset, zeros, ones)
 
 
 def _affine(steps: Sequence[Step], of_channels: Callable[[Array], Array]) -> tuple[Array, Array]:

@@ -34,9 +34,9 @@ class Builder:
 
     def op(self, kind: str, type: Type, *operands: Value, **attributes: str) -> Value:
         name = f"stablehlo.{kind}"
-        made = Op(name, list(operands), [Value(type)], attributes, [], self.source)
-        self.put(made)
-        return made.result
+        new = Op(name, list(operands), [Value(type)], attributes, [], self.source)
+        self.put(new)
+        return new.result
 
     def put(self, op: Op) -> None:
         for operand in op.operands:

@@ -47,9 +47,9 @@ class Constant:
         if self.given is not None:
             return self.given
         assert self.op is not None
-        made = EVALUATORS[self.op.kind](self.op, [operand.array for operand in self.operands])
-        assert made is not None
-        return _as_type(made, self.type)
+        array = EVALUATORS[self.op.kind](self.op, [operand.array for operand in self.operands])
+        assert array is not None
+        return _as_type(array, self.type)
 
     @cached_property
     def precise(self) -> Array:
@@ -57,9 +57,9 @@ class Constant:
         if self.given is not None:
             return self.given.astype(np.float64) if self.type.is_float else self.given
         assert self.op is not None
-        made = EVALUATORS[self.op.kind](self.op, [operand.precise for operand in self.operands])
-        assert made is not None
-        return made if self.type.is_float else _as_type(made, self.type)
+        array = EVALUATORS[self.op.kind](self.op, [operand.precise for operand in self.operands])
+        assert array is not None
+        return array if self.type.is_float else _as_type(array, self.type)
 
     @property
     def splat(self) -> Any | None:
@@ -79,9 +79,9 @@ class Constant:
 
     def rearrange(self, array: Array) -> Constant:
         """The same numbers in another order or shape."""
-        made = Constant.of(array)
-        made.origin = self
-        return made
+        constant = Constant.of(array)
+        constant.origin = self
+        return constant
 
 
 def fold(op: Op, operands: Sequence[Constant]) -> Constant | None:
@@ -96,9 +96,9 @@ def fold(op: Op, operands: Sequence[Constant]) -> Constant | None:
         array = evaluator(op, arrays)
     if array is None or array.shape != op.result.tensor.shape:
         return None
-    made = Constant(op.result.tensor, op=op, operands=tuple(operands))
-    made.__dict__["array"] = _as_type(array, made.type)
-    return made
+    constant = Constant(op.result.tensor, op=op, operands=tuple(operands))
+    constant.__dict__["array"] = _as_type(array, constant.type)
+    return constant
 
 
 _VIEWS = ("broadcast_in_dim", "iota", "transpose", "reshape", "slice", "reverse", "convert")

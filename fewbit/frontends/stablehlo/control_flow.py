@@ -92,10 +92,10 @@ def _branch(
         written.add_op(scf.YieldOp(*results))
         regions.append(Region(written))
     emitter.op = op
-    made = emitter.add(scf.IfOp(predicate, types, regions[0], regions[1]))
+    branch = emitter.add(scf.IfOp(predicate, types, regions[0], regions[1]))
     return [
         Transposed.plain(tensor, result.tensor.rank)
-        for tensor, result in zip(made.results, op.results, strict=True)
+        for tensor, result in zip(branch.results, op.results, strict=True)
     ]
 
 

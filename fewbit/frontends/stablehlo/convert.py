@@ -59,8 +59,8 @@ def arithmetic(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         tensors = _alike(emitter, op.operands)
         if tensors is None:
             return None
-        made = emitter.add(kind.of(*(t.tensor for t in tensors))).results[0]
-        return [Transposed(made, tensors[0].order)]
+        result = emitter.add(kind.of(*(t.tensor for t in tensors))).results[0]
+        return [Transposed(result, tensors[0].order)]
     if all(constants) or any(c is not None and c.splat is not None for c in constants):
         return _elementwise(emitter, op)
     other, constant = op.operands, constants
@@ -69,10 +69,10 @@ def arithmetic(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     assert known is not None
     transposed = emitter.transposed(value)
     data = known.rearrange(_in_order(one_of_each(known.array), transposed.order))
-    made = emitter.add(
+    result = emitter.add(
         kind.of(transposed.tensor, emitter.write_constant(data, _name(known)))
     ).results[0]
-    return [Transposed(made, transposed.order)]
+    return [Transposed(result, transposed.order)]
 
 
 def _name(constant: Constant) -> str | None:
@@ -153,8 +153,8 @@ def minimum(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
             transposed = emitter.transposed(value)
             relu = transposed.tensor.owner
             if isinstance(relu, mico.ReluOp) and value.uses == 1:
-                made = emitter.add(mico.Relu6Op.of(relu.input))
-                return [Transposed(made.results[0], transposed.order)]
+                result = emitter.add(mico.Relu6Op.of(relu.input))
+                return [Transposed(result.results[0], transposed.order)]
     return _elementwise(emitter, op)
 
 
@@ -182,8 +182,8 @@ def reshape(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
 def _reshape(emitter: Emitter, value: Value, type: TensorType) -> Sequence[Bound]:
     if value.tensor.shape == type.shape:
         return [emitter.transposed(value)]
-    made = mico.ReshapeOp.of(emitter.value(value), shape=type.shape)
-    return [Transposed.plain(emitter.add(made).results[0], type.rank)]
+    result = mico.ReshapeOp.of(emitter.value(value), shape=type.shape)
+    return [Transposed.plain(emitter.add(result).results[0], type.rank)]
 
 
 @converts("broadcast_in_dim")
@@ -204,8 +204,8 @@ def concatenate(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     tensors = _alike(emitter, values)
     assert tensors is not None
     axis = tensors[0].order[op.integer("dimension")]
-    made = emitter.add(mico.ConcatOp.of(*(t.tensor for t in tensors), dim=axis))
-    return [Transposed(made.results[0], tensors[0].order)]
+    result = emitter.add(mico.ConcatOp.of(*(t.tensor for t in tensors), dim=axis))
+    return [Transposed(result.results[0], tensors[0].order)]
 
 
 @converts("optimization_barrier")
@@ -242,8 +242,8 @@ def batch_norm(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
             emitter.value(operand) if constant is None else emitter.write_constant(constant, named)
         )
     eps = float(np.float32(op.attributes["epsilon"].partition(":")[0]).astype(str))
-    made = emitter.add(mico.BatchNormOp.of(input, *parameters, eps=eps))
-    return [Transposed(made.results[0], tuple(order.index(d) for d in range(rank)))]
+    result = emitter.add(mico.BatchNormOp.of(input, *parameters, eps=eps))
+    return [Transposed(result.results[0], tuple(order.index(d) for d in range(rank)))]
 
 
 @converts("reduce_window")
@@ -271,11 +271,11 @@ def max_pool(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     if order is None or op.result.tensor.size == 0:
         return None
     spatial = order[2:]
-    made = mico.MaxPool2dOp.of(
+    result = mico.MaxPool2dOp.of(
         emitter.value(op.operands[0], order),
         kernel_size=[window[d] for d in spatial],
         stride=[strides[d] for d in spatial],
         padding=[padding[2 * d + side] for d in spatial for side in (0, 1)],
         dilation=[dilation[d] for d in spatial],
     )
-    return [Transposed(emitter.add(made).results[0], tuple(order.index(d) for d in range(4)))]
+    return [Transposed(emitter.add(result).results[0], tuple(order.index(d) for d in range(4)))]

@@ -28,10 +28,10 @@ def dense_array(text: str, resources: Mapping[str, bytes] | None = None) -> Arra
         if resources is None or key not in resources:
             raise ParseError(f"the data of the constant '{key}' is missing")
         return _from_bytes(resources[key], type)
-    found = _DENSE.fullmatch(text)
-    if found is None:
+    match = _DENSE.fullmatch(text)
+    if match is None:
         raise ParseError(f"this is not the text of a constant: {text[:60]}")
-    type, data = _type(found["type"], text), found["data"]
+    type, data = _type(match["type"], text), match["data"]
     if not data:
         return np.zeros(type.shape, type.dtype)
     if data.startswith('"0x'):

@@ -135,8 +135,8 @@ class Emitter:
         if transposed.is_plain:
             return transposed.tensor
         if transposed not in self._plain:
-            made = mico.TransposeOp.of(transposed.tensor, permutation=transposed.order)
-            self._plain[transposed] = self.add(made).results[0]
+            transpose = mico.TransposeOp.of(transposed.tensor, permutation=transposed.order)
+            self._plain[transposed] = self.add(transpose).results[0]
         return self._plain[transposed]
 
     def add(self, op: Operation) -> Operation:
@@ -166,8 +166,8 @@ class Emitter:
             name = self.output.names.take(wanted)
             ref = self.output.store.add(name, array, copy=False)
             type = constant.type.signless()
-            made = mico.ConstantOp(name, type, mico.RefAttr(ref.key, ref.sha256))
-            self.output.constants.append(made)
+            constant_op = mico.ConstantOp(name, type, mico.RefAttr(ref.key, ref.sha256))
+            self.output.constants.append(constant_op)
             self.output.stored[key] = name
         return self.output.stored[key]
 
@@ -202,9 +202,9 @@ class Emitter:
         if folded is not None:
             return [folded]
         for way in (emit_control_flow, convert, expand):
-            made = way(self, op)
-            if made is not None:
-                return made
+            bound = way(self, op)
+            if bound is not None:
+                return bound
         return self.island(op)
 
     def _inline_call(self, op: Op) -> list[Bound]:

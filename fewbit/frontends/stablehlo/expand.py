@@ -22,8 +22,8 @@ Expander = Callable[[Builder, Op], "Sequence[Value] | None"]
 
 def expand(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
     expander = EXPANDERS.get(op.kind)
-    made = None if expander is None else expander(Builder(emitter, op.source), op)
-    return None if made is None else [emitter.bound(value) for value in made]
+    values = None if expander is None else expander(Builder(emitter, op.source), op)
+    return None if values is None else [emitter.bound(value) for value in values]
 
 
 def _is_elementwise(body: Block) -> bool:

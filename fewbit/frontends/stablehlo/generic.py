@@ -41,9 +41,9 @@ class _Parser:
     def _advance(self) -> str:
         """The token that was next; the one behind it becomes next."""
         taken = self.token
-        found = _TOKEN.match(self.text, self.position)
-        self.token = found["token"] if found else ""
-        self.position = found.end() if found else len(self.text)
+        match = _TOKEN.match(self.text, self.position)
+        self.token = match["token"] if match else ""
+        self.position = match.end() if match else len(self.text)
         return taken
 
     def _take(self, token: str) -> bool:
@@ -70,7 +70,7 @@ class _Parser:
         return self.text[start : self.position - len(self.token)].strip()
 
     def functions(self) -> dict[str, Function]:
-        made: dict[str, Function] = {}
+        functions: dict[str, Function] = {}
         self._expect('"builtin.module"')
         self._skip_to_regions()
         self._expect("(")
@@ -78,8 +78,8 @@ class _Parser:
         while self.token.startswith('"') or self.token.startswith("%"):
             function = self._function()
             if function is not None:
-                made[function.name] = function
-        return made
+                functions[function.name] = function
+        return functions
 
     def _skip_to_regions(self) -> None:
         self._expect("(")
@@ -144,11 +144,11 @@ class _Parser:
 
     def _parenthesized(self, one: Callable[[], str]) -> list[str]:
         self._expect("(")
-        found: list[str] = []
+        items: list[str] = []
         while not self._take(")"):
-            found.append(one())
+            items.append(one())
             self._take(",")
-        return found
+        return items
 
     def _use(self, name: str) -> Value:
         name = name if "#" in name else f"{name}#0"
@@ -166,12 +166,12 @@ class _Parser:
     def _attributes(self) -> dict[str, str]:
         """`{name = value, flag}`."""
         self._expect("{")
-        found: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         while not self._take("}"):
             name = self._advance().strip('"')
-            found[name] = self._raw(",}") if self._take("=") else "unit"
+            attributes[name] = self._raw(",}") if self._take("=") else "unit"
             self._take(",")
-        return found
+        return attributes
 
     def _region(self) -> Block:
         self._expect("{")

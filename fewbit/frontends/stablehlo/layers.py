@@ -99,8 +99,8 @@ class Layer(Pending):
         if bias is not None:
             vector = Constant.of(self.of_channels(bias.array))
             offset = emitter.write_constant(vector, f"{name}.bias")
-        made = self.kind.of(self.input, weight, offset, **self.attributes)
-        result = emitter.add(made).results[0]
+        new = self.kind.of(self.input, weight, offset, **self.attributes)
+        result = emitter.add(new).results[0]
         if steps:
             norm = batch_norm_of(steps, self.of_channels)
             result = self._normalize(emitter, result, norm, name)
@@ -122,8 +122,8 @@ class Layer(Pending):
         for word, array, known in norm.parameters():
             named = known or f"{name}.norm.{word}"
             written.append(emitter.write_constant(Constant.of(array.astype(element)), named))
-        made = mico.BatchNormOp.of(result, *written, eps=norm.eps)
-        return emitter.add(made).results[0]
+        new = mico.BatchNormOp.of(result, *written, eps=norm.eps)
+        return emitter.add(new).results[0]
 
 
 def layer_name(weight: Constant, op: Op) -> str:
@@ -144,9 +144,9 @@ def take_step(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         layer, constant = emitter.bound(value), emitter.constant(other)
         if kind is None or constant is None or not isinstance(layer, Layer) or value.uses != 1:
             continue
-        made = layer.with_step(Step(kind, constant))
-        if made is not None:
-            return [made]
+        extended = layer.with_step(Step(kind, constant))
+        if extended is not None:
+            return [extended]
     return None
 
 
@@ -211,11 +211,11 @@ def convolution(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         return None
     if any(d != 1 for d in op.integers("lhs_dilation", [1] * rank)) or op.result.tensor.size == 0:
         return None
-    found = _CONVOLUTION.search(op.attributes["dimension_numbers"])
-    assert found is not None
+    match = _CONVOLUTION.search(op.attributes["dimension_numbers"])
+    assert match is not None
     input_order, weight_order, output_order = (
         _order(listed, letters)
-        for listed, letters in zip(found.groups(), ("bf", "oi", "bf"), strict=True)
+        for listed, letters in zip(match.groups(), ("bf", "oi", "bf"), strict=True)
     )
     array = constant.array.transpose(weight_order)
     flipped = tuple(i + 2 for i, flag in enumerate(op.integers("window_reversal")) if flag)
@@ -312,5 +312,5 @@ def embedding(emitter: Emitter, op: Op) -> Sequence[Bound] | None:
         inside = build.reshape(inside, rows)
     name = layer_name(constant, op)
     weight = emitter.write_constant(constant, f"{name}{WEIGHT}")
-    made = emitter.add(mico.EmbeddingOp.of(emitter.value(inside), weight))
-    return [Transposed.plain(made.results[0], op.result.tensor.rank)]
+    new = emitter.add(mico.EmbeddingOp.of(emitter.value(inside), weight))
+    return [Transposed.plain(new.results[0], op.result.tensor.rank)]

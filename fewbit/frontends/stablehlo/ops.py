@@ -52,10 +52,10 @@ class TensorType:
     @staticmethod
     def parse(text: str) -> TensorType | None:
         """None for what is no tensor of static shape and known elements."""
-        found = _TENSOR.fullmatch(text)
-        if found is None or found["element"] not in DTYPES:
+        match = _TENSOR.fullmatch(text)
+        if match is None or match["element"] not in DTYPES:
             return None
-        return TensorType(tuple(map(int, found["sizes"].split("x")[:-1])), found["element"])
+        return TensorType(tuple(map(int, match["sizes"].split("x")[:-1])), match["element"])
 
     def __str__(self) -> str:
         return f"tensor<{''.join(f'{size}x' for size in self.shape)}{self.element}>"

@@ -62,14 +62,14 @@ def run_tool(tool: str, flags: Sequence[str], data: bytes, name: str) -> str:
 
 
 def _error(messages: str, name: str) -> ParseError:
-    found = _FAULT.search(messages)
-    if found is None:
+    fault = _FAULT.search(messages)
+    if fault is None:
         lines = [line for line in messages.splitlines() if "error:" in line]
         what = (lines or messages.splitlines() or ["it fails without a message"])[0]
         return ParseError(f"this is not StableHLO: {what}", place=Place(file=name))
-    place = Place(file=name, line=int(found["line"]), column=int(found["column"]))
-    excerpt = "\n".join(f"  {line}" for line in messages[found.end() :].splitlines()[1:3])
-    return ParseError(found["what"], place=place, excerpt=excerpt or None)
+    place = Place(file=name, line=int(fault["line"]), column=int(fault["column"]))
+    excerpt = "\n".join(f"  {line}" for line in messages[fault.end() :].splitlines()[1:3])
+    return ParseError(fault["what"], place=place, excerpt=excerpt or None)
 
 
 def _from_portable(data: bytes, name: str) -> bytes:

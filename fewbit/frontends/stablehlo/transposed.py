@@ -25,13 +25,13 @@ def transposed_island(
         if operand.tensor.rank == 0:
             operands.append(operand)
             continue
-        made = Value(operand.tensor.transpose(inverse))
+        value = Value(operand.tensor.transpose(inverse))
         bound = emitter.bound(operand)
         if isinstance(bound, Constant):
-            emitter.bind(made, bound.transpose(inverse))
+            emitter.bind(value, bound.transpose(inverse))
         else:
-            emitter.bind(made, Transposed.plain(emitter.value(operand, inverse), len(order)))
-        operands.append(made)
+            emitter.bind(value, Transposed.plain(emitter.value(operand, inverse), len(order)))
+        operands.append(value)
     result = Value(op.result.tensor.transpose(inverse))
     given = dict(op.attributes if attributes is None else attributes)
     transposed = Op(op.name, operands, [result], given, [], op.source)

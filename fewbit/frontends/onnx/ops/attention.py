@@ -25,10 +25,10 @@ def attention(call: Call) -> object:
     grouped = query.shape[1] // key.shape[1]
     if grouped > 1:
         key, value = (x.repeat_interleave(grouped, 1) for x in (key, value))
-    made = F.scaled_dot_product_attention(
+    result = F.scaled_dot_product_attention(
         query, key, value, mask, is_causal=bool(call.attr("is_causal", 0)), scale=call.attr("scale")
     )
-    return made.transpose(1, 2).flatten(2) if merged else made
+    return result.transpose(1, 2).flatten(2) if merged else result
 
 
 def _heads(x: Tensor, count: int) -> Tensor:

@@ -24,7 +24,7 @@ def cast_like(call: Call, x: Tensor) -> Known | Traced:
 
 
 def _as(call: Call, tensor: Tensor, kind: int) -> Known | Traced:
-    return (Known if call.folding else Traced)(tensor, kind)
+    return call.result(tensor, kind)
 
 
 def convert_kind(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:

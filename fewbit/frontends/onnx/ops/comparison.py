@@ -74,5 +74,5 @@ def is_infinite(call: Call, x: Tensor) -> Tensor:
 
 @op("Where", any_sign=True)
 def where(call: Call, condition: Tensor, a: Tensor, b: Tensor) -> Known | Traced:
-    made = torch.where(condition, a, b)
-    return (Known if call.folding else Traced)(made, call.kind(1))
+    result = torch.where(condition, a, b)
+    return call.result(result, call.kind(1))

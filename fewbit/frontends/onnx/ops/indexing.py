@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import HELD, INT64
 from fewbit.frontends.onnx.table import Call, is_symbol, op
-from fewbit.frontends.onnx.values import Known, Size, Traced, outside_trace
+from fewbit.frontends.onnx.values import Known, Size, outside_trace
 
 _FAR = 2**31 - 1
 """From here on, limits of a slice mean its end."""
@@ -128,11 +128,11 @@ def one_hot(call: Call) -> object:
     indices = indices.to(torch.int64)
     rank = indices.ndim + 1
     axis = call.axis(rank, -1)
-    counted_ = torch.where(indices < 0, indices + depth, indices).unsqueeze(axis)
+    positions = torch.where(indices < 0, indices + depth, indices).unsqueeze(axis)
     places = torch.arange(depth).reshape([-1 if i == axis else 1 for i in range(rank)])
     off, on = values.select(0, 0), values.select(0, 1)
-    made = torch.where(counted_ == places, on, off)
-    return (Known if call.folding else Traced)(made, call.kind(2))
+    result = torch.where(positions == places, on, off)
+    return call.result(result, call.kind(2))
 
 
 @op("EyeLike", tensors=0)
@@ -140,8 +140,8 @@ def eye_like(call: Call) -> object:
     rows, columns = call.shape(0)
     kind = call.attr("dtype", call.kind(0))
     places = torch.arange(columns).unsqueeze(0) - torch.arange(rows).unsqueeze(1)
-    made = (places == call.attr("k", 0)).to(HELD[kind])
-    return (Known if call.folding else Traced)(made, kind)
+    result = (places == call.attr("k", 0)).to(HELD[kind])
+    return call.result(result, kind)
 
 
 @op("Range", tensors=0)
@@ -156,7 +156,7 @@ def numbers(call: Call) -> object:
         import math
 
         count = max(0, math.ceil((limit - start) / delta))
-        made = (torch.arange(count, dtype=torch.float64) * delta + start).to(held)
+        result = (torch.arange(count, dtype=torch.float64) * delta + start).to(held)
     else:
-        made = torch.arange(start, limit, delta, dtype=held)
-    return (Known if call.folding else Traced)(made, kind)
+        result = torch.arange(start, limit, delta, dtype=held)
+    return call.result(result, kind)

@@ -32,8 +32,8 @@ def matmul_integer(call: Call) -> Tensor:
 @op("ConvInteger", tensors=0, gives=INT32)
 def conv_integer(call: Call) -> Tensor:
     x, weight = _subtract_zero_point(call, 0, 2, 1), _subtract_zero_point(call, 1, 3, 0)
-    made = convolve(call, x.to(torch.float64), weight.to(torch.float64), None)
-    return made.to(torch.int32)
+    result = convolve(call, x.to(torch.float64), weight.to(torch.float64), None)
+    return result.to(torch.int32)
 
 
 def _with_inputs(call: Call, inputs: list[Value | None]) -> Call:
@@ -65,8 +65,8 @@ def qlinear_matmul(call: Call) -> Known | Traced:
         raise call.refusal("scales of more than one axis")
     left = as_float(call, 0, 1, 2, axis=_rank(call, 0) - 2)
     right = as_float(call, 3, 4, 5, axis=_rank(call, 3) - 1)
-    made = matmul(_with_inputs(call, [left, right]))
-    return from_float(call, made, 6, 7)
+    result = matmul(_with_inputs(call, [left, right]))
+    return from_float(call, result, 6, 7)
 
 
 def _rank(call: Call, index: int) -> int:
@@ -91,14 +91,14 @@ def qlinear_arithmetic(call: Call) -> Known | Traced:
 def qlinear_unary(call: Call) -> Known | Traced:
     x = call.evaluator.tensor(as_float(call, 0, 1, 2), call.folding)
     if call.op == "QLinearSigmoid":
-        made = torch.sigmoid(x)
+        result = torch.sigmoid(x)
     elif call.op == "QLinearLeakyRelu":
-        made = torch.where(x < 0, x * call.attr("alpha", 0.01), x)
+        result = torch.where(x < 0, x * call.attr("alpha", 0.01), x)
     elif call.attr("channels_last", 0):
-        made = torch.mean(x, list(range(1, x.ndim - 1)), keepdim=True)
+        result = torch.mean(x, list(range(1, x.ndim - 1)), keepdim=True)
     else:
-        made = torch.mean(x, list(range(2, x.ndim)), keepdim=True)
-    return from_float(call, made, 3, 4)
+        result = torch.mean(x, list(range(2, x.ndim)), keepdim=True)
+    return from_float(call, result, 3, 4)
 
 
 @op("QLinearConcat", domain="com.microsoft", tensors=0)
@@ -114,13 +114,13 @@ def qgemm(call: Call) -> Known | Traced:
 
     transposed = bool(call.attr("transB", 0))
     a, b = as_float(call, 0, 1, 2), as_float(call, 3, 4, 5, axis=0 if transposed else 1)
-    made = gemm(_with_inputs(call, [a, b]))
+    result = gemm(_with_inputs(call, [a, b]))
     if call.has(6):
         scale = call.tensor(1).reshape([]) * call.tensor(4)
-        made = made + call.tensor(6).to(scale.dtype) * scale * call.attr("alpha", 1.0)
+        result = result + call.tensor(6).to(scale.dtype) * scale * call.attr("alpha", 1.0)
     if call.has(7):
-        return from_float(call, made, 7, 8)
-    return (Known if call.folding else Traced)(made, 1)
+        return from_float(call, result, 7, 8)
+    return call.result(result, 1)
 
 
 @op("MatMulIntegerToFloat", domain="com.microsoft", tensors=0)
@@ -144,6 +144,6 @@ def dynamic_quantize_matmul(call: Call) -> Known | Traced:
 
 
 def _to_float(call: Call, sums: Tensor, a: Tensor, b: Tensor, bias: int) -> Known | Traced:
-    made = sums.to(a.dtype) * (a.reshape([]) * b)
-    made = made + call.tensor(bias) if call.has(bias) else made
-    return (Known if call.folding else Traced)(made, 1)
+    result = sums.to(a.dtype) * (a.reshape([]) * b)
+    result = result + call.tensor(bias) if call.has(bias) else result
+    return call.result(result, 1)

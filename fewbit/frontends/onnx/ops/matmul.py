@@ -56,8 +56,8 @@ def gemm(call: Call) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
     a = a.T if call.attr("transA", 0) else a
     b = b.T if call.attr("transB", 0) else b
-    made = _scale(multiply(a, b), alpha)
-    return made + _scale(call.tensor(2), beta) if call.has(2) and beta else made
+    result = _scale(multiply(a, b), alpha)
+    return result + _scale(call.tensor(2), beta) if call.has(2) and beta else result
 
 
 def _gemm_layer(call: Call, alpha: float, beta: float) -> Tensor:
@@ -68,8 +68,8 @@ def _gemm_layer(call: Call, alpha: float, beta: float) -> Tensor:
     features = int(weight.shape[0])
     if alpha == 1 and beta and bias is not None and _is_row(bias, features):
         return F.linear(x, weight, _bias(call, bias, beta, features))
-    made = _scale(F.linear(x, weight), alpha)
-    return made + _scale(call.tensor(2), beta) if call.has(2) and beta else made
+    result = _scale(F.linear(x, weight), alpha)
+    return result + _scale(call.tensor(2), beta) if call.has(2) and beta else result
 
 
 def _is_row(bias: Tensor, features: int) -> bool:

@@ -111,8 +111,8 @@ def skip_layer_norm(
     bias: Tensor | None = None,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     total = x + skip if bias is None else x + skip + bias
-    made = F.layer_norm(total, list(scale.shape), scale, beta, call.attr("epsilon", 1e-12))
-    return made, None, None, total
+    result = F.layer_norm(total, list(scale.shape), scale, beta, call.attr("epsilon", 1e-12))
+    return result, None, None, total
 
 
 @op("SkipSimplifiedLayerNormalization", domain=ORT)
@@ -120,5 +120,5 @@ def skip_rms_norm(
     call: Call, x: Tensor, skip: Tensor, scale: Tensor, bias: Tensor | None = None
 ) -> tuple[Tensor | None, ...]:
     total = x + skip if bias is None else x + skip + bias
-    made = F.rms_norm(total, list(scale.shape), scale, call.attr("epsilon", 1e-12))
-    return made, None, None, total
+    result = F.rms_norm(total, list(scale.shape), scale, call.attr("epsilon", 1e-12))
+    return result, None, None, total

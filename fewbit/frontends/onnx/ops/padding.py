@@ -107,8 +107,8 @@ def columns_to_image(call: Call, x: Tensor) -> Tensor:
     total = 1
     for size in padded:
         total *= size
-    made = torch.zeros([n, channels, total], dtype=x.dtype).scatter_add(2, index, values)
-    made = made.reshape([n, channels, *padded])
+    result = torch.zeros([n, channels, total], dtype=x.dtype).scatter_add(2, index, values)
+    result = result.reshape([n, channels, *padded])
     for i in range(rank):
-        made = made.narrow(2 + i, pads[i], image[i])
-    return made
+        result = result.narrow(2 + i, pads[i], image[i])
+    return result

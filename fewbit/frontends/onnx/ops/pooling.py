@@ -18,7 +18,6 @@ from torch.nn import functional as F  # noqa: N812
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.ops.convolution import padded, window_pads
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.onnx.values import Known, Traced
 
 MOST_SLICES = 4096
 
@@ -109,7 +108,7 @@ def _with_indices(call: Call, x: Tensor, windows: Windows) -> tuple[Tensor, obje
         best = torch.maximum(best, value)
     assert best is not None
     assert where is not None
-    return best, (Known if call.folding else Traced)(where, INT64)
+    return best, call.result(where, INT64)
 
 
 @op("AveragePool")
@@ -174,10 +173,10 @@ def max_unpool(call: Call, x: Tensor, indices: Tensor) -> Tensor:
         for i in range(rank)
     ]
     n, c = x.shape[:2]
-    made = torch.zeros([n * c * prod(sizes)], dtype=x.dtype)
+    result = torch.zeros([n * c * prod(sizes)], dtype=x.dtype)
     flat = indices.reshape([-1])
     if call.has(2):
         wanted = call.whole(2)[2:]
-        made = made.scatter(0, flat, x.reshape([-1])).reshape([n, c, *sizes])
-        return F.pad(made, [s for i in reversed(range(rank)) for s in (0, wanted[i] - sizes[i])])
-    return made.scatter(0, flat, x.reshape([-1])).reshape([n, c, *sizes])
+        result = result.scatter(0, flat, x.reshape([-1])).reshape([n, c, *sizes])
+        return F.pad(result, [s for i in reversed(range(rank)) for s in (0, wanted[i] - sizes[i])])
+    return result.scatter(0, flat, x.reshape([-1])).reshape([n, c, *sizes])

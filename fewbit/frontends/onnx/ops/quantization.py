@@ -41,9 +41,9 @@ def quantize_tensor(x: Tensor, scale: Tensor, zero: Tensor | None, kind: int) ->
     if BITS[kind] > 16:
         raise ValueError(kind)
     # Bounded as floats, which cannot overflow.
-    made = torch.clamp(rounded, -(2.0**22), 2.0**22).to(torch.int32)
-    made = made if zero is None else made + zero.to(torch.int32)
-    return torch.clamp(made, low, high).to(HELD[kind])
+    result = torch.clamp(rounded, -(2.0**22), 2.0**22).to(torch.int32)
+    result = result if zero is None else result + zero.to(torch.int32)
+    return torch.clamp(result, low, high).to(HELD[kind])
 
 
 @op("QuantizeLinear", tensors=3)
@@ -58,15 +58,15 @@ def quantize_linear(
     x = x if x.dtype.is_floating_point else x.to(torch.float32)
     dtype = HELD.get(call.attr("precision", 0) or FLOAT, torch.float32)
     wide = x.to(dtype) if x.dtype.itemsize < 4 else x
-    made = quantize_tensor(
+    result = quantize_tensor(
         wide,
         broadcast_scale(scale, x, axis, block).to(wide.dtype),
         None if zero is None else broadcast_scale(zero, x, axis, block),
         kind,
     )
     if call.folding:
-        return Known(made, kind)
-    return Traced(made, kind, grid=_grid(call, x, kind))
+        return Known(result, kind)
+    return Traced(result, kind, grid=_grid(call, x, kind))
 
 
 def _grid(call: Call, source: Tensor, kind: int) -> Grid | None:
@@ -96,10 +96,10 @@ def dequantize_linear(
         shifted = x.to(torch.int32)
         if zero is not None:
             shifted = shifted - broadcast_scale(zero, x, axis, block).to(torch.int32)
-    made = (shifted.to(whole.dtype) * whole).to(HELD[kind])
+    result = (shifted.to(whole.dtype) * whole).to(HELD[kind])
     if call.folding:
-        return Known(made, kind, integers=_integers(call, x, scale, zero, axis, block))
-    return Traced(made, kind, grid=_same_grid(call, made))
+        return Known(result, kind, integers=_integers(call, x, scale, zero, axis, block))
+    return Traced(result, kind, grid=_same_grid(call, result))
 
 
 def _integers(
@@ -118,10 +118,10 @@ def _integers(
     return Integers(x, scale, zero, BITS[kind], is_unsigned(kind))
 
 
-def _same_grid(call: Call, made: Tensor) -> Grid | None:
+def _same_grid(call: Call, result: Tensor) -> Grid | None:
     """The grid that the integers come from, if they are read with its scale; else their own."""
     value = call.inputs[0]
-    own = _grid(call, made, call.kind(0))
+    own = _grid(call, result, call.kind(0))
     if own is None or not isinstance(value, Traced) or value.grid is None:
         return own
     given = value.grid
@@ -135,9 +135,9 @@ def dynamic_quantize_linear(call: Call, x: Tensor) -> tuple[object, ...]:
     high = torch.clamp(torch.amax(x), min=0)
     scale = (high - low) / 255
     zero = torch.clamp(torch.round(-low / scale), 0, 255).to(torch.int32)
-    made = quantize_tensor(x, scale, zero, UINT8)
+    result = quantize_tensor(x, scale, zero, UINT8)
     hold = Known if call.folding else Traced
-    return hold(made, UINT8), hold(scale, FLOAT), hold(zero, UINT8)
+    return hold(result, UINT8), hold(scale, FLOAT), hold(zero, UINT8)
 
 
 def as_float(call: Call, value: int, scale: int, zero: int, axis: int = 1) -> Known | Traced:
@@ -149,8 +149,8 @@ def as_float(call: Call, value: int, scale: int, zero: int, axis: int = 1) -> Kn
     )
     with outside_trace() if folding else nullcontext():
         tensors = [inner.optional(i) for i in range(3)]
-        made = dequantize_linear(inner, *tensors)  # pyright: ignore
-    return replace(made, name=_name_of(call, value))
+        result = dequantize_linear(inner, *tensors)  # pyright: ignore
+    return replace(result, name=_name_of(call, value))
 
 
 def _name_of(call: Call, index: int) -> str:
@@ -158,9 +158,9 @@ def _name_of(call: Call, index: int) -> str:
     return "" if value is None else value.name
 
 
-def from_float(call: Call, made: Tensor, scale: int, zero: int, axis: int = 1) -> Known | Traced:
+def from_float(call: Call, result: Tensor, scale: int, zero: int, axis: int = 1) -> Known | Traced:
     """Floats as the integer result of a QLinear op."""
-    value = (Known if call.folding else Traced)(made, FLOAT)
+    value = call.result(result, FLOAT)
     inputs = [value, *(call.inputs[i] if call.has(i) else None for i in (scale, zero))]
     inner = Call(
         call.evaluator, call.node, call.scope, {"axis": axis}, inputs, 13, call.place, call.folding

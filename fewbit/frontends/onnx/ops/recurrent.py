@@ -57,9 +57,9 @@ class Recurrence:
         names = call.attr("activations") or activations * self.count
         alphas = iter(call.attr("activation_alpha", []))
         betas = iter(call.attr("activation_beta", []))
-        made = [_activation(call, n, *_parameters(n, alphas, betas)) for n in names]
-        each = len(made) // self.count
-        self.functions = [made[i * each : (i + 1) * each] for i in range(self.count)]
+        functions = [_activation(call, n, *_parameters(n, alphas, betas)) for n in names]
+        each = len(functions) // self.count
+        self.functions = [functions[i * each : (i + 1) * each] for i in range(self.count)]
         self.layout = call.attr("layout", 0)
         self.limit = call.attr("clip")
 
@@ -94,7 +94,7 @@ class Recurrence:
         before = F.linear(x, weights.input, weights.input_bias)
         state = [self._initial(5 + i, d, batch, x) for i in range(states)]
         lengths = call.tensor(4).to(torch.int64).reshape([-1, 1]) if call.has(4) else None
-        made: list[Tensor | None] = [None] * steps
+        outputs: list[Tensor | None] = [None] * steps
         for step in reversed(range(steps)) if reverse else range(steps):
             after = list(cell(self, weights, before[step], state, self.functions[d]))
             out = after[0]
@@ -103,8 +103,8 @@ class Recurrence:
                 out = torch.where(running, out, torch.zeros_like(out))
                 after = [torch.where(running, a, s) for a, s in zip(after, state, strict=True)]
             state = after
-            made[step] = out
-        return torch.stack([m for m in made if m is not None], 0), state
+            outputs[step] = out
+        return torch.stack([m for m in outputs if m is not None], 0), state
 
     def _initial(self, index: int, d: int, batch: Any, x: Tensor) -> Tensor:
         if not self.call.has(index):

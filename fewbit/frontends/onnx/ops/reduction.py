@@ -88,8 +88,8 @@ def _extreme(x: Tensor, axes: list[int], keep: bool, largest: bool) -> Tensor:
         return _empty(x, axes, keep, info.min if largest else info.max)
     dtype = x.dtype
     x = x.to(torch.int32) if dtype in (torch.bool, torch.int8, torch.int16) else x
-    found = (torch.amax if largest else torch.amin)(x, dim=axes, keepdim=keep)
-    return found != 0 if dtype is torch.bool else found.to(dtype)
+    extreme = (torch.amax if largest else torch.amin)(x, dim=axes, keepdim=keep)
+    return extreme != 0 if dtype is torch.bool else extreme.to(dtype)
 
 
 @_reduction("ReduceMax")
@@ -191,8 +191,8 @@ def _cumulative(
     if call.attr("exclusive", 0):
         first = torch.full_like(x.narrow(axis, 0, 1), start)
         x = torch.cat([first, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
-    made = run(x)
-    return torch.flip(made, [axis]) if call.attr("reverse", 0) else made
+    result = run(x)
+    return torch.flip(result, [axis]) if call.attr("reverse", 0) else result
 
 
 @op("TopK", tensors=1)

@@ -23,7 +23,7 @@ class Axis:
     """How one axis is resized."""
 
     given: int
-    made: int
+    wanted: int
     scale: float
     roi: tuple[float, float] = (0.0, 1.0)
 
@@ -36,17 +36,17 @@ class Axis:
             return i / self.scale
         if mode == "tf_crop_and_resize":
             start, end = self.roi
-            if self.made == 1:
+            if self.wanted == 1:
                 return 0.5 * (start + end) * (self.given - 1)
-            step = (end - start) * (self.given - 1) / (self.made - 1)
+            step = (end - start) * (self.given - 1) / (self.wanted - 1)
             return start * (self.given - 1) + i * step
         if mode == "tf_half_pixel_for_nn":
             return (i + 0.5) / self.scale
-        if mode == "pytorch_half_pixel" and self.made == 1:
+        if mode == "pytorch_half_pixel" and self.wanted == 1:
             return -0.5
         middle = (i + 0.5) / self.scale - 0.5
         if mode == "half_pixel_symmetric":
-            return self.given / 2 * (1 - self.made / length) + middle
+            return self.given / 2 * (1 - self.wanted / length) + middle
         return middle
 
 
@@ -66,7 +66,7 @@ def _cubic(distance: float, a: float) -> float:
 
 
 def _taps(call: Call, axis: Axis, mode: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Indices and weights [taps, made], and whether each place lies outside."""
+    """Indices and weights [taps, wanted], and whether each place lies outside."""
     where = call.attr("coordinate_transformation_mode", "half_pixel")
     rounding = call.attr("nearest_mode", "round_prefer_floor")
     smooth = min(axis.scale, 1.0) if call.attr("antialias", 0) else 1.0
@@ -76,10 +76,10 @@ def _taps(call: Call, axis: Axis, mode: str) -> tuple[np.ndarray, np.ndarray, np
     offsets = range(start, 2 - start) if reach else range(1)
     if reach == 2:
         offsets = range(math.floor(-2 / smooth) + 1, 2 - (math.floor(-2 / smooth) + 1))
-    indices = np.zeros((len(offsets), axis.made), np.int64)
-    weights = np.ones((len(offsets), axis.made), np.float64)
-    outside = np.zeros(axis.made, bool)
-    for i in range(axis.made):
+    indices = np.zeros((len(offsets), axis.wanted), np.int64)
+    weights = np.ones((len(offsets), axis.wanted), np.float64)
+    outside = np.zeros(axis.wanted, bool)
+    for i in range(axis.wanted):
         x = axis.place(where, i)
         outside[i] = x < 0 or x > axis.given - 1
         if not reach:
@@ -133,11 +133,11 @@ def _axes(call: Call, x: Tensor) -> dict[int, Axis]:
     if call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         roi = call.numbers(1)
     given = [x.shape[a] for a in chosen]
-    scales, made = _scales(call, given)
+    scales, wanted = _scales(call, given)
     return {
-        a: Axis(int(given[i]), made[i], scales[i], (roi[i], roi[len(chosen) + i]))
+        a: Axis(int(given[i]), wanted[i], scales[i], (roi[i], roi[len(chosen) + i]))
         for i, a in enumerate(chosen)
-        if made[i] >= 0
+        if wanted[i] >= 0
     }
 
 
@@ -156,10 +156,10 @@ def _scales(call: Call, given: Sequence[int]) -> tuple[list[float], list[int]]:
     sizes = call.ints(3)
     if any(is_symbol(size) for size in given):
         same = [is_symbol(g) and str(g) == str(s) for g, s in zip(given, sizes, strict=True)]
-        made = [-1 if s else int(size) for s, size in zip(same, sizes, strict=True)]
+        wanted = [-1 if s else int(size) for s, size in zip(same, sizes, strict=True)]
         if any(is_symbol(g) and not s for g, s in zip(given, same, strict=True)):
             raise call.refusal("a dynamic size is resized")
-        return [1.0 if m < 0 else m / g for m, g in zip(made, given, strict=True)], made
+        return [1.0 if m < 0 else m / g for m, g in zip(wanted, given, strict=True)], wanted
     sizes = [int(size) for size in sizes]
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
     ratios = [size / have for size, have in zip(sizes, given, strict=True)]
@@ -197,7 +197,11 @@ def resize(call: Call, x: Tensor) -> Tensor:
 def _all_axes(call: Call, x: Tensor, axes: dict[int, Axis], mode: str) -> Tensor:
     cropped = call.attr("coordinate_transformation_mode") == "tf_crop_and_resize"
     for number, axis in axes.items():
-        if axis.scale == 1 and axis.made == axis.given and (not cropped or axis.roi == (0.0, 1.0)):
+        if (
+            axis.scale == 1
+            and axis.wanted == axis.given
+            and (not cropped or axis.roi == (0.0, 1.0))
+        ):
             continue
         x = _resize_axis(call, x, number, axis, mode)
     return x

@@ -43,8 +43,8 @@ class Sampler:
             flat = flat * size + torch.clamp(place, 0, size - 1).to(torch.int64)
         n, channels = self.x.shape[:2]
         index = flat.reshape([n, 1, -1]).expand(n, channels, -1)
-        found = torch.gather(self.x, 2, index).reshape([n, channels, *flat.shape[1:]])
-        return torch.where(inside.unsqueeze(1), found, torch.zeros_like(found))
+        elements = torch.gather(self.x, 2, index).reshape([n, channels, *flat.shape[1:]])
+        return torch.where(inside.unsqueeze(1), elements, torch.zeros_like(elements))
 
 
 def _reflect(at: Tensor, low: float, high: float) -> Tensor:

@@ -37,8 +37,8 @@ def scatter_nd(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tenso
     flat = flat_index(indices.to(torch.int64), outer).reshape([-1, 1]).expand(-1, prod(rest))
     table = x.reshape([prod(outer), prod(rest)])
     values = updates.reshape(flat.shape)
-    made = _scatter(table, 0, flat, values, call.attr("reduction", "none"))
-    return made.reshape(x.shape)
+    result = _scatter(table, 0, flat, values, call.attr("reduction", "none"))
+    return result.reshape(x.shape)
 
 
 @op("TensorScatter", tensors=3, any_sign=True)

@@ -58,8 +58,8 @@ def concat(call: Call) -> Known | Traced:
     items = _items(call)
     tensors = [call.evaluator.tensor(item, call.folding) for item in items]
     join = torch.stack if call.attr("new_axis", 0) else torch.cat
-    made = join(tensors, call.attr("axis"))
-    return (Known if call.folding else Traced)(made, items[0].kind)
+    result = join(tensors, call.attr("axis"))
+    return call.result(result, items[0].kind)
 
 
 @op("SplitToSequence", tensors=1, any_sign=True)

@@ -15,8 +15,8 @@ from fewbit.frontends.onnx.values import Many, Size, Value, known, sizes
 
 @op("Shape", tensors=0, any_sign=True)
 def shape(call: Call) -> Value:
-    found = list(_shape_of(call))
-    return sizes(found[slice(call.attr("start", 0), call.attr("end"))])
+    shape = list(_shape_of(call))
+    return sizes(shape[slice(call.attr("start", 0), call.attr("end"))])
 
 
 @op("Size", tensors=0, any_sign=True)
@@ -115,15 +115,14 @@ def tile(call: Call, x: Tensor) -> Tensor:
 
 @op("ConstantOfShape", tensors=0)
 def constant_of_shape(call: Call) -> object:
-    from fewbit.frontends.onnx.values import Known, Traced
 
     value = call.attr("value")
     wanted = call.ints(0)
     kind = 1 if value is None else value.kind
     number = 0.0 if value is None else value.items()[0]
     dtype = torch.float32 if value is None else value.tensor.dtype
-    made = torch.full(list(wanted), number, dtype=dtype)
-    return Known(made, kind) if call.folding else Traced(made, kind)
+    result = torch.full(list(wanted), number, dtype=dtype)
+    return call.result(result, kind)
 
 
 @op("OptionalHasElement", tensors=0)

@@ -75,8 +75,8 @@ def _real_inverse(call: Call, x: Tensor, axis: int, length: int) -> Tensor:
         tables = [from_numpy(twice * run(angles) / length).to(x.dtype) for run in (np.cos, np.sin)]
     cosines, sines = call.constant(tables[0], "cosines"), call.constant(tables[1], "sines")
     real, imaginary = (x.select(-1, i).movedim(axis, -1) for i in range(2))
-    made = torch.matmul(real, cosines) - torch.matmul(imaginary, sines)
-    return made.movedim(-1, axis).unsqueeze(-1)
+    result = torch.matmul(real, cosines) - torch.matmul(imaginary, sines)
+    return result.movedim(-1, axis).unsqueeze(-1)
 
 
 @op("STFT", tensors=1)
