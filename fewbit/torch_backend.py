@@ -78,7 +78,7 @@ class Subgraph:
         if self._fallback or self._must_be_eager(args):
             return self.eager(*args)
         try:
-            outputs = self._compiled(args)(args)
+            outputs = self._compile(args)(args)
         except Exception as e:
             self._give_up(e, args)
             return self.eager(*args)
@@ -98,8 +98,8 @@ class Subgraph:
             return True
         return False
 
-    def _compiled(self, args: Sequence[Any]) -> _Compiled:
-        """For the weights and constants among these arguments, as they are now."""
+    def _compile(self, args: Sequence[Any]) -> _Compiled:
+        """The code for the weights and constants among these arguments, as they are now."""
         key = self.ports.key(args)
         stamps = tuple(_stamp(args[i]) for i in self.ports.frozen)
         known = self._frozen.get(key)

@@ -1,4 +1,4 @@
-"""Quantization: recipes, training with few bits, calibration. Names are loaded when first used."""
+"""Quantization: recipes, QAT, calibration. Names are loaded when first used."""
 
 from __future__ import annotations
 

@@ -42,11 +42,11 @@ class Integers:
     unsigned: bool
 
     def permute(self, order: Sequence[int]) -> Integers:
-        def moved(x: Tensor) -> Tensor:
+        def move(x: Tensor) -> Tensor:
             return x.permute(*order) if x.ndim > 1 else x
 
-        zeros = None if self.zero_point is None else moved(self.zero_point)
-        return replace(self, values=moved(self.values), scale=moved(self.scale), zero_point=zeros)
+        zeros = None if self.zero_point is None else move(self.zero_point)
+        return replace(self, values=move(self.values), scale=move(self.scale), zero_point=zeros)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def layer_tensors(
     if value.integers is None or path is None:
         return source, tensor
     with outside_trace():
-        layer = _given(value.integers, change)
+        layer = _given_layer(value.integers, change)
     if layer is None:
         return source, tensor
     if isinstance(given, Traced) and given.grid is not None:
@@ -106,7 +106,7 @@ def layer_tensors(
     return source, tensor
 
 
-def _given(integers: Integers, change: Callable[[Tensor], Tensor]) -> GivenLayer | None:
+def _given_layer(integers: Integers, change: Callable[[Tensor], Tensor]) -> GivenLayer | None:
     """Integers [N, K, ...] with scales for the tensor, [N], or [N, G]; None where they are none."""
     values = change(integers.values)
     scale, zeros = integers.scale, integers.zero_point

@@ -150,8 +150,8 @@ def _lower(nodes: dict[str, Node]) -> str | None:
     """The lowered functions as generic text; None where torch-mlir cannot."""
     from torch_mlir.dialects import torch as torch_dialect
     from torch_mlir.extras.fx_importer import FxImporter
-    from torch_mlir.ir import Context as UpstreamContext  # pyright: ignore
-    from torch_mlir.passmanager import PassManager  # pyright: ignore
+    from torch_mlir.ir import Context as UpstreamContext
+    from torch_mlir.passmanager import PassManager
 
     context = UpstreamContext()
     torch_dialect.register_dialect(context)

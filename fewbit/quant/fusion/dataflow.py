@@ -83,7 +83,7 @@ class Dataflow:
 def trace(model: nn.Module, example_inputs: Inputs) -> Dataflow:
     """The dataflow of one run, in eval mode."""
     tracer = _Tracer(model)
-    with looking_at(model), tracer.hooked(), tracer:
+    with looking_at(model), tracer.hooks(), tracer:
         result = run(model, example_inputs)
     tracer.release_outputs(result)
     return Dataflow(tracer.calls, tracer.stray, shared_parameters(model), tracer.reads_values)
@@ -120,7 +120,7 @@ class _Tracer(TorchDispatchMode):
         self._inside: LayerCall | None = None
         self._computed: tuple[Any, int] = (None, 0)
 
-    def hooked(self) -> _Hooks:
+    def hooks(self) -> _Hooks:
         return _Hooks(self, self._model)
 
     def enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:

@@ -116,8 +116,8 @@ def test_models_from_wheels(file: str) -> None:
 
 def test_onnxruntime_agrees_on_its_own_quantization(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    from onnxruntime import InferenceSession  # pyright: ignore
-    from onnxruntime.quantization import (  # pyright: ignore
+    from onnxruntime import InferenceSession
+    from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
         quantize_static,

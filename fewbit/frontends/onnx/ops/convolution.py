@@ -40,7 +40,7 @@ def window_pads(
     return before + behind
 
 
-def padded(x: Tensor, pads: list[int], value: float = 0.0) -> Tensor:
+def pad_spatial(x: Tensor, pads: list[int], value: float = 0.0) -> Tensor:
     rank = len(pads) // 2
     flat = [side for i in reversed(range(rank)) for side in (pads[i], pads[rank + i])]
     return F.pad(x, flat, value=value) if any(flat) else x
@@ -60,7 +60,7 @@ def convolve(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tens
     kernel = [int(k) for k in weight.shape[2:]]
     pads = window_pads(call, list(x.shape[2:]), kernel, strides, dilations)
     if pads[:rank] != pads[rank:]:
-        x, pads = padded(x, pads), [0] * (2 * rank)
+        x, pads = pad_spatial(x, pads), [0] * (2 * rank)
     groups = call.attr("group", 1)
     return _CONVOLUTIONS[rank](x, weight, bias, strides, pads[:rank], dilations, groups)
 

@@ -40,7 +40,7 @@ def matmul_bias(call: Call) -> Tensor:
     bias = call.inputs[2]
     if not _is_layer(call) or not isinstance(bias, Known):
         return multiply(call.tensor(0), call.tensor(1)) + call.tensor(2)
-    features = call.inputs[1].shape[1]  # pyright: ignore
+    features = call.shape(1)[1]
     if bias.tensor.ndim != 1 or bias.tensor.shape[0] != features:
         x, weight = layer_tensors(call, 0, 1, lambda w: w.T)
         return F.linear(x, weight) + call.tensor(2)

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from fewbit.frontends.onnx.kinds import INT64
-from fewbit.frontends.onnx.ops.convolution import padded, window_pads
+from fewbit.frontends.onnx.ops.convolution import pad_spatial, window_pads
 from fewbit.frontends.onnx.table import Call, op
 
 MOST_SLICES = 4096
@@ -63,7 +63,7 @@ class Windows:
                 - self.sizes[i] - self.pads[i])
             for i in range(self.rank)
         ]  # fmt: skip
-        x = padded(x, [*self.pads[: self.rank], *more], fill)
+        x = pad_spatial(x, [*self.pads[: self.rank], *more], fill)
         for place in product(*(range(k) for k in self.kernel)):
             part = x
             for i, at in enumerate(place):
@@ -128,7 +128,7 @@ def _count_elements(windows: Windows, x: Tensor, include: bool) -> Tensor:
     inside = torch.ones([1, 1, *x.shape[2:]], dtype=x.dtype)
     if not include:
         return reduce(torch.add, windows.slices(inside, 0.0))
-    counted = padded(inside, windows.pads, 1.0)
+    counted = pad_spatial(inside, windows.pads, 1.0)
     bare = Windows.__new__(Windows)
     bare.__dict__.update(vars(windows))
     bare.sizes, bare.pads = list(counted.shape[2:]), [0] * (2 * windows.rank)

@@ -176,8 +176,7 @@ def _dynamic_size(call: Call, same: bool) -> int:
 
 
 def _count(call: Call, index: int) -> int:
-    value = call.inputs[index]
-    return 0 if value is None else math.prod(value.shape)  # pyright: ignore
+    return math.prod(call.shape(index)) if call.has(index) else 0
 
 
 @op("Resize", tensors=1)

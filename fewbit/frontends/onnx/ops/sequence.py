@@ -81,5 +81,4 @@ def split(call: Call, x: Tensor) -> Many:
 
 
 def _shape(call: Call) -> tuple[object, ...]:
-    value = call.inputs[1]
-    return () if value is None else value.shape  # pyright: ignore
+    return call.shape(1) if call.has(1) else ()
