@@ -43,11 +43,10 @@ def _is_plain(call: Call) -> bool:
     if call.attr("softcap", 0.0) or call.kind(0) != 1 or call.attr("is_causal", 0):
         return False
     if call.has(3):
-        mask, key = call.shape(3), call.shape(1)
-        if call.kind(3) not in (BOOL, call.kind(0)) or len(mask) > 4:
+        if call.kind(3) not in (BOOL, call.kind(0)) or len(call.shape(3)) > 4:
             return False
         # A row of a mask that hides all keys is a row of zeros in ONNX.
         if call.kind(3) == BOOL:
             return False
-        return bool(mask[-1] == key[-2])
+        return bool(call.shape(3)[-1] == call.shape(1)[-2])
     return True
