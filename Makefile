@@ -12,7 +12,7 @@ TORCH := $(shell grep -o 'torch==[0-9.]*' pyproject.toml)
 UV := uv==0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format architecture docs bench lock release-check clean
+.PHONY: help setup demo test test-slow lint format architecture runtime docs bench lock release-check clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ format: setup ## Format the code and fix what can be fixed
 
 architecture: setup ## Draw the packages and their imports into docs/architecture.md
 	@$(BIN)/python tools/architecture.py
+
+runtime: setup ## Compile the runtime that libraries carry, from C to LLVM IR
+	@$(BIN)/python tools/runtime.py
 
 docs: setup ## Check the documentation: its links, its commands and its programs
 	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) tests/test_docs.py tests/test_readme.py tests/test_examples.py

@@ -16,11 +16,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from fewbit.codegen.stubs import literal
-from fewbit.codegen.threads import threads_ir
+import numpy as np
+
+from fewbit.codegen.memref import descriptor, memref_types
 from fewbit.errors import UnsupportedError
+from fewbit.llvm.function import Function, Prototype
+from fewbit.llvm.types import F64, I1, I8, I32, I64, PTR, Int, Spelled, Struct
+from fewbit.llvm.values import Operand, Value
 from fewbit.program.signature import Signature, TensorSpec
-from fewbit.toolchain.isa import Isa
 
 MAX_THREADS = 64
 PROFILE_FUNCTIONS = ("profile", "ticks")
@@ -150,33 +153,6 @@ def c_name(name: str) -> str:
     return f"n{made}" if made[0].isdigit() else f"{made}_" if made in _RESERVED else made
 
 
-class _Code:
-    """LLVM IR, line by line, with fresh names."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.count = 0
-
-    def __call__(self, text: str) -> str:
-        """Emit an instruction that gives a value; its name."""
-        self.count += 1
-        self.lines.append(f"  %v{self.count} = {text}")
-        return f"%v{self.count}"
-
-    def do(self, text: str) -> None:
-        self.lines.append(f"  {text}")
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-
-    def fail_if(self, condition: str, code: str) -> None:
-        self.count += 1
-        self.do(f"br i1 {condition}, label %fail{self.count}, label %next{self.count}")
-        self.label(f"fail{self.count}")
-        self.do(f"ret i32 {error_number(code)}")
-        self.label(f"next{self.count}")
-
-
 @dataclass(frozen=True)
 class Worth:
     """How many threads beside the caller's have enough to do, where all dimensions are 1."""
@@ -186,247 +162,186 @@ class Worth:
     """Where they have to be woken or started first."""
 
 
-def interface_ir(
-    interface: Interface, entry: str, weights_bytes: int, worth: Worth, isa: Isa
-) -> str:
-    """LLVM IR of the public functions, given those that MLIR compiled."""
-    parts = [
-        _types(interface),
-        _declarations(interface, entry),
-        _arena_bytes(interface, entry, weights_bytes),
-        _shapes(interface, entry),
-        _part(interface, entry, weights_bytes),
-        _run(interface, worth),
-        threads_ir(MAX_THREADS, error_number("START"), isa),
-    ]
-    return "\n".join(parts)
-
-
-def _types(interface: Interface) -> str:
-    def fields(ports: Sequence[Port]) -> str:
-        return ", ".join(f for port in ports for f in ["ptr", *["i64"] * len(port.dimensions)])
-
-    return "\n".join(
-        (
-            f"%inputs = type {{ {fields(interface.inputs)} }}",
-            f"%outputs = type {{ {fields(interface.outputs)} }}",
-        )
-    )
-
-
-def _memref(rank: int) -> list[str]:
-    return ["ptr", "ptr", "i64", *["i64"] * (2 * rank)]
-
-
-def _entry_types(interface: Interface) -> list[str]:
-    ports = (*interface.inputs, *interface.outputs)
-    return [*(t for port in ports for t in _memref(len(port.shape))), *_memref(1)]
-
-
-def _declarations(interface: Interface, entry: str) -> str:
-    given = ", ".join(_entry_types(interface))
-    arena = ", ".join(_memref(1))
-    lines = [
-        f"declare void @{entry}({given}, {arena}, i64, i64, ptr)",
-        f"declare i64 @{entry}_arena_bytes({given})",
-        f"@{interface.name}_weights = external hidden global i8, align 64",
-    ]
-    if interface.dynamic:
-        results = _shape_results(interface)
-        inputs = ", ".join("i64" for port in interface.inputs for _ in port.dimensions)
-        lines.append(f"declare {results} @{entry}_shapes({inputs})")
-    return "\n".join(lines)
-
-
-def _shape_results(interface: Interface) -> str:
-    dims = [d for port in interface.outputs for d in port.dimensions]
-    return "{ " + ", ".join([*("i64" for _ in dims), "i1"]) + " }" if dims else "i1"
-
-
-def _field(code: _Code, struct: str, base: str, index: int, type: str) -> str:
-    at = code(f"getelementptr inbounds %{struct}, ptr {base}, i32 0, i32 {index}")
-    return code(f"load {type}, ptr {at}")
-
-
-def _fields(ports: Sequence[Port]) -> Iterator[tuple[Port, int, list[int]]]:
-    """Ports, with the numbers of the fields of their pointer and of their dimensions."""
-    index = 0
-    for port in ports:
-        count = len(port.dimensions)
-        yield port, index, list(range(index + 1, index + 1 + count))
-        index += 1 + count
-
-
-def _descriptors(code: _Code, interface: Interface, *, pointers: bool) -> list[str]:
-    """The arguments of the entry for inputs and outputs."""
-    made: list[str] = []
-    for struct, ports in (("inputs", interface.inputs), ("outputs", interface.outputs)):
-        for port, pointer_field, dim_fields in _fields(ports):
-            pointer = "null"
-            if pointers:
-                pointer = _field(code, struct, f"%{struct}", pointer_field, "ptr")
-            dims = iter(dim_fields)
-            sizes = [
-                str(size)
-                if size is not None
-                else _field(code, struct, f"%{struct}", next(dims), "i64")
-                for size in port.shape
-            ]
-            made += _descriptor(code, pointer, sizes)
-    return made
-
-
-def _descriptor(code: _Code, pointer: str, sizes: Sequence[str]) -> list[str]:
-    strides: list[str] = []
-    stride = "1"
-    for size in reversed(sizes):
-        strides.insert(0, stride)
-        if stride.isdigit() and size.isdigit():
-            stride = str(int(stride) * int(size))
-        elif len(strides) < len(sizes):
-            stride = code(f"mul i64 {stride}, {size}")
-    integers = [f"i64 {v}" for v in (*sizes, *strides)]
-    return [f"ptr {pointer}", f"ptr {pointer}", "i64 0", *integers]
-
-
-def _weights(interface: Interface, nbytes: int) -> list[str]:
-    symbol = f"ptr @{interface.name}_weights"
-    return [symbol, symbol, "i64 0", f"i64 {nbytes}", "i64 1"]
-
-
 STATE_BYTES = 64
 """At the start of an arena: what threads wait at."""
+LARGEST_SIZE = 2**31 - 1
+"""A size beyond this cannot be memory, and products of sizes must not overflow."""
+
+_RUN = Prototype.of("threads.run", "i32", "ptr", "ptr", "ptr", "i64", "i64")
+"""The runtime's function that calls `threads.part` in each thread."""
 
 
-def _arena_bytes(interface: Interface, entry: str, nbytes: int) -> str:
-    code = _Code()
-    code.lines.append(f"define i64 @{interface.name}_arena_bytes(ptr %inputs) {{")
-    if interface.dynamic:
-        code.do("%null = icmp eq ptr %inputs, null")
-        code.do("br i1 %null, label %none, label %some")
-        code.label("none")
-        code.do("ret i64 0")
-        code.label("some")
-    code.do("%outputs = alloca %outputs")
-    if interface.dynamic:
-        status = code(f"call i32 @{interface.name}_shapes(ptr %inputs, ptr %outputs)")
-        code.do(f"%unfit = icmp ne i32 {status}, 0")
-        code.do("br i1 %unfit, label %none, label %fit")
-        code.label("fit")
-    arguments = [
-        *_descriptors(code, interface, pointers=False),
-        *_weights(interface, nbytes),
-    ]
-    size = code(f"call i64 @{entry}_arena_bytes({', '.join(arguments)})")
-    total = code(f"add i64 {size}, {STATE_BYTES}")
-    code.do(f"ret i64 {total}")
-    code.lines.append("}")
-    return "\n".join(code.lines)
+def interface_ir(interface: Interface, entry: str, weights_bytes: int, worth: Worth) -> str:
+    """LLVM IR of the public functions, given those that MLIR compiled, and the runtime's."""
+    writer = _Writer(interface, entry, weights_bytes)
+    return "\n".join(
+        [
+            f"@{interface.name}_weights = external hidden global i8, align 64",
+            *(each.declaration() for each in (writer.entry, writer.entry_arena_bytes, _RUN)),
+            writer.entry_shapes.declaration() if interface.dynamic else "",
+            writer.arena_bytes().text(),
+            writer.shapes().text(),
+            writer.part().text(),
+            writer.run(worth).text(),
+        ]
+    )
 
 
-def _shapes(interface: Interface, entry: str) -> str:
-    """Fills in the dimensions of outputs, and checks those of inputs."""
-    code = _Code()
-    code.lines.append(f"define i32 @{interface.name}_shapes(ptr %inputs, ptr %outputs) {{")
-    for struct in ("inputs", "outputs"):
-        code.fail_if(code(f"icmp eq ptr %{struct}, null"), "NULL")
-    if interface.dynamic:
-        dims: list[str] = []
-        for _, _, dim_fields in _fields(interface.inputs):
-            dims += [_field(code, "inputs", "%inputs", field, "i64") for field in dim_fields]
+@dataclass(frozen=True)
+class Fields:
+    """A struct of the interface: pointers, and behind each the dimensions that only a run knows."""
+
+    ports: Sequence[Port]
+
+    @property
+    def type(self) -> Struct:
+        return Struct(tuple(t for port in self.ports for t in (PTR, *[I64] * len(port.dimensions))))
+
+    def __iter__(self) -> Iterator[tuple[Port, int, list[int]]]:
+        """Ports, with the numbers of the fields of their pointer and of their dimensions."""
+        index = 0
+        for port in self.ports:
+            count = len(port.dimensions)
+            yield port, index, list(range(index + 1, index + 1 + count))
+            index += 1 + count
+
+    def load(self, f: Function, struct: Value, number: int) -> Value:
+        return f.load(self.type.fields[number], f.field(self.type, struct, number))
+
+
+class _Writer:
+    def __init__(self, interface: Interface, entry: str, weights_bytes: int) -> None:
+        self.interface, self.weights_bytes = interface, weights_bytes
+        self.inputs, self.outputs = Fields(interface.inputs), Fields(interface.outputs)
+        ports = (*interface.inputs, *interface.outputs)
+        array = memref_types(1)
+        given = [*(t for port in ports for t in memref_types(len(port.shape))), *array]
+        self.entry = Prototype.of(entry, "void", *given, *array, "i64", "i64", "ptr")
+        self.entry_arena_bytes = Prototype.of(f"{entry}_arena_bytes", "i64", *given)
+        self.entry_shapes = shapes_prototype(interface, entry)
+
+    def arena_bytes(self) -> Function:
+        f = Function(f"{self.interface.name}_arena_bytes", "ptr inputs", "i64")
+        (inputs,) = f.parameters
+        outputs = f.alloca(self.outputs.type)
+        if self.interface.dynamic:
+            _fail_if(f, inputs.is_null(), 0)
+            status = f.call(self._public("shapes", "i32", "ptr", "ptr"), inputs, outputs)
+            _fail_if(f, status.differs(0), 0)
+        arrays = self._descriptors(f, inputs, outputs, pointers=False)
+        size = f.call(self.entry_arena_bytes, *arrays, *self._weights(f))
+        f.ret(size + STATE_BYTES)
+        return f
+
+    def shapes(self) -> Function:
+        """Fills in the dimensions of outputs, and checks those of inputs."""
+        f = Function(f"{self.interface.name}_shapes", "ptr inputs, ptr outputs", "i32")
+        inputs, outputs = f.parameters
+        for struct in (inputs, outputs):
+            _fail_if(f, struct.is_null(), "NULL")
+        if not self.interface.dynamic:
+            f.ret(0)
+            return f
+        dims = [self.inputs.load(f, inputs, n) for _, _, fields in self.inputs for n in fields]
         for dim in dims:
-            # A size beyond this cannot be memory, and products of sizes must not overflow.
-            code.fail_if(code(f"icmp ugt i64 {dim}, {2**31 - 1}"), "SHAPE")
-        given = ", ".join(f"i64 {dim}" for dim in dims)
-        found = code(f"call {_shape_results(interface)} @{entry}_shapes({given})")
-        _store_shapes(code, interface, found)
-    code.do("ret i32 0")
-    code.lines.append("}")
-    return "\n".join(code.lines)
+            _fail_if(f, dim.compare("ugt", LARGEST_SIZE), "SHAPE")
+        found = f.call(self.entry_shapes, *dims)
+        wanted = [n for _, _, fields in self.outputs for n in fields]
+        for i, number in enumerate(wanted):
+            value = f.member(found, i)
+            f.store(value, f.field(self.outputs.type, outputs, number))
+            _fail_if(f, value < 0, "SHAPE")
+        fits = f.member(found, len(wanted)) if wanted else found
+        _fail_if(f, fits ^ True, "SHAPE")
+        f.ret(0)
+        return f
+
+    def part(self) -> Function:
+        """What one thread of a call does."""
+        f = Function("threads.part", "ptr inputs, ptr outputs, ptr arena, i64 thread, i64 threads")
+        inputs, outputs, arena, thread, threads = f.parameters
+        scratch = f.at(arena, STATE_BYTES, I8)
+        f.call(
+            self.entry,
+            *self._descriptors(f, inputs, outputs, pointers=True),
+            *self._weights(f),
+            *descriptor(scratch, [2**62]),
+            *(thread, threads, arena),
+        )
+        f.ret()
+        return f
+
+    def run(self, worth: Worth) -> Function:
+        name = f"{self.interface.name}_run"
+        f = Function(name, "ptr inputs, ptr outputs, ptr arena, i32 threads", "i32")
+        inputs, outputs, arena, threads = f.parameters
+        for value in (inputs, outputs, arena):
+            _fail_if(f, value.is_null(), "NULL")
+        for struct, fields in ((inputs, self.inputs), (outputs, self.outputs)):
+            for port, number, _ in fields:
+                pointer = fields.load(f, struct, number)
+                _fail_if(f, pointer.is_null(), "NULL")
+                if port.bytes > 1:
+                    _check_alignment(f, pointer, port.bytes)
+        _check_alignment(f, arena, 64)
+        _fail_if(f, threads.equals(0) | threads.compare("ugt", MAX_THREADS), "THREADS")
+        status = f.call(self._public("shapes", "i32", "ptr", "ptr"), inputs, outputs)
+        with f.when(status.differs(0)):
+            f.ret(status)
+        counts = [
+            self._worthwhile(f, inputs, threads, more) for more in (worth.awake, worth.asleep)
+        ]
+        f.ret(f.call(_RUN, inputs, outputs, arena, *counts))
+        return f
+
+    def _worthwhile(self, f: Function, inputs: Value, threads: Value, worth: float) -> Value:
+        """How many of `threads` have enough to do, if work grows with the first dynamic input."""
+        more = f.constant(F64, float(np.float32(worth)))
+        for field in next((fields for _, _, fields in self.inputs if fields), ()):
+            more = more * f.convert("uitofp", self.inputs.load(f, inputs, field), F64)
+        most = f.constant(F64, float(MAX_THREADS - 1))
+        bounded = f.select(more > most, most, more)
+        useful = f.convert("fptoui", bounded, I32) + 1
+        chosen = f.select(useful.compare("ult", threads), useful, threads)
+        return f.convert("zext", chosen, I64)
+
+    def _public(self, name: str, result: Spelled, *parameters: Spelled) -> Prototype:
+        return Prototype.of(f"{self.interface.name}_{name}", result, *parameters)
+
+    def _descriptors(
+        self, f: Function, inputs: Value, outputs: Value, *, pointers: bool
+    ) -> list[Operand]:
+        """The arguments of the entry for inputs and outputs."""
+        arguments: list[Operand] = []
+        for struct, fields in ((inputs, self.inputs), (outputs, self.outputs)):
+            for port, number, dim_fields in fields:
+                pointer = fields.load(f, struct, number) if pointers else f.null()
+                dims = iter(dim_fields)
+                arguments += descriptor(
+                    pointer,
+                    [
+                        fields.load(f, struct, next(dims)) if size is None else size
+                        for size in port.shape
+                    ],
+                )
+        return arguments
+
+    def _weights(self, f: Function) -> list[Operand]:
+        return descriptor(f.symbol(f"{self.interface.name}_weights"), [self.weights_bytes])
 
 
-def _store_shapes(code: _Code, interface: Interface, found: str) -> None:
-    type = _shape_results(interface)
-    number = 0
-    for _, _, dim_fields in _fields(interface.outputs):
-        for field in dim_fields:
-            value = code(f"extractvalue {type} {found}, {number}")
-            at = code(f"getelementptr inbounds %outputs, ptr %outputs, i32 0, i32 {field}")
-            code.do(f"store i64 {value}, ptr {at}")
-            code.fail_if(code(f"icmp slt i64 {value}, 0"), "SHAPE")
-            number += 1
-    fits = found if type == "i1" else code(f"extractvalue {type} {found}, {number}")
-    code.fail_if(code(f"xor i1 {fits}, true"), "SHAPE")
+def shapes_prototype(interface: Interface, entry: str, index: Int = I64) -> Prototype:
+    """The function that finds the dimensions of outputs, and whether those of inputs fit."""
+    results = [index for port in interface.outputs for _ in port.dimensions]
+    given = [index for port in interface.inputs for _ in port.dimensions]
+    result = Struct((*results, I1)) if results else I1
+    return Prototype.of(f"{entry}_shapes", result, *given)
 
 
-def _part(interface: Interface, entry: str, nbytes: int) -> str:
-    """What one thread of a call does."""
-    code = _Code()
-    code.lines.append(
-        "define void @threads.part"
-        "(ptr %inputs, ptr %outputs, ptr %arena, i64 %thread, i64 %threads) {"
-    )
-    scratch = code(f"getelementptr i8, ptr %arena, i64 {STATE_BYTES}")
-    arguments = [
-        *_descriptors(code, interface, pointers=True),
-        *_weights(interface, nbytes),
-        f"ptr {scratch}", f"ptr {scratch}", "i64 0", f"i64 {2**62}", "i64 1",
-        "i64 %thread", "i64 %threads", "ptr %arena",
-    ]  # fmt: skip
-    code.do(f"call void @{entry}({', '.join(arguments)})")
-    code.do("ret void")
-    code.lines.append("}")
-    return "\n".join(code.lines)
+def _fail_if(f: Function, condition: Value, code: str | int) -> None:
+    with f.when(condition):
+        f.ret(error_number(code) if isinstance(code, str) else code)
 
 
-def _run(interface: Interface, worth: Worth) -> str:
-    code = _Code()
-    code.lines.append(
-        f"define i32 @{interface.name}_run(ptr %inputs, ptr %outputs, ptr %arena, i32 %threads) {{"
-    )
-    for value in ("inputs", "outputs", "arena"):
-        code.fail_if(code(f"icmp eq ptr %{value}, null"), "NULL")
-    for struct, ports in (("inputs", interface.inputs), ("outputs", interface.outputs)):
-        for port, pointer_field, _ in _fields(ports):
-            pointer = _field(code, struct, f"%{struct}", pointer_field, "ptr")
-            code.fail_if(code(f"icmp eq ptr {pointer}, null"), "NULL")
-            if port.bytes > 1:
-                _check_alignment(code, pointer, port.bytes)
-    _check_alignment(code, "%arena", 64)
-    too_many = code(f"icmp ugt i32 %threads, {MAX_THREADS}")
-    none = code("icmp eq i32 %threads, 0")
-    code.fail_if(code(f"or i1 {none}, {too_many}"), "THREADS")
-    status = code(f"call i32 @{interface.name}_shapes(ptr %inputs, ptr %outputs)")
-    bad = code(f"icmp ne i32 {status}, 0")
-    code.do(f"br i1 {bad}, label %unfit, label %fit")
-    code.label("unfit")
-    code.do(f"ret i32 {status}")
-    code.label("fit")
-    counts = [_worthwhile(code, interface, more) for more in (worth.awake, worth.asleep)]
-    given = ", ".join(["ptr %inputs", "ptr %outputs", "ptr %arena", *(f"i64 {c}" for c in counts)])
-    code.do(f"%started = call i32 @threads.run({given})")
-    code.do("ret i32 %started")
-    code.lines.append("}")
-    return "\n".join(code.lines)
-
-
-def _worthwhile(code: _Code, interface: Interface, worth: float) -> str:
-    """How many of `%threads` have enough to do, if work grows with the first dynamic input."""
-    sized = (fields for _, _, fields in _fields(interface.inputs) if fields)
-    more = literal(worth)
-    for field in next(sized, ()):
-        size = code(f"uitofp i64 {_field(code, 'inputs', '%inputs', field, 'i64')} to double")
-        more = code(f"fmul double {more}, {size}")
-    most = literal(MAX_THREADS - 1)
-    is_more = code(f"fcmp ogt double {more}, {most}")
-    bounded = code(f"select i1 {is_more}, double {most}, double {more}")
-    useful = code(f"add i32 {code(f'fptoui double {bounded} to i32')}, 1")
-    enough = code(f"icmp ult i32 {useful}, %threads")
-    chosen = code(f"select i1 {enough}, i32 {useful}, i32 %threads")
-    return code(f"zext i32 {chosen} to i64")
-
-
-def _check_alignment(code: _Code, pointer: str, alignment: int) -> None:
-    address = code(f"ptrtoint ptr {pointer} to i64")
-    rest = code(f"and i64 {address}, {alignment - 1}")
-    code.fail_if(code(f"icmp ne i64 {rest}, 0"), "ALIGNMENT")
+def _check_alignment(f: Function, pointer: Value, alignment: int) -> None:
+    _fail_if(f, (f.address(pointer) & (alignment - 1)).differs(0), "ALIGNMENT")

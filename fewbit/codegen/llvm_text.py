@@ -85,7 +85,9 @@ def call_first(text: str, function: str, numbers: Mapping[str, int]) -> str:
         number = numbers.get(match["name"])
         if number is None:
             return match[0]
-        return f"{match['head']}{match['marks']}noinline {{\n  call void @{function}(i32 {number})"
+        head = f"{match['head']}{match['marks']}noinline {{{match['entry'] or ''}"
+        return f"{head}\n  call void @{function}(i32 {number})"
 
     head = r"^(?P<head>define void @(?P<name>[\w.$-]+)\([^)]*\))(?P<marks>[^{\n]*)\{"
+    head += r"(?P<entry>\nentry:)?"
     return re.sub(head, mark, text, flags=re.MULTILINE) + f"\ndeclare void @{function}(i32)\n"

@@ -7,23 +7,23 @@ kernel, once or in loops. Its last arguments are the thread that it runs in and 
 from __future__ import annotations
 
 import re
-import struct
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from functools import cache, reduce
 from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, Float64Type, MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from fewbit.kernels.emit import Function
+from fewbit.codegen.memref import Size, memref_types, multiply
+from fewbit.kernels import emit
 from fewbit.kernels.kernel import Kernel, functions_of, module_text
+from fewbit.llvm.function import Function, Prototype
+from fewbit.llvm.types import F32, F64, I64, Array, Spelled, Type, type_of
+from fewbit.llvm.values import Operand, Value
 from fewbit.toolchain.isa import Isa
 
 KernelT = TypeVar("KernelT", bound=Kernel)
-Size = int | str
-"""A number, or the name of a value."""
 ONE_SCALE = 1 << 62
 """Rows that share a scale, where all of them do."""
 
@@ -71,128 +71,105 @@ class KernelCalls:
             module_text(kernels, self.isa, tiles=tiles),
         ]
 
-    def tiles(self) -> list[Function]:
+    def tiles(self) -> list[emit.Function]:
         """What kernels call that can be compiled apart from them."""
         return [each for each in functions_of(self.kernels.values(), self.isa) if each.apart]
 
 
-def literal(value: float) -> str:
-    """A float as LLVM writes it: the bits of the double of the same value."""
-    rounded = struct.unpack("<f", struct.pack("<f", value))[0]
-    return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
-
-
 @dataclass(frozen=True)
 class Memref:
-    pointer: str
-    element: str
+    pointer: Value
+    element: Type
     sizes: tuple[Size, ...]
-    strides: tuple[str, ...]
+    strides: tuple[Value, ...]
 
 
-class Stub:
-    """A function in LLVM IR that takes memrefs apart and calls a kernel."""
+class Stub(Function):
+    """A function that takes memrefs apart and calls a kernel."""
 
     def __init__(self, name: str, memory: Sequence[Attribute]) -> None:
-        self.name = name
-        self.parameters: list[str] = []
-        self.lines: list[str] = []
+        shapes = [cast("MemRefType[Attribute]", type).get_shape() for type in memory]
+        parameters = [each for i, shape in enumerate(shapes) for each in _parameters(i, len(shape))]
+        super().__init__(name, [*parameters, (I64, "thread"), (I64, "threads")])
+        self.thread, self.threads = self.parameters[-2:]
         self.most_threads: int | None = None
         """Threads that share the work; others have none."""
-        self.memrefs = [self._take(i, type) for i, type in enumerate(memory)]
+        given = iter(self.parameters)
+        self.memrefs = [self._take(given, type) for type in memory]
 
-    def _take(self, number: int, type: Attribute) -> Memref:
+    def _take(self, given: Iterator[Value], type: Attribute) -> Memref:
         shaped = cast("TensorType[Attribute] | MemRefType[Attribute]", type)
         shape, element = shaped.get_shape(), _element(shaped.element_type)
-        prefix = f"%m{number}"
-        self.parameters += [f"ptr {prefix}_allocated", f"ptr {prefix}", f"i64 {prefix}_offset"]
-        self.parameters += [f"i64 {prefix}_size{i}" for i in range(len(shape))]
-        self.parameters += [f"i64 {prefix}_stride{i}" for i in range(len(shape))]
-        sizes = tuple(f"{prefix}_size{i}" if s == DYNAMIC_INDEX else s for i, s in enumerate(shape))
-        strides = tuple(f"{prefix}_stride{i}" for i in range(len(shape)))
-        start = self.value(f"getelementptr {element}, ptr {prefix}, i64 {prefix}_offset")
-        return Memref(start, element, sizes, strides)
+        _, pointer, offset = (next(given) for _ in range(3))
+        found = [next(given) for _ in shape]
+        strides = tuple(next(given) for _ in shape)
+        sizes = tuple(
+            value if size == DYNAMIC_INDEX else size
+            for size, value in zip(shape, found, strict=True)
+        )
+        return Memref(self.at(pointer, offset, element), element, sizes, strides)
 
-    def value(self, text: str) -> str:
-        name = f"%v{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
-        return name
+    def limit_threads(self, most: int) -> None:
+        """Threads beyond so many return at once."""
+        self.most_threads = most
+        every = self.threads
+        self.threads = self.select(every.compare("ult", most), every, most)
+        with self.unless(self.thread.compare("ult", self.threads)):
+            self.ret()
 
     def product(self, sizes: Sequence[Size]) -> Size:
-        result: Size = prod(s for s in sizes if isinstance(s, int))
-        for size in sizes:
-            if isinstance(size, str):
-                result = self.value(f"mul i64 {result}, {size}")
-        return result
+        return reduce(multiply, sizes, 1)
 
-    def array(self, values: Sequence[Size]) -> str:
-        array = self.value(f"alloca [{len(values)} x i64]")
+    def integers(self, values: Sequence[Size]) -> Value:
+        """An array of integers on the stack."""
+        array = self.alloca(Array(len(values), I64))
         for i, value in enumerate(values):
-            at = self.value(f"getelementptr i64, ptr {array}, i64 {i}")
-            self.lines.append(f"store i64 {value}, ptr {at}")
+            self.store(self.integer(value), array, i)
         return array
 
-    def floats(self, values: Sequence[float]) -> str:
-        array = self.value(f"alloca [{len(values)} x float]")
+    def floats(self, values: Sequence[float]) -> Value:
+        array = self.alloca(Array(len(values), F32))
         for i, value in enumerate(values):
-            at = self.value(f"getelementptr float, ptr {array}, i64 {i}")
-            self.lines.append(f"store float {literal(value)}, ptr {at}")
+            self.store(self.constant(F32, value), array, i)
         return array
 
-    def at(self, pointer: str, element: str, *terms: tuple[Size, Size]) -> str:
+    def moved(self, pointer: Value, element: Spelled, *terms: tuple[Size, Size]) -> Value:
         """A pointer moved on by a sum of products; null stays null."""
-        if pointer == "null":
+        if pointer.text == "null":
             return pointer
         for a, b in terms:
             if a == 0 or b == 0:
                 continue
-            step = self.product([a, b])
-            pointer = self.value(f"getelementptr {element}, ptr {pointer}, i64 {step}")
+            pointer = self.at(pointer, multiply(a, b), element)
         return pointer
 
-    @contextmanager
-    def loop(self, count: Size) -> Generator[str]:
-        """What is emitted inside is done for each number below `count`, whose name is given."""
-        number = len(self.lines)
-        before, head, body, after = (f"{part}{number}" for part in ("in", "head", "body", "out"))
-        self.lines += [f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"]
-        index = f"%i{number}"
-        self.lines.append(f"{index} = phi i64 [0, %{before}], [%next{number}, %latch{number}]")
-        self.lines.append(f"%more{number} = icmp slt i64 {index}, {count}")
-        self.lines.append(f"br i1 %more{number}, label %{body}, label %{after}")
-        self.lines.append(f"{body}:")
-        yield index
-        self.lines += [f"br label %latch{number}", f"latch{number}:"]
-        self.lines += [f"%next{number} = add i64 {index}, 1", f"br label %{head}", f"{after}:"]
-
-    def call(self, symbol: str, arguments: str) -> None:
-        self.lines.append(f"call void @{symbol}({arguments}, i64 %thread, i64 %threads)")
+    def call_kernel(self, kernel: Kernel, *arguments: Operand) -> None:
+        """Call a kernel, as this thread of all of them."""
+        self.call(_prototype(kernel), *arguments, self.thread, self.threads)
 
     def text(self) -> str:
-        threads = "%threads" if self.most_threads is None else "%all_threads"
-        parameters = ", ".join([*self.parameters, "i64 %thread", f"i64 {threads}"])
-        body = "\n".join(
-            line if line.endswith(":") else f"  {line}"
-            for line in [*self._limited(), *self.lines, "ret void"]
-        )
-        return f"define void @{self.name}({parameters}) {{\n{body}\n}}"
-
-    def _limited(self) -> list[str]:
-        """Threads beyond `most_threads` return at once."""
-        if self.most_threads is None:
-            return []
-        return [
-            f"%few = icmp ult i64 %all_threads, {self.most_threads}",
-            f"%threads = select i1 %few, i64 %all_threads, i64 {self.most_threads}",
-            "%works = icmp ult i64 %thread, %threads",
-            "br i1 %works, label %work, label %idle",
-            "idle:",
-            "ret void",
-            "work:",
-        ]
+        if not self.ended:
+            self.ret()
+        return super().text()
 
 
-def _element(type: Attribute) -> str:
+def _parameters(number: int, rank: int) -> list[tuple[Type, str]]:
+    """Those of a memref."""
+    names = [
+        *("allocated", "start", "offset"),
+        *(f"{what}{i}" for what in ("size", "stride") for i in range(rank)),
+    ]
+    return [
+        (type, f"m{number}_{name}") for type, name in zip(memref_types(rank), names, strict=True)
+    ]
+
+
+@cache
+def _prototype(kernel: Kernel) -> Prototype:
+    return kernel.function().prototype
+
+
+def _element(type: Attribute) -> Type:
     if isinstance(type, Float64Type):
-        return "double"
-    return "float" if isinstance(type, Float32Type) else str(type)
+        return F64
+    return F32 if isinstance(type, Float32Type) else type_of(str(type))

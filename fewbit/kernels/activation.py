@@ -15,26 +15,10 @@ from typing import Final
 import numpy as np
 
 from fewbit.kernels.emit import Function, Value
+from fewbit.llvm.types import F32, I32, Float, scalar, with_element
 from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.numerics.approximations.number import Number, Op
 from fewbit.toolchain.isa import Isa
-
-_BINARY: Final[Mapping[Op, str]] = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "div": "div",
-    "and": "and",
-    "or": "or",
-    "xor": "xor",
-    "shift_left": "shl",
-    "shift_right": "ashr",
-}
-_COMPARED: Final[Mapping[Op, tuple[str, str]]] = {
-    "less": ("olt", "slt"),
-    "greater": ("ogt", "sgt"),
-    "equal": ("oeq", "eq"),
-}
 
 
 def named(name: str, activation: Activation | None) -> str:
@@ -72,45 +56,45 @@ class _Emitted(Number):
 
     def constant(self, value: float) -> Number:
         first = self.vectors[0]
-        f, is_float = first.function, _is_float(first)
-        number = (
-            f.number(float(np.float32(value))) if is_float else Value(f, "i32", str(int(value)))
-        )
-        lanes = ", ".join([f"{number.type} {number}"] * f.isa.lanes)
-        return _Emitted((Value(f, first.type, f"<{lanes}>"),))
+        number = float(np.float32(value)) if _is_float(first) else int(value)
+        return _Emitted((first.function.constant(first.type, number),))
 
 
 def _is_float(x: Value) -> bool:
-    return "float" in x.type
+    return isinstance(scalar(x.type), Float)
 
 
 def _emit(op: Op, x: Value, *others: Value) -> Value:
-    f = x.function
-    if op in _BINARY:
-        name = f"f{_BINARY[op]}" if _is_float(x) else _BINARY[op]
-        return f.set(x.type, f"{name} {x.type} {x}, {others[0]}")
-    if op in _COMPARED:
-        of_floats, of_integers = _COMPARED[op]
-        how = f"fcmp {of_floats}" if _is_float(x) else f"icmp {of_integers}"
-        return f.set(f"<{f.isa.lanes} x i1>", f"{how} {x.type} {x}, {others[0]}")
-    return _OTHERS[op](f, x, *others)
+    return _INSTRUCTIONS[op](x, *others)
 
 
-def _negated(f: Function, x: Value) -> Value:
-    return f.set(x.type, f"fneg {x.type} {x}")
+def _select(condition: Value, yes: Value, no: Value) -> Value:
+    return condition.function.select(condition, yes, no)
 
 
-def _bits(f: Function, x: Value) -> Value:
-    return f.bits(x, f"<{f.isa.lanes} x i32>")
+def _bits(x: Value) -> Value:
+    return x.function.bits(x, with_element(x.type, I32))
 
 
-def _float_of_bits(f: Function, x: Value) -> Value:
-    return f.bits(x, f.vector)
+def _float_of_bits(x: Value) -> Value:
+    return x.function.bits(x, with_element(x.type, F32))
 
 
-_OTHERS: Final[Mapping[Op, Callable[..., Value]]] = {
-    "select": Function.select,
-    "negate": _negated,
+_INSTRUCTIONS: Final[Mapping[Op, Callable[..., Value]]] = {
+    "add": Value.__add__,
+    "sub": Value.__sub__,
+    "mul": Value.__mul__,
+    "div": Value.__truediv__,
+    "and": Value.__and__,
+    "or": Value.__or__,
+    "xor": Value.__xor__,
+    "shift_left": Value.shift_left,
+    "shift_right": Value.shift_right_signed,
+    "less": Value.__lt__,
+    "greater": Value.__gt__,
+    "equal": Value.equals,
+    "select": _select,
+    "negate": Value.__neg__,
     "bits": _bits,
     "float_of_bits": _float_of_bits,
 }

@@ -71,7 +71,7 @@ def larger_magnitudes(
     f: Function, most: Value, values: Sequence[Value], mask: Value | None
 ) -> Value:
     """The larger of what was found and of the magnitudes of vectors, lane by lane."""
-    unsigned = f.broadcast(Value(f, "i32", str(0x7FFFFFFF)))
+    unsigned = f.broadcast(f.constant("i32", 0x7FFFFFFF))
     for value in values:
         size = f.bits(value, most.type) & unsigned
         size = size if mask is None else f.select(mask, size, f.zero(most.type))
@@ -106,8 +106,8 @@ def largest_magnitude(isa: Isa) -> Function:
     f = Function(isa, "fewbit_largest_magnitude", "ptr x, i64 k, ptr to")
     x, k, to = f.parameters
     kind = f"<{isa.lanes} x i32>"
-    unsigned = f.broadcast(Value(f, "i32", str(0x7FFFFFFF)))
-    least = f.broadcast(Value(f, "i32", str(EPS.view("int32"))))
+    unsigned = f.broadcast(f.constant("i32", 0x7FFFFFFF))
+    least = f.broadcast(f.constant("i32", int(EPS.view("int32"))))
 
     def larger(a: Value, b: Value) -> Value:
         return f.select(a > b, a, b)

@@ -69,7 +69,7 @@ def max_tile(isa: Isa, output: Pooled) -> Function:
     x, row_step, column_step, rows, columns, y, *bytes_, c = f.parameters
     integer, lanes = output == "i8", isa.lanes
     element = "i8" if integer else "float"
-    lowest = Value(f, "i8", "-128") if integer else f.number(-inf)
+    lowest = f.constant("i8", -128) if integer else f.number(-inf)
     rounding = Rounding.load(f, bytes_[1]) if bytes_ else None
 
     def largest(channel: Value, width: int, vectors: int, mask: Value | None) -> list[Value]:
@@ -88,10 +88,7 @@ def max_tile(isa: Isa, output: Pooled) -> Function:
         return down.results
 
     def larger(a: Value, b: Value) -> Value:
-        if integer:
-            return f.select(a > b, a, b)
-        kind = a.type.replace("float", "i1")
-        return f.select(f.set(kind, f"fcmp ogt {a.type} {a}, {b}"), a, b)
+        return f.select(a > b, a, b)
 
     def store(value: Value, at: Value, mask: Value | None) -> None:
         if rounding is None:

@@ -16,6 +16,7 @@ from functools import cache
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of
+from fewbit.llvm.types import Vector
 from fewbit.numerics.formulas import EPS
 from fewbit.toolchain.isa import Isa
 
@@ -47,7 +48,7 @@ class MagnitudeSums(Kernel):
         with f.loop(0, m) as over_rows, f.loop(first, last) as loop:
             row, place = over_rows.index, loop.index
             start, stop = columns_of(f, k, place, places, COLUMNS)
-            f.store(Value(f, "double", "0.0"), found)
+            f.store(f.constant("double", 0.0), found)
             with f.when(start < stop):
                 f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, found)
             f.store(f.load("double", found), sums, row * PLACES + place)
@@ -61,7 +62,7 @@ def magnitude_sum(isa: Isa) -> Function:
     x, k, to = f.parameters
 
     def magnitudes(values: Value) -> Value:
-        name = f"fabs.v{LANES}f32" if values.type[0] == "<" else "fabs.f32"
+        name = f"fabs.v{LANES}f32" if isinstance(values.type, Vector) else "fabs.f32"
         return f.convert("fpext", f.processor_call(name, values.type, values), "double")
 
     whole, many = k // LANES * LANES, k // (AT_ONCE * LANES) * (AT_ONCE * LANES)
@@ -85,11 +86,9 @@ def _halved(f: Function, lanes: Value) -> Value:
         count //= 2
         halves: list[Value] = []
         for first in (0, count):
-            order = ", ".join(f"i32 {first + i}" for i in range(count))
-            shuffled = f"shufflevector {lanes.type} {lanes}, {lanes.type} poison"
-            halves.append(f.set(f"<{count} x double>", f"{shuffled}, <{count} x i32> <{order}>"))
+            halves.append(f.shuffle(lanes, range(first, first + count)))
         lanes = halves[0] + halves[1]
-    return f.set("double", f"extractelement {lanes.type} {lanes}, i64 0")
+    return f.extract(lanes, 0)
 
 
 @cache
@@ -108,7 +107,7 @@ def mean_of_sums(isa: Isa) -> Function:
     """The same, of the sums of a row's parts."""
     f = Function(isa, "fewbit_mean_of_sums", "ptr sums, i64 k, ptr to")
     sums, k, to = f.parameters
-    with f.loop(0, PLACES, carried=[Value(f, "double", "0.0")]) as loop:
+    with f.loop(0, PLACES, carried=[f.constant("double", 0.0)]) as loop:
         loop.carry(loop.carried[0] + f.load("double", sums, loop.index))
     f.store(_mean(f, loop.results[0], k), to)
     return f
@@ -116,6 +115,6 @@ def mean_of_sums(isa: Isa) -> Function:
 
 def _mean(f: Function, total: Value, k: Value) -> Value:
     count = f.convert("uitofp", k, "double")
-    mean = f.convert("fptrunc", f.set("double", f"fdiv double {total}, {count}"), "float")
+    mean = f.convert("fptrunc", total / count, "float")
     least = f.number(float(EPS))
-    return f.select(f.set("i1", f"fcmp ogt float {mean}, {least}"), mean, least)
+    return f.select(mean > least, mean, least)

@@ -82,8 +82,8 @@ def factors(f: Function, width: Width, found: Value) -> tuple[Value, Value]:
     if width.bits <= 2:
         return found, found
     most = f.number(float(width.qmax))
-    multiplier = f.set("float", f"fdiv float {most}, {found}")
-    return multiplier, f.set("float", f"fdiv float {f.number(1.0)}, {multiplier}")
+    multiplier = most / found
+    return multiplier, f.number(1.0) / multiplier
 
 
 def _changes(f: Function, width: Width, scale: Value) -> list[tuple[str, Value]]:
@@ -98,8 +98,8 @@ def _changes(f: Function, width: Width, scale: Value) -> list[tuple[str, Value]]
     first = f.bits(rounded + 1, "float")
     for away in (0, -1):
         candidate = f.bits(rounded + away, "float")
-        quotient = f.set("float", f"fdiv float {candidate}, {scale}")
-        reaches = f.set("i1", f"fcmp oge float {quotient}, {f.number(1.5)}")
+        quotient = candidate / scale
+        reaches = quotient >= 1.5
         first = f.select(reaches, candidate, first)
     return [("ogt", f.number(0.0) - first), *changes]
 
@@ -112,7 +112,7 @@ def round_row(isa: Isa, width: Width) -> Function:
     x, k, factor, q = f.parameters
     by, magic = f.broadcast(factor), f.broadcast(f.number(TO_INTEGER))
     changes = [] if width.bits > 2 else _changes(f, width, factor)
-    least, *above = (f.broadcast(Value(f, "i8", str(u))) for u in range(width.qmin, 2))
+    least, *above = (f.broadcast(f.constant("i8", u)) for u in range(width.qmin, 2))
 
     def bytes_of(values: Value) -> Value:
         if width.bits > 2:
@@ -120,8 +120,8 @@ def round_row(isa: Isa, width: Width) -> Function:
             return f.convert("trunc", f.bits(moved, f"<{isa.lanes} x i32>"), "i8")
         found = least
         for (how, change), integer in zip(changes, above[-len(changes) :], strict=True):
-            test = f"fcmp {how} {f.vector} {values}, {f.broadcast(change)}"
-            found = f.select(f.set(f"<{isa.lanes} x i1>", test), integer, found)
+            reaches = values.compare(how, f.broadcast(change))
+            found = f.select(reaches, integer, found)
         return found
 
     def rounded(at: Value, mask: Value | None) -> None:

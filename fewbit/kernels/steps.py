@@ -124,7 +124,7 @@ class Rounding:
         bounded = f.at_most(x, self.high) if positive else f.clamp(x, self.low, self.high)
         if f.isa.fma:
             return f.multiply_add(bounded, self.inverse, bounded * self.rest)
-        return f.set(f.vector, f"fdiv {f.vector} {bounded}, {self.step}")
+        return bounded / self.step
 
     def bytes_of(self, f: Function, x: Value) -> Value:
         """A vector of floats as a vector of bytes."""
@@ -140,9 +140,8 @@ class Rounding:
         """
         if mask is None and packs(f.isa):
             packed = _packed(f, [self.quotient(f, each, positive) for each in x], positive)
-            numbers = f"<{_PACKED} x i1>"
-            first = ", ".join(f"i1 {int(i < len(x) * f.isa.lanes)}" for i in range(_PACKED))
-            f.store_part(packed, to, Value(f, numbers, f"<{first}>") if len(x) < 4 else None)
+            first = [int(i < len(x) * f.isa.lanes) for i in range(_PACKED)]
+            f.store_part(packed, to, f.constants("i1", first) if len(x) < 4 else None)
             return
         for i, each in enumerate(x):
             f.store_part(self.bytes_of(f, each), f.at(to, i * f.isa.lanes, "i8"), mask)
@@ -161,13 +160,11 @@ def _packed(f: Function, x: list[Value], positive: bool) -> Value:
 
     The last packing makes bytes of words, signed ones or unsigned ones: then it bounds by 0.
     """
-    none, all_, by_mode = f.zero("<16 x i32>"), Value(f, "i16", "-1"), Value(f, "i32", "4")
+    none, all_, by_mode = f.zero("<16 x i32>"), f.constant("i16", -1), f.constant("i32", 4)
     call = f.processor_call
     whole = [call("x86.avx512.mask.cvtps2dq.512", none.type, v, none, all_, by_mode) for v in x]
     whole += [none] * (4 - len(whole))
     pairs = [call("x86.avx512.packssdw.512", "<32 x i16>", *whole[i : i + 2]) for i in (0, 2)]
     last = "packuswb" if positive else "packsswb"
     mixed = f.bits(call(f"x86.avx512.{last}.512", "<64 x i8>", *pairs), none.type)
-    order = ", ".join(f"i32 {4 * (i % 4) + i // 4}" for i in range(16))
-    sorted_ = f"shufflevector {none.type} {mixed}, {none.type} poison, {none.type} <{order}>"
-    return f.bits(f.set(none.type, sorted_), "<64 x i8>")
+    return f.bits(f.shuffle(mixed, [4 * (i % 4) + i // 4 for i in range(16)]), "<64 x i8>")

@@ -204,7 +204,7 @@ def sweep(isa: Isa, activation: Activation | None = None) -> Function:
     )
     table, rows, taps, depth, w, k_first, k_total, bias, add, c, c_step, n, *rest = f.parameters
     first, last, ends, lo, hi = rest
-    waits = ends.equals(0) if activation is None else Value(f, "i1", "true")
+    waits = ends.equals(0) if activation is None else f.constant("i1", True)
     unbounded = [f.number(float("-inf")), f.number(float("inf"))]
     bounds = [f.select(waits, a, b) for a, b in zip(unbounded, (lo, hi), strict=True)]
     bias_start, bias_step = or_zeros(f, bias)
@@ -274,7 +274,7 @@ def part_of_sum(
     f: Function, first: Value, bias: Value, add: Value, c: Value
 ) -> tuple[Value, Value]:
     """bias and add of a block of a sum: all but the first go on from what is in c."""
-    return f.select(first, bias, Value(f, "ptr", "null")), f.select(first, add, c)
+    return f.select(first, bias, f.null()), f.select(first, add, c)
 
 
 def row_of(f: Function, pointer: Value, offset: Value) -> Value:

@@ -74,8 +74,8 @@ def parse_ir(text: str, context: ContextRef | None = None) -> ModuleRef:
 def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> ModuleRef:
     """Link several texts, which may declare what others define, into one LLVM module.
 
-    Only functions that are `public` can be called from outside. The module has a context of its
-    own: in one that others share, LLVM renames types whose names these have taken.
+    Only what is `public` can be called or read from outside. The module has a context of its own:
+    in one that others share, LLVM renames types whose names these have taken.
     """
     from llvmlite import binding
 
@@ -86,6 +86,10 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Mod
     for function in module.functions:
         if not function.is_declaration and function.name not in public:
             function.linkage = "internal"
+    for variable in module.global_variables:
+        is_seen = not variable.is_declaration and variable.linkage.name == "external"
+        if is_seen and variable.name not in public:
+            variable.linkage = "internal"
     machine = target_machine(isa)
     module.triple = isa.triple
     module.data_layout = str(machine.target_data)

@@ -13,7 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fewbit.codegen.bare_metal.processor import Processor
-from fewbit.codegen.interface import Interface, Port
+from fewbit.codegen.interface import Interface, Port, shapes_prototype
+from fewbit.codegen.memref import descriptor, memref_types
+from fewbit.llvm.function import Function, Prototype
+from fewbit.llvm.types import PTR, Int, Type
+from fewbit.llvm.values import Operand, Value
 
 FUNCTIONS = ("run", "arena_bytes", "shapes")
 
@@ -26,120 +30,96 @@ def interface_ir(
     first: Sequence[str] = (),
 ) -> str:
     """LLVM IR of these functions, given those that MLIR compiled; `run` calls `first` first."""
-    writer = _Writer(interface, entry, weights_bytes)
-    parts = [
-        *(f"declare void @{function}()" for function in first),
-        writer.declarations(),
-        writer.run(first),
-        writer.arena_bytes(),
-        writer.shapes(),
-    ]
-    return processor.native("\n".join(parts))
+    writer = _Writer(interface, entry, weights_bytes, processor)
+    called_first = [Prototype.of(name, "void") for name in first]
+    functions = (writer.run(called_first), writer.arena_bytes(), writer.shapes())
+    return "\n".join(
+        [
+            *(prototype.declaration() for prototype in called_first),
+            *writer.declarations(),
+            *(function.text() for function in functions),
+        ]
+    )
 
 
 class _Writer:
-    def __init__(self, interface: Interface, entry: str, weights_bytes: int) -> None:
-        self.interface, self.entry, self.weights_bytes = interface, entry, weights_bytes
-        self.lines: list[str] = []
+    def __init__(
+        self, interface: Interface, entry: str, weights_bytes: int, processor: Processor
+    ) -> None:
+        self.interface, self.weights_bytes = interface, weights_bytes
+        self.index = index = Int(processor.xlen)
         self.ports = (*interface.inputs, *interface.outputs)
+        array = memref_types(1, index)
+        given = [*(t for p in self.ports for t in memref_types(len(p.shape), index)), *array]
+        self.entry = Prototype.of(entry, "void", *given, *array)
+        self.entry_arena_bytes = Prototype.of(f"{entry}_arena_bytes", index, *given)
+        self.entry_shapes = shapes_prototype(interface, entry, index)
 
-    def value(self, text: str) -> str:
-        name = f"%v{len(self.lines)}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def declarations(self) -> str:
-        memory = ", ".join(t for port in self.ports for t in _memref(len(port.shape)))
-        given = ", ".join(filter(None, [memory, ", ".join(_memref(1))]))
-        lines = [
-            f"declare void @{self.entry}({given}, {', '.join(_memref(1))})",
-            f"declare i64 @{self.entry}_arena_bytes({given})",
-            f"@{self.interface.name}_weights = external hidden global i8, align 64",
+    def declarations(self) -> list[str]:
+        called = [self.entry, self.entry_arena_bytes]
+        called += [self.entry_shapes] if self.interface.dynamic else []
+        symbol = f"@{self.interface.name}_weights"
+        return [
+            *(prototype.declaration() for prototype in called),
+            f"{symbol} = external hidden global i8, align 64",
         ]
-        if self.interface.dynamic:
-            dims = [d for port in self.interface.inputs for d in port.dimensions]
-            types = ", ".join("i64" for _ in dims)
-            lines.append(f"declare {self.shape_results} @{self.entry}_shapes({types})")
-        return "\n".join(lines)
 
-    @property
-    def shape_results(self) -> str:
-        dims = [d for port in self.interface.outputs for d in port.dimensions]
-        return "{ " + ", ".join([*("i64" for _ in dims), "i1"]) + " }" if dims else "i1"
+    def run(self, first: Sequence[Prototype]) -> Function:
+        f = Function("run", "ptr ports, ptr arena")
+        ports, arena = f.parameters
+        for function in first:
+            f.call(function)
+        given = [*self._descriptors(f, ports), *self._weights(f)]
+        f.call(self.entry, *given, *descriptor(arena, [2**31 - 1]))
+        f.ret()
+        return f
 
-    def run(self, first: Sequence[str]) -> str:
-        self.lines += [f"  call void @{function}()" for function in first]
-        arena = ["ptr %arena", "ptr %arena", "i64 0", f"i64 {2**31 - 1}", "i64 1"]
-        given = ", ".join([*self.descriptors(), *self.weights, *arena])
-        return self.function(
-            "define void @run(ptr %ports, ptr %arena)",
-            [f"  call void @{self.entry}({given})", "  ret void"],
-        )
+    def arena_bytes(self) -> Function:
+        f = Function("arena_bytes", "ptr ports", self.index)
+        given = [*self._descriptors(f, f.parameters[0]), *self._weights(f)]
+        f.ret(f.call(self.entry_arena_bytes, *given))
+        return f
 
-    def arena_bytes(self) -> str:
-        given = ", ".join([*self.descriptors(), *self.weights])
-        size = self.value(f"call i64 @{self.entry}_arena_bytes({given})")
-        return self.function("define i64 @arena_bytes(ptr %ports)", [f"  ret i64 {size}"])
-
-    def shapes(self) -> str:
-        head = "define i64 @shapes(ptr %ports)"
+    def shapes(self) -> Function:
+        f = Function("shapes", "ptr ports", self.index)
         if not self.interface.dynamic:
-            return self.function(head, ["  ret i64 0"])
-        fields = self.fields()
-        given = [f for port in self.interface.inputs for f in fields[port.name][1]]
-        dims = ", ".join(f"i64 {self.load(number, 'i64')}" for number in given)
-        type = self.shape_results
-        found = self.value(f"call {type} @{self.entry}_shapes({dims})")
-        wanted = [f for port in self.interface.outputs for f in fields[port.name][1]]
+            f.ret(0)
+            return f
+        (ports,) = f.parameters
+        places = fields(self.ports)
+        given = [n for port in self.interface.inputs for n in places[port.name][1]]
+        found = f.call(self.entry_shapes, *(self._load(f, ports, n, self.index) for n in given))
+        wanted = [n for port in self.interface.outputs for n in places[port.name][1]]
         for i, number in enumerate(wanted):
-            value = self.value(f"extractvalue {type} {found}, {i}")
-            self.lines.append(f"  store i64 {value}, ptr {self.at(number)}")
-        fits = found if type == "i1" else self.value(f"extractvalue {type} {found}, {len(wanted)}")
-        status = self.value(f"select i1 {fits}, i64 0, i64 1")
-        return self.function(head, [f"  ret i64 {status}"])
+            f.store(f.member(found, i), self._at(f, ports, number))
+        fits = f.member(found, len(wanted)) if wanted else found
+        f.ret(f.select(fits, f.constant(self.index, 0), 1))
+        return f
 
-    def function(self, head: str, end: Sequence[str]) -> str:
-        text = "\n".join([f"{head} {{", *self.lines, *end, "}"])
-        self.lines = []
-        return text
+    def _at(self, f: Function, ports: Value, number: int) -> Value:
+        return f.at(ports, f.constant(self.index, number), self.index)
 
-    @property
-    def weights(self) -> list[str]:
-        symbol = f"ptr @{self.interface.name}_weights"
-        return [symbol, symbol, "i64 0", f"i64 {self.weights_bytes}", "i64 1"]
+    def _load(self, f: Function, ports: Value, number: int, type: Type) -> Value:
+        return f.load(type, self._at(f, ports, number))
 
-    def fields(self) -> dict[str, tuple[int, list[int]]]:
-        return fields(self.ports)
+    def _weights(self, f: Function) -> list[Operand]:
+        return descriptor(f.symbol(f"{self.interface.name}_weights"), [self.weights_bytes])
 
-    def at(self, number: int) -> str:
-        return self.value(f"getelementptr i64, ptr %ports, i64 {number}")
-
-    def load(self, number: int, type: str) -> str:
-        return self.value(f"load {type}, ptr {self.at(number)}")
-
-    def descriptors(self) -> list[str]:
+    def _descriptors(self, f: Function, ports: Value) -> list[Operand]:
         """The entry's arguments for inputs and outputs."""
-        made: list[str] = []
-        for name, (pointer_field, dim_fields) in self.fields().items():
-            port = next(port for port in self.ports if port.name == name)
-            pointer = self.load(pointer_field, "ptr")
-            dims = iter(dim_fields)
-            sizes = [
-                str(size) if size is not None else self.load(next(dims), "i64")
-                for size in port.shape
-            ]
-            integers = [f"i64 {v}" for v in (*sizes, *self.strides(sizes))]
-            made += [f"ptr {pointer}", f"ptr {pointer}", "i64 0", *integers]
-        return made
-
-    def strides(self, sizes: Sequence[str]) -> list[str]:
-        strides = ["1"] if sizes else []
-        for size in reversed(sizes[1:]):
-            before = strides[0]
-            known = before.isdigit() and size.isdigit()
-            product = str(int(before) * int(size)) if known else None
-            strides.insert(0, product or self.value(f"mul i64 {before}, {size}"))
-        return strides
+        places = fields(self.ports)
+        arguments: list[Operand] = []
+        for port in self.ports:
+            at, dim_fields = places[port.name]
+            pointer, dims = self._load(f, ports, at, PTR), iter(dim_fields)
+            arguments += descriptor(
+                pointer,
+                [
+                    self._load(f, ports, next(dims), self.index) if size is None else size
+                    for size in port.shape
+                ],
+            )
+        return arguments
 
 
 def fields(ports: Sequence[Port]) -> dict[str, tuple[int, list[int]]]:
@@ -151,7 +131,3 @@ def fields(ports: Sequence[Port]) -> dict[str, tuple[int, list[int]]]:
         made[port.name] = index, list(range(index + 1, index + 1 + count))
         index += 1 + count
     return made
-
-
-def _memref(rank: int) -> list[str]:
-    return ["ptr", "ptr", "i64", *["i64"] * (2 * rank)]

@@ -139,21 +139,21 @@ def pack_record(pair: Pair) -> Function:
     row, depth, record = f.parameters
     to, plane_step = f.at(record, TERM, "i8"), f.ceiling(depth, WORD) * (WORD // 8)
     kind = f"<{WORD} x i8>"
-    bias = f.broadcast(Value(f, "i8", str(pair.x.bias)), WORD)
+    bias = f.broadcast(f.constant("i8", pair.x.bias), WORD)
 
     def pack(source: Value, at: Value, counted: Value) -> Value:
         """A word of each plane, and the numbers' sum."""
         moved = f.load(kind, source) + bias
         for i in range(pair.x_bits):
-            bit = f.broadcast(Value(f, "i8", str(1 << i + pair.x.lift)), WORD)
+            bit = f.broadcast(f.constant("i8", 1 << i + pair.x.lift), WORD)
             word = f.bits((moved & bit).differs(f.zero(kind)), "i32")
             f.store(word, f.at(to, plane_step * i + at // 8, "i8"))
             count = f.processor_call("ctpop.i32", "i32", word)
-            counted = counted + f.set("i32", f"shl i32 {count}, {i + pair.x.lift}")
+            counted = counted + count.shift_left(i + pair.x.lift)
         return counted
 
     whole = depth // WORD * WORD
-    with f.loop(0, whole, WORD, carried=[Value(f, "i32", "0")]) as loop:
+    with f.loop(0, whole, WORD, carried=[f.constant("i32", 0)]) as loop:
         loop.carry(pack(f.at(row, loop.index, "i8"), loop.index, loop.carried[0]))
     (counted,) = loop.results
     last, sum_ = f.array("i8", WORD), f.array("i32", 1)

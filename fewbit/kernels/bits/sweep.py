@@ -90,7 +90,7 @@ def row_terms(isa: Isa) -> Function:
     table, rows, taps, terms, missing = f.parameters
     f.store(f.integer(0), missing)
     with f.loop(0, rows) as loop:
-        with f.loop(0, taps, carried=[Value(f, "i32", "0")]) as over_taps:
+        with f.loop(0, taps, carried=[f.constant("i32", 0)]) as over_taps:
             record = f.load("ptr", table, over_taps.index * rows + loop.index)
             over_taps.carry(over_taps.carried[0] + f.load("i32", record))
             with f.when(_is_missing(f, record)):
@@ -110,7 +110,7 @@ def tap_parts(pair: Pair) -> Function:
     )
     panel, taps, words, width, parts = f.parameters
     kind = f"<{isa.lanes} x i32>"
-    bias = f.broadcast(Value(f, "i32", str(pair.x.bias)))
+    bias = f.broadcast(f.constant("i32", pair.x.bias))
     with f.loop(0, taps) as over_taps, f.loop(0, width, isa.lanes) as across:
         tap = over_taps.index * words
         with f.loop(0, words, carried=[f.zero(kind)]) as loop:

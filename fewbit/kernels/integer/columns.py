@@ -40,7 +40,7 @@ def multiplies_columns(isa: Isa) -> bool:
 
 def columns_fit(f: Function, s: Sizes) -> Value:
     """Whether a convolution is for this tile."""
-    return columns_suit(f, s) & Value(f, "i1", str(multiplies_columns(f.isa)).lower())
+    return columns_suit(f, s) & f.constant("i1", multiplies_columns(f.isa))
 
 
 def columns_suit(f: Arithmetic[T], s: Sizes[T]) -> T:
@@ -55,7 +55,7 @@ def make_columns(isa: Isa) -> Function:
     """The weights of `c` channels for this tile; the nine taps are `step` bytes apart."""
     f = Function(isa, "fewbit_make_columns_i8", "ptr w, i64 step, i64 c, ptr to")
     w, step, c, to = f.parameters
-    ones = f.broadcast(Value(f, "i8", str(BIAS)), WIDTH)
+    ones = f.broadcast(f.constant("i8", BIAS), WIDTH)
 
     def make(channel: Value, mask: Value | None) -> None:
         chunk = f.at(to, channel * (CHUNK // WIDTH), "i8")
@@ -79,7 +79,7 @@ def make_columns(isa: Isa) -> Function:
 
 def _first(f: Function, count: Value) -> Value:
     """The mask of the first bytes, of up to 64."""
-    return f.bits(f.set("i64", f"lshr i64 -1, {f.integer(WIDTH) - count}"), f"<{WIDTH} x i1>")
+    return f.bits(f.integer(-1).shift_right(f.integer(WIDTH) - count), f"<{WIDTH} x i1>")
 
 
 def _seen(f: Function, place: Value, mask: Value | None) -> Value:
@@ -102,7 +102,7 @@ def columns_tile(isa: Isa, stride: int, pixels: int) -> Function:
     rows, steps = f.parameters[:SIDE], f.parameters[SIDE : 2 * SIDE]
     left, w, packed, depth, to = f.parameters[2 * SIDE :]
     kind, total = f"<{WIDTH} x i8>", f"<{isa.lanes} x i32>"
-    unsigned = f.broadcast(Value(f, "i8", str(BIAS)), WIDTH)
+    unsigned = f.broadcast(f.constant("i8", BIAS), WIDTH)
     starts = f.at(packed, SIDE * WIDTH * 4, "i8")
     mask = _first(f, depth)
 
@@ -202,21 +202,19 @@ def _interleaved(f: Function, rows: list[Value]) -> list[Value]:
 def _dealt(f: Function, row: Value) -> Value:
     """Groups of four bytes, dealt out to the quarters of a register, within which bytes stay."""
     words = f.bits(row, "<16 x i32>")
-    order = ", ".join(f"i32 {4 * (i % 4) + i // 4}" for i in range(16))
-    moved = f"shufflevector <16 x i32> {words}, <16 x i32> poison, <16 x i32> <{order}>"
-    return f.bits(f.set("<16 x i32>", moved), row.type)
+    dealt = f.shuffle(words, [4 * (i % 4) + i // 4 for i in range(16)])
+    return f.bits(dealt, row.type)
 
 
 def _unpack(f: Function, a: Value, b: Value, size: int) -> tuple[Value, Value]:
     """The lower halves of all quarters interleaved, and the upper halves, `size` bytes a time."""
     halves: list[Value] = []
     for half in (0, 8):
-        indices = ", ".join(
-            f"i32 {quarter + half + cell // 2 * size + i + cell % 2 * WIDTH}"
+        order = [
+            quarter + half + cell // 2 * size + i + cell % 2 * WIDTH
             for quarter in range(0, WIDTH, 16)
             for cell in range(16 // size)
             for i in range(size)
-        )
-        text = f"shufflevector {a.type} {a}, {b.type} {b}, <{WIDTH} x i32> <{indices}>"
-        halves.append(f.set(a.type, text))
+        ]
+        halves.append(f.shuffle(a, order, b))
     return halves[0], halves[1]

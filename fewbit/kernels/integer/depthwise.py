@@ -222,7 +222,7 @@ def take_rows_apart(isa: Isa, bits: int) -> Function:
     f = Function(isa, f"fewbit_take_rows_apart_{fields.name}", "ptr w, i64 runs, ptr to")
     w, runs, to = f.parameters
     width = isa.lanes * isa.step
-    bias = f.broadcast(Value(f, "i8", str(fields.bias)), width)
+    bias = f.broadcast(f.constant("i8", fields.bias), width)
     with f.loop(0, runs) as loop:
         run = f.at(w, loop.index * (fields.stored * width), "i8")
         stored = [weights(f, run, i) for i in range(fields.stored)]

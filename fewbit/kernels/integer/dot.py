@@ -125,7 +125,7 @@ def offsets(isa: Isa, bias: int) -> Function:
 
 def _add_quads(f: Function, row: Value, depth: Value, bias: int, total: Value) -> Value:
     chunk = f.isa.lanes * f.isa.step
-    many = f.broadcast(Value(f, "i8", str(bias)), chunk)
+    many = f.broadcast(f.constant("i8", bias), chunk)
     masked = chunk == MASKED
     whole = (depth - 1 if masked else depth) // chunk * chunk
     with f.loop(0, whole, chunk, carried=[total]) as along:
@@ -134,7 +134,7 @@ def _add_quads(f: Function, row: Value, depth: Value, bias: int, total: Value) -
     (total,) = along.results
     if not masked:
         return _add_singly(f, row, whole, depth, bias, total)
-    rest = f.bits(f.set("i64", f"lshr i64 -1, {whole + chunk - depth}"), f"<{chunk} x i1>")
+    rest = f.bits(f.integer(-1).shift_right(whole + chunk - depth), f"<{chunk} x i1>")
     x = f.load_part(f.at(row, whole, "i8"), rest, "i8")
     return multiply(f, x, many, total)
 
@@ -142,7 +142,7 @@ def _add_quads(f: Function, row: Value, depth: Value, bias: int, total: Value) -
 def _add_lanes(f: Function, row: Value, depth: Value, bias: int, total: Value) -> Value:
     """Whole vectors, and then what is left."""
     lanes = f.isa.lanes
-    many, whole = f.broadcast(Value(f, "i32", str(bias))), depth // lanes * lanes
+    many, whole = f.broadcast(f.constant("i32", bias)), depth // lanes * lanes
     with f.loop(0, whole, lanes, carried=[total]) as along:
         x = f.convert("sext", f.load(f"<{lanes} x i8>", f.at(row, along.index, "i8")), "i32")
         along.carry(along.carried[0] + x * many)
@@ -155,7 +155,7 @@ def _add_singly(
     with f.loop(first, depth, carried=[total]) as rest:
         x = f.convert("sext", f.load("i8", f.at(row, rest.index, "i8")), "i32")
         alone = f.zero(total.type)
-        x = f.set(total.type, f"insertelement {total.type} {alone}, i32 {x * bias}, i64 0")
+        x = f.insert(alone, x * bias, 0)
         rest.carry(rest.carried[0] + x)
     return rest.results[0]
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from fewbit.errors import UnsupportedError, WidthError
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.kernel import Bytes
+from fewbit.llvm.types import I8, I16, I64, Vector
 from fewbit.toolchain.isa import Isa
 
 PLANES = (8, 4, 2, 1)
@@ -167,15 +168,15 @@ def _field(f: Function, packed: Value, plane: int, place: int, low: int) -> Valu
         # Bit i of a result is what row 7 - i of a matrix picks, so one instruction is both.
         rows = (1 << (7 - row - low + place) if mask >> (7 - row) & 1 else 0 for row in range(8))
         name, words = _GFNI[packed.type]
-        matrix = _constant(f, words, sum(r << 8 * i for i, r in enumerate(rows)))
-        none = Value(f, "i8", "0")
+        matrix = f.constant(words, sum(r << 8 * i for i, r in enumerate(rows)))
+        none = f.constant("i8", 0)
         return f.processor_call(name, packed.type, packed, f.bits(matrix, packed.type), none)
-    return _shifted(f, packed, place - low) & _constant(f, packed.type, mask)
+    return _shifted(f, packed, place - low) & f.constant(packed.type, mask)
 
 
 _GFNI = {
-    "<32 x i8>": ("x86.vgf2p8affineqb.256", "<4 x i64>"),
-    "<64 x i8>": ("x86.vgf2p8affineqb.512", "<8 x i64>"),
+    Vector(32, I8): ("x86.vgf2p8affineqb.256", Vector(4, I64)),
+    Vector(64, I8): ("x86.vgf2p8affineqb.512", Vector(8, I64)),
 }
 
 
@@ -183,15 +184,8 @@ def _shifted(f: Function, packed: Value, right: int) -> Value:
     """Moved in 16 bits, as processors can; what comes over from the other byte is masked."""
     if right == 0:
         return packed
-    count = int(packed.type.strip("<>").split(" x ")[0])
-    kind = f"<{count // 2} x i16>" if count > 1 else packed.type
-    by = _constant(f, kind, abs(right))
-    halves = f.bits(packed, kind)
-    moved = f.set(kind, f"{'lshr' if right > 0 else 'shl'} {kind} {halves}, {by}")
+    assert isinstance(packed.type, Vector)
+    count = packed.type.lanes
+    halves = f.bits(packed, Vector(count // 2, I16) if count > 1 else packed.type)
+    moved = halves.shift_right(right) if right > 0 else halves.shift_left(-right)
     return f.bits(moved, packed.type)
-
-
-def _constant(f: Function, kind: str, number: int) -> Value:
-    element = kind.strip("<>").split(" x ")[1]
-    count = int(kind.strip("<>").split(" x ")[0])
-    return Value(f, kind, f"<{', '.join([f'{element} {number}'] * count)}>")

@@ -93,7 +93,7 @@ class Columns:
         high: Value,
     ) -> Columns:
         kind = "float" if output in SCALED else "i32"
-        nothing = f.number(-0.0) if output in SCALED else Value(f, "i32", "0")
+        nothing = f.number(-0.0) if output in SCALED else f.constant("i32", 0)
         absent = bias.is_null()
         place = f.select(absent, f.zeros(), f.at(bias, column))
         loaded = f.load_part(place, mask, kind)
@@ -210,7 +210,7 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
                 with f.when(whole.equals(vectors * lanes)):
                     down(f.integer(0), vectors, None, adds, floats)
         elif rounding is not None and packs(isa):
-            bounded = f.set("i1", f"fcmp oeq float {f.load('float', to[2], 3)}, 0.0")
+            bounded = f.load("float", to[2], 3).equals(0.0)
             for vectors in range(1, isa.tile_vectors + 1):
                 with f.when(whole.equals(vectors * lanes)):
                     for positive in (False, True):

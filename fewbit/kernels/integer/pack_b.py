@@ -16,6 +16,7 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.pack import Panels, pack_function
+from fewbit.llvm.types import I8
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class IntegerPackB(Kernel):
                     exists = (across.index < columns) & (at >= s * step) & (at < k)
                     place = f.select(exists, across.index * column_stride + at * row_stride, 0)
                     byte = f.load("i8", f.select(exists, source, f.zeros()), place)
-                    moved = f.select(exists, self._number(f, byte), Value(f, "i8", "0"))
+                    moved = f.select(exists, self._number(f, byte), f.constant("i8", 0))
                     f.store(moved, to, (s * width + across.index) * step + along.index)
         return f
 
@@ -73,7 +74,7 @@ class IntegerPackB(Kernel):
 
     def _number(self, f: Function, value: Value) -> Value:
         """Bytes as what is stored of them: w + 128 is w with its sign turned."""
-        bias = Value(f, "i8", str(Fields(self.isa).bias))
-        if value.type == "i8":
+        bias = f.constant("i8", Fields(self.isa).bias)
+        if value.type == I8:
             return value ^ bias
         return value ^ f.broadcast(bias, self.isa.lanes * self.isa.step)

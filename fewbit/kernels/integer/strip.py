@@ -102,8 +102,7 @@ def copy_strip(
 
 def point_into_strip(f: Function, s: Sizes, strip: Strip, room: Value, table: Value) -> None:
     """Fill the table with where each pixel's first tap is."""
-    kind = f"<{GROUP} x i64>"
-    numbers = Value(f, kind, f"<{', '.join(f'i64 {i}' for i in range(GROUP))}>")
+    numbers = f.constants("i64", range(GROUP))
     steps = f.broadcast(strip.step, GROUP) * numbers
     with f.loop(0, strip.lines) as down, f.loop(0, strip.across, GROUP) as along:
         place = down.index * s.stride_h * strip.pitch + along.index * strip.step
@@ -129,7 +128,7 @@ def copy_lines(isa: Isa, shift: bool) -> Function:
     x, sizes, top, left, count, apart, _, pitch, room = f.parameters
     s = Sizes.load(f, sizes)
     chunk = isa.vector_bits // 8
-    nothing = f.broadcast(Value(f, "i8", str(BIAS if shift else 0)), chunk)
+    nothing = f.broadcast(f.constant("i8", BIAS if shift else 0), chunk)
     before = f.larger(f.integer(0) - left, 0) * s.c
     after = f.larger(f.smaller((s.w - left) * s.c, pitch), before)
     with f.loop(0, count) as loop:
@@ -180,10 +179,10 @@ def _name(shift: bool) -> str:
 
 
 def _moved(f: Function, number: Value, shift: bool) -> Value:
-    return number ^ Value(f, "i8", str(BIAS)) if shift else number
+    return number ^ f.constant("i8", BIAS) if shift else number
 
 
 def _ones(f: Function, count: Value) -> Value:
     """As many ones, from the lowest bit on: all of them from 64 on, none below 1."""
-    some = f.set("i64", f"shl i64 1, {f.smaller(f.larger(count, 0), MASKED - 1)}") - 1
+    some = f.integer(1).shift_left(f.smaller(f.larger(count, 0), MASKED - 1)) - 1
     return f.select(count < MASKED, some, -1)

@@ -71,7 +71,7 @@ class Rows:
 
     def clear(self, f: Function, rows: Value) -> None:
         with f.loop(0, rows) as loop:
-            f.store(Value(f, "i32", "0"), self.offsets, loop.index)
+            f.store(f.constant("i32", 0), self.offsets, loop.index)
 
     def add(
         self,

@@ -36,10 +36,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
-from fewbit.codegen.stubs import ONE_SCALE, KernelCalls, Memref, Size, Stub, literal
+from fewbit.codegen.memref import Size
+from fewbit.codegen.stubs import ONE_SCALE, KernelCalls, Memref, Stub
 from fewbit.cost.cpu.calibration import Calibration
 from fewbit.cost.cpu.kernel_call import KernelCall, MatrixSizes
 from fewbit.kernels import IntegerMatmul, IntegerPackB, Matmul, PackB
+from fewbit.llvm.values import NULL, Value
 from fewbit.passes.kernel.call_site import CallSite, shape_of, tensor_of
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
@@ -217,17 +219,15 @@ class _Call(CallSite[Operation]):
         given, out = stub.memrefs
         with ExitStack() as loops:
             place = {
-                loop: loops.enter_context(stub.loop(given.sizes[axis[loop]]))
+                loop: loops.enter_context(stub.loop(0, given.sizes[axis[loop]])).index
                 for loop in found.packed
             }
             source = _moved(stub, given, found.rhs, place)
             target = _moved(stub, out, found.packed, place)
-            stub.call(
-                kernel.symbol,
-                f"ptr {source}, i64 {given.strides[axis[found.depth]]}, "
-                f"i64 {given.strides[axis[found.column]]}, ptr {target}, "
-                f"i64 {given.sizes[axis[found.depth]]}, i64 {given.sizes[axis[found.column]]}",
-            )
+            depth, column = axis[found.depth], axis[found.column]
+            strides = (given.strides[depth], given.strides[column])
+            sizes = (given.sizes[depth], given.sizes[column])
+            stub.call_kernel(kernel, source, *strides, target, *sizes)
         self.call(stub, [self.buffer(rhs), memory])
         return self.as_tensor(memory)
 
@@ -254,7 +254,7 @@ class _Call(CallSite[Operation]):
     def multiply(self, stub: Stub, found: Contraction, panels: Dims, accumulates: bool) -> None:
         product = IntegerMatmul(self.isa, "i32") if found.is_integer else Matmul(self.isa)
         kernel = self.calls.use(product)
-        scales = f"ptr null, i64 {ONE_SCALE}, ptr null, " if found.is_integer else ""
+        scales = (NULL, ONE_SCALE, NULL) if found.is_integer else ()
         lhs, packed, out = stub.memrefs[0], stub.memrefs[1], stub.memrefs[-1]
         sizes = dict(zip(found.out, out.sizes, strict=True))
         a_stride: Size = lhs.strides[found.lhs.index(found.row)] if found.row is not None else 0
@@ -270,21 +270,20 @@ class _Call(CallSite[Operation]):
         call = KernelCall(product, matrices, calls=prod(known[loop] for loop in found.outer))
         self.calls.seconds += Calibration.default(self.isa).seconds(call)
         with ExitStack() as loops:
-            place = {loop: loops.enter_context(stub.loop(sizes[loop])) for loop in found.outer}
+            place = {
+                loop: loops.enter_context(stub.loop(0, sizes[loop])).index for loop in found.outer
+            }
             a, c = _moved(stub, lhs, found.lhs, place), _moved(stub, out, found.out, place)
             b = _moved(stub, packed, panels, place)
-            add = _moved(stub, stub.memrefs[2], found.out, place) if accumulates else "null"
-            stub.call(
-                kernel.symbol,
-                f"ptr {a}, i64 {a_stride}, ptr {b}, {scales}ptr null, ptr {add}, ptr {c}, "
-                f"i64 {c_stride}, i64 {rows}, i64 {sizes[found.column]}, i64 {depth}, "
-                f"float {literal(-inf)}, float {literal(inf)}",
-            )
+            add = _moved(stub, stub.memrefs[2], found.out, place) if accumulates else NULL
+            shape = (c_stride, rows, sizes[found.column], depth)
+            bounds = (-inf, inf)
+            stub.call_kernel(kernel, a, a_stride, b, *scales, NULL, add, c, *shape, *bounds)
 
 
-def _moved(stub: Stub, memory: Memref, dims: Sequence[int], place: dict[int, str]) -> str:
+def _moved(stub: Stub, memory: Memref, dims: Sequence[int], place: dict[int, Value]) -> Value:
     terms = [(place[loop], memory.strides[axis]) for axis, loop in enumerate(dims) if loop in place]
-    return stub.at(memory.pointer, memory.element, *terms)
+    return stub.moved(memory.pointer, memory.element, *terms)
 
 
 def _work(found: Contraction) -> int | None:

@@ -29,7 +29,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from fewbit.codegen.interface import MAX_THREADS
-from fewbit.codegen.stubs import ONE_SCALE, KernelCalls, Size, Stub, literal
+from fewbit.codegen.memref import Size
+from fewbit.codegen.stubs import ONE_SCALE, KernelCalls, Stub
 from fewbit.cost.cpu.calibration import Calibration
 from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
 from fewbit.cost.cpu.threads import useful_threads
@@ -48,6 +49,8 @@ from fewbit.kernels.integer.fields import takes_unsigned
 from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
 from fewbit.kernels.integer.output import LARGEST
 from fewbit.kernels.pack import packed_size
+from fewbit.llvm.types import Spelled
+from fewbit.llvm.values import Operand, Value
 from fewbit.passes.kernel.call_max_pool import MaxPoolSite
 from fewbit.passes.kernel.call_quantize_rows import QuantizeRowsCall, finds_largest
 from fewbit.passes.kernel.call_site import constant_name, shape_of, tensor_of
@@ -117,7 +120,7 @@ class _Product(StoringSite[ProductT]):
             return False
         return self.op.step is None or self.steps is not None
 
-    def prepare(self, packed: SSAValue) -> tuple[Stub, dict[str, str]]:
+    def prepare(self, packed: SSAValue) -> tuple[Stub, dict[str, Value]]:
         """A stub for all operands and the result, and its pointers by their names."""
         op = self.op
         w_scale = op.weight_scale if op.multiplier is None else op.multiplier
@@ -131,7 +134,7 @@ class _Product(StoringSite[ProductT]):
         }
         given = {name: value for name, value in named.items() if value is not None}
         stub, pointers = self.prepare_stub(given)
-        return stub, dict.fromkeys(named, "null") | pointers
+        return stub, dict.fromkeys(named, stub.null()) | pointers
 
     def as_rank(self, value: SSAValue) -> SSAValue:
         """A scalar as a tensor of rank 0."""
@@ -174,11 +177,11 @@ class _Product(StoringSite[ProductT]):
         if not is_counted(call.kernel):
             return
         self.calls.seconds += Calibration.default(self.isa).seconds(call)
-        if any(isinstance(size, str) for size in sizes):
+        if any(not isinstance(size, int) for size in sizes):
             return
         useful = useful_threads(call, MAX_THREADS)
         if useful < MAX_THREADS:
-            stub.most_threads = useful
+            stub.limit_threads(useful)
 
     def rows_of_a_scale(self, stub: Stub, sizes: tuple[Size, ...]) -> Size:
         """How many rows share one; the last of the sizes is a row's."""
@@ -187,12 +190,12 @@ class _Product(StoringSite[ProductT]):
         rank = len(shape_of(self.operands["x_scale"]))
         return stub.product(sizes[rank:-1]) if rank else ONE_SCALE
 
-    def bounds(self) -> str:
+    def bounds(self) -> list[float]:
         op, (low, high) = self.op, self.op.bounds
         ends = (-inf if low is None else low, inf if high is None else high)
         if op.multiplier is not None:
             ends = op.integer_bounds
-        return ", ".join(f"float {literal(end)}" for end in ends)
+        return [float(end) for end in ends]
 
     @property
     def widths(self) -> tuple[int, int]:
@@ -240,18 +243,15 @@ class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
         stub, p = self.prepare(weight)
         sizes = self.memrefs["x"].sizes
         m = stub.product(sizes[:-1])
-        scales = ""
-        if self.is_integer:
-            each = self.rows_of_a_scale(stub, sizes)
-            scales = f"ptr {p['x_scale']}, i64 {each}, ptr {p['w_scale']}, "
-        stub.call(
-            product.symbol,
-            f"ptr {p['x']}, i64 {k}, ptr {p['weight']}, {scales}ptr {p['bias']}, ptr {p['add']}, "
-            f"{self.outputs(p)}, i64 {n}, i64 {m}, i64 {n}, i64 {k}, "
-            f"{f'i64 {groups}, ' if groups else ''}{self.bounds()}",
-        )
         rows = prod(_known(sizes[:-1]))
         self.estimate(stub, KernelCall(product, MatrixSizes(rows, n, k)), sizes)
+        scales: tuple[Operand, ...] = ()
+        if self.is_integer:
+            each = self.rows_of_a_scale(stub, sizes)
+            scales = (p["x_scale"], each, p["w_scale"])
+        more = (p["bias"], p["add"], *self.outputs(p))
+        ends = (*([groups] if groups else []), *self.bounds())
+        stub.call_kernel(product, p["x"], k, p["weight"], *scales, *more, n, m, n, k, *ends)
         self.finish(stub)
 
     @property
@@ -287,7 +287,7 @@ class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
         stub = self.stub("pack", [self.op.weight.type, memory.type])
         w, out = (m.pointer for m in stub.memrefs)
         # The weight's rows are outputs: element (k, n) of the product's matrix is w[n, k].
-        stub.call(pack.symbol, f"ptr {w}, i64 1, i64 {k}, ptr {out}, i64 {k}, i64 {n}")
+        stub.call_kernel(pack, w, 1, k, out, k, n)
         self.call(stub, [self.buffer(self.op.weight), memory])
         return self.as_tensor(memory)
 
@@ -309,27 +309,6 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         x, y = self.memrefs["x"].sizes, self.memrefs[next(iter(self.results))].sizes
         each_in, each_out = x[3] if depthwise else inputs, outputs // parts
         (top, _), (left, _) = op.padding_pairs
-        sizes = stub.array([
-            x[0], x[1], x[2], each_in, x[3], y[1], y[2], each_out, outputs, kh, kw,
-            *ints(op.stride), top, left, *ints(op.dilation),
-        ])  # fmt: skip
-        each = self.rows_of_a_scale(stub, y)
-        panel = shape_of(weight)[0] // parts
-        steps = {"x": inputs, "weight": panel, "w_scale": each_out, "bias": each_out,
-                 "add": each_out, "y": each_out, "q": each_out}  # fmt: skip
-        for part in range(parts):
-            moved = {
-                name: stub.at(p.get(name, "null"), self.element(name), (part, step))
-                for name, step in steps.items()
-            }
-            scales = ""
-            if self.is_integer:
-                scales = f"ptr {p['x_scale']}, i64 {each}, ptr {moved['w_scale']}, "
-            stub.call(
-                product.symbol,
-                f"ptr {moved['x']}, ptr {moved['weight']}, {scales}ptr {moved['bias']}, "
-                f"ptr {moved['add']}, {self.outputs(p | moved)}, ptr {sizes}, {self.bounds()}",
-            )
         batch, height, width, channels = _known(x)
         _, out_height, out_width, _ = _known(y)
         image = ImageSizes(
@@ -343,6 +322,25 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
             y_stride=outputs,
         )
         self.estimate(stub, KernelCall(product, image, calls=parts), (*x, *y))
+        sizes = stub.integers([
+            x[0], x[1], x[2], each_in, x[3], y[1], y[2], each_out, outputs, kh, kw,
+            *ints(op.stride), top, left, *ints(op.dilation),
+        ])  # fmt: skip
+        each = self.rows_of_a_scale(stub, y)
+        panel = shape_of(weight)[0] // parts
+        steps = {"x": inputs, "weight": panel, "w_scale": each_out, "bias": each_out,
+                 "add": each_out, "y": each_out, "q": each_out}  # fmt: skip
+        for part in range(parts):
+            moved = {
+                name: stub.moved(p.get(name, stub.null()), self.element(name), (part, step))
+                for name, step in steps.items()
+            }
+            scales: tuple[Operand, ...] = ()
+            if self.is_integer:
+                scales = (p["x_scale"], each, moved["w_scale"])
+            more = (moved["bias"], moved["add"], *self.outputs(p | moved))
+            arguments = (moved["x"], moved["weight"], *scales, *more, sizes, *self.bounds())
+            stub.call_kernel(product, *arguments)
         self.finish(stub)
 
     def is_one_call(self) -> bool:
@@ -364,7 +362,7 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
             self.isa, self.output, *self.widths, (c, kh, kw), width, stride, dilation
         )
 
-    def element(self, name: str) -> str:
+    def element(self, name: str) -> Spelled:
         return self.memrefs[name].element if name in self.memrefs else "float"
 
     def size(self, axis: int) -> SSAValue:

@@ -28,11 +28,11 @@ class MaxPoolSite(StoringSite[kernel.Pool2dOp]):
         stub, p = self.prepare_stub({"x": self.bytes(op.x)})
         x, y = self.memrefs["x"].sizes, self.memrefs[next(iter(self.results))].sizes
         (top, _), (left, _) = op.padding_pairs
-        sizes = stub.array([
+        sizes = stub.integers([
             x[0], x[1], x[2], x[3], x[3], y[1], y[2], x[3], x[3], height, width,
             *ints(op.stride), top, left, 1, 1,
         ])  # fmt: skip
-        stub.call(pool.symbol, f"ptr {p['x']}, {self.outputs(p)}, ptr {sizes}")
+        stub.call_kernel(pool, p["x"], *self.outputs(p), sizes)
         self.finish(stub)
 
     def size(self, axis: int) -> SSAValue:

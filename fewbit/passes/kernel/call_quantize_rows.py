@@ -12,7 +12,8 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import UnrealizedConversionCastOp, f32, f64, i8, i32
 from xdsl.ir import SSAValue
 
-from fewbit.codegen.stubs import Memref, Size, Stub
+from fewbit.codegen.memref import Size
+from fewbit.codegen.stubs import Memref, Stub
 from fewbit.dialects import kernel
 from fewbit.dialects.mico.shapes import DYNAMIC, size
 from fewbit.kernels import LargestMagnitudes, MagnitudeSums, QuantizeRows, RoundRows
@@ -54,11 +55,7 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         stub = self.stub("quantize", [x.type, values.type, scales.type])
         given, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
-        stub.call(
-            quantize.symbol,
-            f"ptr {given.pointer}, i64 {k}, ptr {to.pointer}, i64 {k}, ptr {scale.pointer}, "
-            f"i64 {m}, i64 {k}",
-        )
+        stub.call_kernel(quantize, given.pointer, k, to.pointer, k, scale.pointer, m, k)
         self.call(stub, [x, values, scales])
 
     def _find(self, lead: int, x: SSAValue, parts: SSAValue) -> None:
@@ -67,9 +64,7 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         stub = self.stub("magnitudes", [x.type, parts.type])
         given, found = stub.memrefs
         m, k = _matrix(stub, given, lead)
-        stub.call(
-            find.symbol, f"ptr {given.pointer}, i64 {k}, ptr {found.pointer}, i64 {m}, i64 {k}"
-        )
+        stub.call_kernel(find, given.pointer, k, found.pointer, m, k)
         self.call(stub, [x, parts])
 
     def _round(
@@ -85,11 +80,8 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         stub = self.stub("quantize", [x.type, parts.type, values.type, scales.type])
         given, found, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
-        stub.call(
-            rounding.symbol,
-            f"ptr {given.pointer}, i64 {k}, ptr {found.pointer}, ptr {to.pointer}, i64 {k}, "
-            f"ptr {scale.pointer}, i64 {m}, i64 {k}",
-        )
+        pointers = (found.pointer, to.pointer)
+        stub.call_kernel(rounding, given.pointer, k, *pointers, k, scale.pointer, m, k)
         self.call(stub, [x, parts, values, scales])
 
 

@@ -15,6 +15,8 @@ from fewbit.dialects.mico import element_width
 from fewbit.kernels import ClearPlaces
 from fewbit.kernels.largest_magnitudes import PLACES, SLOT
 from fewbit.kernels.steps import Steps
+from fewbit.llvm.types import I32
+from fewbit.llvm.values import NULL, Operand, Value
 from fewbit.numerics.widths import Width
 from fewbit.passes.kernel.call_site import CallSite, dynamic_axes, shape_of, tensor_of
 
@@ -53,7 +55,7 @@ class StoringSite(CallSite[StoringT]):
         floats = {} if op.result.first_use is None else {"y": op.result}
         return {**floats, "q": op.quantized}
 
-    def prepare_stub(self, operands: dict[str, SSAValue]) -> tuple[Stub, dict[str, str]]:
+    def prepare_stub(self, operands: dict[str, SSAValue]) -> tuple[Stub, dict[str, Value]]:
         """A stub for operands and results, and its pointers by their names."""
         self.operands = operands
         results = [self._plain(result) for result in self.results.values()]
@@ -66,15 +68,15 @@ class StoringSite(CallSite[StoringT]):
             pointers["steps"] = stub.floats(self.steps.numbers().tolist())
         if self.finds_largest:
             clear = self.calls.use(ClearPlaces(self.isa))
-            stub.call(clear.symbol, f"ptr {pointers['largest']}")
-            pointers["largest"] = stub.at(pointers["largest"], "i32", ("%thread", SLOT))
+            stub.call_kernel(clear, pointers["largest"])
+            pointers["largest"] = stub.moved(pointers["largest"], I32, (stub.thread, SLOT))
         return stub, pointers
 
-    def outputs(self, pointers: dict[str, str]) -> str:
+    def outputs(self, pointers: dict[str, Value]) -> list[Operand]:
         """The arguments that say where results go."""
         names = tuple(self.results) if self.steps is None else ("y", "q", "steps")
         names = (*names, "largest") if self.finds_largest else names
-        return ", ".join(f"ptr {pointers.get(name, 'null')}" for name in names)
+        return [pointers.get(name, NULL) for name in names]
 
     def finish(self, stub: Stub) -> None:
         """Call the stub, and put what it stores in the place of the op's results."""

@@ -21,12 +21,13 @@ from fewbit.dialects import kernel
 from fewbit.dialects.mico import shape_of
 from fewbit.ir.bindings import find_function, mlir_context
 from fewbit.ir.locations import place_of
+from fewbit.llvm.function import Prototype, forward
+from fewbit.llvm.values import Constant, array, constant, string, structure, symbol
 from fewbit.passes.loops.outline_loops import root_of
 from fewbit.passes.loops.share_work import BARRIER
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
-from fewbit.toolchain.isa import Isa
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
@@ -173,72 +174,28 @@ def _bytes(value: Value) -> int:
     return prod(_sizes(value)) * -(-bits // 8)
 
 
-def profile_ir(name: str, rows: Sequence[Row], isa: Isa) -> str:
-    """LLVM IR of the table, of what counts, and of the functions through which callers see it."""
-    texts = {text: f"@profile.text.{i}" for i, text in enumerate(_texts(rows))}
-    strings = [
-        f'{symbol} = private unnamed_addr constant [{len(text) + 1} x i8] c"{text}\\00"'
-        for text, symbol in texts.items()
-    ]
-    table = ", ".join(
-        f"%profile.row {{ ptr {texts[row.layer]}, ptr {texts[row.kernel]}, i64 {row.macs}, "
-        f"i64 {row.bytes}, i64 {row.weight_bytes}, i64 0, i64 0, i64 -1 }}"
-        for row in rows
+def profile_ir(name: str, rows: Sequence[Row]) -> str:
+    """LLVM IR of what `runtime/profile.c` declares: the table; and its functions by their names."""
+    texts = {text: f"profile.text.{i}" for i, text in enumerate(_texts(rows))}
+    strings = [f"@{at} = private constant {string(text).typed}" for text, at in texts.items()]
+    table = array([_initial(row, texts) for row in rows]) if rows else array([constant("i64", 0)])
+    return "\n".join(
+        [
+            *strings,
+            f"@profile.table = global {table.typed}, align 64",
+            f"@profile.rows = constant {constant('i64', len(rows)).typed}",
+            forward(f"{name}_profile", Prototype.of("profile.get", "ptr", "ptr")),
+            forward(f"{name}_ticks", Prototype.of("profile.ticks", "i64")),
+        ]
     )
-    counter = _counter(isa)
-    return "\n".join([
-        "%profile.row = type { ptr, ptr, i64, i64, i64, i64, i64, i64 }",
-        *strings,
-        f"@profile.table = internal global [{len(rows)} x %profile.row] [{table}], align 64",
-        f"""
-declare i64 @{counter}()
 
-define i64 @{NOW}() alwaysinline {{
-  %now = call i64 @{counter}()
-  ret i64 %now
-}}
 
-define void @{ADD}(i64 %number, i64 %start, i64 %thread) alwaysinline {{
-  %end = call i64 @{counter}()
-  %first = icmp eq i64 %thread, 0
-  br i1 %first, label %count, label %done
-count:
-  %calls = getelementptr %profile.row, ptr @profile.table, i64 %number, i32 5
-  %cycles = getelementptr %profile.row, ptr @profile.table, i64 %number, i32 6
-  %calls0 = load i64, ptr %calls
-  %calls1 = add i64 %calls0, 1
-  store i64 %calls1, ptr %calls
-  %spent = sub i64 %end, %start
-  %cycles0 = load i64, ptr %cycles
-  %cycles1 = add i64 %cycles0, %spent
-  store i64 %cycles1, ptr %cycles
-  %least = getelementptr %profile.row, ptr @profile.table, i64 %number, i32 7
-  %least0 = load i64, ptr %least
-  %less = icmp ult i64 %spent, %least0
-  %least1 = select i1 %less, i64 %spent, i64 %least0
-  store i64 %least1, ptr %least
-  br label %done
-done:
-  ret void
-}}
-
-define ptr @{name}_profile(ptr %count) {{
-  store i64 {len(rows)}, ptr %count
-  ret ptr @profile.table
-}}
-
-define i64 @{name}_ticks() {{
-  %now = call i64 @{counter}()
-  ret i64 %now
-}}
-""",
-    ])  # fmt: skip
+def _initial(row: Row, texts: Mapping[str, str]) -> Constant:
+    """A row in which nothing was counted yet."""
+    amounts = (row.macs, row.bytes, row.weight_bytes, 0, 0, -1)
+    names = [symbol(texts[text]) for text in (row.layer, row.kernel)]
+    return structure([*names, *(constant("i64", amount) for amount in amounts)])
 
 
 def _texts(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(text for row in rows for text in (row.layer, row.kernel)))
-
-
-def _counter(isa: Isa) -> str:
-    """The counter that programs may read: elsewhere than on x86 that of cycles is the system's."""
-    return "llvm.readcyclecounter" if isa.triple.startswith("x86") else "llvm.readsteadycounter"

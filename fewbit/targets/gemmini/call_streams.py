@@ -35,6 +35,8 @@ from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
+from fewbit.llvm.function import Prototype
+from fewbit.llvm.values import Value
 from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
 from fewbit.passes.linalg.lower_kernel import finished
 from fewbit.pipeline.context import compile_context
@@ -178,9 +180,9 @@ class _Site(CallSite[Any]):
         if not stream.repeated:
             self._one(stub, symbol, [memory.pointer for memory in stub.memrefs])
         else:
-            with stub.loop(stub.memrefs[0].sizes[0]) as sample:
+            with stub.loop(0, stub.memrefs[0].sizes[0]) as samples:
                 moved = [
-                    stub.at(m.pointer, m.element, (sample, stub.product(m.sizes[1:])))
+                    stub.moved(m.pointer, m.element, (samples.index, stub.product(m.sizes[1:])))
                     if name in ("x", "y")
                     else m.pointer
                     for name, m in zip(stream.buffers, stub.memrefs, strict=True)
@@ -188,8 +190,8 @@ class _Site(CallSite[Any]):
                 self._one(stub, symbol, moved)
         self.call(stub, buffers)
 
-    def _one(self, stub: Stub, symbol: str, pointers: Sequence[str]) -> None:
-        stub.lines.append(f"call void @{symbol}({', '.join(f'ptr {p}' for p in pointers)})")
+    def _one(self, stub: Stub, symbol: str, pointers: Sequence[Value]) -> None:
+        stub.call(Prototype.of(symbol, "void", *(["ptr"] * len(pointers))), *pointers)
 
     def result(self, element: Attribute, like: SSAValue) -> SSAValue:
         """Memory for what the accelerator gives."""

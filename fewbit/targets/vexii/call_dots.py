@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.codegen.bare_metal.device_calls import DeviceCalls, emit_mark
 from fewbit.codegen.bare_metal.processor import Processor
+from fewbit.codegen.memref import Size
 from fewbit.codegen.stubs import Stub
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
@@ -107,10 +108,10 @@ class _QuantizeCall(CallSite[kernel.QuantizeRowsOp]):
         memory = [self.buffer(op.x), values, scales]
         stub = self.stub("", [value.type for value in memory])
         function = quantize_rows(self.calls.code, op.width)
-        pointers = ", ".join(f"ptr {m.pointer}" for m in stub.memrefs)
+        pointers = [memory.pointer for memory in stub.memrefs]
         given = stub.memrefs[0].sizes
         m, k = stub.product(given[:lead]), stub.product(given[lead:])
-        stub.lines.append(f"call void @{function.name}({pointers}, i64 {m}, i64 {k})")
+        stub.call(function, *pointers, m, k)
         self.call(stub, memory)
         few_bit = UnrealizedConversionCastOp.get([self.as_tensor(values)], [op.result.type])
         self.replace(self.make(few_bit), self.as_tensor(scales))
@@ -137,8 +138,8 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         scratch = self.allocate(i8, [max(room, 1)])
         memory += [sums, scratch]
         stub = Stub(self.calls.name(layer), [value.type for value in memory])
-        pointers = ", ".join(f"ptr {m.pointer}" for m in stub.memrefs)
-        stub.lines.append(f"call void @{function.name}({pointers}, {self._sizes(stub)})")
+        pointers = [memory.pointer for memory in stub.memrefs]
+        stub.call(function, *pointers, *self._sizes(stub))
         self.call(stub, memory)
         total = self.as_tensor(sums)
         block = Block()
@@ -193,11 +194,9 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         panels = [layout.panels(part) for part in np.split(rows, windows.groups)]
         return function, room, np.concatenate(panels)
 
-    def _sizes(self, stub: Stub) -> str:
+    def _sizes(self, stub: Stub) -> Sequence[Size]:
         x = stub.memrefs[0].sizes
-        if self._is_pointwise:
-            return f"i64 {stub.product(x[:-1])}"
-        return ", ".join(f"i64 {size}" for size in x[:3])
+        return [stub.product(x[:-1])] if self._is_pointwise else x[:3]
 
     def _size(self, axis: int) -> SSAValue:
         """A size of the result that is known only at run time."""

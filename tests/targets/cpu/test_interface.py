@@ -123,8 +123,7 @@ def test_work_grows_with_dimensions() -> None:
 
 def _used(interface: Interface, worth: Worth, asked: int, *dims: int) -> tuple[int, int]:
     """Threads that a run has when it is asked for so many, and those that it waits for."""
-    text = interface_ir(interface, "entry", 0, worth, Isa.host())
-    types = re.findall(r"^%\w+ = type .*$", text, re.MULTILINE)
+    text = interface_ir(interface, "entry", 0, worth)
     (run,) = re.findall(r"^define i32 @net_run\(.*?^}", text, re.MULTILINE | re.DOTALL)
     stand_ins = """
 define i32 @threads.run(ptr %inputs, ptr %outputs, ptr %arena, i64 %threads, i64 %sure) {
@@ -137,7 +136,7 @@ define i32 @net_shapes(ptr %inputs, ptr %outputs) {
   ret i32 0
 }"""
     engine = binding.create_mcjit_compiler(
-        parse_ir("\n".join([*types, run, stand_ins])), jit_machine(Isa.host())
+        parse_ir("\n".join([run, stand_ins])), jit_machine(Isa.host())
     )
     engine.finalize_object()
     call = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, ctypes.c_int)(

@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 import ctypes
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from fewbit.llvm.function import Function
+from fewbit.llvm.values import array, symbol
 from fewbit.simulators.riscv.native import floats, integer
-from fewbit.simulators.riscv.native.handler import Handler, context_offset, touch_ir
-
-_INTRINSIC = re.compile(r"call (\S+|<[^>]+>) @(llvm\.[\w.]+)\((.*?)\)")
+from fewbit.simulators.riscv.native.handler import SLOW, Handler, context_offset, touch_ir
 
 
 @dataclass(frozen=True)
@@ -57,39 +56,30 @@ def engine(xlen: int, lines: bool = False) -> Engine:
 def module(xlen: int, lines: bool = False) -> tuple[list[str], str]:
     """The names of the handlers, and all of them as LLVM IR."""
     every = [_slow(xlen), *integer.handlers(xlen), *floats.handlers(xlen)]
-    names = [_name(text) for text in every]
-    body = "\n".join(every)
-    table = ", ".join(f'ptr @"{name}"' for name in names)
-    declared = sorted({_declaration(m) for m in _INTRINSIC.finditer(body)})
-    run = f"""
-define void @run(ptr %record, ptr %regs, ptr %mem, ptr %ctx) {{
-  %handler = load ptr, ptr %record
-  %place = getelementptr i8, ptr %ctx, i64 {context_offset("left")}
-  %left = load i64, ptr %place
-  call void %handler(ptr %record, ptr %regs, ptr %mem, ptr %record, i64 %left, ptr %ctx)
-  ret void
-}}
-@table = constant [{len(names)} x ptr] [{table}]
-!0 = !{{!"branch_weights", i32 2000, i32 1}}
-"""
-    return names, "\n".join((*declared, touch_ir(lines), body, run))
+    names = [handler.name for handler in every]
+    table = array([symbol(name) for name in names])
+    run = Function("run", "ptr record, ptr regs, ptr mem, ptr ctx")
+    record, regs, mem, ctx = run.parameters
+    left = run.load("i64", run.at(ctx, context_offset("left"), "i8"))
+    handler = run.load("ptr", record)
+    run.call_at(handler, SLOW, record, regs, mem, record, left, ctx)
+    run.ret()
+    parts = [
+        *sorted({line for handler in every for line in handler.intrinsics}),
+        touch_ir(lines),
+        *(handler.text() for handler in every),
+        run.text(),
+        f"@table = constant {table.typed}",
+        '!0 = !{!"branch_weights", i32 2000, i32 1}',
+    ]
+    return names, "\n".join(parts)
 
 
-def _slow(xlen: int) -> str:
+def _slow(xlen: int) -> Handler:
     """Note where the program is, and return to Python."""
-    h = Handler("slow", xlen)
-    for name in ("record", "start"):
-        h.set_field(name, h.val(f"ptrtoint ptr %{name} to i64"))
-    h.set_field("left", "%left")
-    h.do("ret void")
-    return str(h)
-
-
-def _name(text: str) -> str:
-    return text.split('"')[1]
-
-
-def _declaration(call: re.Match[str]) -> str:
-    result, name, arguments = call.groups()
-    kinds = [re.match(r"<[^>]+>|\S+", argument.strip()) for argument in arguments.split(", ")]
-    return f"declare {result} @{name}({', '.join(kind.group() for kind in kinds if kind)})"
+    h = Handler(SLOW.name, xlen)
+    for name, value in (("record", h.record), ("start", h.start)):
+        h.set_context(name, h.address(value))
+    h.set_context("left", h.left)
+    h.ret()
+    return h

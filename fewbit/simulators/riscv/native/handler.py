@@ -20,10 +20,13 @@ from __future__ import annotations
 
 import ctypes
 
+from fewbit.llvm.function import Function, Prototype
+from fewbit.llvm.types import I8, I32, I64, PTR, Int
+from fewbit.llvm.values import Operand, Value
 from fewbit.simulators.riscv.lines import LINE, SETS, WAYS
 from fewbit.simulators.riscv.state import LOWEST
 
-PARAMETERS = "ptr %record, ptr %regs, ptr %mem, ptr %start, i64 %left, ptr %ctx"
+PARAMETERS = "ptr record, ptr regs, ptr mem, ptr start, i64 left, ptr ctx"
 RECORD_BYTES = 32
 HANDLER, IMM, RD, RS1, RS2, RS3, STARTS, JUMPS = 0, 8, 12, 13, 14, 15, 16, 24
 
@@ -60,189 +63,148 @@ def context_offset(name: str) -> int:
     return getattr(Context, name).offset
 
 
-class Handler:
-    """The text of one handler, in LLVM's language."""
+class Handler(Function):
+    """One handler."""
 
     def __init__(self, name: str, xlen: int) -> None:
-        self.name = name
+        super().__init__(name, PARAMETERS, linkage="internal", attributes="nounwind")
         self.xlen = xlen
-        self.word = f"i{xlen}"
-        self._lines: list[str] = []
-        self._values = 0
+        self.word = Int(xlen)
+        self.record, self.regs, self.mem, self.start, self.left, self.ctx = self.parameters
 
-    def __str__(self) -> str:
-        body = "\n".join(f"  {line}" for line in self._lines)
-        return f'define internal void @"{self.name}"({PARAMETERS}) nounwind {{\n{body}\n}}\n'
-
-    def do(self, text: str) -> None:
-        """A line without a value."""
-        self._lines.append(text)
-
-    def val(self, text: str) -> str:
-        """A line with a value; its name."""
-        self._values += 1
-        self._lines.append(f"%v{self._values} = {text}")
-        return f"%v{self._values}"
-
-    def at(self, base: str, offset: int | str) -> str:
+    def byte_at(self, base: Value, offset: Operand) -> Value:
         """An address so many bytes behind another."""
-        return self.val(f"getelementptr i8, ptr {base}, i64 {offset}")
+        return self.at(base, offset, I8)
 
-    def imm(self, kind: str | None = None) -> str:
+    def imm(self, kind: Int | None = None) -> Value:
         """The immediate, extended to the word or to `kind`."""
         kind = kind or self.word
-        value = self.val(f"load i32, ptr {self.at('%record', IMM)}")
-        return value if kind == "i32" else self.val(f"sext i32 {value} to {kind}")
+        value = self.load(I32, self.byte_at(self.record, IMM))
+        return value if kind == I32 else self.convert("sext", value, kind)
 
-    def _slot(self, field: int) -> str:
-        number = self.val(f"load i8, ptr {self.at('%record', field)}")
-        wide = self.val(f"zext i8 {number} to i64")
-        return self.val(f"getelementptr i64, ptr %regs, i64 {wide}")
+    def _slot(self, field: int) -> Value:
+        number = self.load(I8, self.byte_at(self.record, field))
+        return self.at(self.regs, self.convert("zext", number, I64), I64)
 
-    def get(self, field: int, kind: str | None = None) -> str:
+    def get(self, field: int, kind: Int | None = None) -> Value:
         """The register that a field of the record names."""
-        return self.val(f"load {kind or self.word}, ptr {self._slot(field)}")
+        return self.load(kind or self.word, self._slot(field))
 
-    def set(self, value: str, kind: str | None = None) -> None:
+    def set(self, value: Value) -> None:
         """Put a result into rd; one of 32 bits with zeros before it."""
-        kind = kind or self.word
-        if kind != "i64":
-            value = self.val(f"zext {kind} {value} to i64")
-        self.do(f"store i64 {value}, ptr {self._slot(RD)}")
+        if value.type != I64:
+            value = self.convert("zext", value, I64)
+        self.store(value, self._slot(RD))
 
-    def extend(self, value: str, kind: str, how: str = "sext") -> str:
+    def extend(self, value: Value, how: str = "sext") -> Value:
         """A smaller number as a word."""
-        return value if kind == self.word else self.val(f"{how} {kind} {value} to {self.word}")
+        return value if value.type == self.word else self.convert(how, value, self.word)
 
-    def call(self, kind: str, name: str, *arguments: str) -> str:
-        return self.val(f"call {kind} @{name}({', '.join(arguments)})")
-
-    def field(self, name: str) -> str:
+    def context(self, name: str) -> Value:
         """A number of the context."""
-        return self.val(f"load i64, ptr {self.at('%ctx', getattr(Context, name).offset)}")
+        return self.load(I64, self.byte_at(self.ctx, context_offset(name)))
 
-    def set_field(self, name: str, value: str) -> None:
-        self.do(f"store i64 {value}, ptr {self.at('%ctx', getattr(Context, name).offset)}")
+    def set_context(self, name: str, value: Value) -> None:
+        self.store(value, self.byte_at(self.ctx, context_offset(name)))
 
-    def next(self) -> str:
-        """Go on with the next record; the text, to return from writers."""
-        self._dispatch(self.at("%record", RECORD_BYTES), "%start", "%left")
-        return str(self)
+    def next(self) -> Handler:
+        """Go on with the next record; the handler, to return from writers."""
+        self._dispatch(self.byte_at(self.record, RECORD_BYTES), self.start, self.left)
+        return self
 
-    def need(self, condition: str) -> None:
+    def need(self, condition: Value) -> None:
         """Leave the instruction to Python unless the condition holds."""
-        self._values += 1
-        here = self._values
-        self.do(f"br i1 {condition}, label %on{here}, label %off{here}, !prof !0")
-        self._lines.append(f"off{here}:")
-        self._leave("slow", "%record", "%start", "%left")
-        self._lines.append(f"on{here}:")
+        with self.unless(condition, rarely=True):
+            self._leave_to(SLOW, self.record, self.start, self.left)
 
-    def if_(self, condition: str) -> None:
+    def go_on_unless(self, condition: Value) -> None:
         """Go on with the next record unless the condition holds."""
-        self._values += 1
-        here = self._values
-        self.do(f"br i1 {condition}, label %on{here}, label %off{here}")
-        self._lines.append(f"off{here}:")
-        self._dispatch(self.at("%record", RECORD_BYTES), "%start", "%left")
-        self._lines.append(f"on{here}:")
+        with self.unless(condition):
+            self.next()
 
-    def jump(self, target: str) -> str:
+    def jump(self, target: Value) -> Handler:
         """Go on with another record, and note where from and where to."""
-        behind = self.at("%record", RECORD_BYTES)
-        self._count(self.at(behind, JUMPS))
-        self._count(self.at(target, STARTS))
-        end, start = (self.val(f"ptrtoint ptr {p} to i64") for p in (behind, "%start"))
-        length = self.val(f"sub i64 {end}, {start}")
-        left = self.val(f"sub i64 %left, {length}")
-        enough = self.val(f"icmp sge i64 {left}, 0")
-        self.do(f"br i1 {enough}, label %enough, label %over, !prof !0")
-        self._lines.append("over:")
-        self._leave("slow", target, target, left)
-        self._lines.append("enough:")
+        behind = self.byte_at(self.record, RECORD_BYTES)
+        self._count_one(self.byte_at(behind, JUMPS))
+        self._count_one(self.byte_at(target, STARTS))
+        left = self.left - (self.address(behind) - self.address(self.start))
+        with self.unless(left >= 0, rarely=True):
+            self._leave_to(SLOW, target, target, left)
         self._dispatch(target, target, left)
-        return str(self)
+        return self
 
-    def address(self, size: int) -> str:
+    def place(self, size: int) -> Value:
         """The address rs1 + imm, checked: in memory, and a multiple of the size.
 
         Rotating moves the bits that must be zero to the top, where they make the number too large.
         """
-        address = self.val(f"add {self.word} {self.get(RS1)}, {self.imm()}")
-        inside = self.val(f"sub {self.word} {address}, {LOWEST}")
+        address = self.get(RS1) + self.imm()
+        inside = address - LOWEST
         places = size.bit_length() - 1
         if places:
-            kind = self.word
-            inside = self.call(
-                kind,
-                f"llvm.fshr.{kind}",
-                f"{kind} {inside}",
-                f"{kind} {inside}",
-                f"{kind} {places}",
-            )
-        wide = self.extend_to_64(inside)
-        space = self.val(f"load i64, ptr {self.at('%ctx', context_offset('space') + 8 * places)}")
-        self.need(self.val(f"icmp ult i64 {wide}, {space}"))
-        place = self.extend_to_64(address)
-        self.do(f"call void @touch(i64 {place}, ptr %ctx)")
-        return self.at("%mem", place)
+            by = self.constant(self.word, places)
+            inside = self.intrinsic(f"fshr.{self.word}", self.word, inside, inside, by)
+        space = self.byte_at(self.ctx, context_offset("space") + 8 * places)
+        self.need(self.extend_to_64(inside).inside(self.load(I64, space)))
+        wide = self.extend_to_64(address)
+        self.call(TOUCH, wide, self.ctx)
+        return self.byte_at(self.mem, wide)
 
-    def extend_to_64(self, value: str) -> str:
-        return value if self.xlen == 64 else self.val(f"zext i32 {value} to i64")
+    def extend_to_64(self, value: Value) -> Value:
+        return value if self.xlen == 64 else self.convert("zext", value, I64)
 
-    def _count(self, place: str) -> None:
-        count = self.val(f"load i64, ptr {place}")
-        self.do(f"store i64 {self.val(f'add i64 {count}, 1')}, ptr {place}")
+    def _count_one(self, place: Value) -> None:
+        self.store(self.load(I64, place) + 1, place)
 
-    def _dispatch(self, record: str, start: str, left: str) -> None:
-        self._leave(self.val(f"load ptr, ptr {record}"), record, start, left)
+    def _dispatch(self, record: Value, start: Value, left: Value) -> None:
+        self._leave_to(self.load(PTR, record), record, start, left)
 
-    def _leave(self, to: str, record: str, start: str, left: str) -> None:
-        function = to if to.startswith("%") else f"@{to}"
-        self.do(
-            f"musttail call void {function}(ptr {record}, ptr %regs, ptr %mem, ptr {start}, "
-            f"i64 {left}, ptr %ctx)"
-        )
-        self.do("ret void")
+    def _leave_to(self, to: Prototype | Value, record: Value, start: Value, left: Value) -> None:
+        self.leave(to, record, self.regs, self.mem, start, left, self.ctx)
+
+
+SLOW = Handler("slow", 64).prototype
+TOUCH = Prototype.of("touch", "void", "i64", "ptr")
 
 
 def touch_ir(counted: bool) -> str:
     """What every access of memory calls: nothing, or `RecentLines.touch` of two ways."""
-    head = "define internal void @touch(i64 %address, ptr %ctx) alwaysinline nounwind {"
+    touch = Function(
+        TOUCH.name, "i64 address, ptr ctx", linkage="internal", attributes="alwaysinline nounwind"
+    )
     if not counted:
-        return f"{head}\n  ret void\n}}\n"
+        touch.ret()
+        return touch.text()
     assert WAYS == 2
-    return f"""{head}
-  %line = lshr i64 %address, {LINE.bit_length() - 1}
-  %set = and i64 %line, {SETS - 1}
-  %entry = mul i64 %set, {8 * WAYS}
-  %offset = add i64 %entry, {context_offset("lines")}
-  %first = getelementptr i8, ptr %ctx, i64 %offset
-  %latest = load i64, ptr %first
-  %same = icmp eq i64 %latest, %line
-  br i1 %same, label %done, label %other
-other:
-  call void @miss(i64 %line, i64 %latest, ptr %first, ptr %ctx)
-  br label %done
-done:
-  ret void
-}}
+    miss = _miss()
+    address, ctx = touch.parameters
+    line = address.shift_right(LINE.bit_length() - 1)
+    offset = (line & (SETS - 1)) * (8 * WAYS) + context_offset("lines")
+    first = touch.at(ctx, offset, I8)
+    latest = touch.load(I64, first)
+    with touch.when(latest.differs(line)):
+        touch.call(miss, line, latest, first, ctx)
+    touch.ret()
+    return "\n".join((touch.text(), miss.text()))
 
-define internal void @miss(i64 %line, i64 %latest, ptr %first, ptr %ctx) noinline nounwind {{
-  %one = getelementptr i8, ptr %ctx, i64 {context_offset("misses")}
-  %ones = load i64, ptr %one
-  %ones1 = add i64 %ones, 1
-  store i64 %ones1, ptr %one
-  %second = getelementptr i8, ptr %first, i64 8
-  %earlier = load i64, ptr %second
-  store i64 %latest, ptr %second
-  store i64 %line, ptr %first
-  %found = icmp eq i64 %earlier, %line
-  %more = select i1 %found, i64 0, i64 1
-  %two = getelementptr i8, ptr %one, i64 8
-  %twos = load i64, ptr %two
-  %twos1 = add i64 %twos, %more
-  store i64 %twos1, ptr %two
-  ret void
-}}
-"""
+
+def _miss() -> Function:
+    """A line that was not the latest of its set."""
+    f = Function(
+        "miss",
+        "i64 line, i64 latest, ptr first, ptr ctx",
+        linkage="internal",
+        attributes="noinline nounwind",
+    )
+    line, latest, first, ctx = f.parameters
+    one = f.at(ctx, context_offset("misses"), I8)
+    f.store(f.load(I64, one) + 1, one)
+    second = f.at(first, 8, I8)
+    earlier = f.load(I64, second)
+    f.store(latest, second)
+    f.store(line, first)
+    more = f.select(earlier.equals(line), 0, 1)
+    two = f.at(one, 8, I8)
+    f.store(f.load(I64, two) + more, two)
+    f.ret()
+    return f

@@ -174,7 +174,7 @@ def _gather(f: Function, windows: Windows) -> Function:
     )  # fmt: skip
     with g.when(is_inside):
         whole()
-    with g.when(g.set("i1", f"xor i1 {is_inside}, true")), g.loop(0, kh) as over_rows:
+    with g.when(is_inside ^ True), g.loop(0, kh) as over_rows:
         line = top + over_rows.index * down
         to_line = g.at(row, over_rows.index * (kw * each), "i8")
         with g.loop(0, kw) as over:
@@ -183,7 +183,7 @@ def _gather(f: Function, windows: Windows) -> Function:
             seen = line.inside(h) & across.inside(w)
             with g.when(seen):
                 copy(g, at(line, across), to, each, aligned=aligned)
-            with g.when(g.set("i1", f"xor i1 {seen}, true")):
+            with g.when(seen ^ True):
                 _zeros(g, to, each)
     return g
 
@@ -197,4 +197,4 @@ def _zeros(f: Function, to: Value, count: int) -> None:
         fill(f, to, count)
         return
     with f.loop(0, count) as loop:
-        f.write(f"store i8 0, ptr {f.at(to, loop.index, 'i8')}")
+        f.store(f.constant("i8", 0), to, loop.index)

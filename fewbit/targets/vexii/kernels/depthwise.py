@@ -18,7 +18,7 @@ import numpy as np
 from fewbit.kernels.emit import Function
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.conv2d import Windows
-from fewbit.targets.vexii.kernels.products import Code, fill
+from fewbit.targets.vexii.kernels.products import Code, fill, prototype_of
 from fewbit.targets.vexii.kernels.registers import SAVED, TEMPORARY
 
 Array = np.ndarray[Any, Any]
@@ -279,8 +279,6 @@ def depthwise(code: Code, plane: Depthwise) -> tuple[Function, int]:
                 byte = f.load("i8", f.at(start, over_pixels.index * channels, "i8"))
                 f.store(byte, to, over_pixels.index)
         place = over_images.index * (rows * columns * channels) + over.index
-        f.write(
-            f"call void @{plane.symbol}(ptr {room}, ptr {f.at(weight, over.index * each, 'i8')}, "
-            f"ptr {f.at(y, place, 'i32')})"
-        )
+        weights = f.at(weight, over.index * each, "i8")
+        f.call(prototype_of(plane), room, weights, f.at(y, place, "i32"))
     return code.add(f), plane.plane_bytes

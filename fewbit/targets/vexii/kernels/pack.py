@@ -14,13 +14,11 @@ CHUNK_BYTES = 4
 
 def load_chunk(f: Function, pointer: Value, index: int) -> Value:
     """Four bytes; pointers to them are aligned."""
-    at = f.set("ptr", f"getelementptr i32, ptr {pointer}, i32 {index}")
-    return f.set("i32", f"load i32, ptr {at}, align {CHUNK_BYTES}")
+    return f.load("i32", pointer, index, align=CHUNK_BYTES)
 
 
 def store_chunk(f: Function, value: Value, pointer: Value, index: int) -> None:
-    at = f.set("ptr", f"getelementptr i32, ptr {pointer}, i32 {index}")
-    f.write(f"store i32 {value}, ptr {at}, align {CHUNK_BYTES}")
+    f.store(value, pointer, index, align=CHUNK_BYTES)
 
 
 def pack_rows(isa: Isa, bits: int, chunks: int) -> Function:
@@ -37,28 +35,24 @@ def pack_rows(isa: Isa, bits: int, chunks: int) -> Function:
 
 def _chunk(f: Function, x: Value, first: int, bits: int) -> Value:
     """A chunk of fields from the fours of bytes `first` and on."""
-    parts = [_squeezed(f, load_chunk(f, x, first + i), bits) for i in range(8 // bits)]
+    parts = [_squeezed(load_chunk(f, x, first + i), bits) for i in range(8 // bits)]
     whole = parts[0]
     for number, part in enumerate(parts[1:], 1):
-        whole = whole | _i32(f, "shl", part, number * 4 * bits)
+        whole = whole | part.shift_left(number * 4 * bits)
     return whole
 
 
-def _squeezed(f: Function, four: Value, bits: int) -> Value:
+def _squeezed(four: Value, bits: int) -> Value:
     """The low bits of four bytes, side by side; of 1 bit, the sign."""
     if bits == 8:
         return four
     if bits == 4:
-        low = _i32(f, "and", four, 0x0F0F0F0F)
-        pairs = _i32(f, "and", low | _i32(f, "lshr", low, 4), 0x00FF00FF)
-        return _i32(f, "and", pairs | _i32(f, "lshr", pairs, 8), 0xFFFF)
+        low = four & 0x0F0F0F0F
+        pairs = (low | low.shift_right(4)) & 0x00FF00FF
+        return (pairs | pairs.shift_right(8)) & 0xFFFF
     if bits == 2:
-        low = _i32(f, "and", four, 0x03030303)
-        return _i32(f, "lshr", low * (1 << 24 | 1 << 18 | 1 << 12 | 1 << 6), 24)
-    signs = _i32(f, "and", _i32(f, "lshr", four, 7), 0x01010101)
+        low = four & 0x03030303
+        return (low * (1 << 24 | 1 << 18 | 1 << 12 | 1 << 6)).shift_right(24)
+    signs = four.shift_right(7) & 0x01010101
     moved = signs * (1 << 24 | 1 << 17 | 1 << 10 | 1 << 3)
-    return _i32(f, "and", _i32(f, "lshr", moved, 24), 0xF)
-
-
-def _i32(f: Function, operation: str, value: Value, constant: int) -> Value:
-    return f.set("i32", f"{operation} i32 {value}, {constant}")
+    return moved.shift_right(24) & 0xF

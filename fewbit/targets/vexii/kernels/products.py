@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.kernels.emit import Function, Value
+from fewbit.llvm.function import Prototype
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.pack import (
     CHUNK_BYTES,
@@ -35,6 +36,10 @@ class Assembled(Protocol):
     def emit(self, assembler: Assembler) -> None: ...
 
 
+def prototype_of(assembled: Assembled) -> Prototype:
+    return Prototype.of(assembled.symbol, "void", *assembled.parameters.split(", "))
+
+
 @dataclass
 class Code:
     """What the products of a program need: functions in LLVM IR, and tiles in assembly."""
@@ -49,9 +54,7 @@ class Code:
 
     def text(self) -> str:
         """LLVM IR of all functions, with the processor's own type for sizes."""
-        assembled = [
-            f"declare void @{name}({each.parameters})" for name, each in self.assembled.items()
-        ]
+        assembled = [prototype_of(each).declaration() for each in self.assembled.values()]
         # Loops that copy stay loops: a call of memcpy takes longer than a row does.
         functions = [
             f.text().replace(" noinline {", ' noinline "no-builtins" {')
@@ -116,10 +119,8 @@ class Product:
         excess = layout.excess(k)
         tile = Tile.of(layout, rows, columns, k)
         self.code.assembled.setdefault(tile.symbol, tile)
-        f.write(
-            f"call void @{tile.symbol}(ptr {panel}, ptr {weight}, ptr {y}, i64 {layout.steps(k)}, "
-            f"i64 {count}, i64 {4 * self.stride}, i64 {excess})"
-        )
+        sizes = (layout.steps(k), count, 4 * self.stride, excess)
+        f.call(prototype_of(tile), panel, weight, y, *sizes)
 
     def pack_row(self, f: Function, row: Value, panel: Value, number: Value, rows: Value) -> None:
         """One row of bytes, to its place in a panel of `rows` rows."""
@@ -157,8 +158,7 @@ def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[F
 def fill(f: Function, to: Value, count: int) -> None:
     """Zeros."""
     with f.loop(0, -(-count // CHUNK_BYTES)) as loop:
-        at = f.set("ptr", f"getelementptr i32, ptr {to}, i64 {loop.index}")
-        f.write(f"store i32 0, ptr {at}, align {CHUNK_BYTES}")
+        f.store(f.constant("i32", 0), to, loop.index, align=CHUNK_BYTES)
 
 
 def copy(f: Function, given: Value, to: Value, count: int, *, aligned: bool) -> None:
@@ -168,5 +168,5 @@ def copy(f: Function, given: Value, to: Value, count: int, *, aligned: bool) -> 
             f.store(f.load("i8", given, loop.index), to, loop.index)
         return
     with f.loop(0, count // CHUNK_BYTES) as loop:
-        place = [f.set("ptr", f"getelementptr i32, ptr {p}, i64 {loop.index}") for p in (given, to)]
+        place = [f.at(p, loop.index, "i32") for p in (given, to)]
         store_chunk(f, load_chunk(f, place[0], 0), place[1], 0)

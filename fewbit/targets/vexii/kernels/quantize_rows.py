@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fewbit.kernels.emit import Function, Value
+from fewbit.llvm.function import Prototype
 from fewbit.numerics.formulas import EPS
 from fewbit.numerics.widths import Width
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.vexii.kernels.products import Assembled, Code
+from fewbit.targets.vexii.kernels.products import Assembled, Code, prototype_of
 
 AT_ONCE = 4
 
@@ -208,14 +209,14 @@ def _by_largest(code: Code, width: Width) -> Function:
     factor_at = f.array("float", 1)
     with f.loop(0, m) as loop:
         row = f.at(x, loop.index * k, "float")
-        f.write(f"call void @{largest}(ptr {row}, i64 {k}, ptr {factor_at})")
+        f.call(largest, row, k, factor_at)
         bounded = _bounded(f, f.load("float", factor_at))
-        factor = f.set("float", f"fdiv float {f.number(width.qmax)}, {bounded}")
+        factor = f.number(float(width.qmax)) / bounded
         f.store(factor, factor_at)
-        scale = f.set("float", f"fdiv float {f.number(1.0)}, {factor}")
+        scale = f.number(1.0) / factor
         f.store(scale, scales, loop.index)
         to = f.at(values, loop.index * k, "i8")
-        f.write(f"call void @{rounding}(ptr {row}, i64 {k}, ptr {to}, ptr {factor_at})")
+        f.call(rounding, row, k, to, factor_at)
     return f
 
 
@@ -224,44 +225,39 @@ def _by_mean(code: Code, width: Width) -> Function:
     f = _function(code, width)
     x, values, scales, m, k = f.parameters
     total_at, bounds_at = f.array("double", 1), f.array("float", 2)
-    count = f.set("double", f"uitofp i64 {k} to double")
+    count = f.convert("uitofp", k, "double")
     with f.loop(0, m) as loop:
         row = f.at(x, loop.index * k, "float")
-        f.write(f"call void @{total_of}(ptr {row}, i64 {k}, ptr {total_at})")
-        mean = f.set("double", f"fdiv double {f.load('double', total_at)}, {count}")
-        scale = _bounded(f, f.set("float", f"fptrunc double {mean} to float"))
+        f.call(total_of, row, k, total_at)
+        mean = f.load("double", total_at) / count
+        scale = _bounded(f, f.convert("fptrunc", mean, "float"))
         f.store(scale, scales, loop.index)
         # x / s rounds to more than 0.5 exactly where x is more than s / 2.
-        f.store(f.set("float", f"fmul float {scale}, {f.number(0.5)}"), bounds_at)
+        f.store(scale * 0.5, bounds_at)
         if width.precision == 2:
             f.store(_least_of(f, scale, 1.5), bounds_at, 1)
         else:
             f.store(scale, bounds_at, 1)
         to = f.at(values, loop.index * k, "i8")
-        f.write(f"call void @{compare}(ptr {row}, i64 {k}, ptr {to}, ptr {bounds_at})")
+        f.call(compare, row, k, to, bounds_at)
     return f
 
 
 def _least_of(f: Function, scale: Value, quotient: float) -> Value:
     """The least float that is `quotient` times the scale or more, by a rounded division."""
-    near = f.set("float", f"fmul float {scale}, {f.number(quotient)}")
-    bits = f.set("i32", f"bitcast float {near} to i32")
-    found = f.set("i32", f"add i32 {bits}, 1")
+    bits = f.bits(scale * quotient, "i32")
+    found = bits + 1
     for step in (0, -1, -2):
-        tried = f.set("i32", f"add i32 {bits}, {step}")
-        value = f.set("float", f"bitcast i32 {tried} to float")
-        divided = f.set("float", f"fdiv float {value}, {scale}")
-        enough = f.set("i1", f"fcmp oge float {divided}, {f.number(quotient)}")
-        found = f.select(enough, tried, found)
-    return f.set("float", f"bitcast i32 {found} to float")
+        tried = bits + step
+        found = f.select(f.bits(tried, "float") / scale >= quotient, tried, found)
+    return f.bits(found, "float")
 
 
 def _bounded(f: Function, magnitude: Value) -> Value:
     least = f.number(float(EPS))
-    is_more = f.set("i1", f"fcmp ogt float {magnitude}, {least}")
-    return f.select(is_more, magnitude, least)
+    return f.select(magnitude > least, magnitude, least)
 
 
-def _assembled(code: Code, *wanted: Assembled) -> list[str]:
-    """Names of functions in assembly, which the program then has."""
-    return [code.assembled.setdefault(each.symbol, each).symbol for each in wanted]
+def _assembled(code: Code, *wanted: Assembled) -> list[Prototype]:
+    """Functions in assembly, which the program then has."""
+    return [prototype_of(code.assembled.setdefault(each.symbol, each)) for each in wanted]

@@ -1,0 +1,1 @@
+"""One typed builder of LLVM IR, for everything here that writes code."""

@@ -1,0 +1,74 @@
+"""The runtime's LLVM IR is what its C says, and the C agrees with what generates code around it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from fewbit.codegen import runtime
+from fewbit.codegen.detect import BITS
+from fewbit.codegen.dispatch import AUTO
+from fewbit.codegen.interface import ERRORS, MAX_THREADS, error_number
+from fewbit.codegen.runtime import runtime_ir
+from fewbit.toolchain.objects import parse_ir
+
+FOLDER = Path(runtime.__file__).parent
+TOOL = Path(__file__).parents[2] / "tools" / "runtime.py"
+LINUX = [(part, family) for part in ("threads", "dispatch", "detect", "profile") for family in BITS]
+BARE_METAL = [("bare_metal", family) for family in ("rv32", "rv64")]
+
+
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="the compiler is not installed")
+def test_the_ir_is_what_the_c_says() -> None:
+    done = subprocess.run(
+        [sys.executable, str(TOOL), "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("part", "family"), [*LINUX, *BARE_METAL])
+def test_llvm_takes_it_for_any_processor(part: str, family: str) -> None:
+    text = runtime_ir(part, family)
+    parse_ir(text)
+    assert f"from {part}.c" in text.splitlines()[0]
+    # A function with features of its own would not be inlined into those of a program.
+    for fact in ("target", "!dbg", "source_filename", "uwtable", "frame-pointer"):
+        assert fact not in text
+
+
+def test_every_file_is_asked_for() -> None:
+    kept = {(path.stem, path.parent.name) for path in FOLDER.glob("ir/*/*.ll")}
+    assert kept == {*LINUX, *BARE_METAL}
+
+
+def test_numbers_are_those_of_the_interface() -> None:
+    text = (FOLDER / "interface.h").read_text()
+    codes = re.findall(r"ERROR_(\w+) = (\d+)", text)
+    assert codes
+    assert all(error_number(name) == int(number) for name, number in codes)
+    assert {name for name, _ in codes} <= {name for name, _ in ERRORS}
+    assert f"#define MAX_THREADS {MAX_THREADS}\n" in text
+    assert f'#define AUTO "{AUTO}"\n' in (FOLDER / "dispatch.c").read_text()
+
+
+@pytest.mark.parametrize("family", BITS)
+def test_words_are_in_the_order_of_the_c(family: str) -> None:
+    text = (FOLDER / "detect.c").read_text()
+    x86, others = re.findall(r"enum \{ ([\w, ]+), WORDS \};", text)
+    words = (x86 if family == "x86_64" else others).lower().split(", ")
+    known = list(BITS[family])
+    assert words[: len(known)] == known
+    assert words[len(known) :] in ([], ["saved"], ["hwcap2"])
+
+
+def test_only_the_system_header_knows_the_system() -> None:
+    for path in FOLDER.glob("*.c"):
+        calls = re.findall(
+            r"\b(?:pthread_\w+|syscall|futex|sched_yield|clock_gettime)\b", path.read_text()
+        )
+        assert not calls, f"{path.name} calls {calls[0]} by itself"
