@@ -86,11 +86,11 @@ def array(values: Sequence[Constant]) -> Constant:
     types = {value.type for value in values}
     if len(types) != 1:
         raise IrTypeError("an array has elements of one type")
-    return Constant(Array(len(values), types.pop()), f"[{_listed(values)}]")
+    return Constant(Array(len(values), types.pop()), f"[{_join(values)}]")
 
 
 def structure(values: Sequence[Constant]) -> Constant:
-    return Constant(Struct(tuple(v.type for v in values)), f"{{ {_listed(values)} }}")
+    return Constant(Struct(tuple(v.type for v in values)), f"{{ {_join(values)} }}")
 
 
 def string(text: str) -> Constant:
@@ -109,7 +109,7 @@ def symbol(name: str) -> Constant:
 NULL = Constant(PTR, "null")
 
 
-def _listed(values: Sequence[Constant]) -> str:
+def _join(values: Sequence[Constant]) -> str:
     return ", ".join(value.typed for value in values)
 
 
