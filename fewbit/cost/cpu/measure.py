@@ -24,10 +24,15 @@ from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
 from fewbit.cost.cpu.probes import BytePeak, FloatPeak, Read, Repeated
 from fewbit.errors import UnsupportedError
 from fewbit.kernels.kernel import Kernel, module_text
+from fewbit.llvm.types import Float, Int, Pointer, Type
 from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.objects import jit_machine, parse_ir
 
-_TYPES: dict[str, Any] = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "float": ctypes.c_float}
+_TYPES: dict[Type, Any] = {
+    Pointer(): ctypes.c_void_p,
+    Int(64): ctypes.c_int64,
+    Float("float"): ctypes.c_float,
+}
 LEAST_SECONDS = 4e-4
 """Of calls in a row: the clock is too coarse for fewer."""
 
