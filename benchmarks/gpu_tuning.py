@@ -65,9 +65,9 @@ def inputs_of(case: str) -> np.ndarray:
 
 def ops_of(case: str) -> list:
     from fewbit.kernels.cuda.arch import HOPPER
-    from fewbit.tune.cuda_layers import layers_of
-    from fewbit.tune.cuda_program import build_for
+    from fewbit.tune.cuda.layers import layers_of
     from fewbit.tune.iree.gpu_tuning import gpu_dispatches
+    from fewbit.tune.iree.tuner import build_for
     from fewbit.tune.iree.tuning import calls_of
 
     program, _, options = program_of(case)
@@ -101,7 +101,7 @@ def prepare(folder: Path, case: str) -> None:
 
 def _prepare_op(given):
     from fewbit.kernels.cuda.arch import HOPPER
-    from fewbit.tune.cuda_search import prepare_op
+    from fewbit.tune.cuda.search import prepare_op
     from fewbit.tune.database import Database
     from fewbit.tune.iree.gpu_dispatch import GpuDispatch
     from fewbit.tune.iree.gpu_tuning import space_of
@@ -119,7 +119,7 @@ def _prepare_op(given):
 
 
 def measure(folder: Path, case: str) -> None:
-    from fewbit.tune.cuda_measure import measure
+    from fewbit.tune.cuda.measure import measure
 
     start = perf_counter()
     measure(folder / case)
@@ -127,8 +127,8 @@ def measure(folder: Path, case: str) -> None:
 
 
 def record(folder: Path, case: str) -> None:
-    from fewbit.tune.cuda_program import report_of
-    from fewbit.tune.cuda_search import record
+    from fewbit.tune.cuda.program import report_of
+    from fewbit.tune.cuda.search import record
     from fewbit.tune.database import Database
 
     if (folder / case / "measured.jsonl").is_file():

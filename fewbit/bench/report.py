@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from fewbit.base.progress import progress
+from fewbit.base.target_name import TargetName
 from fewbit.bench.case import COMPILED, Array, Case
 from fewbit.bench.contest import Prepared, contest, prepare
 from fewbit.bench.layers import LayerTime, profile_calls, times_of_layers
@@ -21,7 +22,8 @@ from fewbit.cost.layers import sqnr
 from fewbit.program.artifact import Manifest
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
-from fewbit.targets.registry import find_target
+from fewbit.targets.registry import DEFAULT_TARGET, find_target
+from fewbit.toolchain.isa import Isa
 
 CLOSE = 50.0
 """Decibels; float tools whose outputs are farther from PyTorch's compute something else."""
@@ -33,7 +35,7 @@ class Plan:
     """What to measure, and how."""
 
     recipe: str | None = None
-    target: str = "cpu"
+    target: str = DEFAULT_TARGET
     peers: tuple[str, ...] = ()
     threads: tuple[int, ...] = (1,)
     seconds: float = 2.0
@@ -131,8 +133,8 @@ def measure(
             _times(case, tools, threads, plan.seconds, absent, expected, _batch(subject))
             for threads in plan.threads
         ]
-        counts = plan.layers and "profile" in find_target(plan.target).options
-        layers, roofline = _layers(subject, program, plan, name) if counts else ([], None)
+        flag = find_target(plan.target).profile_option if plan.layers else None
+        layers, roofline = _layers(subject, program, plan, name, flag) if flag else ([], None)
         sizes = _sizes(artifact, subject)
     from fewbit.toolchain.machine import this_machine
 
@@ -198,17 +200,17 @@ def _quality(expected: Sequence[Array], given: Sequence[Array]) -> float:
 
 
 def _layers(
-    subject: Subject, program: Program, plan: Plan, name: str
+    subject: Subject, program: Program, plan: Plan, name: str, flag: str
 ) -> tuple[list[LayerTime], Roofline]:
     from fewbit.targets.compile import compile
-    from fewbit.targets.cpu.target import isa_of
 
-    artifact = compile(program, plan.target, name=name, profile=True)
+    counting: dict[str, Any] = {flag: True}
+    artifact = compile(program, plan.target, name=name, **counting)
     threads = plan.threads[0]
     with progress("Measuring layers"):
         seconds = min(plan.seconds, PROFILE_SECONDS)
         calls, runs = profile_calls(artifact, subject.inputs, threads, seconds)
-        roofline = measure_roofline(isa_of(plan.target))
+        roofline = measure_roofline(Isa.of(TargetName.parse(plan.target).detail or "host"))
     needed = artifact.manifest.weight_bytes + artifact.runner.arena_bytes(*subject.inputs)
     return times_of_layers(calls, runs, roofline, needed, threads), roofline
 

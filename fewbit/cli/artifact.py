@@ -1,42 +1,72 @@
-"""`fewbit inspect DIR`, of an artifact: what was compiled, and with `--asm` its instructions."""
+"""`fewbit inspect artifact DIR`: what was compiled; and the views of it that its target has."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from fewbit.base.console import wide_console
 from fewbit.base.json_output import print_json
+from fewbit.cli.options import AsJson
 from fewbit.errors import UsageError
-from fewbit.program.artifact import MANIFEST, Folder, open_folder
 
 if TYPE_CHECKING:
-    from fewbit.program.artifact import Tensor
+    from fewbit.program.artifact import Folder, Tensor
+    from fewbit.targets.view import Seen
+
+ArtifactFolder = Annotated[str, typer.Argument(help="The folder that 'fewbit compile' wrote.")]
 
 
 def is_artifact(model: str) -> bool:
+    from fewbit.program.artifact import MANIFEST
+
     manifest = Path(model) / MANIFEST
     return manifest.is_file() and '"fewbit-artifact"' in manifest.read_text("utf-8", "replace")
 
 
-def show_artifact(model: str, asm: str | None, as_json: bool) -> None:
-    """Print a summary of an artifact, or the assembly of some functions."""
-    folder = open_folder(model)
-    if asm is not None and not _is_vexii(folder):
-        raise UsageError("--asm is for artifacts of the target vexii")
-    if asm is not None:
-        from fewbit.targets.vexii.listing import disassembly, instructions
+def show_artifact(artifact: ArtifactFolder, as_json: AsJson = False) -> None:
+    """Sum up what was compiled: inputs, outputs, sizes, files."""
+    from fewbit.program.artifact import open_folder
+    from fewbit.targets.registry import find_target
 
-        if as_json:
-            print_json({"functions": instructions(folder, asm)})
-        else:
-            print(disassembly(folder, asm))
-        return
+    folder = open_folder(artifact)
+    more = find_target(folder.manifest.target).summarize(folder)
     if as_json:
-        print_json(_plain(folder))
+        print_json({**_plain(folder), **(more.plain if more else {})})
         return
     print("\n".join(_summary(folder)))
-    if _is_vexii(folder):
-        print("\n".join(_functions(folder)))
+    if more is not None:
+        print()
+        _show(more)
+
+
+def show_view(name: str, artifact: str, given: Mapping[str, Any], as_json: bool) -> None:
+    """Show what the artifact's target has under that name."""
+    from fewbit.program.artifact import open_folder
+    from fewbit.targets.registry import all_targets, find_target, shorten
+
+    folder = open_folder(artifact)
+    found = next(
+        (view for view in find_target(folder.manifest.target).views if view.name == name), None
+    )
+    if found is None:
+        with_it = [each.name for each in all_targets() if name in {v.name for v in each.views}]
+        raise UsageError(
+            f"{artifact} has no {name}: it is for the target '{folder.manifest.target}'",
+            hint=f"{name} is for artifacts of the targets {shorten(with_it)}",
+        )
+    seen = found.read(folder, found.options.check(given, name))
+    print_json(seen.plain) if as_json else _show(seen)
+
+
+def _show(seen: Seen) -> None:
+    if isinstance(seen.shown, str):
+        print(seen.shown)
+    else:
+        wide_console().print(seen.shown)
 
 
 def _summary(folder: Folder) -> list[str]:
@@ -59,7 +89,7 @@ def _summary(folder: Folder) -> list[str]:
 
 def _plain(folder: Folder) -> dict[str, object]:
     manifest = folder.manifest
-    plain: dict[str, object] = {
+    return {
         "name": manifest.name,
         "target": manifest.target,
         "recipe": manifest.recipe,
@@ -70,31 +100,12 @@ def _plain(folder: Folder) -> dict[str, object]:
         "arena_bytes": manifest.arena_bytes,
         "files": {name: (folder.path / name).stat().st_size for name in manifest.files},
     }
-    if _is_vexii(folder):
-        from fewbit.targets.vexii.listing import functions_of
-
-        plain["functions"] = [
-            {"name": each.name, "instructions": len(each.words)} for each in functions_of(folder)
-        ]
-    return plain
 
 
 def _plain_tensor(tensor: Tensor) -> dict[str, object]:
     return {"name": tensor.name, "shape": tensor.shape, "element": tensor.element}
 
 
-def _is_vexii(folder: Folder) -> bool:
-    return folder.manifest.target.partition(":")[0] == "vexii"
-
-
 def _tensor(tensor: Tensor) -> str:
     sizes = "x".join("?" if size is None else str(size) for size in tensor.shape) or "scalar"
     return f"{tensor.name}: {sizes} {tensor.element}"
-
-
-def _functions(folder: Folder) -> list[str]:
-    from fewbit.targets.device_report import table
-    from fewbit.targets.vexii.listing import functions_of
-
-    rows = [(each.name, f"{len(each.words):,}") for each in functions_of(folder)]
-    return ["", table(("function", "instructions"), rows)]

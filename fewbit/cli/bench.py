@@ -1,4 +1,7 @@
-"""`fewbit bench MODEL`: how fast a model is, beside other tools and beside what is possible.
+"""`fewbit bench model|...`: how fast a model is, beside other tools and beside what is possible.
+
+`fewbit bench MODEL` is `fewbit bench model MODEL`. Single ops can be measured on some targets: each
+benchmark that a target has is a subcommand.
 
 Each tool has a process of its own, and they take turns. What is missing or misspelt is found before
 anything is measured; a tool that fails on the model is shown with its reason, without a time.
@@ -6,14 +9,17 @@ anything is measured; a tool that fails on the model is shown with its reason, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 
 from fewbit.base.json_output import json_text
+from fewbit.cli.bench_report import print_report
 from fewbit.cli.calibration import CalibrationOptions
+from fewbit.cli.modes import ModeGroup
 from fewbit.cli.options import (
     CalibrateData,
     InputShape,
@@ -22,32 +28,49 @@ from fewbit.cli.options import (
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    TargetText,
     parse_shapes,
 )
+from fewbit.cli.target_options import TargetCommand, make_command, target_options
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from fewbit.bench.report import Report
+    from fewbit.targets.bench import Bench
 
-    from fewbit.bench.report import Report, Times
-
-WIDTH = 120
-"""Columns of the tables where there is no terminal to ask."""
 DEFAULT_PEERS = "torch"
 
+Figures = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Write figures; - prints them only.")
+]
 
-def bench(
+
+class BenchGroup(ModeGroup):
+    default = "model"
+
+    def later(self) -> Sequence[str]:
+        return list(_benches())
+
+    def make(self, name: str) -> typer.core.TyperCommand:
+        return _command(name)
+
+
+class BenchCommand(TargetCommand):
+    verb = "bench"
+
+
+bench = typer.Typer(
+    cls=BenchGroup,
+    help="Measure a model beside other tools ('bench MODEL'), or one op in every way.",
+)
+
+
+@bench.command("model", cls=BenchCommand)
+def bench_model(
+    context: typer.Context,
     model: ModelName,
     recipe: OptionalRecipe = None,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            help="cpu, cpu:PROCESSOR, iree-cpu, ...: what this machine runs; cuda for conv2d"
-            " and attention.",
-        ),
-    ] = "cpu",
+    target: TargetText = None,
     against: Annotated[
         str | None,
         typer.Option(
@@ -61,57 +84,24 @@ def bench(
     seconds: Annotated[
         float, typer.Option(min=0.01, help="How long to measure each tool, for each of --threads.")
     ] = 2.0,
-    as_json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Write figures; - prints them only."),
-    ] = None,
+    as_json: Figures = None,
     layers: Annotated[
         bool, typer.Option("--layers/--no-layers", help="Show where the time goes.")
     ] = True,
-    kernels: Annotated[
-        bool, typer.Option("--kernels", help="Of iree-cpu: layers by fewbit's own kernels.")
-    ] = False,
     input_shape: InputShape = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
-    shape: Annotated[
-        str | None,
-        typer.Option(
-            help="Of conv2d -t cuda: n32,56x56,64,64,k3[,s2][,p0][,d2][,g4];"
-            " of attention: 32x12x197x64[,causal]."
-        ),
-    ] = None,
-    projections: Annotated[
-        bool, typer.Option("--projections", help="Of attention -t cuda: with its products.")
-    ] = False,
-    variants: Annotated[str, typer.Option(help="Of conv2d -t cuda: all, or naive,mma,...")] = "all",
-    dtype: Annotated[
-        str, typer.Option(help="Of conv2d -t cuda: f32, tf32, f16, bf16, i8.")
-    ] = "f16",
-    layout: Annotated[str, typer.Option(help="Of conv2d -t cuda: nhwc or nchw.")] = "nhwc",
-    modules: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Of conv2d -t cuda: keep IREE's compiled modules there."),
-    ] = None,
 ) -> None:
     """Measure a model beside other tools, and show the share of each layer."""
-    if (model, target) == ("conv2d", "cuda"):
-        from fewbit.bench.gpu.ladder import bench_conv2d
-
-        bench_conv2d(shape, variants, dtype, layout, as_json, modules)
-        return
-    if (model, target) == ("attention", "cuda"):
-        from fewbit.bench.gpu.attention_ladder import bench_attention
-
-        bench_attention(shape, dtype, projections, as_json)
-        return
     from fewbit.bench.contest import check_threads
     from fewbit.bench.peers import NONE, parse_peers, refuse_missing
     from fewbit.targets.compile import check_target
+    from fewbit.targets.registry import DEFAULT_TARGET
 
-    given = {"kernels": True} if kernels else {}
+    target = target or DEFAULT_TARGET
+    given = target_options(context)
     check_target(target, **given)
     counts = _counts(threads)
     for count in counts:
@@ -142,6 +132,38 @@ def bench(
         print_report(report)
 
 
+def _benches() -> dict[str, dict[str, Bench]]:
+    """What can be measured by itself, and on which targets."""
+    from fewbit.targets.registry import all_targets
+
+    found: dict[str, dict[str, Bench]] = {}
+    for target in all_targets():
+        for each in target.benches:
+            found.setdefault(each.name, {})[target.name] = each
+    return found
+
+
+def _command(name: str) -> typer.core.TyperCommand:
+    """The subcommand of a benchmark; its options are those of the first target that has it."""
+    from fewbit.base.plugins import load_from
+    from fewbit.targets.registry import find_target
+
+    by_target = _benches()[name]
+    first = next(iter(by_target))
+
+    def run(target: TargetText = None, as_json: Figures = None, **given: Any) -> None:
+        kind = find_target(target or first).name
+        if kind not in by_target:
+            hint = f"it is measured on {', '.join(by_target)}"
+            raise UsageError(f"{name} is not measured on '{target}'", hint=hint)
+        each = by_target[kind]
+        options = each.options.check(given, name)
+        load_from(each.place, "benchmark")(**vars(options), as_json=as_json)
+
+    declared = ((option, None) for option in by_target[first].options.declared())
+    return make_command(name, by_target[first].help, run, declared)
+
+
 def _counts(text: str) -> tuple[int, ...]:
     try:
         counts = tuple(dict.fromkeys(int(part) for part in text.split(",")))
@@ -163,85 +185,3 @@ def _write(report: Report, to: str | None) -> None:
 
     with replacing_file(Path(to)) as file:
         file.write(text.encode())
-
-
-def print_report(report: Report) -> None:
-    """Tables on the console."""
-    from rich.console import Console
-
-    console = Console()
-    console = Console(width=None if console.is_terminal else WIDTH)
-    target = " ".join([report.target, *(f"--{name}" for name in report.options)])
-    what = f"{report.model}, {report.recipe or 'float32'}, {target}"
-    console.print(f"{what}, {', '.join(report.inputs)}", highlight=False)
-    for times in report.times:
-        console.print(_times_table(times))
-        for tool, why in times.absent.items():
-            console.print(f"{tool}: {why}", markup=False, highlight=False)
-    sizes = report.sizes
-    console.print(
-        f"weights {sizes.weights:,} B, library {sizes.library:,} B; "
-        f"as float32 {sizes.float32:,} B ({sizes.weights / max(sizes.float32, 1):.3f})",
-        highlight=False,
-    )
-    if report.layers:
-        console.print(_layer_table(report))
-
-
-def _times_table(times: Times) -> Table:
-    from rich.table import Table
-
-    clock = "processor time, 1 thread" if times.threads == 1 else f"{times.threads} threads"
-    table = Table(title=clock, title_justify="left")
-    for name in ("tool", "numbers"):
-        table.add_column(name, overflow="fold")
-    for name in ("least", "median", "per second", "ratio", "SQNR dB", "files"):
-        table.add_column(name, justify="right")
-    for row in times.tools:
-        table.add_row(
-            row.tool,
-            row.variant,
-            _time(row.least),
-            _time(row.median),
-            f"{row.throughput:,.0f}" if row.throughput >= 10 else f"{row.throughput:.2f}",
-            f"{row.ratio:.2f}",
-            "" if row.sqnr_db is None else f"{row.sqnr_db:.1f}",
-            "" if not row.bytes else f"{row.bytes:,}",
-        )
-    return table
-
-
-def _layer_table(report: Report) -> Table:
-    from rich.table import Table
-
-    count = report.layer_threads
-    title = f"layers, {count} thread{'s' if count != 1 else ''}; time at best"
-    table = Table(title=title, title_justify="left")
-    for name in ("layer", "kernel"):
-        table.add_column(name, overflow="fold")
-    for name in ("time", "share", "MACs", "bytes", "of bound"):
-        table.add_column(name, justify="right")
-    for row in _layer_rows(report):
-        table.add_row(*row)
-    return table
-
-
-def _layer_rows(report: Report) -> Iterator[tuple[str, ...]]:
-    for layer in report.layers:
-        kernels = [k for k in layer.kernels if k != "loop"] or ["loop"]
-        yield (
-            layer.name,
-            ", ".join(kernels),
-            _time(layer.seconds),
-            f"{layer.share:.1%}",
-            f"{layer.macs:,}" if layer.macs else "",
-            f"{layer.bytes:,}" if layer.bytes else "",
-            f"{layer.achieved:.2f}",
-        )
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3f} {unit}"
-    return f"{seconds / 1e-6:.2f} us"

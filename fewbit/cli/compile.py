@@ -2,8 +2,8 @@
 
 Stages: `graph`, the imported model with its module hierarchy; then those of the target, from
 `mico`, quantized by the recipe, to its last. `--stop-after` prints the text of one of them,
-`--dump-ir` writes that of all, and `--insert-pass` runs a pass after one. Options of one target
-only are refused by others.
+`--dump-ir` writes that of all, and `--insert-pass` runs a pass after one. Options that targets
+declare are options of the command, in a panel of the help for each; others refuse them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fewbit.base.target_name import TargetName
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
@@ -25,9 +26,11 @@ from fewbit.cli.options import (
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    TargetText,
     parse_constants,
     parse_shapes,
 )
+from fewbit.cli.target_options import TargetCommand, target_options
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,18 +50,14 @@ GRAPH = "graph"
 """The first stage, of all targets: the model as it was imported."""
 
 
+class CompileCommand(TargetCommand):
+    verb = "compile"
+
+
 def compile_model(
+    context: typer.Context,
     model: ModelName,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--target",
-            "-t",
-            help="cpu, or cpu:PROCESSOR: aarch64, riscv64, x86-64-v3, ...; cuda[:sm_XX]; simulated "
-            "vexii, gemmini, bitfusion; iree-cpu[:PROCESSOR], iree-cuda[:sm_XX], iree-vulkan, "
-            "iree-rocm[:gfxNNN], iree-metal.",
-        ),
-    ] = "cpu",
+    target: TargetText = None,
     recipe: OptionalRecipe = None,
     output: Annotated[
         Path | None,
@@ -89,74 +88,10 @@ def compile_model(
             help="Run a pass after a stage: a name, or file.py:function. Repeatable.",
         ),
     ] = None,
-    blas: Annotated[
-        str | None,
-        typer.Option(
-            "--blas",
-            metavar="LIBRARY",
-            help="cpu: multiply float matrices by this CBLAS library: openblas, mkl, blis, a path.",
-        ),
-    ] = None,
     integer_only: Annotated[
         bool,
         typer.Option("--integer-only", help="No floats between layers; for static recipes."),
     ] = False,
-    profile: Annotated[
-        bool,
-        typer.Option(
-            "--profile", help="cpu: the library counts the time of each layer; see its header."
-        ),
-    ] = False,
-    cpu_variants: Annotated[
-        str | None,
-        typer.Option(
-            "--cpu-variants",
-            metavar="NAMES",
-            help="cpu: code for several processors in a library: names with commas, auto, or all.",
-        ),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option("--precision", help="cuda: how floats are multiplied: f32, tf32 or f16."),
-    ] = None,
-    sizes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sizes",
-            metavar="32x3x224x224",
-            help="cuda: the shape of an input whose sizes the model leaves open. Repeatable.",
-        ),
-    ] = None,
-    compile_to: Annotated[
-        str | None,
-        typer.Option(
-            "--compile-to",
-            metavar="PHASE",
-            help="iree-*: stop after flow, stream or hal; compiling the folder goes on from there.",
-        ),
-    ] = None,
-    compile_from: Annotated[
-        str | None,
-        typer.Option(
-            "--compile-from", metavar="PHASE", help="iree-*: the file is at this phase already."
-        ),
-    ] = None,
-    iree_flag: Annotated[
-        list[str] | None,
-        typer.Option("--iree-flag", help="iree-*: one more flag for iree-compile. Repeatable."),
-    ] = None,
-    kernels: Annotated[
-        bool,
-        typer.Option("--kernels", help="iree-*: layers by fewbit's own kernels; on iree-cpu only."),
-    ] = False,
-    tuning_db: Annotated[
-        str | None,
-        typer.Option(
-            "--tuning-db",
-            metavar="FILE",
-            help="cpu, cuda, iree-*: what 'fewbit tune' found, if not in the usual place; or none.",
-        ),
-    ] = None,
     input_shape: InputShape = None,
     constant: Constants = None,
     calibrate: CalibrateData = None,
@@ -167,21 +102,11 @@ def compile_model(
     """Compile a model for a target, or take it to one of the compiler's stages."""
     from fewbit.cli.insert_pass import parse_inserted
     from fewbit.targets.compile import check_target, compile, is_read_by, lower, name_of
+    from fewbit.targets.registry import DEFAULT_TARGET
 
-    given: dict[str, Any] = {
-        "blas": blas,
-        "profile": profile,
-        "cpu_variants": cpu_variants,
-        "precision": precision,
-        "sizes": tuple(map(_shape, sizes)) if sizes else None,
-        "compile_to": compile_to,
-        "compile_from": compile_from,
-        "iree_flags": tuple(iree_flag) if iree_flag else None,
-        "kernels": kernels,
-        "tuning_db": tuning_db,
-    }
+    target, given = target or DEFAULT_TARGET, target_options(context)
     found = check_target(target, **given)
-    _check_stop(stop_after, found, cpu_variants)
+    _check_stop(stop_after, found)
     passes = parse_inserted(insert_pass or [], found)
     start = perf_counter()
     dump = _dump(dump_ir, found) if dump_ir is not None else None
@@ -210,24 +135,10 @@ def compile_model(
     _summarize(made, perf_counter() - start)
 
 
-def _shape(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, text.split("x")))
-    except ValueError as e:
-        raise UsageError(f"'{text}' is no shape", hint="write 32x3x224x224") from e
-
-
-def _check_stop(stage: str | None, target: Target, variants: str | None) -> None:
-    if stage is None:
-        return
-    if stage != GRAPH and stage not in target.stages:
+def _check_stop(stage: str | None, target: Target) -> None:
+    if stage is not None and stage != GRAPH and stage not in target.stages:
         raise UsageError(
             f"there is no stage '{stage}'", hint=f"stages are {', '.join((GRAPH, *target.stages))}"
-        )
-    if variants is not None:
-        raise UsageError(
-            "--stop-after shows the program for one processor, and --cpu-variants names several",
-            hint="give one of them as the target, or write all stages with --dump-ir",
         )
 
 
@@ -256,8 +167,10 @@ def _imported(
 
 def _folder_name(name: str, target: str) -> str:
     """The name, with what is not this machine's own processor."""
-    kind, _, processor = target.partition(":")
-    return "-".join(part for part in (name, "" if kind == "cpu" else kind, processor) if part)
+    from fewbit.targets.registry import DEFAULT_TARGET
+
+    kind, detail = TargetName.parse(target)
+    return "-".join(part for part in (name, "" if kind == DEFAULT_TARGET else kind, detail) if part)
 
 
 def _dump(folder: Path, target: Target) -> Callable[[str, str], None]:

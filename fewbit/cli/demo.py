@@ -75,7 +75,8 @@ def _from_training(epochs: int, seed: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from fewbit.cli.inspect import print_layers, wide_console
+    from fewbit.base.console import wide_console
+    from fewbit.cli.layers import print_layers
     from fewbit.cost.layers import report_layers
     from fewbit.frontends import import_model
     from fewbit.models import create, zoo

@@ -1,222 +1,73 @@
-"""`fewbit inspect MODEL [-r RECIPE]`: a table of layers, and what quantization does to each.
+"""`fewbit inspect layers|loops|artifact|...`: what a model or an artifact consists of.
 
-With `--dispatches`, MODEL is an artifact for IREE, and the table is of what its module consists of.
-Of another artifact, what was compiled is summed up; `--asm` lists instructions.
-With `--commands`, it is an artifact for Gemmini, and its command streams are shown.
-With `--loops`, it is of loop nests: of a model, of a file that IREE dumped, or of a folder of them.
+`fewbit inspect MODEL` is `fewbit inspect layers MODEL`; of an artifact it is what was compiled.
+What else there is to see of an artifact its target says: each of its views is a subcommand.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import inf
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
+import typer.core
 
-from fewbit.base.json_output import print_json
-from fewbit.cli import layer_cost
-from fewbit.cli.calibration import CalibrationOptions
-from fewbit.cli.options import (
-    CalibrateData,
-    Constants,
-    InputShape,
-    KeepBatchNorm,
-    ModelName,
-    OptionalMethod,
-    OptionalRecipe,
-    Samples,
-    parse_constants,
-    parse_shapes,
-)
+from fewbit.cli.artifact import ArtifactFolder, show_artifact, show_view
+from fewbit.cli.layers import inspect_layers
+from fewbit.cli.loops import inspect_loops
+from fewbit.cli.modes import ModeGroup, OldFlag
+from fewbit.cli.options import AsJson
+from fewbit.cli.target_options import make_command
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from fewbit.cost.layers import LayerReport
+    from fewbit.targets.view import View
 
 
-WIDTH = 150
-"""Columns of the table where there is no terminal to ask."""
-MEASURED = 32
-"""Samples on which noise is measured where `--samples` does not say: the interpreter runs them."""
+class InspectGroup(ModeGroup):
+    default = "layers"
+    old_flags: ClassVar[Mapping[str, OldFlag]] = {"--loops": OldFlag("loops")}
+
+    def later(self) -> Sequence[str]:
+        return list(_views())
+
+    def make(self, name: str) -> typer.core.TyperCommand:
+        return _command(_views()[name])
+
+    def find_old(self, flags: Sequence[str]) -> Mapping[str, OldFlag]:
+        """Also the names of views, `--asm 'dot_*'`."""
+        known = {word for param in self.commands[self.default].params for word in param.opts}
+        if found := super().find_old(flags):
+            return found
+        if not set(flags) - known:
+            return {}
+        named = {f"--{name}": view for name, view in _views().items()}
+        return {
+            flag: OldFlag(view.name, next((o.flag for o in view.options.declared()), None))
+            for flag, view in named.items()
+            if flag in flags
+        }
 
 
-def inspect(
-    model: ModelName,
-    recipe: OptionalRecipe = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    input_shape: InputShape = None,
-    constant: Constants = None,
-    calibrate: CalibrateData = None,
-    calibration_method: OptionalMethod = None,
-    samples: Samples = None,
-    keep_batch_norm: KeepBatchNorm = False,
-    cost: Annotated[
-        bool, typer.Option("--cost", help="Predict the time of each layer, at each width.")
-    ] = False,
-    cycles: Annotated[
-        bool,
-        typer.Option(
-            "--cycles", help="Estimate cycles of each layer on RISC-V cores and on BitFusion."
-        ),
-    ] = False,
-    threads: Annotated[
-        int, typer.Option("--threads", min=1, help="With --cost: threads that share a layer.")
-    ] = 1,
-    batch: Annotated[
-        int,
-        typer.Option(
-            "--batch",
-            min=1,
-            help="With --cost, --cycles or --loops: the size of dynamic dimensions.",
-        ),
-    ] = 1,
-    dispatches: Annotated[
-        bool,
-        typer.Option(
-            "--dispatches", help="Of an artifact for IREE: its dispatches, their ops, bytes, MACs."
-        ),
-    ] = False,
-    asm: Annotated[
-        str | None,
-        typer.Option("--asm", help="Of an artifact for vexii: functions to disassemble, 'dot_*'."),
-    ] = None,
-    commands: Annotated[
-        bool,
-        typer.Option("--commands", help="Of an artifact for Gemmini: its commands, disassembled."),
-    ] = False,
-    loops: Annotated[
-        bool,
-        typer.Option("--loops", help="The loop nests of a model, or of files that IREE dumped."),
-    ] = False,
-) -> None:
-    """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
-    if commands:
-        from fewbit.cli.commands import show_commands
+inspect = typer.Typer(
+    cls=InspectGroup,
+    help="Show a model's layers or loops, or what was compiled; 'inspect MODEL' shows layers.",
+)
+inspect.command("layers")(inspect_layers)
+inspect.command("loops")(inspect_loops)
+inspect.command("artifact")(show_artifact)
 
-        show_commands(model, as_json)
-        return
-    if loops:
-        from fewbit.cli.loops import show_loops
 
-        show_loops(model, recipe, parse_shapes(input_shape), batch, as_json)
-        return
-    if dispatches:
-        from fewbit.cli.dispatches import show_dispatches
+def _views() -> dict[str, View]:
+    """The views of all targets, by name."""
+    from fewbit.targets.registry import all_targets
 
-        show_dispatches(model, as_json)
-        return
-    from fewbit.cli.artifact import is_artifact, show_artifact
+    return {view.name: view for target in all_targets() for view in target.views}
 
-    if asm is not None or is_artifact(model):
-        show_artifact(model, asm, as_json)
-        return
-    from fewbit.cost.layers import made_up_inputs, report_layers
-    from fewbit.frontends import import_model
-    from fewbit.quant.weights import float_weights
 
-    shapes, constants = parse_shapes(input_shape), parse_constants(constant)
-    program = import_model(model, input_shapes=shapes, constants=constants)
-    options = CalibrationOptions(
-        calibrate, calibration_method, samples, keep_batch_norm, measures=True
+def _command(view: View) -> typer.core.TyperCommand:
+    def show(artifact: ArtifactFolder, as_json: AsJson = False, **given: Any) -> None:
+        show_view(view.name, artifact, given, as_json)
+
+    return make_command(
+        view.name, view.help, show, [(option, None) for option in view.options.declared()]
     )
-    quantized = options.quantize(program, recipe)
-    reference = None if recipe is None else options.fold(program)
-    measured = replace(options, samples=samples or MEASURED)
-    pieces = measured.inputs(program) if calibrate else [made_up_inputs(program)]
-    layers = report_layers(quantized, pieces[0], reference, pieces[1:])
-    found: dict[str, object] = {
-        "model": model,
-        "recipe": recipe or program.recipe,
-        "layers": [_plain(r) for r in layers],
-    }
-    floats = float_weights(quantized)
-    found["float_weights"] = None if floats is None else floats.model_dump()
-    if not as_json:
-        print_layers(layers, f"{model}, {recipe or program.recipe or 'float'}")
-        if floats is not None:
-            print(floats)
-    if cost:
-        from fewbit.cost.cpu import layer_times, load_calibration
-
-        calibration = load_calibration()
-        sized = made_up_inputs(program, dynamic=batch)
-        times = layer_times(quantized, sized, threads=threads, calibration=calibration)
-        found["cost"] = layer_cost.plain_times(times, calibration, threads)
-        if not as_json:
-            layer_cost.print_times(times, calibration, threads, wide_console())
-    if cycles:
-        from fewbit.cli import layer_cycles
-
-        rows = layer_cycles.estimate(quantized, made_up_inputs(program, dynamic=batch))
-        found["cycles"] = layer_cycles.plain(rows)
-        if not as_json:
-            layer_cycles.show(rows, wide_console())
-    if as_json:
-        print_json(found)
-
-
-def _plain(layer: LayerReport) -> dict[str, object]:
-    return {
-        "name": layer.name,
-        "op": layer.op,
-        "weight_shape": layer.weight_shape,
-        "output_shape": layer.output_shape,
-        "weight_bits": None if layer.weight is None else layer.weight.precision,
-        "act_bits": None if layer.act is None else layer.act.precision,
-        "parameters": layer.parameters,
-        "bytes": layer.bytes,
-        "macs": layer.macs,
-        "bops": layer.bops,
-        "sqnr_db": layer.sqnr,
-        "exact": None if layer.sqnr is None else layer.sqnr == inf,
-    }
-
-
-def print_layers(layers: list[LayerReport], title: str) -> None:
-    """A table of layers on the console."""
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("layer", overflow="fold")
-    for name in ("weight", "output", "w", "a", "params", "bytes", "MACs", "BOPs", "SQNR dB"):
-        table.add_column(name, justify="right")
-    for layer in layers:
-        table.add_row(
-            layer.name,
-            "x".join(map(str, layer.weight_shape)),
-            "x".join(map(str, layer.output_shape)),
-            str(layer.weight or "fp"),
-            str(layer.act or "fp"),
-            f"{layer.parameters:,}",
-            f"{layer.bytes:,}",
-            short(layer.macs),
-            short(layer.bops),
-            "" if layer.sqnr is None else f"{layer.sqnr:.1f}",
-        )
-    table.add_section()
-    table.add_row(
-        f"{len(layers)} layers",
-        *[""] * 4,
-        f"{sum(r.parameters for r in layers):,}",
-        f"{sum(r.bytes for r in layers):,}",
-        short(sum(r.macs for r in layers)),
-        short(sum(r.bops for r in layers)),
-        "",
-    )
-    wide_console().print(table)
-
-
-def wide_console() -> Console:
-    """The terminal, or a page wide enough for tables where there is none."""
-    from rich.console import Console
-
-    return Console(width=None if Console().is_terminal else WIDTH)
-
-
-def short(count: int) -> str:
-    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return str(count)

@@ -66,7 +66,7 @@ def print_times(
     )
     console.print(table)
     if not calibration.is_calibrated:
-        console.print("'fewbit tune --calibrate' measures this machine, for better predictions.")
+        console.print("'fewbit tune calibrate' measures this machine, for better predictions.")
 
 
 def microseconds(seconds: float) -> str:

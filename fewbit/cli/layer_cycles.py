@@ -1,8 +1,4 @@
-"""The table of `fewbit inspect --cycles`: each layer on hardware that is modelled.
-
-Cores are taken to run MiCo's library, with which they were measured; what programs take that fewbit
-compiles for them is for `fewbit run --stats` to say.
-"""
+"""The table of `fewbit inspect layers --cycles`: each layer on hardware that is modelled."""
 
 from __future__ import annotations
 
@@ -10,18 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fewbit.cost.cycles import CACHES, Conv2d
-from fewbit.cost.cycles.layers import LayerCycles, program_cycles
+from fewbit.cost.cycles.layers import integer_layers
 from fewbit.program.program import Program
-from fewbit.targets.bitfusion.layer import Layer
-from fewbit.targets.bitfusion.schedule import cost
+from fewbit.targets.registry import all_targets
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-BITFUSION = "bitfusion"
-MACHINES = (*CACHES, BITFUSION)
-TITLE = f"Estimated cycles of layers: {', '.join(CACHES)} with MiCo's library; BitFusion"
 
 
 @dataclass(frozen=True)
@@ -33,51 +23,44 @@ class Row:
     cycles: dict[str, float]
 
 
-def estimate(program: Program, inputs: Sequence[Any]) -> list[Row]:
-    """All layers of integers."""
-    by_core = {core: program_cycles(core, program, inputs) for core in CACHES}
-    rows: list[Row] = []
-    for number, layers in enumerate(zip(*by_core.values(), strict=True)):
-        found = {core: layer.estimate.cycles for core, layer in zip(CACHES, layers, strict=True)}
-        found[BITFUSION] = cost(_bitfusion_layer(layers[0], number == 0)).cycles
-        widths = f"w{layers[0].weight_bits}a{layers[0].act_bits}"
-        rows.append(Row(layers[0].name, widths, found))
-    return rows
+@dataclass(frozen=True)
+class CycleTable:
+    title: str
+    machines: tuple[str, ...]
+    rows: list[Row]
 
 
-def plain(rows: list[Row]) -> list[dict[str, object]]:
+def estimate(program: Program, inputs: Sequence[Any]) -> CycleTable:
+    """All layers of integers, on the machines of all targets."""
+    layers = integer_layers(program, inputs)
+    models = [found for each in all_targets() if (found := each.model_layers(layers)) is not None]
+    cycles = {machine: found for model in models for machine, found in model.cycles.items()}
+    rows = [
+        Row(
+            layer.name,
+            f"w{layer.weight_bits}a{layer.act_bits}",
+            {machine: found[number] for machine, found in cycles.items()},
+        )
+        for number, layer in enumerate(layers)
+    ]
+    return CycleTable("; ".join(model.title for model in models), tuple(cycles), rows)
+
+
+def plain(table: CycleTable) -> list[dict[str, object]]:
     """The table as JSON has it."""
-    return [{"name": row.name, "widths": row.widths, **row.cycles} for row in rows]
+    return [{"name": row.name, "widths": row.widths, **row.cycles} for row in table.rows]
 
 
-def show(rows: list[Row], console: Console) -> None:
+def show(found: CycleTable, console: Console) -> None:
     from rich.table import Table
 
-    table = Table(title=TITLE, title_justify="left")
+    table = Table(title=f"Estimated cycles of layers: {found.title}", title_justify="left")
     table.add_column("layer", overflow="fold")
-    for name in ("bits", *MACHINES):
+    for name in ("bits", *found.machines):
         table.add_column(name, justify="right")
-    for row in rows:
-        table.add_row(row.name, row.widths, *(f"{row.cycles[name]:,.0f}" for name in MACHINES))
+    for row in found.rows:
+        table.add_row(row.name, row.widths, *(f"{row.cycles[m]:,.0f}" for m in found.machines))
     table.add_section()
-    totals = (sum(row.cycles[name] for row in rows) for name in MACHINES)
-    table.add_row(f"{len(rows)} layers", "", *(f"{total:,.0f}" for total in totals))
+    totals = (sum(row.cycles[name] for row in found.rows) for name in found.machines)
+    table.add_row(f"{len(found.rows)} layers", "", *(f"{total:,.0f}" for total in totals))
     console.print(table)
-
-
-def _bitfusion_layer(layer: LayerCycles, first: bool) -> Layer:
-    shape = layer.shape
-    if not isinstance(shape, Conv2d):
-        return Layer(shape.rows, shape.inputs, shape.outputs, layer.act_bits, layer.weight_bits)
-    return Layer(
-        shape.batch,
-        shape.inputs,
-        shape.outputs,
-        layer.act_bits,
-        layer.weight_bits,
-        shape.image,
-        shape.kernel,
-        shape.stride,
-        shape.groups,
-        im2col=first,
-    )

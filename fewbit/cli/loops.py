@@ -1,11 +1,20 @@
-"""`fewbit inspect MODEL --loops`: the loop nests of a program, or of what IREE dumped."""
+"""`fewbit inspect loops MODEL`: the loop nests of a program, or of what IREE dumped."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fewbit.base.console import short, wide_console
 from fewbit.base.json_output import print_json
+from fewbit.cli.options import (
+    AsJson,
+    Batch,
+    InputShape,
+    ModelName,
+    OptionalRecipe,
+    parse_shapes,
+)
 
 if TYPE_CHECKING:
     from fewbit.cost.loops import LoopNest
@@ -13,16 +22,19 @@ if TYPE_CHECKING:
     from fewbit.frontends import Shapes
 
 
-def show_loops(
-    model: str, recipe: str | None, shapes: Shapes | None, dynamic: int, as_json: bool
+def inspect_loops(
+    model: ModelName,
+    recipe: OptionalRecipe = None,
+    input_shape: InputShape = None,
+    batch: Batch = 1,
+    as_json: AsJson = False,
 ) -> None:
-    found = _sources(model, recipe, shapes, dynamic)
+    """Show the loop nests of a model, of a file that IREE dumped, or of a folder of them."""
+    found = _sources(model, recipe, parse_shapes(input_shape), batch)
     if as_json:
         print_json({"model": model, "sources": [_plain(source) for source in found]})
         return
     from rich.table import Table
-
-    from fewbit.cli.inspect import short, wide_console
 
     table = Table(title=f"{model}, loop nests", title_justify="left")
     for name in ("where", "kind", "loops", "operands"):
@@ -73,7 +85,8 @@ def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
 
 def _sources(model: str, recipe: str | None, shapes: Shapes | None, dynamic: int) -> list[Source]:
     from fewbit.cost.loops.programs import Source, list_path
-    from fewbit.tune.loops import list_program
+    from fewbit.targets.registry import DEFAULT_TUNED
+    from fewbit.tune.tuner import find_tuner
 
     path = Path(model)
     if recipe is None and (_is_dump(path) or (path.is_dir() and _dumps(path))):
@@ -85,13 +98,13 @@ def _sources(model: str, recipe: str | None, shapes: Shapes | None, dynamic: int
     program = import_model(model, input_shapes=shapes)
     if recipe is not None:
         program = quantize(fold_batch_norm(program), recipe)
-    return [Source(model, list_program(program, dynamic))]
+    return [Source(model, find_tuner(DEFAULT_TUNED).list_loops(program, dynamic))]
 
 
 def _is_dump(path: Path) -> bool:
-    from fewbit.targets.iree.raw import is_raw_mlir
+    from fewbit.targets.registry import DEFAULT_TUNED, find_target
 
-    return path.is_file() and is_raw_mlir(path)
+    return path.is_file() and find_target(DEFAULT_TUNED).reads(path)
 
 
 def _dumps(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """`fewbit VERB ...`: the table of verbs, and the options that all of them share.
 
-Each verb is a function in a file of its own, listed in `VERBS`. Its file imports nothing heavy
-at the top (a test checks), so that `fewbit --help` answers at once. `-v`, `-q`, `--debug` and
-`--version` are understood before and after the verb: the same option objects are attached to both.
+Each verb is a function in a file of its own, or a group of subcommands, listed in `VERBS`. Its file
+imports nothing heavy at the top (a test checks), so that `fewbit --help` answers at once. `-v`,
+`-q`, `--debug` and `--version` are understood before and after the verb: the same option objects
+are attached to both.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from fewbit.base import progress
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.guard import guarded
+from fewbit.cli.modes import ModeGroup
 from fewbit.errors import FewbitWarning, UsageError
 
-VERBS: dict[str, Callable[..., object]] = {
+VERBS: dict[str, Callable[..., object] | typer.Typer] = {
     "compile": compile.compile_model,
     "run": run_verb.run_program,
     "bench": bench.bench,
@@ -35,7 +37,9 @@ VERBS: dict[str, Callable[..., object]] = {
     "doctor": doctor.doctor,
     "export-dialect": export_dialect.export_dialect,
 }
-
+"""Functions, or applications of typer where a verb has subcommands."""
+COMMANDS: dict[str, type[typer.core.TyperCommand]] = {"compile": compile.CompileCommand}
+"""Verbs whose command is of a class of its own."""
 
 _SHARED = ("verbose", "quiet", "debug", "version")
 
@@ -81,13 +85,26 @@ def build_app() -> typer.core.TyperGroup:
     )
     app.callback()(_options)
     for name, verb in VERBS.items():
-        app.command(name)(verb)
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name)
+        else:
+            app.command(name, cls=COMMANDS.get(name))(verb)
     group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     shared = [option for option in group.params if option.name in _SHARED]
+    # typer lists groups last; the help has all verbs in our order.
+    group.commands = {name: group.commands[name] for name in VERBS}
     for command in group.commands.values():
-        command.params.extend(shared)
+        _share(command, shared)
     return group
+
+
+def _share(command: Any, options: list[Any]) -> None:
+    command.params.extend(options)
+    if isinstance(command, ModeGroup):
+        command.shared = options
+        for each in command.commands.values():
+            _share(each, options)
 
 
 def _louder(count: int) -> None:

@@ -26,6 +26,14 @@ OptionalRecipe = Annotated[
     str | None,
     typer.Option("--recipe", "-r", help="w4a8, w4a8g128, w1.58a8, ..., or a recipe file."),
 ]
+TargetText = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="What is compiled for.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Batch = Annotated[
+    int, typer.Option("--batch", min=1, help="The size of dynamic dimensions, where it matters.")
+]
 InputShape = Annotated[
     list[str] | None,
     typer.Option(

@@ -58,7 +58,7 @@ def search_passes(
 def print_choices(found: Sequence[Choice], title: str, target: str) -> None:
     from rich.table import Table
 
-    from fewbit.cli.inspect import wide_console
+    from fewbit.base.console import wide_console
 
     table = Table(title=f"{title}, {target}, one thread", title_justify="left")
     table.add_column("pass", overflow="fold")

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.base.target_name import TargetName
 from fewbit.codegen.interface import ERRORS, MAX_THREADS
 from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
 from fewbit.program.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant, signature_of
@@ -256,7 +257,7 @@ def _runs_here(manifest: Manifest) -> bool:
     """Return whether this machine has what the code uses: else it would end the process."""
     if manifest.variants:
         return any(_is_here(variant) for variant in manifest.variants)
-    processor = manifest.target.partition(":")[2]
+    processor = TargetName.parse(manifest.target).detail
     if processor in names():
         return Isa.of(processor).runs_on(host_features())
     needed = manifest.options.get("features", "").split(",")

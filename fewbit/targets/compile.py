@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def compile(
     model: Model,
-    target: str = "cpu",
+    target: str = registry.DEFAULT_TARGET,
     output: PathLike | None = None,
     *,
     name: str | None = None,
@@ -51,16 +51,8 @@ def compile(
     ["my-pass"]}`. With a `recipe`, batch norms become part of layers before these are quantized;
     `integer_only` leaves no floats between layers of a static recipe.
 
-    Other arguments are options of the target. Of `cpu`: `blas` names a library that multiplies
-    matrices in place of our own kernels, such as "openblas". With `profile`, the library counts
-    where its time goes, and `art.profile()` tells. `cpu_variants` are processors of the target's
-    family, by name, or "auto" or "all": the library has code for each of them. Of `cuda`:
-    `precision` is how floats are multiplied, "f32", "tf32" or "f16", and `sizes` are the shapes of
-    inputs, where the program leaves them open. Of `iree-*`:
-    `compile_to` stops after a phase of IREE's, `compile_from` says at which one a file is, and
-    `iree_flags` are added to those of its compiler. With `kernels`, of `iree-cpu`, layers are
-    computed by kernels of ours, which become part of the module. `tuning_db` is the file with what
-    `fewbit tune` found, if not the usual one, or "none".
+    Other arguments are `options` of the target, which declares them (docs/compile.md lists all).
+    One that it does not have, or of another kind, is refused before any work.
     """
     from fewbit.passes.quant.integer_only import integer_only as without_floats
     from fewbit.quant.weights import float_weights
@@ -68,7 +60,7 @@ def compile(
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
     )
-    request = Request(target, name, _named(passes), watch, _given(options))
+    request = Request(target, name, _named(passes), watch, registry.make_options(target, options))
     found = registry.check(request)
     temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
     folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
@@ -87,7 +79,7 @@ def compile(
 def lower(
     program: Program,
     stage: str,
-    target: str = "cpu",
+    target: str = registry.DEFAULT_TARGET,
     *,
     name: str = "model",
     passes: Inserted | None = None,
@@ -95,7 +87,7 @@ def lower(
     **options: Any,
 ) -> str:
     """The text of a program after a stage of the target; after the last of `cpu`, assembly."""
-    request = Request(target, name, _named(passes), watch, _given(options))
+    request = Request(target, name, _named(passes), watch, registry.make_options(target, options))
     found = registry.check(request)
     found.check_stage(stage)
     with progress(f"Lowering {name}"):
@@ -109,12 +101,7 @@ def is_read_by(target: Target, model: object) -> bool:
 
 def check_target(target: str, **options: Any) -> Target:
     """The target of that name, which takes these options."""
-    return registry.check(Request(target, options=_given(options)))
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Those that say anything."""
-    return {name: value for name, value in options.items() if value not in (None, False)}
+    return registry.check(Request(target, options=registry.make_options(target, options)))
 
 
 def name_of(model: Model) -> str:

@@ -142,6 +142,7 @@ class Device(Target):
     What a subclass adds: `widths`, `refusal`, `check`, `compile`, `lower`, `simulator`, `estimate`.
     """
 
+    is_simulated = True
     widths: tuple[int, ...]
     """Bits that an operand may have, in rising order; 8 is the last."""
 

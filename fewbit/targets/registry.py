@@ -7,11 +7,16 @@ the entry points of the group `fewbit.targets`, whose values are classes derived
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
+from typing import Any
 
 from fewbit.base.plugins import make_from
+from fewbit.base.progress import say
+from fewbit.base.target_name import TargetName
 from fewbit.errors import Error, UsageError
+from fewbit.targets.options import Options
 from fewbit.targets.target import Request, Target
 
 GROUP = "fewbit.targets"
@@ -28,6 +33,10 @@ OURS = {
     "iree-metal": "fewbit.targets.iree.target:Iree",
 }
 """Where each is. What follows a colon, as in `cpu:riscv64`, is the target's own matter."""
+DEFAULT_TARGET = "cpu"
+"""What programs are compiled for where nothing is said: this machine."""
+DEFAULT_TUNED = "iree-cpu"
+"""What `fewbit tune` searches for where nothing is said."""
 
 
 def target_names() -> tuple[str, ...]:
@@ -37,26 +46,46 @@ def target_names() -> tuple[str, ...]:
 
 def find_target(text: str) -> Target:
     """The target that `cpu`, `cpu:riscv64` or `iree-cuda:sm_89` names."""
-    places, name = _places(tuple(sys.path)), text.partition(":")[0]
+    places, name = _places(tuple(sys.path)), TargetName.parse(text).kind
     if name not in places:
         raise UsageError(f"there is no target '{text}'", hint=f"targets: {', '.join(places)}")
-    return _make(places[name])
+    return _make(name, places[name])
+
+
+def all_targets() -> list[Target]:
+    """Every target; of those of other packages, the ones that can be loaded."""
+    found: list[Target] = []
+    for name in target_names():
+        try:
+            found.append(find_target(name))
+        except Error as e:
+            say(f"warning: {e.what}")
+    return found
+
+
+def make_options(target: str, given: Mapping[str, Any]) -> Options:
+    """What was given by name, checked, as the options of a target."""
+    return find_target(target).options.check(given, target)
 
 
 def check(request: Request) -> Target:
-    """The target of a request, which it takes with all options."""
+    """The target of a request, which it takes with its passes and all options."""
     target = find_target(request.target)
-    for option in request.options:
-        if option not in target.options:
-            taken = ", ".join(sorted(target.options))
-            raise UsageError(
-                f"the target '{request.target}' has no option '{option}'",
-                hint=f"it has {taken}" if taken else None,
-            )
     for stage in request.passes:
         target.check_insertable(stage)
     target.check(request)
     return target
+
+
+def shorten(names: Iterable[str]) -> str:
+    """Names of targets as a list for people; all names of one class are a family, `iree-*`."""
+    places, wanted = _places(tuple(sys.path)), list(names)
+    words: list[str] = []
+    for name in wanted:
+        family = [other for other in places if places[other] == places[name]]
+        whole = len(family) > 1 and set(family) <= set(wanted)
+        words.append(f"{name.rpartition('-')[0]}-*" if whole else name)
+    return ", ".join(dict.fromkeys(words))
 
 
 @cache
@@ -73,5 +102,5 @@ def _places(path: tuple[str, ...]) -> dict[str, str]:
 
 
 @cache
-def _make(place: str) -> Target:
-    return make_from(place, "target")
+def _make(name: str, place: str) -> Target:
+    return make_from(place, "target", name)

@@ -1,18 +1,22 @@
 """What a target is: a pipeline of stages, the facts it begins with, and what runs the result.
 
-`targets/registry.py` lists all of them by name. Nothing else knows one by its name: the command
-line, `fewbit.compile`, `fewbit.load` and benchmarks ask the registry. `compile` and `lower` are the
-same compilation, run to its end or to a stage.
+A target says everything about itself: its options, what tunes it, what there is to see of its
+artifacts, which ops it measures. `targets/registry.py` lists all of them by name. Nothing else
+knows one by its name: the command line, `fewbit.compile`, `fewbit.load`, `fewbit tune`, benchmarks
+and the documentation ask the registry. `compile` and `lower` are the same compilation, run to its
+end or to a stage.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewbit.base.plugins import make_from
+from fewbit.base.target_name import TargetName
 from fewbit.errors import UsageError
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
@@ -21,12 +25,14 @@ from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Folder
 from fewbit.program.float_weights import FloatWeights
 from fewbit.program.program import Program
+from fewbit.targets.bench import Bench
+from fewbit.targets.options import Options, TunedOptions
+from fewbit.targets.tuner import KnownSettings, find_database_file
+from fewbit.targets.view import LayerModel, Seen, View
 
 if TYPE_CHECKING:
+    from fewbit.cost.cycles.layers import IntegerLayer
     from fewbit.targets.probe import Found
-
-NO_TUNING = "none"
-"""In the place of a tuning database: what searches found is not used."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,8 @@ class Request:
     """What the result is called."""
     passes: Inserted = field(default_factory=dict[str, Sequence[Given]])
     watch: Watcher | None = None
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The target's own, by their names in Python; those that were not given are absent."""
+    options: Options = field(default_factory=Options)
+    """The target's own, of its class of options; a plain one where nothing was given."""
     float_weights: FloatWeights | None = None
     """The weights of a quantized program that have no few bits; the manifest names them."""
     observers: Sequence[Observer] = ()
@@ -49,16 +55,37 @@ class Request:
     @property
     def detail(self) -> str:
         """What stands behind the colon."""
-        return self.target.partition(":")[2]
+        return TargetName.parse(self.target).detail
 
 
 class Target(ABC):
     """A kind of machine or runtime that programs are compiled for."""
 
-    options: frozenset[str]
-    """Names of the keyword arguments that `fewbit.compile` hands to it."""
+    name: str
+    """Under which the registry has it."""
+    about: str = ""
+    """What is made for it, in a few words."""
+    see: str = ""
+    """A link to its page, in Markdown."""
+    detail: str = ""
+    """What may follow its name and a colon, as the help writes it: PROCESSOR."""
+    is_simulated: bool = False
+    options: type[Options] = Options
+    """The keyword arguments that `fewbit.compile` hands to it, and their kinds."""
     parts: tuple[str, ...] = ()
     """Names that may follow a stage's, `kernel:x86-64-v3`, where it has several texts."""
+    views: tuple[View, ...] = ()
+    """What `fewbit inspect` shows of its artifacts."""
+    benches: tuple[Bench, ...] = ()
+    """Ops that `fewbit bench` measures on it."""
+    profile_option: str | None = None
+    """The flag with which an artifact counts the time of each layer, if there is one."""
+
+    tuner: str | None = None
+    """The place of what searches for its settings, `package.module:Class`, if anything does."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
 
     @abstractmethod
     def pipeline(self, request: Request) -> Pipeline:
@@ -88,6 +115,30 @@ class Target(ABC):
         from fewbit.targets.probe import probe_layer
 
         return probe_layer(name)
+
+    def load_tuner(self) -> KnownSettings:
+        """What searches for settings of its programs."""
+        if self.tuner is None:
+            raise UsageError(f"tiles for {self.name} cannot be searched for")
+        return make_from(self.tuner, "tuner")
+
+    def known(self, program: Program, request: Request) -> Any:
+        """What a search found for a program, as the tuner has it; None where there was none."""
+        if self.tuner is None:
+            return None
+        given = TunedOptions.of(request).tuning_db
+        file = find_database_file(given)
+        if file is None:  # before the tuner is loaded, whose package is large
+            return None
+        return self.load_tuner().known(program, request, file, named=bool(given))
+
+    def summarize(self, folder: Folder) -> Seen | None:
+        """What there is to say of an artifact beside what its manifest has."""
+        return None
+
+    def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel | None:
+        """Cycles of layers on the target's machines, where there is a model of them."""
+        return None
 
     def begin(self, program: Program, request: Request) -> Compilation:
         """A compilation in which no stage has run yet."""

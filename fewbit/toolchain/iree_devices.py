@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fewbit.base.target_name import TargetName
 from fewbit.errors import UsageError
 from fewbit.toolchain.isa import Isa, names
 
@@ -61,17 +62,17 @@ class Device:
 
 
 def find_device(target: str) -> Device:
-    return DEVICES[target.partition(":")[0]]
+    return DEVICES[TargetName.parse(target).kind]
 
 
 def compile_flags(target: str) -> tuple[str, ...]:
     """Return the flags that a target's name stands for; an unknown name is an error."""
-    return find_device(target).flags(target.partition(":")[2])
+    return find_device(target).flags(TargetName.parse(target).detail)
 
 
 def kernels_for(target: str) -> Isa:
     """Return the processor that our kernels are generated for; others are an error."""
-    name, _, detail = target.partition(":")
+    name, detail = TargetName.parse(target)
     if name == "iree-cpu" and (detail or "host") in (*names(), "host"):
         return Isa.of(detail or "host")
     raise UsageError(

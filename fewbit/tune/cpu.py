@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,21 +23,32 @@ from fewbit.cost.layers import made_up_inputs
 from fewbit.cost.loops import LoopNest
 from fewbit.errors import Error
 from fewbit.program.program import Program
+from fewbit.targets.target import Request
 from fewbit.toolchain.isa import Isa
 from fewbit.tune.database import Database, Key, Trial, versions_of
-from fewbit.tune.iree.tuning import Row
+from fewbit.tune.report import Report, Row
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried, search
 from fewbit.tune.timing import time_by_turns, timed
-
-if TYPE_CHECKING:
-    from fewbit.tune.program import Report
+from fewbit.tune.tuner import Search, Tuner
 
 TARGET = "cpu"
 PACKAGES = ("fewbit", "llvmlite", "torch-mlir")
 VECTORS, DEPTHS, COUNTED = (0, 1, 2, 3, 4), (0, 128, 192, 768), (1, 0)
 """0 is as usual; bits are counted where that pays, or never."""
 TRIALS = 8
+
+
+class CpuTuner(Tuner):
+    batch_of_one = False
+
+    def known(
+        self, program: Program, request: Request, database: Path, *, named: bool
+    ) -> Isa | None:
+        return tuned_isa(program, Database(database, forgiving=not named))
+
+    def search(self, search: Search) -> Report:
+        return tune_cpu(search.program, search.database, seconds=search.seconds, watch=search.watch)
 
 
 def key_of(program: Program) -> Key:
@@ -92,8 +103,6 @@ def tune_cpu(
     watch: Callable[[Row], None] = lambda row: None,
 ) -> Report:
     """Search, and keep what is faster; a later compile of the same program uses it."""
-    from fewbit.tune.program import Report
-
     inputs = made_up_inputs(program, dynamic=1)
     nothing = LoopNest("program", (), (), ())
     with TemporaryDirectory(prefix="fewbit-tune-cpu-") as temporary:

@@ -21,16 +21,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fewbit.base.cache import cache_folder
 from fewbit.base.progress import say
-from fewbit.errors import Error, Place, UsageError
-from fewbit.targets.target import NO_TUNING
+from fewbit.errors import Error, Place
+from fewbit.targets.tuner import default_path
 from fewbit.tune.schedule import Schedule
 
 T = TypeVar("T")
 
 FORMAT = 1
-FILE = "tuning.db"
 TABLES = """
 create table if not exists trials (
     target text, signature text, hardware text, versions text, schedule text,
@@ -84,21 +82,6 @@ class Result:
     model: str
     """The cost model that chose what was tried."""
     reason: str = ""
-
-
-def default_path() -> Path:
-    """The database that compiles use if no other is named."""
-    return cache_folder() / FILE
-
-
-def find_database(given: str | None) -> Database | None:
-    """What a compile was given as `tuning_db`, or the usual one; None where there is none."""
-    if given == NO_TUNING:
-        return None
-    database = Database(Path(given) if given else None, forgiving=not given)
-    if given and not database.path.is_file():
-        raise UsageError(f"there is no tuning database '{given}'", hint="'fewbit tune' makes one")
-    return database if database.path.is_file() else None
 
 
 def versions_of(*packages: str) -> str:

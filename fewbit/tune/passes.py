@@ -17,6 +17,7 @@ from fewbit.cost.layers import made_up_inputs
 from fewbit.errors import Error
 from fewbit.ir.context import make_context
 from fewbit.program.program import Program
+from fewbit.targets.registry import DEFAULT_TARGET
 from fewbit.tune.timing import time_by_turns, timed
 
 TOLERANCE = 1e-4
@@ -44,7 +45,10 @@ def pass_choices(program: Program, passes: Sequence[type[ModulePass]]) -> list[M
 
 
 def tune_passes(
-    program: Program, passes: Sequence[type[ModulePass]], stage: str = "mico", target: str = "cpu"
+    program: Program,
+    passes: Sequence[type[ModulePass]],
+    stage: str = "mico",
+    target: str = DEFAULT_TARGET,
 ) -> list[Choice]:
     """The choices after a stage, the fastest first; those that change results are no choices."""
     from fewbit.targets.compile import compile

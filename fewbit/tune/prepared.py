@@ -103,7 +103,7 @@ def read_prepared(folder: Path) -> Prepared:
         raise UsageError(
             "there are no prepared candidates here",
             place=Place(file=str(folder)),
-            hint="'fewbit tune MODEL -t iree-cuda:sm_90 --prepare DIR' makes them",
+            hint="'fewbit tune prepare MODEL -o DIR' makes them",
         )
     plain = json.loads(path.read_text(encoding="utf-8"))
     if plain.get("format") != FORMAT:

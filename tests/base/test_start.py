@@ -64,7 +64,7 @@ def test_workers_of_the_search_for_tiles(hostile_folder: Path) -> None:
 
 def test_the_process_that_measures_on_a_gpu(hostile_folder: Path, tmp_path: Path) -> None:
     """Without a GPU it fails, but only once it has imported what it needs."""
-    started = command("fewbit.tune.cuda_measure", str(tmp_path / "none"))
+    started = command("fewbit.tune.cuda.measure", str(tmp_path / "none"))
     done = subprocess.run(started, capture_output=True, text=True)
     assert imported(hostile_folder) == ""
     assert done.returncode != 3

@@ -121,7 +121,7 @@ def test_cpu(recipe: str | None, options: Options, tmp_path: Path) -> None:
 def test_cuda(tmp_path: Path) -> None:
     """With settings that a search found, on a machine without a GPU."""
     from fewbit.kernels.cuda.arch import HOPPER
-    from fewbit.tune.cuda_layers import layer_key, layers_of
+    from fewbit.tune.cuda.layers import layer_key, layers_of
     from fewbit.tune.database import Database, Result
 
     made = program(None)

@@ -14,9 +14,9 @@ from fewbit.errors import UsageError
 from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import AMPERE, HOPPER
 from fewbit.kernels.cuda.convolution import Convolution
-from fewbit.tune.cuda_layers import Layer, known_settings, layer_key
-from fewbit.tune.cuda_measure import differs, numbers
-from fewbit.tune.cuda_search import choose
+from fewbit.tune.cuda.layers import Layer, known_settings, layer_key
+from fewbit.tune.cuda.measure import differs, numbers
+from fewbit.tune.cuda.search import choose
 from fewbit.tune.database import Database, Result, Trial
 from fewbit.tune.prepared import Region, read_prepared
 from fewbit.tune.schedule import Schedule

@@ -9,8 +9,8 @@ import pytest
 from fewbit.cost.hardware import find_hardware
 from fewbit.errors import UsageError
 from fewbit.kernels.cuda.arch import AMPERE, HOPPER
-from fewbit.tune.gpu_model import GpuAnalytic
-from fewbit.tune.gpu_space import (
+from fewbit.tune.cuda.model import GpuAnalytic
+from fewbit.tune.cuda.space import (
     gpu_hardware,
     gpu_schedules,
     problem_of,

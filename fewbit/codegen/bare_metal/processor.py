@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fewbit.base.target_name import TargetName
 from fewbit.errors import UsageError
 from fewbit.toolchain.isa import Isa
 
@@ -47,7 +48,7 @@ class Processor:
 
 def processor_of(target: str) -> Processor:
     """The processor that `vexii`, `vexii:rv32` or `vexii:rv64` means."""
-    detail = target.partition(":")[2]
+    detail = TargetName.parse(target).detail
     known = {"": 32, "rv32": 32, "rv64": 64}
     if detail not in known:
         raise UsageError(

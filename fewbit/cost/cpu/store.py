@@ -58,7 +58,7 @@ def load_calibration(isa: Isa | None = None) -> Calibration:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         progress.say(
             f"warning: {calibration_path(isa)} is not a calibration ({error}); costs are estimated "
-            "until 'fewbit tune --calibrate' writes it anew"
+            "until 'fewbit tune calibrate' writes it anew"
         )
         return Calibration.default(isa)
 

@@ -18,19 +18,37 @@ from fewbit.program.program import Program
 
 
 @dataclass(frozen=True)
-class LayerCycles:
-    """A layer of a program, with what a core takes for it."""
+class IntegerLayer:
+    """A layer of a program whose operands are integers."""
 
     name: str
     shape: Linear | Conv2d
     act_bits: int
     weight_bits: int
+
+    def cycles(self, core: str) -> Estimate:
+        """What a core takes for it."""
+        return cycles(core, self.shape, self.act_bits, self.weight_bits)
+
+
+@dataclass(frozen=True)
+class LayerCycles(IntegerLayer):
+    """A layer of a program, with what a core takes for it."""
+
     estimate: Estimate
 
 
 def program_cycles(core: str, program: Program, inputs: Sequence[Any]) -> list[LayerCycles]:
     """All layers of integers, in the order in which they run on these inputs."""
-    found: list[LayerCycles] = []
+    return [
+        LayerCycles(each.name, each.shape, each.act_bits, each.weight_bits, each.cycles(core))
+        for each in integer_layers(program, inputs)
+    ]
+
+
+def integer_layers(program: Program, inputs: Sequence[Any]) -> list[IntegerLayer]:
+    """All layers of integers, in the order in which they run on these inputs."""
+    found: list[IntegerLayer] = []
     for _, (op, output) in observed_layers(program, inputs):
         if not isinstance(op, QuantizedLayerOp):
             continue
@@ -38,8 +56,7 @@ def program_cycles(core: str, program: Program, inputs: Sequence[Any]) -> list[L
         if shape is None or op.act_width is None or op.weight_width is None:
             continue
         bits = op.act_width.bits, op.weight_width.bits
-        estimate = cycles(core, shape, *bits)
-        found.append(LayerCycles(layer_name(op) or op.name, shape, *bits, estimate))
+        found.append(IntegerLayer(layer_name(op) or op.name, shape, *bits))
     return found
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from fewbit import __version__
 from fewbit.base.progress import say
+from fewbit.cost.cycles import Conv2d
 from fewbit.dialects.mico import QuantizedLayerOp
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.pipeline.compilation import Compilation
@@ -22,6 +23,7 @@ from fewbit.program.program import MANIFEST, TEXT, WEIGHTS, Program
 from fewbit.program.signature import TensorSpec
 from fewbit.targets.bitfusion.accelerator import ACCELERATORS, Accelerator
 from fewbit.targets.bitfusion.blocks import Block, Blocks
+from fewbit.targets.bitfusion.layer import Layer
 from fewbit.targets.bitfusion.lowering import (
     PIPELINE,
     AcceleratorName,
@@ -33,6 +35,10 @@ from fewbit.targets.bitfusion.schedule import cost
 from fewbit.targets.bitfusion.simulate import BATCH, BLOCKS, BitFusionSimulator
 from fewbit.targets.device import Device, Estimate, Events, LayerCost
 from fewbit.targets.target import Request
+from fewbit.targets.view import LayerModel
+
+if TYPE_CHECKING:
+    from fewbit.cost.cycles.layers import IntegerLayer
 
 ERROR = "as the original simulator says, which is analytic; what the host does is not in it"
 
@@ -40,7 +46,9 @@ ERROR = "as the original simulator says, which is analytic; what the host does i
 class BitFusion(Device):
     """An array of multipliers that are composed of bricks."""
 
-    options = frozenset()
+    about = "tiled loops for BitFusion, simulated"
+    see = "[BitFusion](bitfusion.md)"
+    detail = "eyeriss"
     widths = tuple(range(1, 9))
 
     def check(self, request: Request) -> None:
@@ -105,6 +113,29 @@ class BitFusion(Device):
             layers=tuple(_layer_cost(block, accelerator) for block in ran),
         )
         return (estimate,)
+
+    def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
+        """By the original simulator, of the accelerator that MiCo configures."""
+        costs = [cost(_modelled(each, number == 0)) for number, each in enumerate(layers)]
+        return LayerModel("BitFusion", {self.name: [each.cycles for each in costs]})
+
+
+def _modelled(layer: IntegerLayer, first: bool) -> Layer:
+    shape = layer.shape
+    if not isinstance(shape, Conv2d):
+        return Layer(shape.rows, shape.inputs, shape.outputs, layer.act_bits, layer.weight_bits)
+    return Layer(
+        shape.batch,
+        shape.inputs,
+        shape.outputs,
+        layer.act_bits,
+        layer.weight_bits,
+        shape.image,
+        shape.kernel,
+        shape.stride,
+        shape.groups,
+        im2col=first,
+    )
 
 
 def _layer_cost(block: Block, accelerator: Accelerator) -> LayerCost:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
 from fewbit.base.files import PathLike
+from fewbit.base.target_name import TargetName
 from fewbit.codegen.described import described_port, described_weight
 from fewbit.codegen.dispatch import dispatch_object, variant_functions
 from fewbit.codegen.header import header_text
@@ -34,8 +36,9 @@ from fewbit.program.signature import signature_of as program_signature
 from fewbit.program.state import initial_state
 from fewbit.program.tensor_file import write
 from fewbit.program.weight_image import SharedWeights, WeightImage
-from fewbit.targets.cpu.variants import compile_variants, variants_of
-from fewbit.targets.target import NO_TUNING, Request, Target
+from fewbit.targets.cpu.variants import CpuVariants, compile_variants, variants_of
+from fewbit.targets.options import FLAG, NAMES, TEXT, TunedOptions, option
+from fewbit.targets.target import Request, Target
 from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.cblas import Cblas, find_blas
@@ -46,29 +49,57 @@ if TYPE_CHECKING:
     from fewbit.targets.probe import Found
 
 
+@dataclass(frozen=True)
+class CpuOptions(TunedOptions):
+    blas: str | None = option(
+        TEXT,
+        "Multiply float matrices by this CBLAS library: openblas, mkl, blis, a path.",
+        metavar="LIBRARY",
+        see="[BLAS](blas.md)",
+    )
+    cpu_variants: CpuVariants | None = option(
+        NAMES,
+        "Code for several processors in a library: names with commas, auto, or all.",
+        metavar="NAMES",
+        see="[variants](native.md#variants)",
+    )
+    profile: bool = option(
+        FLAG,
+        "The library counts the time of each layer.",
+        see="[the C library](native.md#where-the-time-goes)",
+    )
+
+
 class Cpu(Target):
     """Native code: a shared and a static library."""
 
-    options = frozenset({"blas", "profile", "cpu_variants", "tuning_db"})
+    about = "a C library, for this machine or for another processor"
+    see = "[the C library](native.md)"
+    detail = "PROCESSOR"
+    options = CpuOptions
     parts = names()
+    tuner = "fewbit.tune.cpu:CpuTuner"
+    profile_option = "profile"
 
     def pipeline(self, request: Request) -> Pipeline:
-        given = request.options
-        return native_pipeline(blas=bool(given.get("blas")), profile=bool(given.get("profile")))
+        given = CpuOptions.of(request)
+        return native_pipeline(blas=given.blas is not None, profile=given.profile)
 
     def facts(self, program: Program | None, request: Request) -> Sequence[object]:
+        given = CpuOptions.of(request)
+        tuned = None if program is None else self._tuned(program, request)
         return cpu_facts(
             program,
             request.name,
-            (program and _tuned(program, request)) or isa_of(request.target),
-            profile=bool(request.options.get("profile")),
-            blas=find_blas(request.options.get("blas")),
+            tuned or isa_of(request.target),
+            profile=given.profile,
+            blas=find_blas(given.blas),
         )
 
     def check(self, request: Request) -> None:
         isa_of(request.target)
         _variants(request)
-        find_blas(request.options.get("blas"))
+        find_blas(CpuOptions.of(request).blas)
 
     def compile(self, program: Program, request: Request, output: Path) -> Folder:
         variants = _variants(request)
@@ -78,7 +109,7 @@ class Cpu(Target):
         return write_library(made, program, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
-        if "cpu_variants" in request.options:
+        if CpuOptions.of(request).cpu_variants is not None:
             raise UsageError(
                 "one stage is the program for one processor, and cpu_variants names several",
                 hint="give one of them as the target, or write all stages with --dump-ir",
@@ -87,6 +118,12 @@ class Cpu(Target):
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         return write_library([made], program, request, output)
+
+    def _tuned(self, program: Program, request: Request) -> Isa | None:
+        """This machine with the tiles that a search found for the program, if there was one."""
+        if request.detail or CpuOptions.of(request).cpu_variants is not None:
+            return None
+        return self.known(program, request)
 
     def probe(self, name: str) -> Found:
         from fewbit.targets.cpu.probe import probe_native
@@ -115,28 +152,13 @@ def cpu_facts(
 
 
 def _variants(request: Request) -> Sequence[Isa]:
-    given = request.options.get("cpu_variants")
+    given = CpuOptions.of(request).cpu_variants
     return () if given is None else variants_of(given, isa_of(request.target))
-
-
-def _tuned(program: Program, request: Request) -> Isa | None:
-    """This machine with the tiles that a search found for the program, if there was one."""
-    given = request.options.get("tuning_db")
-    if given == NO_TUNING or request.target != "cpu" or "cpu_variants" in request.options:
-        return None
-    from fewbit.tune.database import find_database
-
-    database = find_database(given)
-    if database is None:
-        return None
-    from fewbit.tune.cpu import tuned_isa
-
-    return tuned_isa(program, database)
 
 
 def isa_of(target: str) -> Isa:
     """The processor that `cpu`, `cpu:aarch64` or `cpu:x86-64-v3` means."""
-    kind, _, processor = target.partition(":")
+    kind, processor = TargetName.parse(target)
     if kind != "cpu" or (processor and processor not in (*names(), "host")):
         raise UsageError(
             f"there is no target '{target}'",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from fewbit import __version__
 from fewbit.codegen.described import described_weight
 from fewbit.errors import UsageError
-from fewbit.kernels.cuda import table
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
@@ -20,21 +20,79 @@ from fewbit.program.program import Program
 from fewbit.program.signature import TensorSpec, signature_of
 from fewbit.program.weight_image import WeightImage
 from fewbit.runtime.cuda import PLAN
+from fewbit.targets.bench import Bench
 from fewbit.targets.cuda.find_output_shapes import OutputShapes
 from fewbit.targets.cuda.layer import Precision
 from fewbit.targets.cuda.pipeline import PIPELINE
 from fewbit.targets.cuda.planner import Assembly
 from fewbit.targets.cuda.settings import GpuSettings, Shape
+from fewbit.targets.options import FLAG, PATH, SHAPES, TEXT, Options, TunedOptions, one_of, option
 from fewbit.targets.target import Request, Target
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
 
 
+@dataclass(frozen=True)
+class CudaOptions(TunedOptions):
+    precision: Precision = option(
+        one_of(*get_args(Precision)),
+        "How floats are multiplied: f32, if not given, tf32 or f16.",
+        default="f32",
+        metavar="P",
+        also=("tune",),
+    )
+    sizes: tuple[Shape, ...] = option(
+        SHAPES,
+        "The shape of an input whose sizes the model leaves open. Repeatable.",
+        metavar="32x3x224x224",
+    )
+
+
+@dataclass(frozen=True)
+class ConvolutionOptions(Options):
+    shape: str | None = option(
+        TEXT, "Which: n32,56x56,64,64,k3[,s2][,p0][,d2][,g4].", metavar="SHAPE"
+    )
+    variants: str = option(
+        TEXT, "all, if not given, or naive,mma,...", default="all", metavar="NAMES"
+    )
+    dtype: str = option(
+        TEXT, "f16, if not given, f32, tf32, bf16 or i8.", default="f16", metavar="T"
+    )
+    layout: str = option(TEXT, "nhwc, if not given, or nchw.", default="nhwc", metavar="L")
+    modules: Path | None = option(PATH, "Keep IREE's compiled modules there.", metavar="DIR")
+
+
+@dataclass(frozen=True)
+class AttentionOptions(Options):
+    shape: str | None = option(TEXT, "Which: 32x12x197x64[,causal].", metavar="SHAPE")
+    dtype: str = option(TEXT, "f16, if not given, or bf16.", default="f16", metavar="T")
+    projections: bool = option(FLAG, "With the products before and behind it.")
+
+
 class Cuda(Target):
     """A plan of launches, cubins, and weights."""
 
-    options = frozenset({"precision", "sizes", "tuning_db"})
+    about = "machine code and a plan for an NVIDIA GPU"
+    see = "[GPUs](gpu.md)"
+    detail = "sm_XX"
+    options = CudaOptions
+    tuner = "fewbit.tune.cuda.tuner:CudaTuner"
+    benches = (
+        Bench(
+            "conv2d",
+            "Measure one convolution in every way, beside cuDNN.",
+            ConvolutionOptions,
+            "fewbit.bench.gpu.ladder:bench_conv2d",
+        ),
+        Bench(
+            "attention",
+            "Measure attention, alone or with its projections, beside PyTorch.",
+            AttentionOptions,
+            "fewbit.bench.gpu.attention_ladder:bench_attention",
+        ),
+    )
 
     def pipeline(self, request: Request) -> Pipeline:
         return PIPELINE
@@ -46,8 +104,8 @@ class Cuda(Target):
             signature_of(program.module),
             arch_of(request),
             _precision(request),
-            request.options.get("sizes"),
-            _tuned(request),
+            CudaOptions.of(request).sizes or None,
+            self.known(program, request) or {},
         )
         return settings, WeightImage()
 
@@ -86,22 +144,8 @@ def arch_of(request: Request) -> Arch:
     return find_arch(request.detail) if request.detail else HOPPER
 
 
-def _tuned(request: Request) -> table.Table:
-    """Settings that searches found for this generation."""
-    from fewbit.tune.cuda_layers import known_settings
-    from fewbit.tune.database import find_database
-
-    database = find_database(request.options.get("tuning_db"))
-    return {} if database is None else known_settings(database, arch_of(request))
-
-
 def _precision(request: Request) -> Precision:
-    given = request.options.get("precision", "f32")
-    if given not in get_args(Precision):
-        raise UsageError(
-            f"floats are multiplied in no '{given}'", hint=f"in {', '.join(get_args(Precision))}"
-        )
-    precision = cast(Precision, given)
+    precision = CudaOptions.of(request).precision
     if precision == "tf32" and not arch_of(request).has_bf16:
         raise UsageError("GPUs before Ampere have no tf32", hint="give f16 or f32")
     return precision

@@ -29,17 +29,28 @@ from fewbit.targets.gemmini.legal import conv_refusal
 from fewbit.targets.gemmini.rejoin_devices import DEVICE
 from fewbit.targets.gemmini.simulate import GemminiSimulator
 from fewbit.targets.gemmini.streams_file import read_streams, stream_files
+from fewbit.targets.options import Options
 from fewbit.targets.partition import elsewhere, partition
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.program_folder import bare_metal_facts, write_program
+from fewbit.targets.view import Seen, View
 
 HOST = Processor(64)
+
+
+def _commands(folder: Folder, _: Options) -> Seen:
+    from fewbit.targets.gemmini.listing import list_commands
+
+    return list_commands(folder)
 
 
 class Gemmini(Device):
     """A systolic array of int8 multipliers."""
 
-    options = frozenset()
+    about = "command streams for Gemmini and a host program, simulated"
+    see = "[Gemmini](gemmini.md)"
+    detail = "8x8"
+    views = (View("commands", "The commands that an artifact sends, layer by layer.", _commands),)
     widths = (8,)
 
     def check(self, request: Request) -> None:

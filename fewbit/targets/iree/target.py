@@ -7,7 +7,7 @@ What was stopped after one of IREE's phases is an artifact too, from which compi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from fewbit.program.artifact import Folder, Function, Manifest, Tensor, open_fol
 from fewbit.program.program import Program
 from fewbit.program.signature import Signature, TensorSpec
 from fewbit.runtime.iree_reflection import functions_of
+from fewbit.targets.agreement import QUANTIZED_TOLERANCE, TOLERANCE, largest_difference
 from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
 from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
@@ -28,25 +29,72 @@ from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.pipeline import ENTRY, SOURCE, iree_pipeline
 from fewbit.targets.iree.raw import is_raw_mlir, phase_of
 from fewbit.targets.iree.source import Source
+from fewbit.targets.iree.tuned import KnownTiles
+from fewbit.targets.options import FLAG, TEXT, TEXTS, Options, TunedOptions, option
 from fewbit.targets.target import Request, Target
+from fewbit.targets.view import Seen, View
 from fewbit.toolchain.iree_devices import compile_flags, find_device, kernels_for
 from fewbit.toolchain.isa import Isa
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
-    from fewbit.tune.database import Database
+
+TUNERS = {
+    "iree-cpu": "fewbit.tune.iree.tuner:IreeTuner",
+    "iree-cuda": "fewbit.tune.iree.tuner:IreeGpuTuner",
+}
+DETAILS = {"iree-cpu": "PROCESSOR", "iree-cuda": "sm_XX", "iree-rocm": "gfxNNN"}
+"""What may follow the name of each device."""
+
+
+@dataclass(frozen=True)
+class IreeOptions(TunedOptions):
+    compile_to: str | None = option(
+        TEXT,
+        "Stop after flow, stream or hal; compiling the folder goes on from there.",
+        metavar="PHASE",
+        see="[phases](iree.md#phases)",
+    )
+    compile_from: str | None = option(
+        TEXT, "The file is at this phase already.", metavar="PHASE", see="[phases](iree.md#phases)"
+    )
+    iree_flags: tuple[str, ...] = option(
+        TEXTS,
+        "One more flag for iree-compile. Repeatable.",
+        flag="--iree-flag",
+        metavar="FLAG",
+    )
+    kernels: bool = option(
+        FLAG,
+        "Layers by fewbit's own kernels; on iree-cpu only.",
+        also=("bench",),
+        see="[kernels of ours](iree.md#kernels-of-ours)",
+    )
+
+
+def _dispatches(folder: Folder, _: Options) -> Seen:
+    from fewbit.targets.iree.dispatch_table import list_dispatches
+
+    return list_dispatches(folder)
 
 
 class Iree(Target):
     """IREE on CPUs and GPUs."""
 
-    options = frozenset({"compile_to", "compile_from", "iree_flags", "kernels", "tuning_db"})
+    about = "a module of IREE's"
+    see = "[IREE](iree.md)"
+    options = IreeOptions
+    views = (View("dispatches", "The dispatches of an artifact: ops, bytes, MACs.", _dispatches),)
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__(name)
+        self.tuner, self.detail = TUNERS.get(name), DETAILS.get(name, "")
 
     def check(self, request: Request) -> None:
         compile_flags(request.target)
         _isa(request)
-        for option in ("compile_to", "compile_from"):
-            phase = request.options.get(option)
+        given = IreeOptions.of(request)
+        for phase in (given.compile_to, given.compile_from):
             if phase is not None and phase not in PHASES:
                 raise UsageError(
                     f"IREE has no phase '{phase}' to stop at",
@@ -54,7 +102,7 @@ class Iree(Target):
                 )
 
     def pipeline(self, request: Request) -> Pipeline:
-        return iree_pipeline(kernels=bool(request.options.get("kernels")))
+        return iree_pipeline(kernels=IreeOptions.of(request).kernels)
 
     def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         isa = _isa(request)
@@ -68,8 +116,7 @@ class Iree(Target):
         if stage not in PHASES:
             return super().lower(program, stage, request)
         begun = self.begin(program, request).run(SOURCE)
-        left = {name: value for name, value in request.options.items() if name != "compile_to"}
-        request = replace(request, options=left)
+        request = replace(request, options=replace(IreeOptions.of(request), compile_to=None))
         try:
             # How IREE is called, and with which tiles, is known only when all of it is done.
             built = self._built(begun, program, request)
@@ -102,9 +149,10 @@ class Iree(Target):
     def compile_file(self, path: Path, request: Request, output: Path) -> Folder:
         if path.is_dir():
             return self._resume(open_folder(path), request, output)
-        phase, begun = (request.options.get(name) for name in ("compile_to", "compile_from"))
+        given = IreeOptions.of(request)
+        phase = given.compile_to
         flags = _flags(request)
-        made = iree_compile(path, flags, compile_to=phase, compile_from=begun)
+        made = iree_compile(path, flags, compile_to=phase, compile_from=given.compile_from)
         _show(made, request)
         functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
         return _write(output, request, made, functions, None, None, raw=True)
@@ -120,65 +168,58 @@ class Iree(Target):
     ) -> Folder:
         """The artifact of a program of which IREE made something."""
         named = _function(program.signature)
-        phase = request.options.get("compile_to")
+        phase = IreeOptions.of(request).compile_to
         function = named if phase else _with_names(functions_of(made.data)[0], named)
         return _write(output, request, made, [function], parameters, program.recipe, files=files)
 
     def _built(self, made: Compilation, program: Program, request: Request) -> Made:
         """What IREE makes of the program, with tiles that a search found where there are any."""
         source, parameters = made.module, made.ctx.get(Parameters)
-        phase = request.options.get("compile_to")
-        database = None if phase else _tuning(request)
-        if database is None:
+        phase = IreeOptions.of(request).compile_to
+        tiles: KnownTiles | None = None if phase else self.known(program, request)
+        if tiles is None:
             return compile_text(source, _flags(request), request.name, phase)
 
         def write(built: Made, output: Path) -> Folder:
             return self.write_made(program, parameters, built, request, output, source.files)
 
-        return self._tuned(program, source, request, database, write)
+        return self._tuned(program, source, request, tiles, write)
 
     def _tuned(
         self,
         program: Program,
         source: Source,
         request: Request,
-        database: Database,
+        tiles: KnownTiles,
         write: Callable[[Made, Path], Folder],
     ) -> Made:
         """With tiles that a search found, if the results are those of IREE's own tiles."""
         from fewbit.cost.layers import made_up_inputs
-        from fewbit.tune.iree.apply import QUANTIZED_TOLERANCE, TOLERANCE, apply, largest_difference
 
-        found = apply(
-            source,
-            _flags(request),
-            request.name,
-            database,
-            target=request.target,
-            has_paths="iree_flags" in request.options,
-        )
+        paths = bool(IreeOptions.of(request).iree_flags)
+        found = tiles.build(source, _flags(request), request.name, has_paths=paths)
         if found.tuned is None:
-            return found.default.made
+            return found.default
         if not _runs_here(request.target):
             # What each dispatch computes was compared where it was measured.
-            say(f"{len(found.schedules)} dispatches have tuned tiles")
-            return found.tuned.made
+            say(f"{found.dispatches} dispatches have tuned tiles")
+            return found.tuned
         inputs = made_up_inputs(program)
         with TemporaryDirectory(prefix="fewbit-untuned-") as temporary:
-            plain = write(found.default.made, Path(temporary) / request.name)
+            plain = write(found.default, Path(temporary) / request.name)
             expected = self.load(plain)(*inputs)
-            tuned = write(found.tuned.made, Path(temporary) / f"{request.name}-tuned")
+            tuned = write(found.tuned, Path(temporary) / f"{request.name}-tuned")
             gap = largest_difference(expected, self.load(tuned)(*inputs))
         if gap <= (QUANTIZED_TOLERANCE if program.recipe else TOLERANCE):
-            say(f"{len(found.schedules)} dispatches have tuned tiles")
-            return found.tuned.made
+            say(f"{found.dispatches} dispatches have tuned tiles")
+            return found.tuned
         say(f"the program is compiled without tuned tiles: its results would differ by {gap:.2g}")
-        return found.default.made
+        return found.default
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
         """From where an artifact was stopped, to the end or to a later phase."""
         manifest = begun.manifest
-        reached, wanted = manifest.options["phase"], request.options.get("compile_to")
+        reached, wanted = manifest.options["phase"], IreeOptions.of(request).compile_to
         if manifest.target != request.target:
             raise UsageError(
                 f"the program was begun for {manifest.target}, and cannot go on for another target",
@@ -209,24 +250,11 @@ def _show(made: Made, request: Request, last: str = PHASES[-1]) -> None:
     """Tell a watcher the text after each phase, up to the last."""
     if request.watch is None:
         return
-    phase = request.options.get("compile_to")
+    phase = IreeOptions.of(request).compile_to
     texts = {phase: made.data.decode()} if phase else made.phases
     for name, text in texts.items():
         if PHASES.index(name) <= PHASES.index(last):
             request.watch(name, without_locations(text))
-
-
-def _tuning(request: Request) -> Database | None:
-    """What searches found on this machine, or for the GPU that the program is compiled for."""
-    name = request.target.partition(":")[0]
-    if name != "iree-cuda" and request.target not in ("iree-cpu", "iree-cpu:host"):
-        return None
-    from fewbit.tune.database import find_database
-    from fewbit.tune.iree.apply import is_known
-
-    database = find_database(request.options.get("tuning_db"))
-    known = database is not None and is_known(database, target=request.target)
-    return database if known else None
 
 
 def _runs_here(target: str) -> bool:
@@ -237,12 +265,12 @@ def _runs_here(target: str) -> bool:
 
 
 def _flags(request: Request) -> tuple[str, ...]:
-    return (*compile_flags(request.target), *request.options.get("iree_flags", ()))
+    return (*compile_flags(request.target), *IreeOptions.of(request).iree_flags)
 
 
 def _isa(request: Request) -> Isa | None:
     """The processor that kernels of ours are made for, if they are wanted."""
-    return kernels_for(request.target) if request.options.get("kernels") else None
+    return kernels_for(request.target) if IreeOptions.of(request).kernels else None
 
 
 def _write(
@@ -257,7 +285,7 @@ def _write(
     like: Manifest | None = None,
     raw: bool = False,
 ) -> Folder:
-    phase = request.options.get("compile_to")
+    phase = IreeOptions.of(request).compile_to
     first = functions[0] if functions else None
     options = {"source": "mlir"} if raw else {}
     written: dict[str, bytes | Path] = {f"{request.name}.{'mlir' if phase else 'vmfb'}": made.data}

@@ -7,10 +7,12 @@ It is run by the instruction-set simulator, and the cycles that the cores *small
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fewbit.base.progress import say
-from fewbit.codegen.bare_metal.processor import processor_of
+from fewbit.codegen.bare_metal.processor import CORES, processor_of
 from fewbit.dialects.mico import BitConv1dOp, BitConv2dOp, QuantizedLayerOp, shape_of
 from fewbit.passes.bare_metal import bare_metal_pipeline
 from fewbit.pipeline.compilation import Compilation
@@ -18,17 +20,46 @@ from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Folder
 from fewbit.program.program import Program
 from fewbit.targets.device import Device, Estimate, Events
+from fewbit.targets.options import TEXT, Options, option
 from fewbit.targets.target import Request
 from fewbit.targets.vexii.estimate import estimates
 from fewbit.targets.vexii.layout import WIDTHS
 from fewbit.targets.vexii.program_folder import bare_metal_facts, write_program
 from fewbit.targets.vexii.simulate import VexiiSimulator
+from fewbit.targets.view import LayerModel, Seen, View
+
+if TYPE_CHECKING:
+    from fewbit.cost.cycles.layers import IntegerLayer
+
+
+@dataclass(frozen=True)
+class ListingOptions(Options):
+    functions: str = option(
+        TEXT, "Functions to disassemble, 'dot_*'; all if not given.", default="*", metavar="PATTERN"
+    )
+
+
+def _disassemble(folder: Folder, options: ListingOptions) -> Seen:
+    from fewbit.targets.vexii.listing import disassembly, instructions
+
+    pattern = options.functions
+    return Seen({"functions": instructions(folder, pattern)}, disassembly(folder, pattern))
 
 
 class Vexii(Device):
     """RISC-V with dot products of few bits."""
 
-    options = frozenset()
+    about = "a program for RISC-V with dot products, simulated"
+    see = "[VexiiRiscv](vexii.md)"
+    detail = "rv64"
+    views = (
+        View(
+            "asm",
+            "The instructions of an artifact's functions, disassembled.",
+            _disassemble,
+            ListingOptions,
+        ),
+    )
     widths = WIDTHS
 
     def check(self, request: Request) -> None:
@@ -68,6 +99,21 @@ class Vexii(Device):
 
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
         return estimates(events)
+
+    def summarize(self, folder: Folder) -> Seen:
+        """The functions of the program."""
+        from fewbit.targets.device_report import table
+        from fewbit.targets.vexii.listing import functions_of
+
+        found = [(each.name, len(each.words)) for each in functions_of(folder)]
+        shown = table(("function", "instructions"), [(name, f"{n:,}") for name, n in found])
+        plain = [{"name": name, "instructions": count} for name, count in found]
+        return Seen({"functions": plain}, shown)
+
+    def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
+        """On each core, with MiCo's library, with which they were measured."""
+        cycles = {core: [each.cycles(core).cycles for each in layers] for core in CORES}
+        return LayerModel(f"{', '.join(CORES)} with MiCo's library", cycles)
 
 
 def is_depthwise(op: QuantizedLayerOp) -> bool:

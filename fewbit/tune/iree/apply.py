@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from fewbit.base.progress import say
 from fewbit.cost.hardware import Hardware
 from fewbit.cost.hardware.host import host
 from fewbit.errors import Error
 from fewbit.targets.iree.source import Source
+from fewbit.targets.iree.tuned import Modules
 from fewbit.tune.database import Database, versions_of
 from fewbit.tune.iree.build import Build, build
 from fewbit.tune.iree.configured import Configured
@@ -25,11 +23,6 @@ from fewbit.tune.iree.gpu_tuning import find_gpu_schedules, gpu_dispatches, gpu_
 from fewbit.tune.iree.layout import chosen_flags
 from fewbit.tune.iree.tuning import PACKAGES, TARGET, key_of, leading_schedules
 from fewbit.tune.schedule import Schedule
-
-Array = np.ndarray[Any, Any]
-TOLERANCE, QUANTIZED_TOLERANCE = 1e-4, 5e-2
-"""Of the largest result: sums of floats are taken in another order, and rounding them to integers
-may then go the other way."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +116,14 @@ def substitute(
     return Applied(default, tuned, kept) if kept else untuned
 
 
-def largest_difference(expected: Sequence[Array], given: Sequence[Array]) -> float:
-    """Between two runs, as a part of the largest number of each output."""
-    found = 0.0
-    for a, b in zip(expected, given, strict=True):
-        wide, other = a.astype(np.float64), b.astype(np.float64)
-        size = float(np.max(np.abs(wide), initial=0.0)) or 1.0
-        gap = float(np.max(np.abs(wide - other), initial=0.0)) / size
-        found = max(found, float("inf") if np.isnan(gap) and not np.isnan(wide).any() else gap)
-    return found
+@dataclass(frozen=True)
+class Tiles:
+    """What a database has for a target of IREE's, to be put into programs."""
+
+    database: Database
+    target: str
+
+    def build(self, source: Source, flags: Sequence[str], name: str, *, has_paths: bool) -> Modules:
+        found = apply(source, flags, name, self.database, target=self.target, has_paths=has_paths)
+        tuned = None if found.tuned is None else found.tuned.made
+        return Modules(found.default.made, tuned, len(found.schedules))

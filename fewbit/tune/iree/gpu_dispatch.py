@@ -11,7 +11,7 @@ from functools import cached_property
 
 from fewbit.cost.loops import LoopNest
 from fewbit.cost.loops.read import attribute_of, read_nest
-from fewbit.tune.gpu_space import MMA, MMA_DEPTH, GpuProduct, product_of, resources_of, uses_mma
+from fewbit.tune.cuda.space import MMA, MMA_DEPTH, GpuProduct, product_of, resources_of, uses_mma
 from fewbit.tune.iree.configured import Configured, Tiled
 from fewbit.tune.schedule import Schedule, spread
 

@@ -8,14 +8,15 @@ from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from fewbit.base.target_name import TargetName
 from fewbit.errors import Error, PassError, UnsupportedError
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.toolchain.iree_devices import CUDA_DEFAULT
-from fewbit.tune.cuda_measure import KINDS
-from fewbit.tune.cuda_search import Space
+from fewbit.tune.cuda.measure import KINDS
+from fewbit.tune.cuda.model import GpuAnalytic
+from fewbit.tune.cuda.search import Space
+from fewbit.tune.cuda.space import gpu_hardware, gpu_schedules
 from fewbit.tune.database import Database, Key, versions_of
-from fewbit.tune.gpu_model import GpuAnalytic
-from fewbit.tune.gpu_space import gpu_hardware, gpu_schedules
 from fewbit.tune.iree.bindings import Arguments, read_arguments
 from fewbit.tune.iree.build import Build
 from fewbit.tune.iree.gpu_dispatch import GpuDispatch
@@ -35,7 +36,7 @@ def gpu_key(dispatch: GpuDispatch, hardware: str) -> Key:
 
 def gpu_hardware_of(target: str) -> str:
     """What results for a target are kept under: the generation of its GPU."""
-    return (target.partition(":")[2] or CUDA_DEFAULT).rstrip("a")
+    return (TargetName.parse(target).detail or CUDA_DEFAULT).rstrip("a")
 
 
 def gpu_dispatches(build: Build) -> tuple[GpuDispatch, ...]:

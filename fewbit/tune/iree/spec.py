@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from fewbit.tune.database import Database, Result
 from fewbit.tune.iree.configured import FUSED
+from fewbit.tune.iree.tuning import TARGET
 from fewbit.tune.schedule import Schedule
 
 _LOOPS = re.compile(r"(\d+)([pr])")
@@ -46,7 +47,7 @@ class Product:
 
 def tuning_spec(database: Database) -> tuple[str, int, int]:
     """The text of a spec, how many ops are in it, and how many could not be said."""
-    results = [r for r in database.results("iree-cpu") if r.schedule is not None]
+    results = [r for r in database.results(TARGET) if r.schedule is not None]
     said: dict[Product, Result] = {}
     for result in results:
         product = Product.of(result.key.signature)

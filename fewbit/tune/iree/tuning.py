@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -11,11 +11,12 @@ from time import monotonic
 from fewbit.cost.hardware import Hardware
 from fewbit.cost.hardware.host import host
 from fewbit.targets.iree.dispatches import read_dispatches
-from fewbit.tune.database import Database, Key, Result, versions_of
+from fewbit.tune.database import Database, Key, versions_of
 from fewbit.tune.iree.build import Build
 from fewbit.tune.iree.configured import FUSED, Configured
 from fewbit.tune.iree.measured import Measured
 from fewbit.tune.job import Job, run_job
+from fewbit.tune.report import Row
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.workers import do_all
 
@@ -25,20 +26,6 @@ SHARE = 4.0
 """How much more time than its share of the whole an op may take, while there is any."""
 LEAST_SHARE = 20.0
 """Seconds that any op may take."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """A dispatch of a program, before and after."""
-
-    name: str
-    calls: int
-    seconds: float | None
-    """Of one call, as IREE chose."""
-    result: Result | None
-    reason: str | None
-    """Why its tiles are left to IREE."""
-    macs: int = 0
 
 
 def key_of(dispatch: Configured, hardware: Hardware) -> Key:

@@ -12,7 +12,7 @@ from fewbit.quant.quantize import quantize
 from fewbit.targets.iree.pipeline import to_iree
 from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.iree.build import build
-from fewbit.tune.loops import list_program
+from fewbit.tune.iree.loops import list_program
 
 FEW_WORDS = 200
 

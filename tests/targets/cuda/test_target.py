@@ -20,7 +20,7 @@ from fewbit.kernels.cuda.plan import Pointer, TensorMap
 from fewbit.program.artifact import open_folder
 from fewbit.runtime.cuda import read_plan
 from fewbit.targets.compile import lower
-from fewbit.tune.cuda_layers import layer_key, layers_of
+from fewbit.tune.cuda.layers import layer_key, layers_of
 from fewbit.tune.database import Database, Result
 from tests.targets.cuda.test_layers import Attended
 

@@ -11,7 +11,7 @@ from fewbit.errors import Error, UsageError
 from fewbit.kernels.cuda.arch import HOPPER
 from fewbit.targets.iree.source import Source
 from fewbit.toolchain.iree_devices import compile_flags
-from fewbit.tune.cuda_search import prepare, record
+from fewbit.tune.cuda.search import prepare, record
 from fewbit.tune.database import Database
 from fewbit.tune.iree.apply import apply, is_known
 from fewbit.tune.iree.build import Build, build

@@ -23,7 +23,7 @@ from fewbit.kernels.cuda.plan import Buffer
 from fewbit.program.program import Program
 from fewbit.targets.cuda.attention import FAMILIES as ATTENTION
 from fewbit.targets.cuda.attention import families_for
-from fewbit.tune.cuda_search import Space
+from fewbit.tune.cuda.search import Space
 from fewbit.tune.database import Database, Key, versions_of
 from fewbit.tune.prepared import Candidate, Region
 from fewbit.tune.schedule import Schedule

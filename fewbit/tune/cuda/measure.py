@@ -1,6 +1,6 @@
 """Prepared candidates, timed on a GPU by its driver alone: no compiler, no PyTorch, no IREE.
 
-    python -m fewbit.tune.cuda_measure FOLDER
+    python -m fewbit.tune.cuda.measure FOLDER
 
 Each candidate of an op is run once on the same random numbers, and what it writes compared with
 what the present way writes; those that agree are timed by turns with it. Before each call the
@@ -60,7 +60,7 @@ def measure(folder: Path) -> None:
     progress = folder / MEASURED
     progress.unlink(missing_ok=True)
     for _ in range(DEATHS):
-        started = command("fewbit.tune.cuda_measure", str(folder))
+        started = command("fewbit.tune.cuda.measure", str(folder))
         if subprocess.run(started).returncode == 0:
             return
         lines = _lines(progress)

@@ -14,7 +14,7 @@ from math import ceil, prod
 from fewbit.cost.hardware import Hardware
 from fewbit.cost.loops import LoopNest
 from fewbit.cost.loops.nest import Access
-from fewbit.tune.gpu_space import (
+from fewbit.tune.cuda.space import (
     MMA_COLUMNS,
     MMA_DEPTH,
     MMA_ROWS,

@@ -1,24 +1,21 @@
-"""`fewbit inspect DIR --dispatches`: what a module of IREE consists of."""
+"""The dispatches that a module of IREE consists of, as a table."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from fewbit.base.json_output import print_json
-from fewbit.program.artifact import open_folder
+from fewbit.base.console import short
+from fewbit.program.artifact import Folder
 from fewbit.targets.iree.dispatches import Dispatch, dispatches_of
+from fewbit.targets.view import Seen
 
 
-def show_dispatches(artifact: str, as_json: bool) -> None:
-    found = dispatches_of(open_folder(artifact))
-    if as_json:
-        print_json({"dispatches": [each.model_dump() for each in found]})
-        return
+def list_dispatches(folder: Folder) -> Seen:
+    """The dispatches of a run, then those when the module is loaded."""
     from rich.table import Table
 
-    from fewbit.cli.inspect import short, wide_console
-
-    table = Table(title=f"{artifact}, dispatches", title_justify="left")
+    found = dispatches_of(folder)
+    table = Table(title=f"{folder.path}, dispatches", title_justify="left")
     for name in ("dispatch", "layer", "ops"):
         table.add_column(name, overflow="fold")
     for name in ("calls", "bytes", "MACs"):
@@ -40,7 +37,7 @@ def show_dispatches(artifact: str, as_json: bool) -> None:
             when = "at load" if at_load else "a run"
             table.add_row(f"{len(rows)} {when}", "", "", "", f"{bytes:,}", short(macs))
             table.add_section()
-    wide_console().print(table)
+    return Seen({"dispatches": [each.model_dump() for each in found]}, table)
 
 
 def _ops(each: Dispatch) -> str:

@@ -19,9 +19,8 @@ from typing import Any
 
 from fewbit.base.progress import progress
 from fewbit.errors import Error, UsageError
-from fewbit.tune.cuda_measure import measure, read_measured
+from fewbit.tune.cuda.measure import measure, read_measured
 from fewbit.tune.database import Database, Key, Result, Trial
-from fewbit.tune.iree.tuning import Row
 from fewbit.tune.prepared import (
     MEASURED,
     Candidate,
@@ -32,6 +31,7 @@ from fewbit.tune.prepared import (
     trial_of,
     write_prepared,
 )
+from fewbit.tune.report import Row
 from fewbit.tune.schedule import Schedule
 
 FIRST, AROUND, ROUNDS = 16, 12, 3
@@ -183,7 +183,7 @@ def record(folder: Path, database: Database) -> list[Row]:
     if not (folder / MEASURED).is_file():
         raise UsageError(
             "the candidates are not measured yet",
-            hint=f"on a machine with a GPU: fewbit tune --measure {folder}",
+            hint=f"on a machine with a GPU: fewbit tune measure {folder}",
         )
     found = {tuple(each["key"]): each for each in read_measured(folder)}
     rows = [_record(op, found[op.key.row], database) for op in prepared.ops if op.key.row in found]

@@ -1,0 +1,91 @@
+"""The search for `iree-cpu`: dispatches of a program, in IREE's tiles of matrices and in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+
+from fewbit.base.progress import progress
+from fewbit.cost.layers import made_up_inputs
+from fewbit.program.program import Program
+from fewbit.runtime.iree import load_iree
+from fewbit.targets.agreement import QUANTIZED_TOLERANCE, largest_difference
+from fewbit.targets.iree.compiler import Made
+from fewbit.targets.iree.parameters import Parameters
+from fewbit.targets.iree.pipeline import to_iree
+from fewbit.targets.iree.target import Iree
+from fewbit.targets.target import Request
+from fewbit.toolchain.iree_devices import compile_flags
+from fewbit.tune.database import Database
+from fewbit.tune.iree.apply import Applied, find_schedules, substitute
+from fewbit.tune.iree.build import build
+from fewbit.tune.iree.layout import in_rows, is_faster, keep_layout
+from fewbit.tune.iree.tuning import TARGET, tune_dispatches
+from fewbit.tune.report import Report, Row, judge
+from fewbit.tune.timing import Times, time_by_turns, timed
+
+TILED_SHARE = 0.5
+"""Of the time, for dispatches as IREE makes them of matrices in tiles; the rest is for rows."""
+
+
+def tune_iree(
+    program: Program,
+    database: Database,
+    seconds: float,
+    model: str,
+    workers: str,
+    watch: Callable[[Row], None],
+) -> Report:
+    """Search for the tiles of all dispatches, and for the layout of matrices."""
+    source, parameters = to_iree(program)
+    flags, end = compile_flags(TARGET), monotonic() + seconds
+
+    def search_with(flags: Sequence[str], seconds: float) -> tuple[list[Row], Applied]:
+        with progress("Compiling as it is"):
+            made = build(source, flags, "model")
+        rows = tune_dispatches(
+            made, database, seconds=seconds, model=model, workers=workers, watch=watch
+        )
+        with progress("Compiling with what was found"):
+            schedules = find_schedules(made.dispatches, database)
+            return rows, substitute(made, source, flags, "model", schedules)
+
+    rows, tiled = search_with(flags, TILED_SHARE * seconds)
+    more, plain = search_with(in_rows(flags), max(0.0, end - monotonic()))
+
+    def time_beside_default(made: Made) -> tuple[Times, float]:
+        return _time_modules(program, parameters, [tiled.default.made, made])
+
+    times, gap = time_beside_default((plain.tuned or plain.default).made)
+    own = time_beside_default(tiled.tuned.made) if tiled.tuned else None
+    faster = gap <= QUANTIZED_TOLERANCE and is_faster(times, own[0] if own else None)
+    keep_layout(source, database, times, faster=faster)
+    if faster:
+        note = "matrices stay in rows, which is faster than IREE's tiles of them"
+        after = times.default * times.ratio(0)
+        return Report(TARGET, tuple(more), times.default, after, True, note)
+    if own is None:
+        note = "nothing beats IREE's tiles"
+        return Report(TARGET, tuple(rows), times.default, times.default, False, note)
+    return judge(TARGET, rows, database, *own)
+
+
+def _time_modules(
+    program: Program, parameters: Parameters, modules: Sequence[Made]
+) -> tuple[Times, float]:
+    """The first module twice and the others, by turns, and how far their results differ."""
+    request = Request(TARGET)
+    inputs = made_up_inputs(program, dynamic=1)
+    with TemporaryDirectory(prefix="fewbit-tuned-") as folder:
+        loaded = [
+            load_iree(Iree().write_made(program, parameters, made, request, Path(folder) / str(i)))
+            for i, made in enumerate([modules[0], *modules])
+        ]
+    calls = [module.prepare(*inputs) for module in loaded]
+    outputs = [call() for call in calls]
+    gap = max((largest_difference(outputs[0], o) for o in outputs[1:]), default=0.0)
+
+    first, again, *others = (timed(call.run) for call in calls)
+    return time_by_turns((first, again), others), gap
