@@ -57,8 +57,9 @@ format: setup ## Format the code and fix what can be fixed
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-architecture: setup ## Draw the packages and their imports into docs/architecture.md
+architecture: setup ## Draw packages and imports into docs/architecture.md, and write the tables of targets
 	@$(BIN)/python tools/architecture.py
+	@$(BIN)/python tools/targets.py
 
 runtime: setup ## Compile the runtime that libraries carry, from C to LLVM IR
 	@$(BIN)/python tools/runtime.py

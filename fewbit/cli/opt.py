@@ -289,7 +289,7 @@ def _pipeline_text(target: str | None) -> str:
     from fewbit.targets.target import Request
 
     if target is None:
-        raise UsageError("a pipeline is that of a target", hint="give it with -t, as in -t cpu")
+        raise UsageError("a pipeline is that of a target", hint="give it with -t, as in -t TARGET")
     stages = _find_target(target).pipeline(Request(target)).stages
     return ",\n".join(",".join(stage.passes) for stage in stages if stage.passes)
 

@@ -62,7 +62,7 @@ def run_program(
     device: Annotated[
         str | None,
         typer.Option(
-            "--device", help="Of IREE: local-sync, local-task, vulkan, cuda, hip; see doctor."
+            "--device", help="Of IREE: a driver, local-sync or vulkan, or an address; see doctor."
         ),
     ] = None,
     repeat: Annotated[
@@ -83,9 +83,12 @@ def run_program(
     how = {"threads": threads, "variant": variant, "function": function, "device": device}
     runnable = _open(program, {name: value for name, value in how.items() if value is not None})
     if stats and runnable.stats is None:
+        from fewbit.targets.registry import all_targets
+
+        simulated = [f"-t {target.name}" for target in all_targets() if target.is_simulated]
         raise UsageError(
             "--stats is for artifacts of simulated hardware",
-            hint="compile for such a target: -t vexii",
+            hint=f"compile for such a target: {', '.join(simulated)}",
         )
     arrays = _arrays(runnable, inputs or [], random or (stats and not inputs))
     _check_shapes(runnable, arrays)
@@ -132,8 +135,8 @@ class Runnable:
     inputs: Sequence[Port]
     outputs: Sequence[Port]
     run: Callable[[Sequence[Array]], Sequence[Array]]
-    as_iree: Callable[[Sequence[Array]], str] | None = None
-    """How results are printed, where that is IREE's way."""
+    shown: Callable[[Sequence[Array]], str] | None = None
+    """How results are printed, where the target has a way of its own."""
     stats: Callable[[], str] | None = None
     """What was counted in the last run, of simulated hardware."""
     plain_stats: Callable[[], dict[str, Any]] | None = None
@@ -182,21 +185,12 @@ def _artifact(path: Path, how: dict[str, Any]) -> Runnable:
         return Runnable(
             inputs, outputs, lambda arrays: runner(*arrays, **how), stats=stats, plain_stats=plain
         )
-    from fewbit.runtime.buffer_view import format_result
-    from fewbit.runtime.iree import find_function
-
-    called = find_function(manifest, how.get("function"))
-
-    def as_iree(results: Sequence[Array]) -> str:
-        pairs = zip(called.outputs, results, strict=True)
-        lines = [format_result(i, port, array) for i, (port, array) in enumerate(pairs)]
-        return "\n".join([f"EXEC @{called.name}", *lines])
-
+    called = runner.find_function(how.get("function"))
     return Runnable(
         _ports(called.inputs),
         _ports(called.outputs),
         lambda arrays: runner(*arrays, **how),
-        as_iree if "source" in manifest.options else None,
+        runner.result_format(called),
     )
 
 
@@ -331,8 +325,8 @@ def _write(path: Path, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
 
 
 def _shown(runnable: Runnable, results: Sequence[Array]) -> str:
-    if runnable.as_iree is not None:
-        return runnable.as_iree(results)
+    if runnable.shown is not None:
+        return runnable.shown(results)
     pairs = zip(runnable.outputs, results, strict=True)
     return "\n".join(summary(port.name, array) for port, array in pairs)
 

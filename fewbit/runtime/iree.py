@@ -69,11 +69,28 @@ class IreeModule:
         given = _arguments(called, arrays)
         return PreparedCall(session.invoker(called.name), [session.place(a) for a in given], called)
 
+    def find_function(self, name: str | None) -> Function:
+        """The function of that name, or the only one."""
+        return find_function(self.manifest, name)
+
+    def result_format(self, function: Function) -> Callable[[Sequence[Array]], str] | None:
+        """How results of a module that was made of plain MLIR are printed: as IREE's tool does."""
+        if "source" not in self.manifest.options:
+            return None
+        from fewbit.runtime.buffer_view import format_result
+
+        def show(results: Sequence[Array]) -> str:
+            pairs = zip(function.outputs, results, strict=True)
+            lines = [format_result(i, port, array) for i, (port, array) in enumerate(pairs)]
+            return "\n".join([f"EXEC @{function.name}", *lines])
+
+        return show
+
     @property
     def profile(self) -> Any:
         raise UsageError(
             "modules of IREE do not count their time",
-            hint="'fewbit inspect DIR --dispatches' shows what they consist of",
+            hint="'fewbit inspect dispatches DIR' shows what they consist of",
         )
 
     @property

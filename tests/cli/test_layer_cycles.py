@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from rich.console import Console
 
-from fewbit.cli.layer_cycles import MACHINES, estimate, plain, show
+from fewbit.cli.layer_cycles import estimate, plain, show
+from fewbit.cost.cycles import CACHES
 from fewbit.models import lenet_text
 from fewbit.program.program import Program
 from fewbit.targets.bitfusion.layer import Layer
@@ -15,12 +16,16 @@ from fewbit.targets.bitfusion.schedule import cost
 def test_every_layer_on_every_machine() -> None:
     program = Program.parse(lenet_text())
     (given,) = program.signature.inputs
-    rows = estimate(program, [np.zeros([size or 1 for size in given.shape or ()], np.float32)])
+    table = estimate(program, [np.zeros([size or 1 for size in given.shape or ()], np.float32)])
+    rows = table.rows
     assert len(rows) == 5
-    assert all(row.cycles[name] > 0 for row in rows for name in MACHINES)
+    assert table.machines == (*CACHES, "bitfusion")
+    assert all(row.cycles[name] > 0 for row in rows for name in table.machines)
     last = Layer(1, 84, 10, act_bits=8, weight_bits=4)
     assert rows[-1].cycles["bitfusion"] == cost(last).cycles
-    assert plain(rows)[0]["widths"] == "w8a8"
+    assert plain(table)[0]["widths"] == "w8a8"
     console = Console(width=120, record=True)
-    show(rows, console)
-    assert "5 layers" in console.export_text()
+    show(table, console)
+    shown = console.export_text()
+    assert "small, high, cacheless with MiCo's library; BitFusion" in " ".join(shown.split())
+    assert "5 layers" in shown

@@ -21,7 +21,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_it_must_be_said_what(capsys: pytest.CaptureFixture[str]) -> None:
     assert guarded(run, ["tune"]) == 2
-    assert "--calibrate" in capsys.readouterr().err
+    assert "'fewbit tune calibrate'" in capsys.readouterr().err
     assert guarded(run, ["tune", "--show", "--quick"]) == 2
 
 

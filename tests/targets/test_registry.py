@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fewbit.errors import UsageError
-from fewbit.targets.registry import OURS, check, find_target
+from fewbit.targets.registry import OURS, check, find_target, make_options
 from fewbit.targets.target import Request
 
 
@@ -22,7 +22,7 @@ def test_names() -> None:
 
 def test_stages_and_options_are_checked() -> None:
     with pytest.raises(UsageError, match="no option 'speed'"):
-        check(Request("cpu", options={"speed": 9}))
+        make_options("cpu", {"speed": 9})
     with pytest.raises(UsageError, match="after 'vm'"):
         check(Request("iree-cpu", passes={"vm": ["cse"]}))
     with pytest.raises(UsageError, match="stages are mico"):

@@ -1,5 +1,5 @@
 # pyright: basic
-"""`fewbit bench attention -t cuda`: attention, alone or with its projections, beside PyTorch.
+"""`fewbit bench attention`: attention, alone or with its projections, beside PyTorch.
 
 Each way is checked against float64 before it is timed; one that is wrong has no time.
 """

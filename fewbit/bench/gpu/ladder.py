@@ -1,5 +1,5 @@
 # pyright: basic
-"""`fewbit bench conv2d -t cuda`: one convolution, computed in every way, beside cuDNN.
+"""`fewbit bench conv2d`: one convolution, computed in every way, beside cuDNN.
 
 Each variant runs with the best settings that the package's table has for the convolution, or with
 its first guess. It is checked against float64 before it is timed; one that is wrong has no time.

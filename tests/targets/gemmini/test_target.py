@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.cli.commands import show_commands
+from fewbit.base.json_output import json_text
 from fewbit.errors import UsageError
 from fewbit.models import zoo
 from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
@@ -20,6 +20,7 @@ from fewbit.program.artifact import Folder, open_folder
 from fewbit.program.program import Program
 from fewbit.quant.program_calibration import calibrate_program
 from fewbit.targets.device import Device, Execution
+from fewbit.targets.gemmini.listing import list_commands
 from fewbit.targets.gemmini.simulate import GemminiSimulator, Layered
 from fewbit.targets.gemmini.target import Gemmini
 from fewbit.targets.registry import find_target
@@ -176,14 +177,14 @@ def test_estimates_say_that_they_are_not_validated(lenet: Compiled) -> None:
     assert [layer.bytes for layer in estimate.layers] == moved
 
 
-def test_commands_are_shown(lenet: Compiled, capsys: pytest.CaptureFixture[str]) -> None:
-    show_commands(str(lenet.folder.path), as_json=False)
-    shown = capsys.readouterr().out
+def test_commands_are_shown(lenet: Compiled) -> None:
+    seen = list_commands(lenet.folder)
+    shown = seen.shown
+    assert isinstance(shown, str)
     assert shown.startswith("start of a run:\n  flush\n\nconv1: ")
     assert "conv1: conv2d of x, weight, y; 698 commands, 86,400 MACs, for each sample" in shown
     assert "loop_ws.bounds pad_i=15, pad_j=8, i=1, j=8, k=16" in shown
-    show_commands(str(lenet.folder.path), as_json=True)
-    printed = json.loads(capsys.readouterr().out)
+    printed: dict[str, Any] = json.loads(json_text(seen.plain))
     assert printed["start"] == ["flush"]
     streams = printed["streams"]
     assert [stream["layer"] for stream in streams] == ["conv1", "conv2", "fc1", "fc2", "fc3"]
