@@ -36,7 +36,7 @@ class ModeGroup(typer.core.TyperGroup):
     """Options that all commands have, for those that are made later."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self._spelled(ctx, args))
+        return super().parse_args(ctx, self.spell(ctx, args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         found = super().get_command(ctx, cmd_name)
@@ -56,7 +56,8 @@ class ModeGroup(typer.core.TyperGroup):
     def make(self, name: str) -> typer.core.TyperCommand:
         raise NotImplementedError
 
-    def _spelled(self, ctx: Any, args: list[str]) -> list[str]:
+    def spell(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words with the subcommand that is meant."""
         first = next((word for word in args if not _SHARED.fullmatch(word)), "")
         if first in _HELP or first in self.commands:
             return args

@@ -190,3 +190,24 @@ def test_a_target_and_a_front_end_of_another_package(
     done = run(installed, fewbit, "doctor", "--json")
     found = {each["target"]: each["status"] for each in json.loads(done.stdout)["targets"]}
     assert found["interpreted"] == "works"
+
+
+def test_an_option_and_a_view_of_a_target_of_another_package(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    fewbit, output = str(Path(sys.executable).with_name("fewbit")), tmp_path / "net"
+    done = run(installed | {"COLUMNS": "120"}, fewbit, "compile", "--help")
+    assert "Options of interpreted" in done.stdout, done.stderr
+    assert "A remark that the manifest keeps." in done.stdout
+    model = tmp_path / "net.layers.json"
+    model.write_text(json.dumps({"layers": [{"weight": [[1, 2]]}]}))
+    command = [fewbit, "compile", str(model), "-o", str(output), "--note", "a trial"]
+    done = run(installed, *command)
+    assert done.returncode == 2
+    assert "the target 'cpu' has no option 'note'" in done.stderr
+    done = run(installed, *command, "-t", "interpreted")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert manifest["options"] == {"note": "a trial"}
+    done = run(installed, fewbit, "inspect", "program", str(output))
+    assert "kernel.matmul" in done.stdout, done.stderr
