@@ -34,13 +34,14 @@ from fewbit.frontends import import_model
 from fewbit.models.registry import create, find_entry, zoo
 from fewbit.program.artifact import open_folder
 from fewbit.runtime.iree import load_iree
+from fewbit.targets.agreement import largest_difference
 from fewbit.targets.iree.pipeline import to_iree
 from fewbit.targets.iree.target import Iree
 from fewbit.targets.target import Request
 from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.analytic import Analytic
 from fewbit.tune.database import Database, Key
-from fewbit.tune.iree.apply import apply, largest_difference
+from fewbit.tune.iree.apply import apply
 from fewbit.tune.iree.build import build
 from fewbit.tune.iree.configured import Configured
 from fewbit.tune.iree.library import Binary

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Seen:
     """What a view shows: the same as an object of JSON and for people."""
 
-    plain: dict[str, object]
+    plain: Mapping[str, object]
     shown: str | Table
 
 

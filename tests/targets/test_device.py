@@ -27,7 +27,6 @@ class Doubling:
 class Small(Device):
     """Has multipliers of 2, 4 and 8 bits, for linear layers."""
 
-    options = frozenset()
     widths = (2, 4, 8)
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:

@@ -11,10 +11,11 @@ import pytest
 from fewbit.cost.hardware.host import host
 from fewbit.cost.loops import list_nests
 from fewbit.cost.loops.dumps import generic_text, parse_generic
+from fewbit.targets.agreement import largest_difference
 from fewbit.targets.iree.source import Source
 from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.database import Database, Result
-from fewbit.tune.iree.apply import apply, find_schedules, is_known, largest_difference
+from fewbit.tune.iree.apply import apply, find_schedules, is_known
 from fewbit.tune.iree.bindings import Span
 from fewbit.tune.iree.build import Build, build
 from fewbit.tune.iree.configured import Configured
