@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature, signature
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
@@ -151,7 +152,7 @@ def _default(option: Option) -> Any:
 
 
 def _given_target(args: Sequence[str]) -> str | None:
-    for word, following in zip(args, [*args[1:], ""], strict=True):
+    for word, following in pairwise([*args, ""]):
         if word in ("-t", "--target"):
             return following
         if word.startswith("--target="):

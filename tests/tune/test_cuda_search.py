@@ -102,7 +102,7 @@ def test_without_a_gpu_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) ->
     assert guarded(run, ["tune", "zoo:mlp", "-t", "cuda"]) != 0
     said = capsys.readouterr().err
     assert "there is none: this machine has no CUDA driver" in said
-    assert "--prepare" in said
+    assert "'fewbit tune prepare MODEL -o DIR'" in said
 
 
 @pytest.mark.slow
