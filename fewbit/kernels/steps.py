@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.numerics.widths import Width
-from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.isa import VNNI, Isa
 
 TO_INTEGER = 1.5 * 2.0**23
 """Added to a small float, it leaves the float rounded half to even in the low bits."""
@@ -149,7 +149,7 @@ class Rounding:
 
 def packs(isa: Isa) -> bool:
     """Whether up to four vectors of floats become one vector of bytes at once."""
-    return isa.dot == "vnni" and isa.vector_bits == 512
+    return isa.dot == VNNI and isa.vector_bits == 512
 
 
 _PACKED = 64

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from fewbit.errors import UnsupportedError
 from fewbit.toolchain.llvm import host_features, host_processor
@@ -18,7 +17,63 @@ from fewbit.toolchain.llvm import host_features, host_processor
 FLOAT_BITS = 32
 TALLEST = 12
 """The most rows of a tile: each has a pointer, in a register if it can."""
-Dot = Literal["vnni", "sdot", "madd", "plain"]
+
+
+@dataclass(frozen=True)
+class DotProduct:
+    """How a processor multiplies integers: `step` factors of a lane at once, added to its sum.
+
+    `kernels/integer/dot.py` has, under the same name, the instructions.
+    """
+
+    name: str
+    step: int
+    """Integers that are multiplied and summed at once, for each lane."""
+    factor_bits: int
+    """What factors are widened to."""
+    unsigned_weights: bool = False
+    """Whether one of the factors must be unsigned: weights are, by a bias of 128."""
+    popcount_bits: int = 0
+    """Bits of x times bits of w, at most, whose dot products are faster by popcount."""
+    popcount_feature: str = ""
+    """What a processor must have for that."""
+    operations: float = 1.0
+    """Vector operations for a dot product; more are needed for each row and vector of weights."""
+    row_operations: float = 0.0
+    vector_operations: float = 0.0
+    latency: float = 4.0
+
+
+VNNI = DotProduct(
+    name="vnni",
+    step=4,
+    factor_bits=8,
+    unsigned_weights=True,
+    popcount_bits=2,
+    popcount_feature="avx512vpopcntdq",
+    latency=5,
+)
+SDOT = DotProduct(name="sdot", step=4, factor_bits=8, popcount_bits=1)
+MADD = DotProduct(
+    name="madd",
+    step=2,
+    factor_bits=16,
+    popcount_bits=3,
+    operations=2,
+    row_operations=1,
+    vector_operations=1,
+    latency=6,
+)
+PLAIN = DotProduct(
+    name="plain",
+    step=1,
+    factor_bits=32,
+    popcount_bits=2,
+    operations=2,
+    row_operations=1,
+    vector_operations=1,
+    latency=11,
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +89,7 @@ class Isa:
     registers: int
     fma: bool = True
     """Whether multiply and add round once. Without it, they are two operations."""
-    dot: Dot = "plain"
-    """How integers are multiplied: dot products of four bytes, of two, or of one."""
+    dot: DotProduct = PLAIN
     chosen_vectors: int = 0
     """Vectors in a row of the widest tile, if tuned; 0 is the default."""
     chosen_depth: int = 0
@@ -95,16 +149,14 @@ class Isa:
     @property
     def step(self) -> int:
         """Integers of one dot product, for each lane."""
-        return {"vnni": 4, "sdot": 4, "madd": 2, "plain": 1}[self.dot]
+        return self.dot.step
 
     @property
     def bit_products(self) -> int:
         """The most bits of x times bits of w for which popcount is faster than multiplying."""
-        if not self.counts_bits:
-            return 0
-        if self.dot == "vnni":
-            return 2 if "+avx512vpopcntdq" in self.features else 0
-        return {"sdot": 1, "madd": 3, "plain": 2}[self.dot]
+        feature = self.dot.popcount_feature
+        is_missing = feature and f"+{feature}" not in self.features
+        return 0 if is_missing or not self.counts_bits else self.dot.popcount_bits
 
     @property
     def tile_vectors(self) -> int:
@@ -137,19 +189,19 @@ def family(architecture: str) -> tuple[Isa, ...]:
 
 
 def _x86(name: str, bits: int, registers: int, fma: bool = True) -> Isa:
-    return Isa(name, "x86_64-unknown-linux-gnu", name, "", bits, registers, fma, "madd")
+    return Isa(name, "x86_64-unknown-linux-gnu", name, "", bits, registers, fma, MADD)
 
 
 _V3 = _x86("x86-64-v3", 256, 16)
 _V4 = _x86("x86-64-v4", 512, 32)
-_VNNI = replace(_V4, name="x86-64-v4-vnni", features="+avx512vnni", dot="vnni")
+_VNNI = replace(_V4, name="x86-64-v4-vnni", features="+avx512vnni", dot=VNNI)
 _ARM = Isa("aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 128, 32)
 _KNOWN = {
     isa.name: isa
     for isa in (
         _x86("x86-64-v2", 128, 16, fma=False),
         _V3,
-        replace(_V3, name="x86-64-v3-vnni", features="+avxvnni", dot="vnni"),
+        replace(_V3, name="x86-64-v3-vnni", features="+avxvnni", dot=VNNI),
         _V4,
         _VNNI,
         replace(
@@ -158,7 +210,7 @@ _KNOWN = {
             features="+avx512vnni,+avx512vpopcntdq,+avx512bitalg,+gfni",
         ),
         _ARM,
-        replace(_ARM, name="aarch64-dotprod", features="+neon,+dotprod", dot="sdot"),
+        replace(_ARM, name="aarch64-dotprod", features="+neon,+dotprod", dot=SDOT),
         Isa("riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", 32, 32),
         Isa(
             "riscv64-v",

@@ -6,7 +6,7 @@ import pytest
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Isa
-from fewbit.toolchain.isa import names
+from fewbit.toolchain.isa import VNNI, names
 from fewbit.toolchain.llvm import host_features
 
 
@@ -25,12 +25,12 @@ def test_host_is_the_widest_that_this_machine_runs() -> None:
 
 
 def test_bytes_are_multiplied_as_the_processor_can() -> None:
-    steps = {name: (Isa.of(name).dot, Isa.of(name).step) for name in names()}
+    steps = {name: (Isa.of(name).dot.name, Isa.of(name).step) for name in names()}
     assert steps["x86-64-v4-vnni"] == steps["x86-64-v3-vnni"] == ("vnni", 4)
     assert steps["aarch64-dotprod"] == ("sdot", 4)
     assert steps["x86-64-v3"] == steps["x86-64-v4"] == ("madd", 2)
     assert steps["aarch64"] == steps["riscv64-v"] == ("plain", 1)
-    assert (Isa.host().dot == "vnni") == bool({"avx512vnni", "avxvnni"} & host_features())
+    assert (Isa.host().dot == VNNI) == bool({"avx512vnni", "avxvnni"} & host_features())
 
 
 def test_a_machine_runs_what_it_has_the_features_for() -> None:

@@ -26,7 +26,7 @@ from fewbit.kernels import (
     module_text,
 )
 from fewbit.kernels.integer.output import ACTIVATED, PLAIN
-from fewbit.toolchain.isa import names
+from fewbit.toolchain.isa import SDOT, VNNI, names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
 
 
@@ -57,8 +57,8 @@ def test_compiles_and_needs_no_library(name: str) -> None:
     )
     assert called <= defined
     assert "fmaf" not in assembly
-    assert ("vpdpbusd" in assembly) == (isa.dot == "vnni")
-    assert bool(re.search(r"\bsdot\b", assembly)) == (isa.dot == "sdot")
+    assert ("vpdpbusd" in assembly) == (isa.dot == VNNI)
+    assert bool(re.search(r"\bsdot\b", assembly)) == (isa.dot == SDOT)
     assert ("vpopcntd" in assembly) == (name == "x86-64-v4-popcnt")
     assert ("{vex}" in assembly) == (name == "x86-64-v3-vnni")
 

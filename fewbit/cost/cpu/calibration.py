@@ -21,7 +21,7 @@ import numpy as np
 
 from fewbit.cost.cpu.defaults import CLOCK, CYCLES, FACTORS, READ_CYCLES, cycles_of, factor_of
 from fewbit.cost.cpu.kernel_call import KernelCall
-from fewbit.cost.cpu.tiles import DOTS, UNITS
+from fewbit.cost.cpu.tiles import UNITS
 from fewbit.cost.cpu.work import Work, work_of
 from fewbit.toolchain.isa import Isa
 
@@ -103,7 +103,7 @@ class Calibration:
             read=Read(tuple((size, cycles / CLOCK) for size, cycles in READ_CYCLES)),
             macs={
                 "f32": UNITS * isa.lanes * CLOCK / (1 if isa.fma else 2),
-                "i8": UNITS * isa.lanes * isa.step * CLOCK / DOTS[isa.dot].each,
+                "i8": UNITS * isa.lanes * isa.step * CLOCK / isa.dot.operations,
             },
         )
 

@@ -76,29 +76,12 @@ def _loads(rows: int, vectors: int, asks: bool) -> int:
     return rows * (2 if vectors == 1 else 1) + vectors + asks
 
 
-@dataclass(frozen=True)
-class Dot:
-    """What a way to multiply integers takes: operations for a dot, a row and a vector; latency."""
-
-    each: float
-    row: float
-    vector: float
-    latency: float
-
-
-DOTS = {
-    "vnni": Dot(1, 0, 0, 5),
-    "sdot": Dot(1, 0, 0, 4),
-    "madd": Dot(2, 1, 1, 6),
-    "plain": Dot(2, 1, 1, 11),
-}
-
-
 def integer_step(
     isa: Isa, rows: int, vectors: int, fields: float = 0.0, chains: int = 1, asks: bool = False
 ) -> float:
     """Cycles of a step of integers, with `fields` operations a vector to take weights apart."""
-    dot = DOTS[isa.dot]
-    operations = rows * vectors * dot.each + rows * dot.row + vectors * (dot.vector + fields)
+    dot = isa.dot
+    operations = rows * vectors * dot.operations
+    operations += rows * dot.row_operations + vectors * (dot.vector_operations + fields)
     loads = _loads(rows, vectors, asks)
     return max(operations / UNITS, loads / UNITS, dot.latency / chains)

@@ -20,7 +20,7 @@ from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS, multiply
 from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers
 from fewbit.kernels.sweep import row_of
-from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.isa import VNNI, Isa
 
 WIDTH = 64
 """Channels that are taken together."""
@@ -35,7 +35,7 @@ CHUNK = SIDE * WIDTH * 4 + WIDTH * 4
 
 def multiplies_columns(isa: Isa) -> bool:
     """Whether a processor has what this tile is made of."""
-    return isa.dot == "vnni" and isa.lanes * isa.step == WIDTH
+    return isa.dot == VNNI and isa.lanes * isa.step == WIDTH
 
 
 def columns_fit(f: Function, s: Sizes) -> Value:

@@ -12,7 +12,7 @@ A step of a sum is `isa.step` numbers of a row, and for each column as many weig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
@@ -21,12 +21,6 @@ from fewbit.toolchain.isa import Isa
 
 BIAS = 128
 """What unsigned weights are too large by."""
-BYTES = ("vnni", "sdot")
-"""Processors that multiply bytes as they are."""
-
-
-LANES = ("sdot", "plain")
-"""Processors that multiply 32-bit lanes as they are."""
 MASKED = 64
 """Bytes of a vector of which a part can be loaded."""
 
@@ -39,24 +33,16 @@ def weights(f: Function, w: Value, v: int) -> Value:
 def numbers(f: Function, row: Value, at: Value) -> Value:
     """One step of a row, in every lane."""
     lanes, step = f.isa.lanes, f.isa.step
-    if f.isa.dot == "plain":
-        return f.broadcast(f.convert("sext", f.load("i8", f.at(row, at, "i8")), "i32"))
+    if step == 1:
+        return f.broadcast(_widen(f, f.load("i8", f.at(row, at, "i8"))))
     together = f.broadcast(f.load(f"i{8 * step}", f.at(row, at, "i8")))
     spread = f.bits(together, f"<{lanes * step} x i8>")
-    return spread if f.isa.dot in BYTES else f.convert("sext", spread, "i16")
+    return _widen(f, spread)
 
 
 def multiply(f: Function, x: Value, w: Value, total: Value, unsigned: bool = False) -> Value:
     """total + x · w, a step in each lane; x is `unsigned`, or w is, where one of them must be."""
-    if f.isa.dot == "vnni":
-        factors = (x, w) if unsigned else (w, x)
-        name = f"x86.avx512.vpdpbusd.{f.isa.vector_bits}"
-        return f.processor_call(name, total.type, total, *factors)
-    if f.isa.dot == "sdot":
-        return f.processor_call("aarch64.neon.sdot.v4i32.v16i8", total.type, total, w, x)
-    if f.isa.dot == "madd":
-        return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, x, w)
-    return total + x * w
+    return INSTRUCTIONS[f.isa.dot.name](f, x, w, total, unsigned)
 
 
 def dot(
@@ -68,7 +54,7 @@ def dot(
     unsigned: bool = False,
 ) -> Sums:
     """One step of all sums of a tile, with a vector of weights for each column of them."""
-    wide = w if f.isa.dot in BYTES else [_sign_extended(f, v) for v in w]
+    wide = [_widen(f, v) for v in w]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
         x = numbers(f, row, at)
@@ -76,28 +62,25 @@ def dot(
     return done
 
 
-def _sign_extended(f: Function, w: Value) -> Value:
-    return f.convert("sext", w, "i16" if f.isa.dot == "madd" else "i32")
+def _widen(f: Function, factors: Value) -> Value:
+    bits = f.isa.dot.factor_bits
+    return factors if bits == 8 else f.convert("sext", factors, f"i{bits}")
 
 
 def widened(f: Function, w: Value) -> Value:
     """A byte of weights in each lane, as `multiply_lanes` wants it: 16 bits, and 16 of zeros."""
-    if f.isa.dot in LANES:
+    if f.isa.dot.name not in PAIRS:
         return f.convert("sext", w, "i32")
     return f.convert("zext", f.convert("sext", w, "i16"), "i32")
 
 
 def multiply_lanes(f: Function, x: Value, w: Value, total: Value) -> Value:
     """total + x · w for 32-bit lanes that hold a byte each."""
-    if f.isa.dot in LANES:
+    multiply_pairs = PAIRS.get(f.isa.dot.name)
+    if multiply_pairs is None:
         return total + x * w
-    halves = f"<{2 * f.isa.lanes} x i16>"
-    pair = (f.bits(x, halves), f.bits(w, halves))
-    if f.isa.dot == "vnni":
-        return f.processor_call(
-            f"x86.avx512.vpdpwssd.{f.isa.vector_bits}", total.type, total, *pair
-        )
-    return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, *pair)
+    words = f"<{2 * f.isa.lanes} x i16>"
+    return multiply_pairs(f, f.bits(x, words), f.bits(w, words), total)
 
 
 @cache
@@ -110,7 +93,7 @@ def offsets(isa: Isa, bias: int) -> Function:
         "ptr offsets",
     )
     table, table_step, first, tap_step, rows, taps, depth, to = f.parameters
-    add_up = _add_quads if isa.dot in BYTES else _add_lanes
+    add_up = _add_quads if isa.dot.factor_bits == 8 else _add_lanes
     with f.loop(0, rows) as loop:
         with f.loop(0, taps, carried=[f.zero(f"<{isa.lanes} x i32>")]) as over_taps:
             tap = over_taps.index
@@ -160,4 +143,40 @@ def _add_singly(
     return rest.results[0]
 
 
+def _vnni(f: Function, x: Value, w: Value, total: Value, unsigned: bool) -> Value:
+    factors = (x, w) if unsigned else (w, x)
+    name = f"x86.avx512.vpdpbusd.{f.isa.vector_bits}"
+    return f.processor_call(name, total.type, total, *factors)
+
+
+def _vnni_pairs(f: Function, x: Value, w: Value, total: Value) -> Value:
+    name = f"x86.avx512.vpdpwssd.{f.isa.vector_bits}"
+    return f.processor_call(name, total.type, total, x, w)
+
+
+def _sdot(f: Function, x: Value, w: Value, total: Value, unsigned: bool) -> Value:
+    return f.processor_call("aarch64.neon.sdot.v4i32.v16i8", total.type, total, w, x)
+
+
 _MADD = {128: "x86.sse2.pmadd.wd", 256: "x86.avx2.pmadd.wd", 512: "x86.avx512.pmaddw.d.512"}
+
+
+def _madd(f: Function, x: Value, w: Value, total: Value, unsigned: bool = False) -> Value:
+    return total + f.processor_call(_MADD[f.isa.vector_bits], total.type, x, w)
+
+
+def _plain(f: Function, x: Value, w: Value, total: Value, unsigned: bool) -> Value:
+    return total + x * w
+
+
+Multiply = Callable[[Function, Value, Value, Value, bool], Value]
+"""total + x · w, of factors x and w; where one must be unsigned, x is, or else w."""
+
+INSTRUCTIONS: dict[str, Multiply] = {"vnni": _vnni, "sdot": _sdot, "madd": _madd, "plain": _plain}
+"""What a processor multiplies by, under the name of its `DotProduct`."""
+
+PAIRS: dict[str, Callable[[Function, Value, Value, Value], Value]] = {
+    "vnni": _vnni_pairs,
+    "madd": _madd,
+}
+"""What multiplies pairs of 16-bit numbers; processors without it multiply 32-bit lanes."""

@@ -18,7 +18,7 @@ from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.sweep import Weights, heights, highest_tile, row_of, shapes
 from fewbit.kernels.tile import LINE
-from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.isa import VNNI, Isa
 
 ROOM = 32768
 """Bytes for weights that are taken apart: as much of the cache as rows and sums leave."""
@@ -43,7 +43,7 @@ def few_tiles(isa: Isa, bits: int) -> int:
     With `vnni`, measured: a plane is one instruction, which three tiles may repeat; to put planes
     together is more, which is best done once.
     """
-    if isa.dot != "vnni" or bits == 8:
+    if isa.dot != VNNI or bits == 8:
         return 2
     return 3 if len(Fields(isa, bits).planes) == 1 else 1
 

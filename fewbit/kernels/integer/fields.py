@@ -31,7 +31,7 @@ PLANES = (8, 4, 2, 1)
 
 def takes_unsigned(isa: Isa, bits: int) -> bool:
     """Whether rows without negative numbers are worth a kernel of their own."""
-    return isa.dot == "vnni" and bits == 8
+    return isa.dot.unsigned_weights and bits == 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Fields:
             )
         if self.unsigned and not takes_unsigned(self.isa, self.bits):
             raise UnsupportedError(
-                "unsigned rows need `vnni` and weights of 8 bits", hint="take them as signed ones"
+                "unsigned rows need a dot product of unsigned bytes, and weights of 8 bits",
+                hint="take them as signed ones",
             )
 
     @property
@@ -80,7 +81,7 @@ class Fields:
     @property
     def bias(self) -> int:
         if self.bits == 8:
-            return 128 if self.isa.dot == "vnni" and not self.unsigned else 0
+            return 128 if self.isa.dot.unsigned_weights and not self.unsigned else 0
         return max(1, 1 << self.bits >> 1)
 
     @property

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from fewbit.kernels import Isa
+from fewbit.toolchain.isa import PLAIN
 from tests.kernels.conftest import RUNNABLE
 
 _AVX_VNNI = "x86-64-v3-vnni"
@@ -25,7 +26,7 @@ def isa(request: pytest.FixtureRequest) -> Isa:
 
 def stand_in(name: str) -> Isa:
     """The processor of this name, or what stands in for it."""
-    plain = replace(Isa.of(RUNNABLE[-1]), name="plain", dot="plain")
+    plain = replace(Isa.of(RUNNABLE[-1]), name="plain", dot=PLAIN)
     if name == "plain":
         return plain
     if name == "scalar":
