@@ -25,14 +25,16 @@ SHOWN = {
         "mlir": "example.mlir",
     },
     "frontend.md": {"python": "layer_list.py", "toml": "pyproject.toml"},
+    "kernel.md": {"python": "signed_dot.py"},
     "pass.md": {
         "python": "clamp_relu.py",
         "toml": "pyproject.toml",
         "mlir": "clamp-relu.mlir",
     },
+    "target.md": {"python": "interpreted_target.py", "toml": "pyproject.toml"},
 }
 """Which files of this folder a page shows, by the language of its blocks."""
-GIVEN = ("example.mlir", "clamp-relu.mlir", "net.layers.json")
+GIVEN = ("example.mlir", "clamp-relu.mlir", "net.layers.json", "signed_dot.py")
 """Files that commands of the pages read."""
 NUMBERS = "[0.5, 1.03125, 100.0, -0.046875]"
 EXPECTED = "[0.5, 1.03125, 3.96875, -0.0625]"
