@@ -160,6 +160,21 @@ def test_commands_of_the_page_work(page: str, installed: dict[str, str], tmp_pat
             assert shown.strip() in done.stdout
 
 
+def test_page_on_ops_shows_code_of_the_tree() -> None:
+    """Each block stands in the file that the text before it names."""
+    root = HERE.parents[1]
+    text = (PAGES / "op.md").read_text(encoding="utf-8")
+    file = None
+    parts = re.findall(r"```python\n(.*?)```|`(fewbit/[\w/]+\.py)`", text, re.DOTALL)
+    assert sum(bool(block) for block, _ in parts) == 5
+    for block, named in parts:
+        if named:
+            file = file if named.endswith("traits.py") else named
+            continue
+        assert file is not None
+        assert block.rstrip() in (root / file).read_text(encoding="utf-8"), block
+
+
 def test_filecheck_of_the_pass(installed: dict[str, str]) -> None:
     text = (HERE / "clamp-relu.mlir").read_text(encoding="utf-8")
     commands = re.findall(r"// RUN: (.*)", text)
