@@ -42,8 +42,11 @@ SEPARATOR = "// -----\n"
 
 
 def good(name: str) -> list[ModuleOp]:
-    text = (CORPUS / f"{name}.mlir").read_text()
-    return [parse_module(part) for part in text.split(SEPARATOR)]
+    """Programs that are right: those of the corpus, and the examples of the dialect's page."""
+    page = (ROOT / "docs" / "dialects" / f"{name}.md").read_text(encoding="utf-8")
+    corpus = (CORPUS / f"{name}.mlir").read_text(encoding="utf-8").split(SEPARATOR)
+    examples = re.findall(r"```mlir\n(.*?)```", page, re.DOTALL)
+    return [parse_module(part) for part in (*corpus, *examples)]
 
 
 def generic(module: ModuleOp) -> str:
