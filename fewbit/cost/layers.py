@@ -32,7 +32,7 @@ from fewbit.program.references import constant_bytes
 
 FLOAT_BITS = 32
 DYNAMIC_SIZE = 8
-"""The size given to dynamic dimensions where inputs are made up."""
+"""The size given to dynamic dimensions of random inputs."""
 
 Array = NDArray[Any]
 
@@ -67,7 +67,7 @@ def report_layers(
     reference: Program | None = None,
     more: Sequence[Sequence[Array]] = (),
 ) -> list[LayerReport]:
-    """Every layer in the order in which it ran; compared with `reference` where given.
+    """Return every layer in the order in which it ran, compared with `reference` where given.
 
     Noise is that on `inputs` and on all of `more` together; everything else is of `inputs`.
     """
@@ -84,7 +84,7 @@ def report_layers(
 
 
 def sqnr(expected: Value, given: Value) -> float:
-    """Signal to quantization noise, in decibels."""
+    """Return the signal-to-quantization-noise ratio, in decibels."""
     return Powers.of(expected, given).decibels
 
 
@@ -113,19 +113,19 @@ class Powers:
 
 
 def made_up_inputs(program: Program, seed: int = 0, dynamic: int = DYNAMIC_SIZE) -> list[Array]:
-    """Random inputs that fit the program's signature; integers are zero, so they index anything.
+    """Return random inputs that fit the signature; integers are zero, so they index anything.
 
     Dynamic dimensions get the size `dynamic`.
     """
     rng = np.random.default_rng(seed)
-    made: list[Array] = []
+    inputs: list[Array] = []
     for parameter in program.signature.inputs:
         shape = tuple(dynamic if size is None else size for size in parameter.shape or ())
         if parameter.dtype.kind in "iub":
-            made.append(np.zeros(shape, parameter.dtype))
+            inputs.append(np.zeros(shape, parameter.dtype))
         else:
-            made.append(rng.standard_normal(shape).astype(parameter.dtype))
-    return made
+            inputs.append(rng.standard_normal(shape).astype(parameter.dtype))
+    return inputs
 
 
 Layer = QuantizedLayerOp | EmbeddingOp
@@ -134,7 +134,7 @@ Observed = list[tuple[Key, tuple[Layer, Value]]]
 
 
 def observed_layers(program: Program, inputs: Sequence[Array]) -> Observed:
-    """The layers' outputs, by layer and how often it had run before."""
+    """Return the layers' outputs, by layer and how often it had run before."""
     seen: Observed = []
     counts: dict[str, int] = {}
 
@@ -174,7 +174,7 @@ def _report(program: Program, op: Layer, output: Value, quality: float | None) -
 
 
 def _stored_bytes(program: Program, owner: object) -> int:
-    """Bytes of a constant operand: weight, scale, zero point or bias."""
+    """Return bytes of a constant operand: weight, scale, zero point or bias."""
     if not isinstance(owner, GetConstantOp):
         return 0
     return constant_bytes(owner.constant, program.store)

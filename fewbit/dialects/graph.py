@@ -315,7 +315,7 @@ def _verify_device(device: StringAttr | None) -> None:
 
 
 def _parse_device(parser: Parser) -> str:
-    """A device in angle brackets: a name, and perhaps an index after a colon."""
+    """Return a device in angle brackets: a name, and perhaps an index after a colon."""
     parser.parse_punctuation("<", " before the device name")
     start = parser.pos
     parts = [parser.parse_identifier(" as device name")]

@@ -1,14 +1,14 @@
-"""The `kernel` dialect: what a target's kernels compute, channels innermost.
+"""The `kernel` dialect: what a target's kernels compute, channels-last (NHWC).
 
 Between a layer and a call of a kernel there is one decision that no target is free of: the layout.
 These ops have made it. They are pure ops on tensors, so layout can be moved about and what follows
 can be fused into them; weights keep their plain shape, because how they are packed depends on the
-instruction set. A product is one of floats or of integers. Sums of integers are exact, and i32,
-with a bias in i32, unless there is more. With both scales the result is float, and a kernel does
-before it stores what it does for floats: bias, a tensor that is added, an activation, bounds. With
-a `step`, it gives the result in whole steps too; a result that nothing reads is not stored. With a
-`multiplier` in place of scales, sums are given as the integers of the next layer too, and never as
-floats.
+instruction set. A contraction (matmul or convolution) is one of floats or of integers. Integers
+give exact i32 accumulators, with a bias in i32, unless there is more. With both scales the result
+is float, with the epilogue of floats: bias, a tensor that is added, an activation, bounds. With a
+`step`, it gives the quantized result too; a result that nothing reads is not stored. With a
+`multiplier` in place of scales, accumulators are also requantized to the integers of the next
+layer, and never float.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ Factor = TensorType.constr(base(Float32Type) | _I8 | FewBit)
 Sum = TensorType.constr(base(Float32Type) | _I32)
 
 
-class ProductOp(LayerOp):
-    """What the products share.
+class ContractionOp(LayerOp):
+    """The base of matmul and convolution.
 
-    Of floats, clamp(f(Σ x · w + bias + add), minimum, maximum), f being the activation, if there is
-    one; of integers, Σ x · w + bias in i32, or with scales
+    For floats, clamp(f(Σ x · w + bias + add), minimum, maximum), f being the activation, if there
+    is one; for integers, Σ x · w + bias in i32, or with scales
     clamp(f(Σ x · w · x_scale · weight_scale + bias + add), minimum, maximum) in f32, or with a
     multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum).
     """
@@ -150,25 +150,28 @@ class ProductOp(LayerOp):
         width, (low, high) = _width(self.quantized.type), self.bounds
         return (width.qmin if low is None else low, width.qmax if high is None else high)
 
-    def changed(
+    def with_changes(
         self,
         result_types: Sequence[Attribute] | None = None,
         **changes: SSAValue | Operation | Attribute | None,
     ) -> Self:
-        """The same product, but for these operands, attributes and results."""
-        kept = {name: getattr(self, name) for name in self.CLAUSES}
-        kept |= {name: self.properties.get(name) for name in self.attribute_names()}
-        made = type(self).of(
-            self.x, self.weight, result_types=result_types or self.result_types, **(kept | changes)
+        """Return a copy with these operands, attributes and results changed."""
+        fields = {name: getattr(self, name) for name in self.CLAUSES}
+        fields |= {name: self.properties.get(name) for name in self.attribute_names()}
+        copy = type(self).of(
+            self.x,
+            self.weight,
+            result_types=result_types or self.result_types,
+            **(fields | changes),
         )
-        made.location = self.location
-        return made
+        copy.location = self.location
+        return copy
 
     def output_shape(self, x: Shape, weight: Shape) -> Shape:
         raise NotImplementedError
 
     def rows_shape(self, x: Shape) -> Shape:
-        """The leading dimensions of the input that may have scales of their own."""
+        """Return the leading dimensions of the input that may have scales of their own."""
         raise NotImplementedError
 
     def output_type(self) -> Attribute:
@@ -221,7 +224,7 @@ class ProductOp(LayerOp):
             shapes.require(shape_of(self.weight.type)[:1], shape_of(self.bias.type), "the bias")
             expected = f32 if self.gives_floats else i32
             if element_type(self.bias.type) != expected:
-                raise VerifyException(f"such a product has a bias of {expected}")
+                raise VerifyException(f"such a contraction has a bias of {expected}")
         if self.multiplier is not None:
             self._verify_multiplier(self.multiplier)
         elif not self.gives_floats and (self.add is not None or (low, high) != (None, None)):
@@ -250,7 +253,7 @@ class ProductOp(LayerOp):
 def quantized_types(
     step: FloatAttr[Any] | None, quantized: OpResult | None, result: Attribute
 ) -> list[Attribute]:
-    """What a result in whole steps is, if there is a step."""
+    """Return the type of the quantized result, if there is a step."""
     if step is None:
         return []
     if quantized is None or not 0 < step.value.data < inf:
@@ -263,7 +266,7 @@ def _width(type: Attribute) -> Width:
 
 
 @irdl_op_definition
-class MatmulOp(ProductOp):
+class MatmulOp(ContractionOp):
     """y[..., n] = Σ x[..., k] · w[n, k].
 
     With a scale for each group along k, N x groups, each group's sum is scaled, and then added.
@@ -293,7 +296,7 @@ class MatmulOp(ProductOp):
 
 
 @irdl_op_definition
-class Conv2dOp(ProductOp):
+class Conv2dOp(ContractionOp):
     """Convolution of N x H x W x C by O x C/groups x kh x kw; depthwise where groups is C."""
 
     name = "kernel.conv2d"

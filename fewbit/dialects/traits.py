@@ -31,7 +31,7 @@ class Canonicalizes(HasCanonicalizationPatternsTrait):
 
 
 def always(op: Any) -> bool:
-    """The condition of a property that every form of an op has."""
+    """Return true: the condition of a property that every form of an op has."""
     return True
 
 
@@ -43,7 +43,7 @@ class Property(OpTrait):
 
     @classmethod
     def holds(cls, op: Operation | Block) -> TypeGuard[Operation]:
-        """Whether what owns a value is an op with the property, as it is."""
+        """Return whether the owner of a value is an op with the property, in its form."""
         if not isinstance(op, Operation):
             return False
         return any(isinstance(trait, cls) and trait.where(op) for trait in op.traits)

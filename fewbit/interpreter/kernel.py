@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from fewbit.dialects.kernel import Conv2dOp, MatmulOp, Pool2dOp, ProductOp, QuantizeRowsOp
+from fewbit.dialects.kernel import ContractionOp, Conv2dOp, MatmulOp, Pool2dOp, QuantizeRowsOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.dialects.mico.types import element_width
 from fewbit.interpreter.floats import maximum, minimum
@@ -37,7 +37,7 @@ def _channels_last(y: Value) -> Value:
     return y.transpose(0, 2, 3, 1)
 
 
-def _scale(op: ProductOp, given: Operands, acc: Value) -> Value:
+def _scale(op: ContractionOp, given: Operands, acc: Value) -> Value:
     """Add the bias in int32; or scale to float32 first, each step rounded on its own."""
     x_scale, weight_scale, bias = map(given.get, (op.x_scale, op.weight_scale, op.bias))
     if x_scale is None or weight_scale is None:
@@ -47,7 +47,7 @@ def _scale(op: ProductOp, given: Operands, acc: Value) -> Value:
     return y if bias is None else y + bias
 
 
-def _results(op: ProductOp, given: Operands, y: Value) -> Sequence[Value]:
+def _results(op: ContractionOp, given: Operands, y: Value) -> Sequence[Value]:
     """Scale the accumulators, add the bias, and return the results."""
     if op.multiplier is None:
         return _quantize_result(op, _apply_epilogue(op, given, y))
@@ -74,7 +74,7 @@ def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
     return y if bias is None else y + bias
 
 
-def _apply_epilogue(op: ProductOp, given: Operands, y: Value) -> Value:
+def _apply_epilogue(op: ContractionOp, given: Operands, y: Value) -> Value:
     """Apply what follows the bias: the residual, the activation, then the bounds."""
     added = given.get(op.add)
     if added is not None:
@@ -89,7 +89,7 @@ def _apply_epilogue(op: ProductOp, given: Operands, y: Value) -> Value:
     return y
 
 
-def _quantize_result(op: ProductOp | Pool2dOp, y: Value) -> Sequence[Value]:
+def _quantize_result(op: ContractionOp | Pool2dOp, y: Value) -> Sequence[Value]:
     """Return the result, quantized if the op has a step."""
     if op.step is None or op.quantized is None:
         return (y,)

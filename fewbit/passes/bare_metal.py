@@ -1,6 +1,6 @@
 """The way of a program to a bare-metal executable: the native one, for one thread.
 
-What differs: integer products call functions with dot instructions, all other ops are loops; sizes
+What differs: integer matmuls call functions with dot instructions, all other ops are loops; sizes
 have the processor's own width, or 64-bit arithmetic in pairs of registers would be everywhere; and
 there is nothing that a system provides.
 """
@@ -23,7 +23,7 @@ VECTOR_BITS = 32
 
 
 def bare_metal_pipeline(xlen: int, call: str) -> Pipeline:
-    """The stages for a processor of this width, whose products the pass `call` calls."""
+    """Return the stages for a processor of this width; the pass `call` calls its matmuls."""
     linalg = (
         "assert-sizes{kernels=true}",
         call,

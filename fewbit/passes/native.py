@@ -3,7 +3,7 @@
 | stage | the program is |
 |---|---|
 | `mico` | as it was given: layers, and tensors between them |
-| `kernel` | layers that kernels compute, channels innermost |
+| `kernel` | layers that kernels compute, channels-last |
 | `linalg` | loops over tensors, and calls of kernels |
 | `memref` | loop nests as functions on memory; the entry calls one after another |
 | `loops` | loops over scalars, split over threads |
@@ -32,7 +32,7 @@ FOR_ALL = "kernel"
 
 
 def native_pipeline(*, blas: bool = False, profile: bool = False) -> Pipeline:
-    """The stages of `cpu`: with a BLAS library for products, or with a profile of calls."""
+    """Return the stages of `cpu`: with a BLAS library for matmuls, or with a profile of calls."""
     return Pipeline(
         (
             Stage("mico"),
@@ -64,9 +64,9 @@ def _memref(blas: bool) -> tuple[str, ...]:
         *TO_SHAPES,
         *TO_CALLER_MEMORY,
         *CPU_GENERIC,
-        *(["name-products"] if blas else []),
+        *(["name-matmuls"] if blas else []),
         *CPU_TENSORS,
-        *(["release-products"] if blas else []),
+        *(["release-matmuls"] if blas else []),
         *CPU_MEMORY,
         *(["use-blas"] if blas else []),
         *PLACED,

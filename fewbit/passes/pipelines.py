@@ -52,7 +52,7 @@ TO_KERNELS: Final[tuple[str, ...]] = (
     "cse",
     "fold-flatten",
 )
-"""Layers as ops that kernels compute, with channels innermost from end to end."""
+"""Layers as ops that kernels compute, channels-last from end to end."""
 
 LOWER_OTHERS: Final[tuple[str, ...]] = (
     *LOWER_MICO,
@@ -82,7 +82,7 @@ IREE_LINALG: Final[tuple[str, ...]] = (
 """For IREE: its strategies know convolutions and pooling by their names."""
 
 TO_SHAPES: Final[tuple[str, ...]] = ("refuse-foreign", "rename-entry", "make-shape-function")
-"""What tells the shapes of outputs is taken from the program while it is on tensors."""
+"""The shape function is taken from the program while it is on tensors."""
 
 TO_CALLER_MEMORY: Final[tuple[str, ...]] = (
     "drop-asserts",
@@ -140,7 +140,7 @@ CPU_TILING: Final[tuple[str, ...]] = ("linalg", "affine")
 CPU_TILED_LINALG: Final[tuple[str, ...]] = (
     "canonicalize",
     "cse",
-    # Rests that fill no step are taken out of loops, which then have tiles of one size.
+    # Remainders are peeled off loops, which then have tiles of one size.
     "scf-for-loop-peeling",
     "canonicalize",
     "cse",

@@ -47,8 +47,8 @@ PassTable: TypeAlias = Mapping[str, PassFactory]
 
 BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
     "fewbit.passes.blas": (
-        "name-products",
-        "release-products",
+        "name-matmuls",
+        "release-matmuls",
         "use-blas",
     ),
     "fewbit.passes.llvm": (

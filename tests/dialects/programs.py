@@ -56,7 +56,7 @@ def shapes(draw: Draw, least: int = 1, most: int = 4, dynamic: bool = True) -> l
 
 
 def weight_parts(draw: Draw, values: Values, shape: Sequence[int], asymmetric: bool = True):
-    """A few-bit weight with its scale, of any granularity, and perhaps a zero point."""
+    """Return a few-bit weight with its scale, of any granularity, and perhaps a zero point."""
     width: Width = draw(widths)
     k = prod(shape[1:])
     divisors = [d for d in range(1, k + 1) if k % d == 0]
@@ -71,7 +71,7 @@ def weight_parts(draw: Draw, values: Values, shape: Sequence[int], asymmetric: b
 
 
 def layer_arguments(draw: Draw, values: Values, x: list[int], weight: list[int], rows: list[int]):
-    """Operands and attributes of a layer in one of its four float or few-bit combinations."""
+    """Return operands and attributes of a layer in one of its four float or few-bit combinations."""
     named: dict[str, Any] = {}
     act: Width | None = draw(st.one_of(st.none(), widths))
     element: Attribute = f32
@@ -354,14 +354,14 @@ OPS: dict[str, Make] = {
 
 
 def with_property(has: type[Property]) -> list[str]:
-    """The ops of our dialects that declare a property, perhaps for some of their forms only."""
+    """Return the ops of our dialects that declare a property, perhaps for some of their forms only."""
     ours = [*mico.Mico.operations, *kernel.Kernel.operations]
     return [op.name for op in ours if op.has_trait(has)]
 
 
 @st.composite
 def functions(draw: Draw, name: str, make: Make) -> func.FuncOp:
-    """A function whose body is one op of this kind."""
+    """Draw a function whose body is one op of this kind."""
     values = Values()
     op = make(draw, values)
     values.block.add_ops([op, func.ReturnOp(*op.results)])
@@ -371,7 +371,7 @@ def functions(draw: Draw, name: str, make: Make) -> func.FuncOp:
 
 @st.composite
 def constants(draw: Draw, name: str) -> list[mico.ConstantOp]:
-    """A constant in any of its forms, and the scale and zero point that it names."""
+    """Draw a constant in any of its forms, and the scale and zero point that it names."""
     shape = shapes(draw, 1, 4, dynamic=False)
     if draw(st.booleans()):
         type = TensorType(f32, shape)
@@ -409,7 +409,7 @@ def constants(draw: Draw, name: str) -> list[mico.ConstantOp]:
 
 @st.composite
 def subgraphs(draw: Draw, name: str) -> list[Operation]:
-    """A subgraph, and another that calls it and moves its result between devices."""
+    """Draw a subgraph, and another that calls it and moves its result between devices."""
     devices = st.from_regex(r"[a-z][a-z0-9_]{0,4}(:[0-9])?", fullmatch=True)
     type = TensorType(f32, shapes(draw))
     count = draw(st.integers(0, 3))
@@ -435,7 +435,7 @@ def subgraphs(draw: Draw, name: str) -> list[Operation]:
 
 @st.composite
 def modules(draw: Draw) -> ModuleOp:
-    """A module of constants, reads of them, functions of any op, and subgraphs."""
+    """Draw a module of constants, reads of them, functions of any op, and subgraphs."""
     ops: list[Operation] = []
     for i in range(draw(st.integers(0, 2))):
         made = draw(constants(f"c{i}"))

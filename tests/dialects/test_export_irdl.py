@@ -50,7 +50,7 @@ def good(name: str) -> list[ModuleOp]:
 
 
 def generic(module: ModuleOp) -> str:
-    """The form for tools that know the dialect from IRDL.
+    """Return the form for tools that know the dialect from IRDL.
 
     There `graph.return` ends no block, because IRDL has no traits. An op that the tool does not
     know at all may end one, so it takes the place of the terminator.

@@ -45,7 +45,7 @@ FILES = {"MiCoDialect.td": Mico, "GraphDialect.td": Graph}
 
 
 def record(text: str, name: str) -> str:
-    """One `def`, from its name to its closing brace."""
+    """Return one `def`, from its name to its closing brace."""
     found = re.search(rf"^def {name} :.*?^}}$", text, re.MULTILINE | re.DOTALL)
     assert found is not None, f"{name} is not in the text"
     return found[0]

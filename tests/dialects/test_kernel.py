@@ -32,7 +32,7 @@ def factors(draw: Draw) -> tuple[Attribute, Attribute]:
 def product(
     draw: Draw,
     values: Values,
-    op: type[kernel.ProductOp],
+    op: type[kernel.ContractionOp],
     x: list[int],
     w: list[int],
     **named: object,
@@ -66,10 +66,10 @@ def product(
 def sums(
     draw: Draw,
     values: Values,
-    op: type[kernel.ProductOp],
+    op: type[kernel.ContractionOp],
     operands: tuple[SSAValue, SSAValue],
     w: list[int],
-    bare: kernel.ProductOp,
+    bare: kernel.ContractionOp,
     **parts: object,
 ) -> Operation:
     """Sums of integers: with a bias, perhaps, and with a multiplier."""
@@ -267,13 +267,13 @@ IMAGE, POOLED = "tensor<1x4x4x6xf32>", "tensor<1x2x2x6xf32>"
             "matmul(%0, %1) bias(%2)",
             (I8, W4, "tensor<4xf32>"),
             "tensor<2x4xi32>",
-            "such a product has a bias of i32",
+            "such a contraction has a bias of i32",
         ),
         (
             "matmul(%0, %1) bias(%2)",
             (X, W, "tensor<4xi32>"),
             "tensor<2x4xf32>",
-            "such a product has a bias of f32",
+            "such a contraction has a bias of f32",
         ),
         (
             "matmul(%0, %1)",

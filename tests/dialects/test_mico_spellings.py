@@ -16,7 +16,7 @@ from fewbit.models import lenet_text
 
 
 def canonical(body: str, *types: str) -> list[str]:
-    """The lines of a function's body as printed."""
+    """Return the lines of a function's body as printed."""
     arguments = ", ".join(f"%a{i} : {type}" for i, type in enumerate(types))
     module = parse_module(f"func.func @f({arguments}) {{\n{body}\nfunc.return\n}}")
     verify(module)

@@ -13,7 +13,7 @@ W4 = "tensor<4x8x!mico.int<4>>"
 
 
 def function(body: str, *types: str) -> str:
-    """A function on %0, %1, ... of these types, with `body` at line 2."""
+    """Return a function on %0, %1, ... of these types, with `body` at line 2."""
     arguments = ", ".join(f"%{i} : {type}" for i, type in enumerate(types))
     return f"func.func @f({arguments}) {{\n{body}\nfunc.return\n}}"
 

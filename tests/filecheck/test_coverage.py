@@ -34,7 +34,7 @@ def file_of(name: str) -> Path | None:
 
 
 def shortcomings_of(name: str, text: str) -> list[str]:
-    """What a filecheck of a pass lacks."""
+    """Return what a filecheck of a pass lacks."""
     runs = run_lines(text)
     is_run = any(re.search(rf"(?<![\w-]){name}(?![\w-])", line.partition("|")[0]) for line in runs)
     return [

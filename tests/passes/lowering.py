@@ -50,7 +50,7 @@ def mico_ops(module: ModuleOp) -> set[str]:
 
 
 def role_of(argument: BlockArgument) -> tuple[Operation, str]:
-    """The op that uses an argument, and the name of the operand that it is."""
+    """Return the op that uses an argument, and the name of the operand that it is."""
     use = next(iter(argument.uses))
     op = use.operation
     assert isinstance(op, mico.LayerOp)
@@ -89,7 +89,7 @@ def _value(argument: BlockArgument, rng: np.random.Generator) -> Array:
 
 
 def values_of(type: Attribute, rng: np.random.Generator) -> Array:
-    """Values of a tensor: what its width holds, or numbers of either sign."""
+    """Return values of a tensor: what its width holds, or numbers of either sign."""
     shape, width = shape_of(type), mico.element_width(type)
     if width is not None:
         values = rng.integers(width.qmin, width.qmax + 1, shape)
@@ -154,7 +154,7 @@ RANDOM = settings(
 
 
 def spelled(width: Width) -> str:
-    """A width as the element type in text."""
+    """Return a width as the element type in text."""
     return "!mico.ternary" if width.is_ternary else f"!mico.int<{width.bits}>"
 
 
@@ -163,7 +163,7 @@ def hexadecimal(array: Array) -> str:
 
 
 def constants(name: str, quantized: Quantized) -> str:
-    """Text of a weight and its scale (and zero point): @name, @name.scale, @name.zero."""
+    """Return text of a weight and its scale (and zero point): @name, @name.scale, @name.zero."""
     shape = "x".join(map(str, quantized.shape))
     scale_shape = "".join(f"{size}x" for size in quantized.scale.shape)
     rows = quantized.values.reshape(quantized.shape[0], -1)

@@ -18,7 +18,7 @@ T = "tensor<2x3x4xf32>"
 
 
 def chain(*ops: str, argument: str = T, result: str = T) -> str:
-    """A function of a chain of ops; `{}` in an op stands for the value before it."""
+    """Return a function of a chain of ops; `{}` in an op stands for the value before it."""
     lines = [
         f"%{i + 1} = " + op.replace("{}", "%x" if i == 0 else f"%{i}") for i, op in enumerate(ops)
     ]
@@ -189,7 +189,7 @@ def test_arithmetic_folds_beside_layers(run_passes: RunPasses):
 
 
 def refining(name: str, attributes: str, *types: str) -> str:
-    """A chain of one kind of op through these types."""
+    """Return a chain of one kind of op through these types."""
     ops = [op(name, attributes, f"(tensor<{a}>) -> tensor<{b}>") for a, b in pairwise(types)]
     return chain(*ops, argument=f"tensor<{types[0]}>", result=f"tensor<{types[-1]}>")
 

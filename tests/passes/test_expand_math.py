@@ -21,7 +21,7 @@ floats32 = st.floats(width=32)
 
 
 def program(op: str, *arguments: str, element: str = "f32", before: str = "") -> str:
-    """A loop over vectors, with an op in its body."""
+    """Return a loop over vectors, with an op in its body."""
     tensor = f"tensor<?x{element}>"
     inputs = ", ".join(f"%{name}: {tensor}" for name in arguments)
     operands = ", ".join(f"%{name}" for name in arguments)
@@ -43,7 +43,7 @@ def program(op: str, *arguments: str, element: str = "f32", before: str = "") ->
 
 
 def expanded(text: str, *inputs: Any) -> Array:
-    """The program's result when only arithmetic is left."""
+    """Return the program's result when only arithmetic is left."""
     module = lower(parse_module(text), "expand-math")
     used = {op.name for op in nested_ops(module) if op.dialect_name() == "math"}
     assert used <= STAYS

@@ -17,7 +17,7 @@ NORM = ("norm.weight", "norm.bias", "norm.mean", "norm.variance")
 
 
 def program(body: str, result: str = Y, x: str = X, w: str = W) -> Program:
-    """A function of %x that ends in %y, with constants in a store."""
+    """Return a function of %x that ends in %y, with constants in a store."""
     rng = np.random.default_rng(0)
     store = WeightStore()
     constants: list[str] = []

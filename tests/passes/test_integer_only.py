@@ -42,7 +42,7 @@ def quantized(name: str, recipe: str) -> Program:
 
 
 def float_tensors(program: Program) -> list[str]:
-    """Ops that make float tensors which are neither constants nor what the program returns."""
+    """Return ops that make float tensors which are neither constants nor what the program returns."""
     found: list[str] = []
     for op in program.module.walk():
         for result in op.results:
@@ -55,7 +55,7 @@ def float_tensors(program: Program) -> list[str]:
 
 
 def last_step(program: Program) -> float:
-    """The scale of the last layer's activations."""
+    """Return the scale of the last layer's activations."""
     *_, last = (op for op in program.module.walk() if isinstance(op, mico.QuantizedLayerOp))
     assert last.act_scale is not None
     text = str(last.act_scale.owner)

@@ -21,7 +21,7 @@ def check(module: ModuleOp, *inputs: Array) -> None:
     """Results of integers keep their bits; floats are summed in another order, or activated."""
     exact = not any(
         isinstance(op, kernel.Pool2dOp)
-        or (isinstance(op, kernel.ProductOp) and (op.is_float or op.activation is not None))
+        or (isinstance(op, kernel.ContractionOp) and (op.is_float or op.activation is not None))
         for op in module.walk()
     )
     before = interpret(module, *inputs)
@@ -39,7 +39,7 @@ def test_random_ops(kind: str, data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     inputs = inputs_for(function, rng)
     op = function.body.block.first_op
-    if isinstance(op, kernel.ProductOp) and isinstance(op.add, BlockArgument):
+    if isinstance(op, kernel.ContractionOp) and isinstance(op.add, BlockArgument):
         # Of sizes known only at run time, the result's follow from the others.
         shape = op.output_shape(inputs[0].shape, inputs[1].shape)
         inputs[op.add.index] = rng.normal(size=shape).astype(np.float32)

@@ -17,7 +17,7 @@ from tests.passes.lowering import RANDOM, Array, assert_same, inputs_for, lower
 
 
 def check(module: ModuleOp, *inputs: Array) -> list[str]:
-    """The results stay; the names of the ops that there are now."""
+    """Return the results stay; the names of the ops that there are now."""
     before = interpret(module, *inputs)
     after = interpret(lower(module, "name-windows", "lower-kernel"), *inputs)
     for new, old in zip(after, before, strict=True):

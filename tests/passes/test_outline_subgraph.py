@@ -28,7 +28,7 @@ def add(result: str, a: str, b: str, outline: str | None = None) -> str:
 
 
 def body(text: str, symbol: str) -> list[str]:
-    """The lines of a subgraph or function, without its header."""
+    """Return the lines of a subgraph or function, without its header."""
     match = re.search(rf"@{re.escape(symbol)}\(.*?\{{\n(.*?)\n  \}}", text, re.DOTALL)
     assert match is not None
     return [line.strip() for line in match.group(1).splitlines()]
@@ -262,7 +262,7 @@ LAYERS = ["model.layers.0.attn", "model.layers.0.mlp", "model.layers.1.attn", "m
 
 
 def outlined(*scopes: str, times: int = 1) -> str:
-    """A chain of adds, one for each of LAYERS, outlined by scope."""
+    """Return a chain of adds, one for each of LAYERS, outlined by scope."""
     names = ["%x", "%a", "%b", "%c", "%d"]
     ops = [add(new, old, "%x") for old, new in pairwise(names)]
     module = parse_module(function(*ops, returns="%d"))

@@ -43,7 +43,7 @@ X, W = "tensor<?x8xf32>", "tensor<4x8x!mico.int<4>>"
 
 
 def linear(clauses: str, *types: str, x: str = X, w: str = W, y: str = "f32") -> str:
-    """A linear layer on %0, %1 and what the clauses name."""
+    """Return a linear layer on %0, %1 and what the clauses name."""
     given = (x, w, *types)
     arguments = ", ".join(f"%{i}: {type}" for i, type in enumerate(given))
     result = f"tensor<?x4x{y}>"

@@ -26,7 +26,7 @@ ROWS = 5000
 
 
 def columns(element: str, body: str = "%t = arith.addf %s, %a", start: float = 0.0) -> Program:
-    """A sum down each of 8 columns, across the rows that lie side by side."""
+    """Return a sum down each of 8 columns, across the rows that lie side by side."""
     x, y = f"tensor<{ROWS}x8x{element}>", f"tensor<8x{element}>"
     return Program(
         parse_module(f"""

@@ -1,7 +1,7 @@
 """Calibration of the cost model on this machine: time calls, fit, and test on calls not seen.
 
-All calls take turns, again and again, and of each the least time counts: what else the machine does
-disturbs some rounds and not all. After each round, what was measured is kept in a file, with which
+All calls take turns, again and again, and of each the minimum counts: what else the machine does
+disturbs some rounds and not all. After each round, what was measured is saved in a file, from which
 a calibration that was interrupted goes on.
 """
 
@@ -29,7 +29,7 @@ from fewbit.toolchain.machine import this_machine
 SIZES = tuple(1 << i for i in range(15, 27))
 """Bytes that are read to find out what memory gives."""
 TIMES = 3
-"""Of a call in one round."""
+"""How often a call is timed in one round."""
 PEAK_COUNT = 2000
 
 
@@ -47,22 +47,22 @@ QUICK = Effort(150, 45, 4)
 
 
 def calibrate(isa: Isa | None = None, effort: Effort = FULL, seed: int = 0) -> Calibration:
-    """Measure this machine. Nothing is stored but what is needed to go on after an interruption."""
+    """Measure this machine; only what is needed to resume after an interruption is stored."""
     isa = isa or Isa.host()
     calls = [
         *Samples(isa, seed).draw(effort.fitted),
         *Samples(isa, seed + 1).draw(effort.tested),
     ]
-    times = _measured(isa, calls, effort.rounds, f"{seed} {effort}")
-    made = calibrated(isa, calls[: effort.fitted], times)
+    times = _measure(isa, calls, effort.rounds, f"{seed} {effort}")
+    calibration = calibrated(isa, calls[: effort.fitted], times)
     tested = calls[effort.fitted :]
-    predicted = [made.seconds(call) for call in tested]
+    predicted = [calibration.seconds(call) for call in tested]
     measured = times[effort.fitted : len(calls)]
-    return replace(made, accuracy=accuracy(predicted, measured) if tested else None)
+    return replace(calibration, accuracy=accuracy(predicted, measured) if tested else None)
 
 
 def calibrated(isa: Isa, calls: Sequence[KernelCall], times: Sequence[float]) -> Calibration:
-    """A calibration from the times of these calls, which come first, and of probes, which end."""
+    """Fit a calibration to the times of these calls, followed by those of the probes."""
     *_, floats, bytes_ = times
     highest, points = 0.0, list[tuple[int, float]]()
     for size, time in zip(SIZES, times[-len(SIZES) - 2 : -2], strict=True):
@@ -87,10 +87,10 @@ def unfinished_path(isa: Isa) -> Path:
     return path.with_name(path.name.replace("calibration", "unfinished"))
 
 
-def _measured(isa: Isa, calls: Sequence[KernelCall], rounds: int, what: str) -> list[float]:
-    """The least time of each call, then of reading each size, then of both peaks."""
+def _measure(isa: Isa, calls: Sequence[KernelCall], rounds: int, what: str) -> list[float]:
+    """Return the minimum time of each call, then of reading each size, then of both peaks."""
     bench, path = Bench(isa), unfinished_path(isa)
-    done, times = _begun(path, what, len(calls) + len(SIZES) + 2)
+    done, times = _unfinished(path, what, len(calls) + len(SIZES) + 2)
     with progress("Compiling kernels"):
         bench.compile([call.kernel for call in calls])
     with progress("Timing kernels", total=(rounds - done + 1) * len(times)) as step:
@@ -113,13 +113,13 @@ def _measured(isa: Isa, calls: Sequence[KernelCall], rounds: int, what: str) -> 
     return times
 
 
-def _begun(path: Path, what: str, count: int) -> tuple[int, list[float]]:
-    """Rounds that an interrupted calibration has done, and its times."""
-    begun = read_json(path) or {}
+def _unfinished(path: Path, what: str, count: int) -> tuple[int, list[float]]:
+    """Return the rounds that an interrupted calibration has done, and its times."""
+    saved = read_json(path) or {}
     try:
-        times = [float(time) for time in begun["times"] if time > 0]
-        if begun["what"] == what and len(times) == count:
-            return int(begun["rounds"]), times
+        times = [float(time) for time in saved["times"] if time > 0]
+        if saved["what"] == what and len(times) == count:
+            return int(saved["rounds"]), times
     except (KeyError, TypeError, ValueError):
         pass
     return 0, [inf] * count

@@ -68,7 +68,7 @@ class Bounds:
     read: Read
 
     def bandwidth(self, footprint: float) -> float:
-        """Bytes read in a second on one thread, of so much memory."""
+        """Return the bytes per second that one thread reads of so much memory."""
         return 1 / self.read(footprint)
 
 
@@ -92,7 +92,7 @@ class Calibration:
     @staticmethod
     @cache
     def default(isa: Isa) -> Calibration:
-        """For a machine that nobody has measured: the same numbers of cycles as on another."""
+        """Return a calibration for a machine that was not measured: the cycles of another."""
         return Calibration(
             processor="",
             isa=isa,
@@ -108,7 +108,7 @@ class Calibration:
         )
 
     def seconds(self, call: KernelCall) -> float:
-        """How long the call takes."""
+        """Return how long the call takes."""
         work = work_of(call)
         meeting = MEETING if call.threads > 1 else 0.0
         return combined(self.computing(work), self.reading(work)) + meeting
@@ -132,6 +132,6 @@ class Calibration:
 
 
 def combined(computing: float, reading: float) -> float:
-    """The longer of both, and somewhat more where they are about as long."""
+    """Return a smooth maximum of both times."""
     longer, shorter = max(computing, reading), min(computing, reading)
     return longer * (1 + (shorter / longer) ** POWER) ** (1 / POWER) if longer else 0.0

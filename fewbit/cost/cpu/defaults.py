@@ -24,14 +24,14 @@ CYCLES: dict[str, float] = {
     "dw8.finish_columns.i32": 5,
     "rows.calls": 17, "rows.rows": 15, "rows.vectors": 3.2,
 }  # fmt: skip
-"""Of one count of each term."""
+"""Cycles of one count of each term."""
 
 FACTORS: dict[str, float] = {
     "f32.weights": 1.3, "f32.panel": 0.3, "f32.x": 1.5, "f32.y": 3,
     "i8.weights": 1.15, "i8.panel": 0.4, "i8.x": 4, "i8.y": 3,
     "dw32.x": 1.5, "dw32.y": 2, "dw8.x": 3, "dw8.y": 2, "rows.x": 2.4, "rows.y": 1,
 }  # fmt: skip
-"""On the time to read memory, of each term."""
+"""Factors on the time to read memory, by term."""
 
 READ_CYCLES = (
     (32 << 10, 1 / 64),
@@ -42,11 +42,11 @@ READ_CYCLES = (
     (32 << 20, 1 / 5.5),
     (64 << 20, 1 / 4.5),
 )
-"""Of a byte, by the memory in use."""
+"""Cycles to read a byte, by the memory in use."""
 
 
 def cycles_of(term: str) -> float:
-    """A term that nobody has measured is like other small things."""
+    """Return the cycles of a term; those of small work where it was not measured."""
     return CYCLES.get(term, 4.0)
 
 

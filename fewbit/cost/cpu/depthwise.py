@@ -1,4 +1,4 @@
-"""The work of depthwise convolutions: neighbouring pixels of a line, taken together.
+"""The work of depthwise convolutions: neighbouring pixels of a line, in groups.
 
 Pixels inside a line share vectors of weights, up to eight of them; those at its ends are taken one
 by one. Bytes in 3x3 kernels have columns instead, three pixels at a time (`integer/columns.py`).
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
+from fewbit.cost.cpu.contractions import FINISHED_LIKE, OUTPUT_BYTES
 from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall
-from fewbit.cost.cpu.products import FINISHED_LIKE, OUTPUT_BYTES
 from fewbit.cost.cpu.work import Work, counts
 from fewbit.kernels import Depthwise, IntegerDepthwise, Isa
 from fewbit.kernels.cuts import Known
@@ -43,7 +43,7 @@ def integer_depthwise(call: KernelCall, work: Work) -> None:
 
 
 def has_columns(s: ImageSizes, isa: Isa) -> bool:
-    """Whether a convolution has columns, as `columns_fit` decides."""
+    """Return whether a convolution has columns, as `columns_fit` decides."""
     return multiplies_columns(isa) and bool(int(columns_suit(Known(isa), s.given())))
 
 
@@ -51,7 +51,7 @@ def _columns(work: Work, s: ImageSizes, call: KernelCall, output: str) -> None:
     lines, chunks = _lines(s, call.threads), -(-s.c // WIDTH)
     vectors = -(-s.c // call.kernel.isa.lanes)
     work.add("dw8.calls", 1)
-    for pixels, times in _together(s.out[1], AT_ONCE):
+    for pixels, times in _split_evenly(s.out[1], AT_ONCE):
         here = lines * times
         work.add("dw8.together", here)
         work.add("dw8.chunks", here * chunks)
@@ -61,14 +61,14 @@ def _columns(work: Work, s: ImageSizes, call: KernelCall, output: str) -> None:
 
 def _taps(work: Work, s: ImageSizes, call: KernelCall, kind: str, ending: str = "") -> None:
     isa = call.kernel.isa
-    lines, seen_rows = _lines(s, call.threads), _seen_rows(s)
+    lines, kernel_rows = _lines(s, call.threads), _mean_kernel_rows(s)
     work.add(f"{kind}.calls", 1)
     for pixels, times, columns in _groups(s):
         vectors = max(1, isa.registers // 2 // pixels)
-        whole, rest = divmod(s.c, vectors * isa.lanes)
-        here, taps = lines * times, seen_rows * columns
+        whole, remainder = divmod(s.c, vectors * isa.lanes)
+        here, taps = lines * times, kernel_rows * columns
         work.add(f"{kind}.together", here)
-        for wide, count in ((vectors, whole), (1, -(-rest // isa.lanes))):
+        for wide, count in ((vectors, whole), (1, -(-remainder // isa.lanes))):
             work.add(f"{kind}.taps", here * count * taps)
             work.add(f"{kind}.weights", here * count * taps * wide)
             work.add(f"{kind}.dots", here * count * taps * wide * pixels)
@@ -76,16 +76,16 @@ def _taps(work: Work, s: ImageSizes, call: KernelCall, kind: str, ending: str = 
 
 
 def _lines(s: ImageSizes, threads: int) -> float:
-    """Lines of output pixels of one thread."""
+    """Return the lines of output pixels of one thread."""
     return s.batch * s.out[0] * -(-s.rows // threads) / max(s.rows, 1)
 
 
-def _seen_rows(s: ImageSizes) -> float:
-    """Kernel rows inside the image, on average over lines."""
-    return _seen(s.out[0], s.stride[0], s.padding[0], s.h, s.kh, s.dilation[0])
+def _mean_kernel_rows(s: ImageSizes) -> float:
+    """Return how many kernel rows are inside the image, on average over lines."""
+    return _mean_taps(s.out[0], s.stride[0], s.padding[0], s.h, s.kh, s.dilation[0])
 
 
-def _seen(out: int, stride: int, pad: int, size: int, taps: int, dilation: int) -> float:
+def _mean_taps(out: int, stride: int, pad: int, size: int, taps: int, dilation: int) -> float:
     inside = sum(
         0 <= o * stride - pad + t * dilation < size for o in range(out) for t in range(taps)
     )
@@ -93,11 +93,11 @@ def _seen(out: int, stride: int, pad: int, size: int, taps: int, dilation: int) 
 
 
 def _groups(s: ImageSizes) -> Iterator[tuple[int, int, float]]:
-    """Of a line: pixels taken together, how often, and kernel columns that they see."""
+    """Yield groups of pixels of a line: how many, how often, and kernel columns that they see."""
     reach = (s.kw - 1) * s.dilation[1]
     starts = [ox * s.stride[1] - s.padding[1] for ox in range(s.out[1])]
     inner = sum(left >= 0 and left + reach < s.w for left in starts)
-    for pixels, times in _together(inner, MOST_PIXELS):
+    for pixels, times in _split_evenly(inner, MOST_PIXELS):
         yield pixels, times, s.kw
     for left in starts:
         if not (left >= 0 and left + reach < s.w):
@@ -105,8 +105,8 @@ def _groups(s: ImageSizes) -> Iterator[tuple[int, int, float]]:
             yield 1, 1, seen
 
 
-def _together(count: int, most: int) -> Iterator[tuple[int, int]]:
-    """As `neighbours` takes them: the rest each time divided as equally as can be."""
+def _split_evenly(count: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield group sizes as `neighbours` has them: the remainder is each time split evenly."""
     while count > 0:
         size = -(-count // -(-count // most))
         yield size, 1

@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 def fit(works: Sequence[Work], seconds: Sequence[float], read: Read) -> dict[str, float]:
-    """The coefficient of each term that occurs."""
+    """Return the coefficient of each term that occurs."""
     terms = sorted({term for work in works for term in work.counts})
     streams = sorted({stream.term for work in works for stream in work.streams})
     starts = np.array([*(cycles_of(t) / CLOCK for t in terms), *map(factor_of, streams)])
@@ -38,10 +38,10 @@ def fit(works: Sequence[Work], seconds: Sequence[float], read: Read) -> dict[str
     bytes_ = np.array([[_reading(work, term, read) for term in streams] for work in works])
     split = len(terms)
     relative = np.concatenate([counts, bytes_], 1) * starts / times[:, None]
-    found, weight = np.ones(len(starts)), np.ones(len(times))
+    solution, weight = np.ones(len(starts)), np.ones(len(times))
     for _ in range(ROUNDS):
-        computing = relative[:, :split] @ found[:split]
-        reading = relative[:, split:] @ found[split:]
+        computing = relative[:, :split] @ solution[:split]
+        reading = relative[:, split:] @ solution[split:]
         total = np.maximum((computing**POWER + reading**POWER) ** (1 / POWER), 1e-9)
         slopes = np.concatenate(
             [
@@ -54,8 +54,8 @@ def fit(works: Sequence[Work], seconds: Sequence[float], read: Read) -> dict[str
         pull = PULL * np.eye(len(starts))
         system = np.concatenate([slopes * weight[:, None], pull])
         better = nnls(system, np.concatenate([weight, np.full(len(starts), PULL)]))
-        found = (found + better) / 2
-    return dict(zip([*terms, *streams], (found * starts).tolist(), strict=True))
+        solution = (solution + better) / 2
+    return dict(zip([*terms, *streams], (solution * starts).tolist(), strict=True))
 
 
 def _reading(work: Work, term: str, read: Read) -> float:

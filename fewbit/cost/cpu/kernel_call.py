@@ -56,7 +56,7 @@ class ImageSizes:
     def square(
         size: int, c: int, oc: int, kernel: int, stride: int = 1, *, depthwise: bool = False
     ) -> ImageSizes:
-        """A square image, padded so that a stride of 1 keeps its size."""
+        """Return a square image, padded so that a stride of 1 keeps its size."""
         pad = (kernel - 1) // 2
         out = (size + 2 * pad - kernel) // stride + 1
         return ImageSizes(
@@ -69,7 +69,7 @@ class ImageSizes:
 
     @property
     def rows(self) -> int:
-        """Output pixels: rows of the product that a convolution is."""
+        """Output pixels: rows of the matmul that a convolution is."""
         return self.batch * self.out[0] * self.out[1]
 
     @property
@@ -81,7 +81,7 @@ class ImageSizes:
         return self.x_stride or self.c
 
     def given(self) -> image.Sizes[Number]:
-        """The numbers that a kernel is given."""
+        """Return the numbers that a kernel is given."""
         numbers = (
             *(self.batch, self.h, self.w, self.c, self.x_step),
             *(*self.out, self.oc, self.y_stride or self.oc),
@@ -95,7 +95,7 @@ class ImageSizes:
 
     @property
     def depth(self) -> int:
-        """Products in a sum."""
+        """Multiply-adds of one output element."""
         return (1 if self.depthwise else self.c) * self.kh * self.kw
 
     @property

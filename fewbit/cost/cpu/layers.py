@@ -1,7 +1,7 @@
 """The time of each layer of a program, as it is and at each width that its weight could have.
 
 A layer is the call of its kernel, and of the kernel that quantizes its input where its scales are
-those of the run. Weights come from wherever those of all layers together fit; inputs were written
+dynamic. Weights come from wherever those of all layers together fit; inputs were written
 just before. What is between layers, and layers that no kernel computes, take time that is not
 counted here.
 """
@@ -69,7 +69,7 @@ def layer_times(
     threads: int = 1,
     calibration: Calibration | None = None,
 ) -> list[LayerTime]:
-    """Each layer in the order in which it runs, for inputs of these sizes.
+    """Return each layer in the order in which it runs, for inputs of these sizes.
 
     Without inputs, dynamic dimensions are 1. Without a calibration, the one of this machine is
     taken, if there is one.
@@ -94,11 +94,11 @@ class Layer:
     calls: int
     weights: int
     bits: int | None
-    """Of the weight; None where floats are multiplied."""
+    """The width of the weight; None where floats are multiplied."""
     act_bits: int | None
-    """Of activations that the layer quantizes by itself."""
+    """The width of activations that the layer quantizes dynamically."""
     samples: int
-    """Scales of the input, where they are the run's."""
+    """The number of dynamic scales of the input."""
 
     @staticmethod
     def of(op: QuantizedLayerOp, output: tuple[int, ...]) -> Layer:
@@ -140,13 +140,13 @@ class Layer:
         return self.weights * 4 if bits is None else -(-self.weights * bits // 8)
 
     def calls_of(self, isa: Isa, bits: int | None, act_bits: int | None) -> list[KernelCall]:
-        """The kernels that the layer calls, with a weight of so many bits."""
-        made: list[KernelCall] = []
+        """Return the kernels that the layer calls, with a weight of so many bits."""
+        calls: list[KernelCall] = []
         if act_bits is not None:
             quantizer = QuantizeRows(isa, act_bits if act_bits in QUANTIZED_WIDTHS else 8)
             inputs = self._input_size() // max(self.samples, 1)
-            made.append(KernelCall(quantizer, MatrixSizes(self.samples, 0, inputs)))
-        return [*made, KernelCall(self._kernel(isa, bits), self.sizes, calls=self.calls)]
+            calls.append(KernelCall(quantizer, MatrixSizes(self.samples, 0, inputs)))
+        return [*calls, KernelCall(self._kernel(isa, bits), self.sizes, calls=self.calls)]
 
     def _input_size(self) -> int:
         s = self.sizes
@@ -164,7 +164,7 @@ class Layer:
 
 
 def _sizes(op: QuantizedLayerOp, output: tuple[int, ...]) -> tuple[MatrixSizes | ImageSizes, int]:
-    """Sizes of one call, and how many calls there are."""
+    """Return sizes of one call, and how many calls there are."""
     weight = shape_of(op.weight.type)
     if isinstance(op, BitLinearOp):
         kind, group = op.granularity

@@ -1,4 +1,4 @@
-"""Kernels timed in this process: the least CPU time of a call over many rounds.
+"""Kernels timed in this process: the minimum CPU time of a call over many rounds.
 
 A kernel's arguments are found by the names of its parameters, so one that is added needs nothing
 here as long as it keeps to them. All calls share one piece of memory to read, filled with ones, and
@@ -34,7 +34,7 @@ _TYPES: dict[Type, Any] = {
     Float("float"): ctypes.c_float,
 }
 LEAST_SECONDS = 4e-4
-"""Of calls in a row: the clock is too coarse for fewer."""
+"""The time of calls in a row: the clock is too coarse for fewer."""
 
 
 @dataclass(frozen=True)
@@ -62,33 +62,33 @@ class Bench:
         self._images: list[NDArray[np.int64]] = []
 
     def compile(self, kernels: Sequence[Kernel]) -> None:
-        """Make kernels ready; those that are, stay."""
+        """Compile the kernels that are not compiled yet."""
         from llvmlite import binding
 
         wanted = {Repeated(self.isa, kernel).symbol: kernel for kernel in kernels}
-        made = [
+        new = [
             Repeated(self.isa, kernel)
             for symbol, kernel in wanted.items()
             if symbol not in self._functions
         ]
-        if not made:
+        if not new:
             return
-        module = parse_ir(module_text(made, self.isa))
+        module = parse_ir(module_text(new, self.isa))
         engine = binding.create_mcjit_compiler(module, jit_machine(self.isa))
         engine.finalize_object()
         self._engines.append(engine)
-        for kernel in made:
+        for kernel in new:
             types = [_TYPES[p.type] for p in kernel.function().parameters]
             address = engine.get_function_address(kernel.symbol)
             self._functions[kernel.symbol] = ctypes.CFUNCTYPE(None, *types)(address)
 
     def timer(self, call: KernelCall) -> Timer:
-        """The call as one thread makes it, in a loop that is long enough for the clock."""
+        """Return the call as one thread makes it, in a loop that is long enough for the clock."""
         arguments = self._arguments(call)
         return self._timer(call.kernel, [*arguments])
 
     def read(self, size: int) -> Timer:
-        """Reads so many bytes."""
+        """Return a timer that reads so many bytes."""
         (x,), (y,) = self._places(self._memory, size), self._places(self._written, 1 << 12)
         return self._timer(Read(self.isa), [x, size, y])
 
@@ -113,19 +113,19 @@ class Bench:
         return Timer(lambda: function(*arguments, count), count)
 
     def _places(self, memory: NDArray[np.float32], *sizes: int) -> list[int]:
-        """Addresses of pieces of memory, in different sets of the caches."""
+        """Return addresses of pieces of memory, in different sets of the caches."""
         start = memory.ctypes.data
-        found: list[int] = []
+        addresses: list[int] = []
         at = -start % 4096
         for i, size in enumerate(sizes):
-            found.append(start + at + 64 * (5 * i % 32))
+            addresses.append(start + at + 64 * (5 * i % 32))
             at += -(-size // 4096) * 4096 + 4096
         if at > memory.nbytes:
             raise UnsupportedError(
                 f"a call that takes {at} bytes is not measured",
                 hint="measure smaller sizes",
             )
-        return found
+        return addresses
 
     def _arguments(self, call: KernelCall) -> list[Any]:
         kernel, s = call.kernel, call.sizes

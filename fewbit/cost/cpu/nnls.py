@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 
 def nnls(a: Floats, b: Floats) -> Floats:
-    """The x >= 0 for which |a x - b| is least."""
+    """Return the x >= 0 for which |a x - b| is least."""
     size = a.shape[1]
     x, passive = np.zeros(size), np.zeros(size, bool)
     gram, right = a.T @ a, a.T @ b
@@ -21,15 +21,15 @@ def nnls(a: Floats, b: Floats) -> Floats:
             break
         passive[np.flatnonzero(free)[np.argmax(gain[free])]] = True
         while True:
-            found = np.zeros(size)
+            candidate = np.zeros(size)
             inside = np.ix_(passive, passive)
-            found[passive] = np.linalg.lstsq(gram[inside], right[passive], rcond=None)[0]
-            below = passive & (found <= 0)
+            candidate[passive] = np.linalg.lstsq(gram[inside], right[passive], rcond=None)[0]
+            below = passive & (candidate <= 0)
             if not below.any():
                 break
-            step = float((x[below] / np.maximum(x[below] - found[below], 1e-300)).min())
-            x += step * (found - x)
+            step = float((x[below] / np.maximum(x[below] - candidate[below], 1e-300)).min())
+            x += step * (candidate - x)
             passive &= x > 1e-15 * float(np.abs(x).max(initial=1e-300))
             x[~passive] = 0.0
-        x = found
+        x = candidate
     return x

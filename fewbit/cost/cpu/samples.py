@@ -27,18 +27,18 @@ from fewbit.kernels.integer.output import Output
 MOST_MACS = 60_000_000
 MOST_BYTES = 24 << 20
 CALIBRATED_WIDTHS = (8, 8, 4, 3, 2, 1)
-"""Of weights; other widths are made of the same planes."""
+"""Widths of weights; others are composed of the same bit planes."""
 
 
 class Samples:
-    """Draws calls at random."""
+    """A generator of random calls."""
 
     def __init__(self, isa: Isa, seed: int = 0) -> None:
         self.isa = isa
         self.rng = np.random.default_rng(seed)
 
     def draw(self, count: int) -> list[KernelCall]:
-        """So many calls, families taking turns, so that any number of them is a fair sample."""
+        """Draw calls, families taking turns, so that any number of them is a fair sample."""
         turns: list[Callable[[], KernelCall]] = [
             self.integer_matmul,
             self.integer_conv2d,
@@ -101,7 +101,7 @@ class Samples:
         return "i8" if bits == 8 and self.rng.random() < 0.4 else "f32"
 
     def _size(self, least: int, most: int) -> int:
-        """Even over the logarithm; half of them multiples of 8, as networks have them."""
+        """Draw a size, log-uniformly; half are multiples of 8, as networks have them."""
         size = round(exp(self.rng.uniform(log(least), log(most))))
         return max(8, size // 8 * 8) if size > 16 and self.rng.random() < 0.5 else max(size, least)
 
@@ -117,16 +117,16 @@ class Samples:
             kernel = int(self.rng.choice([1, 1, 3, 3, 3, 5, 7]))
             stride = int(self.rng.choice([1, 1, 2]))
             c = 3 if self.rng.random() < 0.15 else self._size(1, 512)
-            made = ImageSizes.square(self._size(4, 112), c, self._size(8, 512), kernel, stride)
-            numbers = made.pixels * c + made.rows * made.oc
-            if 20_000 < made.macs < MOST_MACS and numbers < MOST_BYTES // 8:
-                return made
+            sizes = ImageSizes.square(self._size(4, 112), c, self._size(8, 512), kernel, stride)
+            numbers = sizes.pixels * c + sizes.rows * sizes.oc
+            if 20_000 < sizes.macs < MOST_MACS and numbers < MOST_BYTES // 8:
+                return sizes
 
     def _depthwise(self) -> ImageSizes:
         while True:
             kernel = int(self.rng.choice([3, 3, 3, 5]))
             stride = int(self.rng.choice([1, 1, 2]))
             c = self._size(8, 1024)
-            made = ImageSizes.square(self._size(4, 112), c, c, kernel, stride, depthwise=True)
-            if made.macs < MOST_MACS // 4:
-                return made
+            sizes = ImageSizes.square(self._size(4, 112), c, c, kernel, stride, depthwise=True)
+            if sizes.macs < MOST_MACS // 4:
+                return sizes

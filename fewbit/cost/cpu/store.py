@@ -28,7 +28,7 @@ _SOURCES = ("kernels", "cost/cpu")
 
 @cache
 def kernels_hash() -> str:
-    """Of the source of the kernels, and of the model that counts what they do."""
+    """Return a hash of the source of the kernels and of their cost model."""
     root, digest = Path(fewbit.__file__).parent, hashlib.sha256()
     for folder in _SOURCES:
         for path in sorted((root / folder).rglob("*.py")):
@@ -48,7 +48,7 @@ def save_calibration(calibration: Calibration) -> Path:
 
 
 def load_calibration(isa: Isa | None = None) -> Calibration:
-    """What was measured on this machine, or the default, which is not calibrated."""
+    """Return what was measured on this machine, or the default, which is not calibrated."""
     isa = isa or Isa.host()
     stored = read_json(calibration_path(isa)) if isa.name == "host" else None
     if stored is None:
@@ -103,15 +103,15 @@ def _positive(value: object) -> float:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a file; None where there is none, with a note where it cannot be read."""
+    """Return the object in a file; None, with a warning, where it cannot be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         progress.say(f"warning: {path} cannot be read ({error}); it is ignored")
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", content) if isinstance(content, dict) else {}
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -13,17 +13,17 @@ from fewbit.cost.cpu.calibration import Calibration
 from fewbit.cost.cpu.kernel_call import KernelCall
 
 ENOUGH = 1.02
-"""Times the least that threads may take, to be as good as more of them."""
+"""Times the minimum that fewer threads may take, to be as good as more of them."""
 WORTH_SHARING = 12e-6
 """Seconds of work on one thread for each more that is awake."""
 WORTH_WAKING = 1e-3
 """Seconds of work on one thread for each more that sleeps, or has to start."""
 BYTES_A_SECOND = 5e9
-"""That a loop passes over, about."""
+"""Bytes per second that a loop reads, about."""
 
 
 def useful_threads(call: KernelCall, most: int) -> int:
-    """The fewest threads that are about as fast as any number up to `most`."""
+    """Return the fewest threads that are about as fast as any number up to `most`."""
     model = Calibration.default(call.kernel.isa)
     counts = [count for count in _COUNTS if count < most] + [most]
     seconds = [model.seconds(call.on(count)) for count in counts]

@@ -1,4 +1,4 @@
-"""How kernels cut a product into tiles, and what a step of a tile takes at best.
+"""How kernels cut a matmul into tiles, and what a step of a tile takes at best.
 
 The cuts are the kernels' own, computed on numbers (`kernels/cuts.py`).
 """
@@ -31,20 +31,20 @@ class Part:
 
 
 def panels(n: int, isa: Isa) -> tuple[int, ...]:
-    """The vectors of each panel of n columns."""
+    """Return the vectors of each panel of n columns."""
     starts = panel_starts(n, isa)
     return tuple((b - a) // isa.lanes for a, b in pairwise(starts))
 
 
 def part(m: int, n: int, k: int, threads: int, isa: Isa) -> Part:
-    """As `sweep.share` divides a product; of threads, the last has the most."""
+    """Return the part of the last thread, which has the most, as `sweep.share` divides a matmul."""
     sizes = (Number(size) for size in (m, n, k, threads - 1, threads))
     row_first, row_last, first, last = map(int, share(Known(isa), *sizes))
     return Part(row_last - row_first, panels(n, isa)[first:last])
 
 
 def tiles(rows: int, highest: int, isa: Isa) -> Iterator[tuple[int, int]]:
-    """Heights of tiles about equally high, and how many there are of each."""
+    """Yield the heights of tiles of about equal height, and how many there are of each."""
     if rows <= 0:
         return
     cut = Heights.of(Known(isa), Number(rows), highest)
@@ -55,16 +55,16 @@ def tiles(rows: int, highest: int, isa: Isa) -> Iterator[tuple[int, int]]:
 
 
 def blocks(rows: int, most: int) -> Iterator[tuple[int, int]]:
-    """Rows of blocks of at most so many, and how many there are of each."""
-    whole, rest = divmod(rows, most)
+    """Yield the rows of blocks of at most so many, and how many there are of each."""
+    whole, remainder = divmod(rows, most)
     if whole:
         yield most, whole
-    if rest:
-        yield rest, 1
+    if remainder:
+        yield remainder, 1
 
 
 def float_step(isa: Isa, rows: int, vectors: int) -> float:
-    """Cycles of a step of a tile: multiplications, loads, or the wait for the sum before."""
+    """Return cycles of a step of a tile: multiplications, loads, or the latency of accumulators."""
     each = 1 if isa.fma else 2
     asks = rows > 1 and vectors > isa.tile_vectors // 2
     loads = _loads(rows, vectors, asks)
@@ -72,14 +72,14 @@ def float_step(isa: Isa, rows: int, vectors: int) -> float:
 
 
 def _loads(rows: int, vectors: int, asks: bool) -> int:
-    """Measured: a multiplication that broadcasts its own operand, as with one vector, takes two."""
+    """Return the loads of a step; as measured, one vector with its broadcast takes two."""
     return rows * (2 if vectors == 1 else 1) + vectors + asks
 
 
 def integer_step(
     isa: Isa, rows: int, vectors: int, fields: float = 0.0, chains: int = 1, asks: bool = False
 ) -> float:
-    """Cycles of a step of integers, with `fields` operations a vector to take weights apart."""
+    """Return cycles of a step of integers, with `fields` operations to unpack each vector."""
     dot = isa.dot
     operations = rows * vectors * dot.operations
     operations += rows * dot.row_operations + vectors * (dot.vector_operations + fields)

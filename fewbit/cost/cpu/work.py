@@ -1,8 +1,8 @@
 """What a call does, counted: operations by kind, and bytes with the footprint that they live in.
 
 `work_of` has a function for each class of kernel, registered where that kernel's structure is
-written down (`products.py`, `depthwise.py`, `quantize_rows.py`). A new kernel registers one more;
-nothing else has to know it.
+written down (`contractions.py`, `depthwise.py`, `quantize_rows.py`). A new kernel registers one
+more; nothing else has to know it.
 
 Counts are in cycles of an ideal processor where a kernel's inner loop allows to say so (`steps`),
 and plain numbers of things otherwise. What one of them takes on a machine is the business of
@@ -60,19 +60,19 @@ def counts(*kinds: type[Kernel]) -> Callable[[FunctionT], FunctionT]:
 
 
 def is_counted(kernel: Kernel) -> bool:
-    """Whether the work of a kernel is known."""
+    """Return whether the work of a kernel is known."""
     return type(kernel) in _registered()
 
 
 def _registered() -> dict[type[Kernel], WorkOf]:
-    from fewbit.cost.cpu import depthwise, products, quantize_rows
+    from fewbit.cost.cpu import contractions, depthwise, quantize_rows
 
-    del depthwise, products, quantize_rows
+    del contractions, depthwise, quantize_rows
     return _known
 
 
 def work_of(call: KernelCall) -> Work:
-    """The work of the thread that has the most of it."""
+    """Return the work of the thread that has the most of it."""
     count = _registered().get(type(call.kernel))
     if count is None:
         raise UnsupportedError(

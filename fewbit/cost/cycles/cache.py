@@ -1,7 +1,7 @@
-"""What a small cache costs: which part of what is read again is no longer there.
+"""What a small cache costs: the share of repeated reads that misses.
 
 The cores' caches are known: lines of 64 bytes, 64 sets, one way (`small`) or two (`high`). With so
-few ways it can be said what stays of a buffer that is read in a circle, or of a matrix's column.
+few ways it can be said what stays of a buffer that is read cyclically, or of a matrix's column.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Cache:
         return self.ways * self.sets * LINE
 
     def missed(self, size: float) -> float:
-        """Of a buffer of `size` bytes that is read in a circle, the part that misses each time.
+        """Return the share of misses of a buffer of `size` bytes that is read cyclically.
 
         A set with more lines than ways misses on each of them.
         """
@@ -34,7 +34,7 @@ class Cache:
         return min(1.0, (self.ways + 1) * (size - self.size) / size)
 
     def missed_column(self, count: int, stride: int) -> float:
-        """Of a column of `count` elements, `stride` bytes apart, the part that misses each time."""
+        """Return the share of misses of a column of `count` elements, `stride` bytes apart."""
         return _missed_column(self.ways, self.sets, count, stride)
 
 

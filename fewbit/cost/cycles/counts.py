@@ -1,7 +1,7 @@
 """What a layer executes, counted from its shape and widths: the terms of the cycle model.
 
 The counts follow the loops of MiCo's library, which the published cycles were measured with. A
-product walks over words: for each word of the wider operand one load, one dot product and one
+matmul walks over words: for each word of the wider operand one load, one dot product and one
 addition (`dots`), for each word of the narrower one more load (`narrow`). Kernels in assembly make
 a step of 32 elements (`steps`), those in C one of a word of the narrower operand. Rows of the first
 operand stay while those of the second stream by: activations stay in a linear layer, weights in a
@@ -26,7 +26,7 @@ BLOCK_ROWS = 2
 
 
 def count(shape: Shape, act_bits: int, weight_bits: int, cache: Cache | None) -> Counts:
-    """The terms of a layer; without a cache there are no misses."""
+    """Return the terms of a layer; without a cache there are no misses."""
     match shape:
         case Linear():
             return _linear(shape, act_bits, weight_bits, cache)
@@ -38,10 +38,10 @@ def count(shape: Shape, act_bits: int, weight_bits: int, cache: Cache | None) ->
             return _pool(shape)
 
 
-def _product(
+def _matmul_counts(
     rows: int, streamed: int, inputs: int, bits: tuple[int, int], cache: Cache | None
 ) -> Counts:
-    """Each of `rows`, which stays, with each of those `streamed`; `bits` are of both operands."""
+    """Return the terms of `rows` that stay by rows that are `streamed`, of these two widths."""
     padded = ceil(inputs / WORD) * WORD
     wide, narrow = max(bits), min(bits)
     outputs = rows * streamed
@@ -64,7 +64,7 @@ def _product(
 
 
 def _matmul(shape: Matmul, act_bits: int, weight_bits: int, cache: Cache | None) -> Counts:
-    counts = _product(shape.rows, shape.outputs, shape.inputs, (act_bits, weight_bits), cache)
+    counts = _matmul_counts(shape.rows, shape.outputs, shape.inputs, (act_bits, weight_bits), cache)
     return counts | {"calls": 1}
 
 
@@ -84,9 +84,9 @@ def _linear(shape: Linear, act_bits: int, weight_bits: int, cache: Cache | None)
 def _conv2d(shape: Conv2d, act_bits: int, weight_bits: int, cache: Cache | None) -> Counts:
     rows, columns = shape.image
     times = shape.batch * shape.groups
-    whole, rest = divmod(rows, BLOCK_ROWS)
+    whole, remainder = divmod(rows, BLOCK_ROWS)
     total: Counts = {}
-    for blocks, height in ((whole, BLOCK_ROWS), (rest, 1)):
+    for blocks, height in ((whole, BLOCK_ROWS), (remainder, 1)):
         if blocks:
             block = _block(shape, height * columns, height, (act_bits, weight_bits), cache)
             for name, number in block.items():
@@ -101,7 +101,7 @@ def _block(
     inputs, outputs = shape.inputs // shape.groups, shape.outputs // shape.groups
     window = inputs * shape.kernel[0] * shape.kernel[1]
     padding = -window % WORD
-    counts = _product(outputs, pixels, window, (weight_bits, act_bits), cache)
+    counts = _matmul_counts(outputs, pixels, window, (weight_bits, act_bits), cache)
     counts |= {
         "elements": pixels * window,
         f"elements{act_bits}": pixels * window,
@@ -117,7 +117,7 @@ def _block(
 
 
 def _unfolding_misses(shape: Conv2d, pixels: int, height: int, window: int, cache: Cache) -> float:
-    """Windows are written by columns, then read twice: for the maximum, and to be quantized."""
+    """Return the misses of im2col: written by columns, then read for maximum and quantization."""
     unfolded = pixels * window * 4
     written = max(cache.missed_column(pixels, 4 * window), cache.missed(unfolded) / 16)
     width = (shape.image[1] - 1) * shape.stride[1] + shape.kernel[1]

@@ -48,40 +48,40 @@ class Costs:
     source: str
 
     def cycles(self, counts: Counts) -> float:
-        """The sum over all counts."""
+        """Return the sum over all counts."""
         return sum(self.each.get(name, 0.0) * number for name, number in counts.items())
 
 
 def cycles(
     core: str, shape: Shape, act_bits: int = 8, weight_bits: int = 8, release: str = "2026"
 ) -> Estimate:
-    """What a layer takes on a core, for activations and weights of 1 to 8 bits."""
+    """Return what a layer takes on a core, for activations and weights of 1 to 8 bits."""
     costs = costs_of(core, kind_of(shape), release)
     counts = count(shape, stored_bits(act_bits), stored_bits(weight_bits), CACHES[core])
     return Estimate(costs.cycles(counts), costs.error, costs.source)
 
 
 def costs_of(core: str, kind: str, release: str = "2026") -> Costs:
-    """The costs of a kind of layer: matmul, linear, conv2d, avgpool or maxpool."""
+    """Return the costs of a kind of layer: matmul, linear, conv2d, avgpool or maxpool."""
     if core not in CACHES:
         raise UsageError(f"there is no core '{core}'", hint=f"cores: {', '.join(CACHES)}")
     if release not in RELEASES:
         raise UsageError(
             f"there is no release '{release}'", hint=f"releases: {', '.join(RELEASES)}"
         )
-    found = _coefficients()[core][release][kind]
-    return Costs(found["cycles"], found["error"], found["source"])
+    entry = _coefficients()[core][release][kind]
+    return Costs(entry["cycles"], entry["error"], entry["source"])
 
 
 def stored_bits(bits: int) -> int:
-    """The width that an operand is stored in."""
+    """Return the width that an operand is stored in."""
     if not 1 <= bits <= WIDTHS[-1]:
         raise WidthError(f"there are no dot products of {bits} bits", hint="widths are 1 to 8")
     return next(width for width in WIDTHS if width >= bits)
 
 
 def kind_of(shape: Shape) -> str:
-    """Under which name a shape's costs are listed."""
+    """Return the name under which a shape's costs are listed."""
     match shape:
         case Linear():
             return "linear"

@@ -1,7 +1,7 @@
 """Cycles of a program that a simulator ran: instructions of each class, times what they cost.
 
 This needs no shapes, so it also covers what is between layers. Costs of integer instructions
-follow from the fit of matrix products, whose kernels are known instruction by instruction. Those of
+follow from the fit of matmuls, whose kernels are known instruction by instruction. Those of
 floats, divisions and jumps are assumed: no published table has enough of them.
 
 A line that is not in the data cache costs `MISS`. The core without caches never waits so: its
@@ -46,7 +46,7 @@ ERROR = 0.25
 def instruction_cycles(
     core: str, counts: Mapping[str, int], taken: int = 0, misses: Sequence[int] = ()
 ) -> Estimate:
-    """Cycles of instructions counted by class ("alu", "load", "dot", ...).
+    """Return cycles of instructions counted by class ("alu", "load", "dot", ...).
 
     `misses` are lines that caches of one way, of two, ... fetched; without them, caches always hit.
     """
@@ -61,6 +61,6 @@ def instruction_cycles(
 
 
 def missed(core: str, misses: Sequence[int]) -> int:
-    """Those that a core waits for, of the misses by number of ways."""
+    """Return the misses that a core waits for, from those by number of ways."""
     cache = CACHES[core]
     return misses[cache.ways - 1] if cache is not None and misses else 0

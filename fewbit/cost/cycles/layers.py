@@ -39,7 +39,7 @@ class LayerCycles(IntegerLayer):
 
 
 def program_cycles(core: str, program: Program, inputs: Sequence[Any]) -> list[LayerCycles]:
-    """All layers of integers, in the order in which they run on these inputs."""
+    """Return all layers of integers, in the order in which they run on these inputs."""
     return [
         LayerCycles(each.name, each.shape, each.act_bits, each.weight_bits, each.cycles(core))
         for each in integer_layers(program, inputs)
@@ -47,8 +47,8 @@ def program_cycles(core: str, program: Program, inputs: Sequence[Any]) -> list[L
 
 
 def integer_layers(program: Program, inputs: Sequence[Any]) -> list[IntegerLayer]:
-    """All layers of integers, in the order in which they run on these inputs."""
-    found: list[IntegerLayer] = []
+    """Return all layers of integers, in the order in which they run on these inputs."""
+    layers: list[IntegerLayer] = []
     for _, (op, output) in observed_layers(program, inputs):
         if not isinstance(op, QuantizedLayerOp):
             continue
@@ -56,12 +56,12 @@ def integer_layers(program: Program, inputs: Sequence[Any]) -> list[IntegerLayer
         if shape is None or op.act_width is None or op.weight_width is None:
             continue
         bits = op.act_width.bits, op.weight_width.bits
-        found.append(IntegerLayer(layer_name(op) or op.name, shape, *bits))
-    return found
+        layers.append(IntegerLayer(layer_name(op) or op.name, shape, *bits))
+    return layers
 
 
 def layer_shape(op: QuantizedLayerOp, output: tuple[int, ...]) -> Linear | Conv2d | None:
-    """What a core computes for a layer with an output of this shape."""
+    """Return what a core computes for a layer with an output of this shape."""
     weight = shape_of(op.weight.type)
     if isinstance(op, BitLinearOp):
         return Linear(prod(output[:-1]), weight[0], weight[1])

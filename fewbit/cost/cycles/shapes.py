@@ -1,4 +1,4 @@
-"""The layers whose cycles can be told."""
+"""The layers whose cycles are modelled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Matmul:
-    """The integer product alone: `rows` of activations, each with `outputs` rows of weights."""
+    """The integer matmul alone: `rows` of activations, each with `outputs` rows of weights."""
 
     rows: int
     outputs: int
@@ -15,7 +15,7 @@ class Matmul:
 
     @property
     def macs(self) -> int:
-        """Products."""
+        """Multiply-adds."""
         return self.rows * self.outputs * self.inputs
 
 
@@ -39,7 +39,7 @@ class Conv2d:
 
     @property
     def macs(self) -> int:
-        """Products."""
+        """Multiply-adds."""
         window = self.kernel[0] * self.kernel[1] * (self.inputs // self.groups)
         return self.batch * self.image[0] * self.image[1] * self.outputs * window
 

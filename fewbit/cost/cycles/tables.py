@@ -27,7 +27,7 @@ class Measurement:
 
 
 def read_table(path: Path) -> list[Measurement]:
-    """All rows of one of MiCo's files."""
+    """Return all rows of one of MiCo's files."""
     core, _, test = path.stem.removeprefix("mico_").partition("_")
     with path.open() as file:
         next(file)

@@ -23,7 +23,7 @@ class Memory(BaseModel):
     name: str
     bytes: int = Field(gt=0)
     bytes_per_second: float = Field(gt=0)
-    """Into what is nearer to the arithmetic."""
+    """The bandwidth into what is nearer to the arithmetic."""
 
 
 class Hardware(BaseModel):
@@ -35,9 +35,9 @@ class Hardware(BaseModel):
     cores: int = Field(default=1, gt=0)
     """Cores of a processor, multiprocessors of a GPU."""
     vector_bits: int = Field(default=64, gt=0)
-    """Of a register of vectors; of a scalar processor, one register."""
+    """The width of a vector register, or of the register of a scalar processor."""
     registers: int = Field(default=32, gt=0)
-    """Of vectors."""
+    """The number of vector registers."""
     multipliers: float = Field(default=1, gt=0)
     """Vectors that begin to be multiplied and added in a cycle."""
     loads: float = Field(default=1, gt=0)
@@ -45,10 +45,10 @@ class Hardware(BaseModel):
     latency: float = Field(default=4, ge=0)
     """Cycles from one sum to the next."""
     macs_per_cycle: Mapping[str, float] = Field(default_factory=dict)
-    """Of a whole array, or core of a GPU, by the widths of its operands: `8x8`."""
+    """MACs of a whole array, or core of a GPU, by the widths of its operands: `8x8`."""
     rows: int | None = None
     columns: int | None = None
-    """Of an array of processing elements."""
+    """The sides of an array of processing elements."""
     threads: int | None = None
     """The most that a workgroup of a GPU has."""
     measured: bool = False
@@ -68,12 +68,12 @@ class Hardware(BaseModel):
 
 
 def known() -> list[str]:
-    """The names of the descriptions that come with fewbit."""
+    """Return the names of the descriptions that come with fewbit."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def find_hardware(name: str) -> Hardware:
-    """By name, or by the path of a file."""
+    """Return a description by its name, or by the path of a file."""
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
     if not path.is_file():
         hint = f"there are {', '.join(known())}; or give a file: my.toml"
@@ -83,8 +83,8 @@ def find_hardware(name: str) -> Hardware:
 
 def read_hardware(path: Path) -> Hardware:
     try:
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Hardware.model_validate(found)
+        fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Hardware.model_validate(fields)
     except tomllib.TOMLDecodeError as e:
         raise UsageError(f"the file is not TOML: {e}", place=Place(file=str(path))) from e
     except ValidationError as e:
@@ -95,7 +95,7 @@ def read_hardware(path: Path) -> Hardware:
 
 
 def to_toml(hardware: Hardware) -> str:
-    """The text of a file."""
+    """Return the text of a file."""
     lines: list[str] = []
     for name, value in hardware.model_dump(exclude={"memories"}, exclude_none=True).items():
         if isinstance(value, dict):

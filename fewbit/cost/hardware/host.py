@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 9
 UNKNOWN_CACHES = {"L1d": 32 << 10, "L2": 512 << 10, "L3": 8 << 20}
-"""Where a machine does not tell."""
+"""Sizes in bytes, where a machine does not report them."""
 SHARED = "L3"
 UNITS = 2.0
 LATENCY = 4.0
@@ -33,7 +33,7 @@ PEAK_TURNS = 2000
 
 
 def host_path() -> Path:
-    """The file that `fewbit doctor --hardware` writes and searches read."""
+    """Return the file that `fewbit doctor --hardware` writes and searches read."""
     return cache_folder() / "hardware" / f"{host_name()}.toml"
 
 
@@ -45,7 +45,7 @@ def host_name() -> str:
 
 @cache
 def host() -> Hardware:
-    """This machine: as it was measured, or else as it is known without."""
+    """Return this machine as it was measured, or else as it is known without."""
     path = host_path()
     if path.is_file():
         return read_hardware(path)
@@ -53,7 +53,7 @@ def host() -> Hardware:
 
 
 def describe(bounds: Bounds, *, measured: bool) -> Hardware:
-    """This machine, with speeds as they are given."""
+    """Return this machine with given speeds."""
     machine, isa = this_machine(), Isa.host()
     caches = {name: machine.caches.get(name) or size for name, size in UNKNOWN_CACHES.items()}
     sizes = {**caches, "memory": machine.memory or 1 << 33}
@@ -78,7 +78,7 @@ def describe(bounds: Bounds, *, measured: bool) -> Hardware:
 
 
 def measure_host() -> Hardware:
-    """This machine, with its bandwidths and its clock measured: a few seconds."""
+    """Measure the bandwidths and the clock of this machine, in a few seconds."""
     from fewbit.cost.cpu.calibration import Read
     from fewbit.cost.cpu.measure import Bench
     from fewbit.cost.cpu.probes import FloatPeak
@@ -97,7 +97,7 @@ def measure_host() -> Hardware:
 
 
 def _measured_at(name: str, size: int) -> int:
-    """Bytes that stay in a memory while they are read; the last cache is shared with others."""
+    """Return the bytes to read to measure a memory; the last cache is shared with others."""
     return size // 3 if name == SHARED else min(size * 3 // 4, LARGEST)
 
 

@@ -1,4 +1,4 @@
-"""Loop nests of linalg ops: what cost models and the search for tiles know of an op."""
+"""Loop nests of linalg ops: what cost models and autotuning know of an op."""
 
 from fewbit.cost.loops.nest import Access, Index, Loop, LoopNest
 from fewbit.cost.loops.read import Listing, Unmodelled, list_nests

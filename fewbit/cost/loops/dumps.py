@@ -29,12 +29,12 @@ _PARAMETER = re.compile(r"#flow\.parameter\.named<[^>]*> : tensor<[^>]*>")
 
 
 def read_dump(path: Path) -> ModuleOp:
-    """A dispatch that IREE wrote, before or after it was configured."""
+    """Return a dispatch that IREE wrote, before or after it was configured."""
     return parse_generic(generic_text(path.read_text(encoding="utf-8"), str(path)), str(path))
 
 
 def generic_text(text: str, name: str = "-", *, locations: bool = False) -> str:
-    """MLIR that IREE reads, with named ops generalized, in generic form and without weights."""
+    """Return MLIR that IREE reads in generic form, named ops generalized, without weights."""
     shown = ("--mlir-print-debuginfo",) if locations else ()
     pipeline = f"--pass-pipeline={pipeline_for(text)}"
     done = subprocess.run(
@@ -50,7 +50,7 @@ def generic_text(text: str, name: str = "-", *, locations: bool = False) -> str:
 
 
 def pipeline_for(text: str) -> str:
-    """Where functions are: in the module itself, or in a variant of an executable."""
+    """Return the pipeline that reaches functions, perhaps in a variant of an executable."""
     inner = "func.func(linalg-generalize-named-ops)"
     if "hal.executable.variant" not in text:
         return f"builtin.module({inner})"

@@ -26,7 +26,7 @@ class Loop:
     extent: int
     kind: Kind
     dynamic: bool = False
-    """Whether only a run knows the extent, and this one stands for it."""
+    """Whether the extent is dynamic, and this number stands for it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Index:
         return loops[0] if len(loops) == 1 and self.coefficients[loops[0]] == 1 else None
 
     def span(self, tile: tuple[int, ...]) -> int:
-        """How many values it takes over a tile, those between the first and the last included."""
+        """Return the range of values over a tile, those between the first and the last included."""
         return 1 + sum(abs(self.coefficients[i]) * (tile[i] - 1) for i in self.loops)
 
 
@@ -58,7 +58,7 @@ class Access:
     element: str
     """The type of an element, such as `f32`."""
     bits: int
-    """Of an element in memory: 4 where a byte holds two."""
+    """The width of an element in memory: 4 where a byte holds two."""
     shape: tuple[int, ...]
     indices: tuple[Index, ...] | None
     """By dimension; None where they are not sums of loops, and any element may be read."""
@@ -69,25 +69,25 @@ class Access:
 
     @cached_property
     def loops(self) -> frozenset[int]:
-        """Those on which it depends what is read."""
+        """The loops that index it."""
         return frozenset(loop for index in self.indices or () for loop in index.loops)
 
     def footprint(self, tile: tuple[int, ...]) -> int:
-        """The bytes that a tile touches."""
+        """Return the bytes that a tile touches."""
         if self.indices is None:
             return self.bytes
         spans = zip((index.span(tile) for index in self.indices), self.shape, strict=True)
         return -(-prod(min(span, size) for span, size in spans) * self.bits // 8)
 
     def stride(self, loop: int) -> int:
-        """How many elements a step of the loop moves on."""
+        """Return the stride of a loop, in elements."""
         if self.indices is None:
             return 0
-        found, row = 0, 1
+        elements, row = 0, 1
         for index, size in zip(reversed(self.indices), reversed(self.shape), strict=True):
-            found += index.coefficients[loop] * row
+            elements += index.coefficients[loop] * row
             row *= size
-        return found
+        return elements
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class LoopNest:
     body: tuple[str, ...]
     """The names of the ops that are computed at each step."""
     multiplies: int = 0
-    """Products of a step that are added to what comes out."""
+    """Multiply-adds of an iteration."""
     layer: str | None = None
 
     @cached_property
@@ -128,7 +128,7 @@ class LoopNest:
 
     @property
     def operations(self) -> int:
-        """Arithmetic of all steps; a product that is added counts as two."""
+        """Arithmetic of all iterations; a multiply-add counts as two."""
         return self.steps * sum(not op.startswith((*MOVES, *CASTS)) for op in self.body)
 
     @cached_property
@@ -156,9 +156,9 @@ class LoopNest:
         return "elementwise"
 
     def without_units(self) -> tuple[LoopNest, tuple[int, ...]]:
-        """The nest without loops of one step, and the loops that are left.
+        """Return the nest without loops of one iteration, and the loops that are left.
 
-        IREE drops some of them and keeps others, so an op is known by the rest alone.
+        IREE drops some unit loops and keeps others, so an op is known by the others alone.
         """
         left = tuple(i for i, loop in enumerate(self.loops) if loop.extent != 1)
 

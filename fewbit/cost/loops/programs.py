@@ -39,7 +39,7 @@ class Source:
 
 
 def list_path(path: Path, dynamic: int = 1) -> list[Source]:
-    """Of a file that IREE dumped or reads, or of all in a folder."""
+    """List the nests of a file that IREE dumped or reads, or of all files in a folder."""
     files = sorted(path.glob("*.mlir")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"'{path}' has no files of MLIR")
@@ -47,19 +47,19 @@ def list_path(path: Path, dynamic: int = 1) -> list[Source]:
 
 
 def list_module(module: ModuleOp, dynamic: int = 1) -> Listing:
-    """As `list_nests`, with operands from constants as narrow as they are stored."""
+    """List nests as `list_nests` does, with constant operands as narrow as they are stored."""
     nests: list[LoopNest] = []
     others: list[Unmodelled] = []
     for op in loop_ops(module):
         found = read_nest(op, dynamic)
         if isinstance(found, LoopNest):
-            nests.append(_narrowed(op, found))
+            nests.append(_narrow(op, found))
         else:
             others.append(found)
     return Listing(tuple(nests), tuple(others))
 
 
-def _narrowed(op: Operation, nest: LoopNest) -> LoopNest:
+def _narrow(op: Operation, nest: LoopNest) -> LoopNest:
     if not nest.multiplies:
         return nest
     used = [
@@ -85,7 +85,7 @@ def _as_stored(access: Access, value: SSAValue) -> Access:
 
 
 def _constants_behind(value: SSAValue) -> list[SSAValue]:
-    """The integers that a value is made of; none where anything else goes into it."""
+    """Return the integer constants behind a value; none where it depends on anything else."""
     found: dict[SSAValue, None] = {}
     pending, seen = [value], set[SSAValue]()
     while pending:
@@ -105,7 +105,7 @@ def _constants_behind(value: SSAValue) -> list[SSAValue]:
 
 
 def _tensors(op: Operation) -> Iterator[SSAValue]:
-    """Operands that are read: where something is written only matters if it is not empty."""
+    """Yield the tensors that are read; destinations only if they are not empty or filled."""
     for value in op.operands:
         owner: Any = value.owner
         if isinstance(owner, Operation) and name_of(owner) in ("tensor.empty", "linalg.fill"):

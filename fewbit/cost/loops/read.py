@@ -34,7 +34,7 @@ from fewbit.cost.loops.nest import Access, Index, Kind, Loop, LoopNest, Role
 from fewbit.ir.locations import place_of
 
 UNKNOWN_EXTENT = 1
-"""For sizes that only a run knows."""
+"""The extent that stands for dynamic sizes."""
 WITHOUT_WORK = frozenset({"linalg.yield", "linalg.index", "iree_linalg_ext.yield"})
 COPIES = frozenset({"linalg.pack", "linalg.unpack", "iree_linalg_ext.map_store"})
 """Ops that move each element of their first operand to some place in what they write."""
@@ -58,7 +58,7 @@ class Listing:
 
 
 def list_nests(module: ModuleOp, dynamic: int = UNKNOWN_EXTENT) -> Listing:
-    """The loop nests of a module, in its order; sizes that are not known count as `dynamic`."""
+    """Return the loop nests of a module, in order; dynamic sizes count as `dynamic`."""
     nests: list[LoopNest] = []
     others: list[Unmodelled] = []
     for op in loop_ops(module):
@@ -68,7 +68,7 @@ def list_nests(module: ModuleOp, dynamic: int = UNKNOWN_EXTENT) -> Listing:
 
 
 def loop_ops(module: ModuleOp) -> Iterator[Operation]:
-    """Ops that stand for loops over tensors, with a body of linalg or without."""
+    """Yield ops that stand for loops over tensors, with a body of linalg or without."""
     for op in module.walk():
         name = name_of(op)
         if name in WITHOUT_WORK or not (name == "linalg.generic" or NO_LOOPS.match(name)):
@@ -81,12 +81,12 @@ def name_of(op: Operation) -> str:
 
 
 def attribute_of(op: Operation, name: str) -> Attribute | None:
-    """An attribute, wherever the op keeps it."""
+    """Return an attribute, wherever the op keeps it."""
     return op.properties.get(name, op.attributes.get(name))
 
 
 def read_nest(op: Operation, dynamic: int = UNKNOWN_EXTENT) -> LoopNest | Unmodelled:
-    """An op as a nest, or why it is none."""
+    """Return an op as a nest, or the reason why it is not one."""
     name, layer = name_of(op), place_of(op).layer
     try:
         if name in COPIES:
@@ -99,7 +99,7 @@ def read_nest(op: Operation, dynamic: int = UNKNOWN_EXTENT) -> LoopNest | Unmode
 
 
 class UnreadableError(Exception):
-    """Why an op is no nest."""
+    """The reason why an op is not a nest."""
 
 
 def _nest(
@@ -130,7 +130,7 @@ def _nest(
     body = op.regions[0].blocks[0] if op.regions and op.regions[0].blocks else None
     if body is None:
         raise UnreadableError("it has no body")
-    outputs = len(op.results) or _written(op)
+    outputs = len(op.results) or _count_outputs(op)
     accesses = tuple(
         _access("output" if i >= len(types) - outputs else "input", map, type, loops)
         for i, (map, type) in enumerate(zip(maps, types, strict=True))
@@ -141,11 +141,11 @@ def _nest(
         if access.role == "output" or argument.uses.get_length()
     ]
     ops = tuple(name_of(inner) for inner in body.walk())
-    return LoopNest(name, loops, tuple(used), ops, _multiplied(body, outputs), layer)
+    return LoopNest(name, loops, tuple(used), ops, _count_multiply_adds(body, outputs), layer)
 
 
 def _copy(op: Operation, name: str, layer: str | None, dynamic: int) -> LoopNest:
-    """Loops over what is read; where it goes is not a sum of loops."""
+    """Return a nest over what is read; where it is written is not affine."""
     source, target = (_tensor_of(op.operands[i].type) for i in (0, 1))
     loops = tuple(Loop(dynamic if s is None else s, "parallel", s is None) for s in source[0])
     map = AffineMap.identity(len(loops))
@@ -154,7 +154,7 @@ def _copy(op: Operation, name: str, layer: str | None, dynamic: int) -> LoopNest
     return LoopNest(name, loops, (_access("input", map, source, loops), written), (), 0, layer)
 
 
-def _written(op: Operation) -> int:
+def _count_outputs(op: Operation) -> int:
     segments = attribute_of(op, "operandSegmentSizes")
     values = getattr(segments, "get_values", lambda: (0, 1))()
     return int(values[1])
@@ -184,7 +184,7 @@ def _kinds_of(op: Operation) -> list[Kind]:
 
 
 def _tensor_of(type: Attribute) -> tuple[tuple[int | None, ...], str, int]:
-    """Shape, element and bits; of a scalar, no shape."""
+    """Return the shape, element type and width of a type; a scalar has no shape."""
     element: Any = type
     shape: tuple[int | None, ...] = ()
     if isinstance(type, TensorType | MemRefType):
@@ -198,7 +198,7 @@ def _tensor_of(type: Attribute) -> tuple[tuple[int | None, ...], str, int]:
 
 
 def bits_of(element: str) -> int:
-    """The width of an element; of a few-bit integer, as many bits as it has."""
+    """Return the width of an element type in bits."""
     if element in ("index", "!mico.ternary"):
         return 64 if element == "index" else 2
     number = re.search(r"(\d+)", element.removeprefix("f8E"))
@@ -216,7 +216,7 @@ def _solve_windows(
     extents: list[int | None],
     unknown: set[int],
 ) -> None:
-    """Loops that stand in sums only: as far as the operand reaches."""
+    """Infer the extents of loops that occur only in sums, from the operand's size."""
     for map, shape in zip(maps, shapes, strict=True):
         for expr, size in zip(map.results, shape, strict=True):
             index = _linear(expr, len(extents))
@@ -253,7 +253,7 @@ def _access(
 
 
 def _linear(expr: AffineExpr, loops: int) -> Index | None:
-    """A sum of loops times constants; None for anything else."""
+    """Return a sum of loops times constants; None for anything else."""
     if isinstance(expr, AffineConstantExpr):
         return Index((0,) * loops, expr.value)
     if isinstance(expr, AffineDimExpr):
@@ -272,8 +272,8 @@ def _linear(expr: AffineExpr, loops: int) -> Index | None:
     return Index(tuple(c * factor for c in scaled.coefficients), scaled.constant * factor)
 
 
-def _multiplied(body: Block, outputs: int) -> int:
-    """Products that are added to an argument which comes out again."""
+def _count_multiply_adds(body: Block, outputs: int) -> int:
+    """Count the multiply-adds that accumulate into an output."""
     sums = set(body.args[len(body.args) - outputs :])
     count = 0
     for op in body.ops:
@@ -287,7 +287,7 @@ def _multiplied(body: Block, outputs: int) -> int:
 
 
 def _is_product(value: SSAValue) -> bool:
-    """A product, also where it is cast before it is added."""
+    """Return whether a value is a multiplication, perhaps cast since."""
     while not isinstance(value, BlockArgument):
         op: Any = value.owner
         if name_of(op) in ("arith.mulf", "arith.muli"):

@@ -15,7 +15,7 @@ from fewbit.cost.loops.nest import Access, LoopNest
 def bytes_moved(
     nest: LoopNest, tile: Sequence[int], order: Sequence[int] | None = None
 ) -> tuple[int, ...]:
-    """By operand, what crosses into a memory that holds one tile of it.
+    """Return, by operand, the bytes moved into a memory that holds one tile of it.
 
     `tile` has the steps of each loop in a tile, 0 for all of them; `order` is that of the loops
     over tiles, outermost first, as in the nest if it is not given.
@@ -26,34 +26,36 @@ def bytes_moved(
 def held_and_moved(
     nest: LoopNest, tile: Sequence[int], order: Sequence[int] | None = None
 ) -> tuple[int, tuple[int, ...]]:
-    """The bytes of one tile, of all operands; and what is moved, by operand."""
+    """Return the bytes of one tile of all operands, and the bytes moved, by operand."""
     sizes = tuple(min(t or e, e) for t, e in zip(tile, nest.extents, strict=True))
     trips = [-(-e // s) for e, s in zip(nest.extents, sizes, strict=True)]
     loops = tuple(order) if order is not None else tuple(range(len(trips)))
     held = [access.footprint(sizes) for access in nest.accesses]
     pairs = zip(nest.accesses, held, strict=True)
-    return sum(held), tuple(_of_access(nest, access, size, trips, loops) for access, size in pairs)
+    return sum(held), tuple(
+        _bytes_of_access(nest, access, size, trips, loops) for access, size in pairs
+    )
 
 
 def bytes_at_levels(nest: LoopNest, tiles: Sequence[Sequence[int]]) -> list[int]:
-    """For each tile, from the nearest memory outwards, what is moved into the memory that holds it.
+    """Return the bytes moved into the memory that holds each tile, from the nearest outwards.
 
     An outer level moves no more than an inner one asks for.
     """
-    found: list[int] = []
+    totals: list[int] = []
     for tile in tiles:
         moved = sum(bytes_moved(nest, tile))
-        found.append(min(moved, found[-1]) if found else moved)
-    return found
+        totals.append(min(moved, totals[-1]) if totals else moved)
+    return totals
 
 
 def fits(nest: LoopNest, tile: Sequence[int], capacity: int) -> bool:
-    """Whether a memory of so many bytes holds what a tile touches."""
+    """Return whether a memory of so many bytes holds what a tile touches."""
     sizes = tuple(min(t or e, e) for t, e in zip(tile, nest.extents, strict=True))
     return sum(access.footprint(sizes) for access in nest.accesses) <= capacity
 
 
-def _of_access(
+def _bytes_of_access(
     nest: LoopNest,
     access: Access,
     footprint: int,

@@ -13,7 +13,7 @@ from xdsl.pattern_rewriter import RewritePattern
 
 
 def patterns_of(op: type[Operation]) -> tuple[RewritePattern, ...]:
-    """The patterns whose root is `op`."""
+    """Return the patterns whose root is `op`."""
     return _all_patterns().get(op, ())
 
 

@@ -36,7 +36,7 @@ PROBED = 64
 
 
 def attribute_definitions(dialect: Dialect) -> Iterator[type[ParametrizedAttribute]]:
-    """Types first, then attributes, each in the order of the dialect."""
+    """Yield types first, then attributes, each in the order of the dialect."""
     for wanted in (True, False):
         for definition in dialect.attributes:
             if is_type(definition) is not wanted:
@@ -64,7 +64,7 @@ def is_type(definition: type[Attribute]) -> bool:
 
 
 def mnemonic(definition: type[Attribute] | type[IRDLOperation]) -> str:
-    """The name without that of the dialect."""
+    """Return the name without that of the dialect."""
     _, dot, name = definition.name.partition(".")
     if not dot:
         raise UnsupportedError(
@@ -82,25 +82,25 @@ def is_of(dialect: Dialect, definition: type[Attribute]) -> bool:
 
 
 def summary(definition: type) -> str:
-    """The first line of a definition's own documentation."""
+    """Return the first line of a definition's own documentation."""
     text = inspect.cleandoc(definition.__doc__ or "")
     return text.split("\n", 1)[0] if "__doc__" in vars(definition) else ""
 
 
 def description(definition: type) -> str:
-    """What the documentation says after its first line."""
+    """Return what the documentation says after its first line."""
     text = inspect.cleandoc(definition.__doc__ or "")
     return text.partition("\n")[2].strip() if "__doc__" in vars(definition) else ""
 
 
 def has_own_rules(definition: type[IRDLOperation]) -> bool:
-    """Whether a verifier says more than the constraints; xDSL wraps it into one of its own."""
+    """Return whether a definition has a verifier of its own, which xDSL wraps."""
     wrapped = inspect.getclosurevars(definition.verify_).nonlocals.get("custom_verify")
     return wrapped not in (None, Operation.verify_)
 
 
 def element_constraint(constraint: RangeConstraint) -> AttrConstraint:
-    """What each value of an operand or result must be."""
+    """Return what each value of an operand or result must be."""
     if isinstance(constraint, RangeOf):
         return constraint.constr
     if isinstance(constraint, RangeLengthConstraint | RangeVarConstraint):
@@ -111,7 +111,7 @@ def element_constraint(constraint: RangeConstraint) -> AttrConstraint:
 def accepted_integers(
     definition: type[ParametrizedAttribute],
 ) -> tuple[IntegerAttr, ...] | None:
-    """The values of a single integer parameter, where they are a few; None where they are not."""
+    """Return the values of a single integer parameter, where they are few; else None."""
     parameters = definition.get_irdl_definition().parameters
     if len(parameters) != 1 or parameters[0][1].constr.get_bases() != {IntegerAttr}:
         return None

@@ -86,15 +86,15 @@ _ANY = _Term("irdl.any")
 
 
 def export_irdl(dialect: Dialect) -> str:
-    """The dialect as the text of one `irdl.dialect`."""
+    """Return the dialect as the text of one `irdl.dialect`."""
     lines = [
         f"// Generated from the definition of the dialect: fewbit export-dialect {dialect.name}",
         f"irdl.dialect @{dialect.name} {{",
     ]
     for definition in attribute_definitions(dialect):
-        lines += ["", *_indented(_attribute(dialect, definition))]
+        lines += ["", *_indent(_attribute(dialect, definition))]
     for definition, op_def in operation_definitions(dialect):
-        lines += ["", *_indented(_operation(dialect, definition, op_def))]
+        lines += ["", *_indent(_operation(dialect, definition, op_def))]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -108,7 +108,7 @@ class _Body:
         self._variables: dict[str, str] = {}
 
     def constrain(self, name: str, constraint: AttrConstraint) -> str:
-        """Write the constraint and give the value that stands for it."""
+        """Write the constraint and return the value that stands for it."""
         return self.write(name, _term(self._dialect, constraint))
 
     def write(self, name: str, term: _Term) -> str:
@@ -165,7 +165,7 @@ def _operation(dialect: Dialect, definition: type[IRDLOperation], op_def: OpDef)
         if not isinstance(entry, OptionalDef) and name not in SEGMENT_SIZES
     ]
     if attributes:
-        body.lines += ["irdl.attributes {", *_indented(_commas(attributes)), "}"]
+        body.lines += ["irdl.attributes {", *_indent(_commas(attributes)), "}"]
     _write_regions(body, op_def)
     return _definition(f"irdl.operation @{mnemonic(definition)}", summary(definition), body)
 
@@ -185,7 +185,7 @@ def _write_regions(body: _Body, op_def: OpDef) -> None:
 
 def _definition(head: str, comment: str, body: _Body) -> list[str]:
     lines = [f"// {comment}"] if comment else []
-    return [*lines, f"{head} {{", *_indented(body.lines), "}"] if body.lines else [*lines, head]
+    return [*lines, f"{head} {{", *_indent(body.lines), "}"] if body.lines else [*lines, head]
 
 
 def _variadicity(entry: object) -> str:
@@ -255,7 +255,7 @@ def _base(dialect: Dialect, definition: type[Attribute]) -> _Term:
 def _parametric(
     dialect: Dialect, definition: type[ParametrizedAttribute], parameters: Sequence[AttrConstraint]
 ) -> _Term:
-    """Only what IRDL itself defines has parameters that it can constrain."""
+    """Return the term of a type with parameters, which IRDL constrains in its own dialect only."""
     if not is_of(dialect, definition):
         return _base(dialect, definition)
     parts = tuple(_term(dialect, parameter) for parameter in parameters)
@@ -266,7 +266,7 @@ def _by_name(definitions: set[type[Attribute]]) -> list[type[Attribute]]:
     return sorted(definitions, key=lambda definition: definition.name)
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indent(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" if line else "" for line in lines]
 
 

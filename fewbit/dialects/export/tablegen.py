@@ -93,7 +93,7 @@ _OPTIONS: dict[type[IRDLOption], str] = {
 
 
 def export_tablegen(dialect: Dialect) -> str:
-    """The dialect as one `.td` file."""
+    """Return the dialect as one `.td` file."""
     writer = _Writer(dialect)
     guard = f"{dialect.name.upper()}_DIALECT_TD"
     sections = [
@@ -192,11 +192,11 @@ class _Writer:
 
 
 def _traits(op_def: OpDef) -> list[str]:
-    """In alphabetical order: the definition holds them in none."""
+    """Return the names of traits in alphabetical order: the definition holds them in none."""
     exported = (trait for trait in op_def.traits.traits if not isinstance(trait, _CODE))
-    found = {_trait(op_def, trait) for trait in exported}
-    found |= {_OPTIONS[type(option)] for option in op_def.options if type(option) in _OPTIONS}
-    return sorted(found)
+    names = {_trait(op_def, trait) for trait in exported}
+    names |= {_OPTIONS[type(option)] for option in op_def.options if type(option) in _OPTIONS}
+    return sorted(names)
 
 
 def _trait(op_def: OpDef, trait: traits.OpTrait) -> str:
@@ -217,7 +217,7 @@ def _region(op_def: OpDef, name: str, region: RegionDef) -> str:
 
 
 def _integer_verifier(definition: type[ParametrizedAttribute]) -> list[str]:
-    """The verifier of a definition that takes only some integers, which need no C++ by hand."""
+    """Return the verifier of a definition that takes a range of integers."""
     integers = accepted_integers(definition)
     if integers is None:
         return []
@@ -247,7 +247,7 @@ def _documentation(definition: type) -> list[str]:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'let summary = "{escaped}";')
     if text := description(definition):
-        lines += ["let description = [{", *_indented(text.split("\n")), "}];"]
+        lines += ["let description = [{", *_indent(text.split("\n")), "}];"]
     return lines
 
 
@@ -255,12 +255,12 @@ def _dag(field: str, operator: str, entries: list[str]) -> list[str]:
     if not entries:
         return []
     *most, last = entries
-    return [f"let {field} = ({operator}", *_indented([*(f"{e}," for e in most), last]), ");"]
+    return [f"let {field} = ({operator}", *_indent([*(f"{e}," for e in most), last]), ");"]
 
 
 def _record(head: str, lines: list[str]) -> list[str]:
-    return [f"{head} {{", *_indented(lines), "}"] if lines else [f"{head};"]
+    return [f"{head} {{", *_indent(lines), "}"] if lines else [f"{head};"]
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
+def _indent(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" if line else "" for line in lines]

@@ -71,7 +71,7 @@ _FLOATS = frozenset(AnyFloatConstr.get_bases() or ())
 
 
 def parameter_class(constraint: AttrConstraint) -> str:
-    """The C++ class of a type's or attribute's parameter."""
+    """Return the C++ class of a type's or attribute's parameter."""
     bases = constraint.get_bases() or set[type[Attribute]]()
     if len(bases) != 1:
         return "::mlir::Attribute"
@@ -80,13 +80,13 @@ def parameter_class(constraint: AttrConstraint) -> str:
 
 
 def type_constraint(constraint: AttrConstraint, named: Namer) -> str:
-    """What an operand or result may be."""
+    """Return what an operand or result may be."""
     alternatives = _type_alternatives(constraint, named)
     return alternatives[0] if len(alternatives) == 1 else f"AnyTypeOf<[{', '.join(alternatives)}]>"
 
 
 def attribute_constraint(constraint: AttrConstraint, named: Namer) -> str:
-    """What an attribute may be."""
+    """Return what an attribute may be."""
     if constraint == FlatSymbolRefAttrConstr:
         return "FlatSymbolRefAttr"
     match constraint:
@@ -152,7 +152,7 @@ def _type_alternatives(constraint: AttrConstraint, named: Namer) -> Sequence[str
 
 
 def _union(constraints: Sequence[AttrConstraint], named: Namer) -> list[str]:
-    """The alternatives; all the floats together are `AnyFloat`."""
+    """Return the alternatives; all the floats together are `AnyFloat`."""
     bases = {part.attr for part in constraints if isinstance(part, BaseAttr)}
     floats = bases >= _FLOATS
     names = ["AnyFloat"] if floats else []

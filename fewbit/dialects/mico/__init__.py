@@ -68,7 +68,7 @@ from fewbit.dialects.mico.types import (
 
 
 def _operations(module: ModuleType) -> list[type[Operation]]:
-    """The ops that a module defines, in their order; what some of them share has no name."""
+    """Return the ops that a module defines, in their order; what some of them share has no name."""
     classes = (value for value in vars(module).values() if isinstance(value, type))
     return [
         each

@@ -2,9 +2,10 @@
 
     softmax(q · kᵀ · scale + mask) · v
 
-Queries, keys and values are quantized by the token: q · kᵀ is an exact integer product, scaled by
-both tokens' scales. Scores are quantized by the row after the softmax. The second product sums over
-tokens, whose scales differ, and is therefore one of floats: the rounded values times their scales.
+Queries, keys and values are quantized by the token: q · kᵀ is an exact integer matmul, scaled by
+both tokens' scales. Scores are quantized by the row after the softmax. The second matmul reduces
+over tokens, whose scales differ, and is therefore one of floats: the rounded values times their
+scales.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class AttentionOp(LayerOp):
         for name in ("query_bits", "key_bits", "value_bits", "score_bits"):
             check_width(name, getattr(self, name))
         if (self.query_bits is None) != (self.key_bits is None):
-            raise VerifyException("query_bits and key_bits go together: the product is of integers")
+            raise VerifyException("query_bits and key_bits go together: the matmul is of integers")
         if self.query_bits is None or self.key_bits is None or head_size == DYNAMIC:
             return
         check_accumulator(head_size, read_width(self.query_bits), read_width(self.key_bits))

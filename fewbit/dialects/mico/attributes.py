@@ -51,7 +51,7 @@ class PackedAttr(ParametrizedAttribute):
 
 
 def parse_hex(parser: AttrParser) -> StringAttr:
-    """A string of hexadecimal digits, in its canonical (upper-case) form."""
+    """Return a string of hexadecimal digits, in its canonical (upper-case) form."""
     start = parser.pos
     text = parser.parse_str_literal(" of hexadecimal digits")
     digits = "0x" + text[2:].upper()

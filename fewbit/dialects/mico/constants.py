@@ -217,12 +217,12 @@ class GetConstantOp(IRDLOperation):
 
 
 def _constant(op: Operation, symbol: SymbolRefAttr) -> ConstantOp:
-    found = lookup(op, symbol)
-    if found is None:
+    definition = lookup(op, symbol)
+    if definition is None:
         raise VerifyException(f"no mico.constant is named {symbol}")
-    if not isinstance(found, ConstantOp):
-        raise VerifyException(f"{symbol} is a {found.name}, not a mico.constant")
-    return found
+    if not isinstance(definition, ConstantOp):
+        raise VerifyException(f"{symbol} is a {definition.name}, not a mico.constant")
+    return definition
 
 
 def _is_tensor_of(type: Attribute, element: type[Attribute]) -> bool:
@@ -258,7 +258,7 @@ def _parse_value(parser: Parser, type: TensorType[Attribute]) -> Attribute:
 def _parse_few_bit(
     parser: Parser, shape: tuple[int, ...], width: Width, position: int
 ) -> PackedAttr:
-    """`dense<"0x…">`, packed bytes; or `dense<[[1, -2], …]>`, integers that are packed here."""
+    """Parse `dense<"0x…">`, packed bytes, or `dense<[[1, -2], …]>`, integers to be packed."""
     import numpy as np
 
     from fewbit.numerics.packing import pack

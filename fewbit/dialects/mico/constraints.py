@@ -66,13 +66,13 @@ def number(value: float) -> FloatAttr[Float64Type]:
 
 
 def width_attr(width: Width | float | str) -> IntegerAttr[IntegerType] | TernaryType:
-    """A width as the attribute that ops carry."""
+    """Return a width as the attribute that ops carry."""
     width = Width.of(width)
     return TernaryType() if width.is_ternary else integer(width.bits)
 
 
 def read_width(attr: IntegerAttr[IntegerType] | TernaryType) -> Width:
-    """The width in an attribute that `check_width` has passed."""
+    """Return the width in an attribute that `check_width` has passed."""
     return width_of(attr) if isinstance(attr, TernaryType) else Width.of(attr.value.data)
 
 
@@ -93,7 +93,7 @@ def check_choice(name: str, attr: StringAttr | None, choices: tuple[str, ...]) -
 def check_zero_point(
     zero_point: Attribute | None, width: Width | None, scale: Attribute | None = None
 ) -> None:
-    """A zero point needs 2 bits (one bit and ternary are symmetric), and the shape of its scale."""
+    """Check that a zero point has at least 2 bits, and the shape of its scale."""
     if zero_point is None or width is None:
         return
     if width < Width.of(2):

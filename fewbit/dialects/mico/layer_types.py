@@ -51,7 +51,7 @@ class LayerTypes:
         self._verify_accumulator_range()
 
     @property
-    def scaled(self) -> bool:
+    def is_scaled(self) -> bool:
         return is_float_tensor(self.result)
 
     def _verify_weight(self) -> None:
@@ -66,7 +66,7 @@ class LayerTypes:
             raise VerifyException(
                 f"weight_bits = {self.weight_bits}, but the weight is {self.weight}"
             )
-        if self.weight_scale is None and self.scaled:
+        if self.weight_scale is None and self.is_scaled:
             raise VerifyException("a quantized weight needs its weight_scale")
         check_zero_point(self.weight_zero_point, width, self.weight_scale)
         for type in (self.weight_scale, self.weight_zero_point):
@@ -78,7 +78,7 @@ class LayerTypes:
         if arriving is not None:
             if self.act_width != arriving:
                 raise VerifyException(f"act_bits differ from the input, {self.input}")
-            if self.act_scale is None and self.scaled:
+            if self.act_scale is None and self.is_scaled:
                 raise VerifyException("integer activations need their act_scale")
         if self.act_width is None and (self.act_scale or self.act_zero_point):
             raise VerifyException("act_scale given, but activations stay float (no act_bits)")

@@ -138,7 +138,7 @@ class QuantizedLayerOp(LayerOp):
         raise NotImplementedError
 
     def rows_shape(self, input: shapes.Shape) -> shapes.Shape:
-        """The shape of dynamic activation scales."""
+        """Return the shape of dynamic activation scales."""
         raise NotImplementedError
 
     def output_type(self) -> Attribute:
@@ -166,7 +166,7 @@ class QuantizedLayerOp(LayerOp):
 
     @classmethod
     def fill_operands(cls, parser: SourceParser, operands: OperandValues) -> None:
-        """Weights in older spellings carry their scale elsewhere, or nowhere (then it is 1)."""
+        """Add the scale that weights in older spellings carry elsewhere, or nowhere (then 1)."""
         if isinstance(operands["weight"][0].type, QTensorType):
             _unbundle_weight(parser, operands)
         integers = element_width(operands["input"][0].type) is not None

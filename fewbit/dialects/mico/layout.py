@@ -83,8 +83,8 @@ class TransposeOp(LayoutOp):
     result = result_def(AnyTensor)
 
     def output_type(self) -> Attribute:
-        turned = shapes.transpose(shape_of(self.input.type), ints(self.permutation))
-        return tensor(element_type(self.input.type), turned)
+        transposed = shapes.transpose(shape_of(self.input.type), ints(self.permutation))
+        return tensor(element_type(self.input.type), transposed)
 
 
 @irdl_op_definition

@@ -35,14 +35,14 @@ class PoolOp(LayerOp):
 
     traits = traits_def(KeepsSign())
 
-    def pooled(self, type: Attribute, dilation: Sequence[int]) -> Attribute:
+    def pooled_type(self, type: Attribute, dilation: Sequence[int]) -> Attribute:
         shape = shape_of(type)
         if len(shape) != 4:
             raise VerifyException(f"pools N x C x H x W, not {show(shape)}")
         return tensor(element_type(type), (*shape[:2], *self.windows(shape[2:], dilation)))
 
     def windows(self, extents: Sequence[int], dilation: Sequence[int]) -> Shape:
-        """How many windows there are along each of two dimensions."""
+        """Return how many windows there are along each of two dimensions."""
         return pool_windows(
             extents,
             ints(self.kernel_size),
@@ -84,7 +84,7 @@ class MaxPool2dOp(PoolOp):
     }
 
     def output_type(self) -> Attribute:
-        return self.pooled(self.input.type, ints(self.dilation))
+        return self.pooled_type(self.input.type, ints(self.dilation))
 
 
 @irdl_op_definition
@@ -104,4 +104,4 @@ class AvgPool2dOp(PoolOp):
     }
 
     def output_type(self) -> Attribute:
-        return self.pooled(self.input.type, (1, 1))
+        return self.pooled_type(self.input.type, (1, 1))

@@ -169,7 +169,7 @@ class ActivationQuantOp(LayerOp):
 
 
 def _check_leading(scale: SSAValue | None, shape: tuple[int, ...], what: str) -> None:
-    """A scale covers the tensor, or one each of its leading dimensions."""
+    """Check that a scale covers the tensor, or each index of leading dimensions."""
     if scale is None:
         return
     given = shape_of(scale.type)

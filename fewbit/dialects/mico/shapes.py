@@ -14,7 +14,7 @@ DYNAMIC = DYNAMIC_INDEX
 
 
 def compatible(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether two shapes may be the same at run time."""
+    """Return whether two shapes may be the same at run time."""
     return len(a) == len(b) and all(x == y or DYNAMIC in (x, y) for x, y in zip(a, b, strict=True))
 
 
@@ -28,7 +28,7 @@ def show(shape: Sequence[int]) -> str:
 
 
 def size(shape: Sequence[int]) -> int:
-    """The number of elements; DYNAMIC where it is unknown."""
+    """Return the number of elements; DYNAMIC where it is unknown."""
     total = 1
     for d in shape:
         if d == DYNAMIC:
@@ -38,7 +38,7 @@ def size(shape: Sequence[int]) -> int:
 
 
 def rows_of(shape: Sequence[int]) -> tuple[int, int]:
-    """A weight of any rank as rows, one for each output channel, of K elements."""
+    """Return a weight of any rank as rows, one for each output channel, of K elements."""
     return (shape[0], prod(shape[1:])) if shape else (1, 1)
 
 
@@ -51,7 +51,7 @@ def window(
     dilation: int,
     ceil: bool = False,
 ) -> int:
-    """How many windows fit along one dimension of a convolution or pooling."""
+    """Return how many windows fit along one dimension of a convolution or pooling."""
     if extent == DYNAMIC:
         return DYNAMIC
     span = extent + before + after - dilation * (kernel - 1) - 1
@@ -76,7 +76,7 @@ def windows(
     *,
     ceil: bool = False,
 ) -> Shape:
-    """`window` for each spatial dimension; `padding` lists before and after in turn."""
+    """Return `window` for each spatial dimension; `padding` lists before and after in turn."""
     rank = len(extents)
     for what, values, count in (
         ("kernel_size", kernel, rank),
@@ -105,7 +105,7 @@ def pool_windows(
     *,
     ceil: bool,
 ) -> Shape:
-    """`windows` of a pooling: none may lie in the padding alone."""
+    """Return `windows` of a pooling: none may lie in the padding alone."""
     counts = windows(extents, kernel, stride, padding, dilation, ceil=ceil)
     for i, extent in enumerate(kernel):
         if max(padding[2 * i : 2 * i + 2]) * 2 > extent:
@@ -114,7 +114,7 @@ def pool_windows(
 
 
 def check_groups(channels: int, weight: Shape, groups: int) -> None:
-    """Whether a weight of O x C/groups x ... convolves an input of C channels."""
+    """Check that a weight of O x C/groups x ... convolves an input of C channels."""
     if groups < 1 or (weight[0] != DYNAMIC and weight[0] % groups != 0):
         raise VerifyException(f"{groups} groups do not divide {weight[0]} output channels")
     if DYNAMIC not in (channels, weight[1]) and channels != weight[1] * groups:
@@ -124,7 +124,7 @@ def check_groups(channels: int, weight: Shape, groups: int) -> None:
 
 
 def granularity(weight: tuple[int, ...], scale: tuple[int, ...]) -> tuple[str, int | None]:
-    """What a scale of this shape covers of a weight: tensor, channel, or group and its size."""
+    """Return the granularity of a scale of this shape: tensor, channel, or group and its size."""
     if scale == ():
         return "tensor", None
     if not weight:
@@ -145,7 +145,7 @@ def granularity(weight: tuple[int, ...], scale: tuple[int, ...]) -> tuple[str, i
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """numpy's rule."""
+    """Broadcast two shapes by numpy's rule."""
     result: list[int] = []
     for x, y in zip_longest(reversed(a), reversed(b), fillvalue=1):
         if x != y and 1 not in (x, y) and DYNAMIC not in (x, y):
@@ -166,20 +166,20 @@ def flatten(shape: Shape, start: int, end: int) -> Shape:
 
 
 def reshape(shape: Shape, wanted: Sequence[int]) -> Shape:
-    """0 keeps the dimension at its place, one -1 takes what is left."""
+    """Return the shape where 0 keeps the dimension at its place and one -1 is inferred."""
     if min(wanted, default=0) < -1 or list(wanted).count(-1) > 1:
         raise VerifyException(f"shape = {list(wanted)} has at most one -1, and nothing below it")
     if any(w == 0 and i >= len(shape) for i, w in enumerate(wanted)):
         raise VerifyException(f"shape = {list(wanted)} keeps a dimension that {show(shape)} lacks")
     known = [shape[i] if w == 0 else w for i, w in enumerate(wanted)]
     total, given = size(shape), size([w for w in known if w != -1])
-    rest = DYNAMIC
+    inferred = DYNAMIC
     if DYNAMIC not in (total, given):
         fills = total == given if -1 not in wanted else given > 0 and total % given == 0
         if not fills:
             raise VerifyException(f"{show(shape)} does not fill shape = {list(wanted)}")
-        rest = total // given if -1 in wanted else 0
-    return tuple(rest if w == -1 else w for w in known)
+        inferred = total // given if -1 in wanted else 0
+    return tuple(inferred if w == -1 else w for w in known)
 
 
 def concat(shapes: Sequence[Shape], dim: int) -> Shape:
@@ -207,7 +207,7 @@ def transpose(shape: Shape, permutation: Sequence[int]) -> Shape:
 
 
 def axis(dim: int, rank: int, what: str) -> int:
-    """A dimension counted from the end where negative."""
+    """Return a dimension as a non-negative number; negative ones count from the end."""
     if not -rank <= dim < rank:
         raise VerifyException(f"{what} {dim} is outside of a tensor of rank {rank}")
     return dim % rank

@@ -82,14 +82,14 @@ class LayerOp(IRDLOperation):
 
     @classmethod
     def attribute_names(cls) -> list[str]:
-        """The op's own attributes, those of its base classes first."""
+        """Return the op's own attributes, those of its base classes first."""
         known = cls.get_irdl_definition().properties
         depth = {name: i for i, base in enumerate(cls.__mro__) for name in vars(base)}
         names = [name for name in known if name != SEGMENTS]
         return sorted(names, key=lambda name: -depth[name])
 
     def output_type(self) -> Attribute:
-        """What the only result is."""
+        """Return the type of the only result."""
         raise NotImplementedError
 
     def output_types(self) -> Sequence[Attribute]:
@@ -217,7 +217,7 @@ def _create(
     result_types: Sequence[Attribute],
     properties: Properties,
 ) -> LayerOpT:
-    """`op.build`, but several times as fast, since it is known which operand is which."""
+    """Build an op, several times as fast as `op.build`, since operands are known by name."""
     definition = op.get_irdl_definition()
     fields = [operands.get(name, []) for name, _ in definition.operands]
     if SEGMENTS in definition.properties:
@@ -237,19 +237,19 @@ def _segment_sizes(*sizes: int) -> Attribute:
 def _operands_by_name(
     op: type[LayerOp], positional: Sequence[SSAValue | Operation | None]
 ) -> OperandValues:
-    rest = [None if value is None else SSAValue.get(value) for value in positional]
+    remaining = [None if value is None else SSAValue.get(value) for value in positional]
     operands: OperandValues = {}
     fields = op.get_irdl_definition().operands
     for name, kind in fields:
-        if name in op.CLAUSES or not rest:
+        if name in op.CLAUSES or not remaining:
             continue
         several = isinstance(kind, VarOperandDef) and not isinstance(kind, OptOperandDef)
-        taken, rest = (rest, []) if several else (rest[:1], rest[1:])
+        taken, remaining = (remaining, []) if several else (remaining[:1], remaining[1:])
         operands[name] = [value for value in taken if value is not None]
     optional = {name for name, kind in fields if isinstance(kind, VarOperandDef)}
     missing = [name for name, _ in fields if name not in optional and not operands.get(name)]
-    if rest or missing:
-        what = "too many operands" if rest else f"no '{missing[0]}'"
+    if remaining or missing:
+        what = "too many operands" if remaining else f"no '{missing[0]}'"
         names = ", ".join(name for name, _ in fields if name not in op.CLAUSES)
         raise UsageError(f"{op.name} was given {what}", hint=f"its operands are {names}")
     return operands
@@ -286,13 +286,13 @@ def ints(array: ArrayAttr[IntegerAttr[IntegerType]]) -> tuple[int, ...]:
 
 
 def pairs(array: ArrayAttr[IntegerAttr[IntegerType]]) -> tuple[tuple[int, int], ...]:
-    """A flat list of befores and afters, two by two."""
+    """Return a flat list of befores and afters as pairs."""
     flat = ints(array)
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
 def both_sides(padding: Attribute, rank: int) -> Attribute:
-    """One number a dimension, meant for both sides, written out for each side."""
+    """Write out padding of one number a dimension for both of its sides."""
     if not isa(padding, ArrayAttr[IntegerAttr[IntegerType]]) or len(padding) != rank:
         return padding
     return int_array(*(value for value in ints(padding) for _ in range(2)))
@@ -336,21 +336,23 @@ def _assign(
     start: int,
 ) -> dict[str, list[tuple[int, WrittenOperand]]]:
     """Give the operands in the parentheses to the op's fields, in order."""
-    rest = list(positional)
+    remaining = list(positional)
     written: dict[str, list[tuple[int, WrittenOperand]]] = {}
     for name, kind in op.get_irdl_definition().operands:
         if name in op.CLAUSES:
             continue
         if isinstance(kind, OptOperandDef):
-            written[name], rest = rest[:1], rest[1:]
+            written[name], remaining = remaining[:1], remaining[1:]
         elif isinstance(kind, VarOperandDef):
-            written[name], rest = rest, []
-        elif not rest:
+            written[name], remaining = remaining, []
+        elif not remaining:
             parser.raise_error(f"{op.name} needs an operand '{name}'", start)
         else:
-            written[name], rest = rest[:1], rest[1:]
-    if rest:
-        parser.raise_error(f"{op.name} takes {len(positional) - len(rest)} operands", rest[0][0])
+            written[name], remaining = remaining[:1], remaining[1:]
+    if remaining:
+        parser.raise_error(
+            f"{op.name} takes {len(positional) - len(remaining)} operands", remaining[0][0]
+        )
     return written
 
 
@@ -375,7 +377,7 @@ def _parse_attributes(
 
 
 def _normalize(value: Attribute) -> Attribute:
-    """Integers as i32, lists of integers as i64."""
+    """Convert integers to i32, and lists of integers to i64."""
     if isa(value, IntegerAttr[IntegerType]) and value.type == i64:
         return IntegerAttr(value.value.data, i32)
     if isa(value, ArrayAttr[IntegerAttr[IntegerType]]):

@@ -92,13 +92,13 @@ FewBit = base(IntType) | base(TernaryType)
 
 
 def few_bit_type(width: Width | float | str) -> FewBitType:
-    """The element type of a width."""
+    """Return the element type of a width."""
     width = Width.of(width)
     return TernaryType() if width.is_ternary else IntType(width.bits)
 
 
 def width_of(type: FewBitType) -> Width:
-    """The width of an element type."""
+    """Return the width of an element type."""
     return Width.of(1.58) if isinstance(type, TernaryType) else Width.of(type.bits)
 
 
@@ -108,18 +108,18 @@ def as_tensor(type: Attribute) -> TensorType[Attribute] | None:
 
 @lru_cache(4096)
 def tensor(element: Attribute, shape: tuple[int, ...]) -> TensorType[Attribute]:
-    """A tensor type; the same few types are asked for over and over."""
+    """Return a tensor type; the same few types are asked for over and over."""
     return TensorType(element, shape)
 
 
 def element_type(type: Attribute) -> Attribute:
-    """The elements of a tensor; a scalar is its own element."""
+    """Return the elements of a tensor; a scalar is its own element."""
     tensor = as_tensor(type)
     return type if tensor is None else tensor.element_type
 
 
 def element_width(type: Attribute) -> Width | None:
-    """The width of a tensor's elements; None where they are not few-bit."""
+    """Return the width of a tensor's elements; None where they are not few-bit."""
     tensor = as_tensor(type)
     if tensor is None or not isinstance(tensor.element_type, FewBitType):
         return None
@@ -132,7 +132,7 @@ def is_float_tensor(type: Attribute) -> bool:
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
-    """The dimensions of a type, DYNAMIC_INDEX where unknown; a scalar has none."""
+    """Return the dimensions of a type, DYNAMIC_INDEX where unknown; a scalar has none."""
     return tuple(type.get_shape()) if isinstance(type, ShapedType) else ()
 
 

@@ -97,7 +97,7 @@ class DispatchOp(IRDLOperation):
     arguments = var_operand_def()
     argument_sizes = var_operand_def(IndexType())
     result_sizes = var_operand_def(IndexType())
-    made = var_result_def()
+    outputs = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
 

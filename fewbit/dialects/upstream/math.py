@@ -92,7 +92,7 @@ class FloatClassOperation(IRDLOperation):
 
 
 def _bool_like(type: Attribute) -> Attribute:
-    """i1, in a tensor or vector like `type`'s."""
+    """Return i1, in a tensor or vector like `type`'s."""
     if isinstance(type, TensorType):
         return TensorType(i1, type.get_shape())
     return VectorType(i1, type.get_shape()) if isinstance(type, VectorType) else i1

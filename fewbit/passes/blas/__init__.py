@@ -1,1 +1,1 @@
-"""Matrix products as calls of a BLAS library."""
+"""Matmuls as calls of a BLAS library."""

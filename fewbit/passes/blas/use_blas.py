@@ -1,10 +1,10 @@
-"""Matrix products on memory as calls of a CBLAS library.
+"""Matmuls on memory as calls of a CBLAS library.
 
 Each `linalg.contract` becomes a call of a function on its memrefs, written here as MLIR, in the
-form that `product_form` finds for it. What no call computes is left as it is: sums over two
-strides, elements with gaps between them, and products of a vector with a vector.
+form that `matmul_form` finds for it. What no call computes is left as it is: sums over two
+strides, elements with gaps between them, and dot products of vectors.
 
-The calls of one product are shared by threads, a single call is the first thread's: a call computes
+The calls of one matmul are shared by threads, a single call is the first thread's: a call computes
 the same bits only while its sizes are the same.
 """
 
@@ -15,8 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import find_function, index_constant, mlir_context, parse_mlir, walk
-from fewbit.passes.blas.name_products import FROM_ZERO
-from fewbit.passes.blas.product_form import (
+from fewbit.passes.blas.matmul_form import (
     ONE,
     Form,
     Loop,
@@ -26,6 +25,7 @@ from fewbit.passes.blas.product_form import (
     form_of,
     times,
 )
+from fewbit.passes.blas.name_matmuls import FROM_ZERO
 from fewbit.passes.loops.outline_loops import layer_hint
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
@@ -45,7 +45,7 @@ class BlasCalls:
     library: Cblas
     symbols: set[str] = field(default_factory=set[str])
     functions: dict[str, str] = field(default_factory=dict[str, str])
-    """Names by what the functions do: products of the same form share one."""
+    """Names by what the functions do: matmuls of the same form share one."""
 
     @property
     def libraries(self) -> dict[str, str]:
@@ -55,7 +55,7 @@ class BlasCalls:
 
 @dataclass(frozen=True)
 class UseBlas(BindingsPass):
-    """Call a BLAS library for products of matrices."""
+    """Call a BLAS library for matmuls."""
 
     name = "use-blas"
 
@@ -68,7 +68,7 @@ class UseBlas(BindingsPass):
 
 
 def use_blas(module: Module, entry: str, library: Cblas) -> BlasCalls:
-    """Replace products in the entry by calls, in place."""
+    """Replace matmuls in the entry by calls, in place."""
     from torch_mlir import ir
 
     calls = BlasCalls(library)
@@ -85,7 +85,7 @@ def use_blas(module: Module, entry: str, library: Cblas) -> BlasCalls:
 
 
 def _fill_with_zeros(op: OpView) -> None:
-    """A product that stays needs its result to be cleared again, where that was left out."""
+    """Clear the result of a matmul that stays, where `name-matmuls` left that out."""
     from torch_mlir import ir
     from torch_mlir.dialects import arith, linalg
 
@@ -126,7 +126,7 @@ def _define(module: Module, text: str, written: _Function, calls: BlasCalls) -> 
 
 
 class _Function:
-    """The text of a function that calls CBLAS for one product."""
+    """The text of a function that calls CBLAS for one matmul."""
 
     def __init__(self, form: Form, accumulates: bool, library: Cblas) -> None:
         self.form = form
@@ -143,14 +143,14 @@ class _Function:
         return f"func.func private @{self.symbol}({', '.join(self.types)})"
 
     def text(self) -> str:
-        """What follows the function's name."""
+        """Return what follows the function's name."""
         form = self.form
         addresses = {name: self._address(value) for name, value in form.values.items()}
         count = reduce(times, (loop.size for loop in form.batch), 1)
         if form.batch:
-            self._in_shared_loop(count, lambda: self._product(self._at_batch(addresses)))
+            self._in_shared_loop(count, lambda: self._matmul(self._at_batch(addresses)))
         else:
-            self._in_first_thread(lambda: self._product(addresses))
+            self._in_first_thread(lambda: self._matmul(addresses))
         types = ", ".join(f"%{name}: {value.type}" for name, value in form.values.items())
         body = "\n".join(f"  {line}" for line in [*self.lines, "return"])
         return f"({types}, %thread: index, %threads: index) {{\n{body}\n}}"
@@ -158,7 +158,7 @@ class _Function:
     def _in_first_thread(self, body: Any) -> None:
         first = self._value(f"arith.cmpi eq, %thread, {self._index(0)} : index")
         self.lines.append(f"scf.if {first} {{")
-        self._nested(body)
+        self._emit_nested(body)
 
     def _in_shared_loop(self, count: Number, body: Any) -> None:
         one = self._index(1)
@@ -169,15 +169,15 @@ class _Function:
             for number in ("%thread", after)
         )
         self.lines.append(f"scf.for %batch = {begin} to {end} step {one} {{")
-        self._nested(body)
+        self._emit_nested(body)
 
-    def _nested(self, body: Any) -> None:
+    def _emit_nested(self, body: Any) -> None:
         outside = dict(self.known)
         body()
         self.lines.append("}")
         self.known = outside
 
-    def _product(self, addresses: dict[str, str]) -> None:
+    def _matmul(self, addresses: dict[str, str]) -> None:
         form = self.form
         one, beta = (self._constant(f"{v}.0", self.element) for v in (1, self.beta))
         lhs, rhs = form.lhs, form.rhs
@@ -212,7 +212,7 @@ class _Function:
         return self._enum(TRANSPOSE if matrix.transposed else NO_TRANSPOSE)
 
     def _leading(self, matrix: Matrix, rows: Loop, columns: Loop) -> str:
-        """CBLAS insists on at least the length of a row, and 1, even where nothing is read."""
+        """Return a leading dimension: CBLAS wants at least the length of a row, and 1."""
         length = (rows if matrix.transposed else columns).size
         if all(isinstance(number, int) for number in (matrix.leading, length)):
             return self._integer(max(int(matrix.leading), int(length), 1))
@@ -221,7 +221,7 @@ class _Function:
         return self._integer(self._value(f"arith.maxsi {step}, {least} : index"))
 
     def _address(self, value: Operand) -> str:
-        """Of the first element, in bytes, as an index."""
+        """Return the address of the first element, in bytes, as an index."""
         name, type = value.name, value.type
         rank = len(value.sizes)
         if any(isinstance(n, str) for n in (*value.sizes, *value.strides, value.offset)):
@@ -232,25 +232,25 @@ class _Function:
                 f"{results} = memref.extract_strided_metadata %{name} : {type} -> {types}"
             )
         base = self._value(f"memref.extract_aligned_pointer_as_index %{name} : {type} -> index")
-        return base if value.offset == 0 else self._moved(base, value.offset)
+        return base if value.offset == 0 else self._advance(base, value.offset)
 
-    def _moved(self, address: str, elements: Number) -> str:
+    def _advance(self, address: str, elements: Number) -> str:
         size = 4 if self.element == "f32" else 8
         step = self._index(times(elements, size))
         return self._value(f"arith.addi {address}, {step} : index")
 
     def _at_batch(self, addresses: dict[str, str]) -> dict[str, str]:
-        """Where the operands of one call are."""
+        """Return the addresses of the operands of one call."""
         moved = dict(addresses)
-        rest = "%batch"
+        remaining = "%batch"
         for i, loop in reversed(list(enumerate(self.form.batch))):
-            at = rest
+            at = remaining
             if i > 0:
                 size = self._index(loop.size)
-                at = self._value(f"arith.remui {rest}, {size} : index")
-                rest = self._value(f"arith.divui {rest}, {size} : index")
+                at = self._value(f"arith.remui {remaining}, {size} : index")
+                remaining = self._value(f"arith.divui {remaining}, {size} : index")
             for name, stride in loop.strides.items():
-                moved[name] = self._moved(moved[name], times(at, stride))
+                moved[name] = self._advance(moved[name], times(at, stride))
         return moved
 
     def _pointer(self, address: str) -> str:
@@ -267,7 +267,7 @@ class _Function:
         return self._value(f"arith.index_cast {self._index(number)} : index to {type}")
 
     def _index(self, number: Number) -> str:
-        """A number as a value: a constant, or the product that its text says."""
+        """Return a number as a value: a constant, or a multiplication of those in its text."""
         if isinstance(number, int):
             return self._constant(str(number), "index")
         first, *others = (self._index(int(p)) if p.isdigit() else p for p in number.split(" * "))
@@ -279,7 +279,7 @@ class _Function:
         return self._value(f"arith.constant {value} : {type}")
 
     def _value(self, text: str) -> str:
-        """Append an instruction that gives a value, once; its name."""
+        """Append an instruction that gives a value, once; return its name."""
         if text not in self.known:
             self.known[text] = f"%v{len(self.lines)}"
             self.lines.append(f"{self.known[text]} = {text}")

@@ -24,7 +24,7 @@ def callee_of(call: Call) -> Callable | None:
 
 
 def callable_around(op: Operation) -> Callable | None:
-    """The subgraph or function that `op` stands in."""
+    """Return the subgraph or function that `op` stands in."""
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, Callable):
         parent = parent.parent_op()
@@ -32,13 +32,13 @@ def callable_around(op: Operation) -> Callable | None:
 
 
 def only_block(callee: Callable) -> Block | None:
-    """The body, where it is a single block."""
+    """Return the body, where it is a single block."""
     first = callee.body.first_block
     return first if first is callee.body.last_block else None
 
 
 def symbols_used(op: Operation) -> Iterator[SymbolRefAttr]:
-    """Every reference to a symbol by `op` and the ops below it."""
+    """Yield every reference to a symbol by `op` and the ops below it."""
     for user in nested_ops(op):
         stack: list[Attribute] = [*user.properties.values(), *user.attributes.values()]
         while stack:
@@ -54,8 +54,8 @@ def symbols_used(op: Operation) -> Iterator[SymbolRefAttr]:
 
 
 def is_effect_free(op: Operation) -> bool:
-    """Whether `op` does nothing but compute its results; a call does what its callee does."""
-    judged: set[Operation] = set()
+    """Return whether `op` only computes its results; a call does what its callee does."""
+    visited: set[Operation] = set()
     stack = [op]
     while stack:
         current = stack.pop()
@@ -65,8 +65,8 @@ def is_effect_free(op: Operation) -> bool:
             callee = callee_of(current)
             if callee is None or (block := only_block(callee)) is None:
                 return False
-            if callee not in judged:
-                judged.add(callee)
+            if callee not in visited:
+                visited.add(callee)
                 stack.extend(o for o in block.ops if o is not block.last_op)
         elif _is_linalg_on_tensors(current):
             stack.extend(o for region in current.regions for b in region.blocks for o in b.ops)
@@ -76,7 +76,7 @@ def is_effect_free(op: Operation) -> bool:
 
 
 def _is_linalg_on_tensors(op: Operation) -> bool:
-    """xDSL says nothing of the effects of linalg ops, which are those of their bodies."""
+    """Return whether an op has the effects of its body only, of which xDSL says nothing."""
     if op.dialect_name() != "linalg":
         return False
     return not any(isinstance(operand.type, MemRefType) for operand in op.operands)

@@ -38,11 +38,11 @@ class ChangedWeights:
         return [op for op in self.program.module.walk() if isinstance(op, GetConstantOp)]
 
     def read(self, value: SSAValue) -> Array:
-        """The values of a constant that is read; few-bit integers unpacked."""
+        """Return the values of a constant that is read; few-bit integers unpacked."""
         return constant_value(constant_of(value), self.program.store)
 
     def change(self, old: SSAValue, values: Array, reader: Operation) -> SSAValue:
-        """What `reader` reads in place of a constant: that constant, with other values."""
+        """Return what `reader` reads in place of a constant: that constant, with other values."""
         constant = constant_of(old)
         if self._readers[constant.sym_name.data] == 1:
             constant.properties["value"] = self._store(constant.sym_name.data, values, old.type)
@@ -57,7 +57,7 @@ class ChangedWeights:
         reader: Operation,
         like: ConstantOp | None = None,
     ) -> SSAValue:
-        """What `reader` reads of a new constant; its scale is that of the constant it is `like`."""
+        """Return a read of a new constant for `reader`, with the scale of the one it is `like`."""
         name = _fresh(name, self.symbols)
         constant = ConstantOp(
             name, cast("TensorType[Attribute]", type), self._store(name, values, type)
@@ -97,7 +97,7 @@ class ChangedWeights:
             Rewriter.erase_op(self.symbols[name])
 
     def _named_by(self, names: Iterable[str]) -> set[str]:
-        """Scales and zero points of constants."""
+        """Return the names of the scales and zero points of constants."""
         ops = (self.symbols[name] for name in names)
         parts = [(op.scale, op.zero_point) for op in ops if isinstance(op, ConstantOp)]
         return {part.root_reference.data for pair in parts for part in pair if part is not None}
@@ -108,11 +108,11 @@ def is_constant(value: SSAValue) -> bool:
 
 
 def constant_of(value: SSAValue) -> ConstantOp:
-    """The constant of which a value is a read."""
+    """Return the constant of which a value is a read."""
     return cast(GetConstantOp, value.owner).constant
 
 
 def _fresh(name: str, taken: Container[str]) -> str:
-    """The name itself if it is free, else with the first number that is."""
+    """Return the name itself if it is free, else with the first number that is."""
     numbered = (f"{name}.{number}" for number in count(1))
     return next(n for n in chain([name], numbered) if n not in taken)

@@ -36,7 +36,7 @@ class FoldBatchNorm(ModulePass):
 
 
 def fold_batch_norm(program: Program) -> Program:
-    """A copy of the program without the batch norms that float layers can take in."""
+    """Return a copy of the program without the batch norms that float layers can take in."""
     copy = program.copy()
     _fold_all(copy)
     return copy

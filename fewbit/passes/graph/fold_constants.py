@@ -72,7 +72,7 @@ class FoldConstantOp(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not _is_foldable(op):
             return
-        # What takes much more memory than it is made of is not even computed.
+        # A result that takes much more memory than its operands is not even computed.
         constant_operands = [v for v in op.operands if _attribute(v) is not None]
         if bytes_of(op.results) > self.budget + bytes_of(constant_operands):
             return
@@ -93,7 +93,7 @@ class FoldConstantOp(RewritePattern):
 
 
 def make_constant(value: Value, type: Attribute) -> ConstantAttr:
-    """The attribute of a value, just as the parser would make it from its text."""
+    """Return the attribute of a value, just as the parser would make it from its text."""
     if isinstance(type, TensorType):
         # xDSL holds a true i1 as the byte of -1.
         stored = -value.view(np.int8) if value.dtype == bool else value
@@ -106,7 +106,7 @@ def make_constant(value: Value, type: Attribute) -> ConstantAttr:
 
 
 def _evaluate(op: Operation) -> list[ConstantAttr] | None:
-    """The op's results; None where they cannot be told."""
+    """Return the op's results; None where they are not known."""
     try:
         values = evaluate_op(op, [_value(operand) for operand in op.operands])
         return [make_constant(v, r.type) for v, r in zip(values, op.results, strict=True)]
@@ -125,7 +125,7 @@ def _is_foldable(op: Operation) -> bool:
 
 
 def is_function_of_operands(op: Operation) -> bool:
-    """Whether its operands, and nothing else, say what the op gives; and it does nothing else."""
+    """Return whether an op is a pure function of its operands, without symbols or captures."""
     if not op.results or not op.operands or not is_effect_free(op):
         return False
     if any(True for _ in symbols_used(op)):
@@ -145,7 +145,7 @@ def has_known_size(type: Attribute) -> bool:
 
 
 def _is_holdable(type: Attribute) -> bool:
-    """Whether `arith.constant` can give a value of this type."""
+    """Return whether `arith.constant` can give a value of this type."""
     if not has_known_size(type) or isinstance(type, VectorType):
         return False
     element = element_type(type)
@@ -155,7 +155,7 @@ def _is_holdable(type: Attribute) -> bool:
 
 
 def _attribute(value: SSAValue) -> ConstantAttr | None:
-    """The constant that `value` is, where the module holds its data."""
+    """Return the constant that `value` is, where the module holds its data."""
     owner = value.owner
     attribute: Attribute | None = None
     if isinstance(owner, arith.ConstantOp):
@@ -166,7 +166,7 @@ def _attribute(value: SSAValue) -> ConstantAttr | None:
 
 
 def is_blank_output(value: SSAValue, op: Operation) -> bool:
-    """linalg writes into a tensor that may be empty; nothing else reads an empty tensor."""
+    """Return whether a value is the empty tensor into which a linalg op writes."""
     return isinstance(value.owner, tensor.EmptyOp) and op.dialect_name() == "linalg"
 
 
@@ -189,13 +189,13 @@ def _constants_only_for(op: Operation) -> list[arith.ConstantOp]:
 
 
 def bytes_of(values: Iterable[SSAValue]) -> int:
-    """Bytes of values in memory; they have known sizes."""
+    """Return the bytes of values in memory; their sizes are static."""
     types = [value.type for value in values]
     return sum(math.prod(cast(tuple[int, ...], shape_of(t))) * dtype_of(t).itemsize for t in types)
 
 
 def _stored_bytes(attribute: Attribute) -> int:
-    """Bytes that a constant adds to the module."""
+    """Return the bytes that a constant adds to the module."""
     if not isinstance(attribute, DenseIntOrFPElementsAttr):
         return dtype_of(cast(IntegerAttr | FloatAttr, attribute).type).itemsize
     data = attribute.data.data

@@ -1,10 +1,9 @@
 """Evaluate what depends on weights alone, and keep the outcome as a weight.
 
 `fold-constants` works on the text of a module and keeps it small; here the weights themselves take
-part, which the context brings. Transposed weights, folded
-batch norms and unpacked integers are made once, when a program is compiled, instead of at each run.
-Only what other ops still read is kept. A result much larger than what it is made of, such as a
-weight that is broadcast, is left to be computed.
+part, which the context brings. Transposed weights, folded batch norms and unpacked integers are
+computed once, when a program is compiled, instead of at each run. Only what other ops still read is
+kept. A result much larger than its operands, such as a broadcast weight, is left to be computed.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 
 GROWTH = 8
-"""How many times larger than what it is made of a result may be: one bit becomes a byte."""
+"""How many times larger than its operands a result may be: one bit becomes a byte."""
 SMALL = 4096
-"""Bytes of a result that is kept whatever it is made of."""
+"""Bytes of a result that is kept whatever the size of its operands."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class FoldWeights(ModulePass):
 
 
 def fold_weights(program: Program) -> None:
-    """Compute, in place, all that depends on weights alone."""
+    """Evaluate all that depends on weights alone, in place."""
     changed = ChangedWeights(program)
     with using(changed.symbols):
         _Folding(changed).run()
@@ -86,17 +85,17 @@ class _Folding:
     def _is_foldable(self, op: Operation) -> bool:
         if not is_function_of_operands(op):
             return False
-        made_of = [v for v in op.operands if not is_blank_output(v, op)]
-        if not all(v in self.known for v in made_of):
+        sources = [v for v in op.operands if not is_blank_output(v, op)]
+        if not all(v in self.known for v in sources):
             return False
         if not all(has_known_size(value.type) for value in (*op.results, *op.operands)):
             return False
-        if not any(v in self.weights for v in made_of):
+        if not any(v in self.weights for v in sources):
             return True  # Nothing is kept of it: the zeros, perhaps, that a sum begins with.
-        return bytes_of(op.results) <= max(SMALL, GROWTH * bytes_of(made_of))
+        return bytes_of(op.results) <= max(SMALL, GROWTH * bytes_of(sources))
 
     def _is_outcome(self, value: SSAValue) -> bool:
-        """Whether a value was computed of weights, and something else than a fold reads it."""
+        """Return whether a value was computed from weights and is read by more than a fold."""
         if value not in self.weights or isinstance(value.owner, GetConstantOp):
             return False
         if element_width(value.type) is not None:
@@ -117,7 +116,7 @@ class _Folding:
         self.weights.add(read)
 
     def _source(self, value: SSAValue) -> str:
-        """The name of the first weight that a value is made of."""
+        """Return the name of the first weight that a value depends on."""
         op = cast(Operation, value.owner)
         if isinstance(op, GetConstantOp):
             return op.symbol.root_reference.data
@@ -128,16 +127,16 @@ class _Folding:
             return self.values[value]
         op = cast(Operation, value.owner)
         if isinstance(op, GetConstantOp):
-            made = [self.changed.read(value)]
+            results = [self.changed.read(value)]
         elif isinstance(op, arith.ConstantOp):
-            made = [read_constant(op.value, op.result.type)]
+            results = [read_constant(op.value, op.result.type)]
         else:
-            made = list(evaluate_op(op, [self._evaluate(v) for v in op.operands]))
-        self.values.update(zip(op.results, made, strict=True))
+            results = list(evaluate_op(op, [self._evaluate(v) for v in op.operands]))
+        self.values.update(zip(op.results, results, strict=True))
         return self.values[value]
 
     def _forget(self, op: Operation) -> None:
-        """What no later fold reads need not stay in memory."""
+        """Drop values that no later fold reads."""
         for operand in op.operands:
             self.values.pop(operand, None)
 

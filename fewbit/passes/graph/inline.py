@@ -49,29 +49,29 @@ class Inline(ModulePass):
 
     def _inline_all(self, order: list[Callable], only: list[NamePattern]) -> set[Callable]:
         inlined: set[Callable] = set()
-        finished: set[Callable] = set()
+        finish: set[Callable] = set()
         for caller in order:
             pending = list(_calls_in(caller))
             while pending:
                 call = pending.pop()
                 callee = callee_of(call)
-                if callee is None or callee not in finished:
+                if callee is None or callee not in finish:
                     continue
                 block = only_block(callee)
-                if block is None or not self._wanted(caller, callee, only):
+                if block is None or not self._is_wanted(caller, callee, only):
                     continue
                 pending += _inline(call, callee, block)
                 inlined.add(callee)
-            finished.add(caller)
+            finish.add(caller)
         return inlined
 
-    def _wanted(self, caller: Callable, callee: Callable, only: list[NamePattern]) -> bool:
+    def _is_wanted(self, caller: Callable, callee: Callable, only: list[NamePattern]) -> bool:
         if only and not any(p.selects(callee.sym_name.data) for p in only):
             return False
-        return self.across_devices or self._on_one_device(caller, callee)
+        return self.across_devices or self._share_device(caller, callee)
 
-    def _on_one_device(self, caller: Callable, callee: Callable) -> bool:
-        """A subgraph without a device runs where its caller does; functions on the default."""
+    def _share_device(self, caller: Callable, callee: Callable) -> bool:
+        """Return whether both run on one device; without one, a subgraph follows its caller."""
         here = self.default if isinstance(caller, func.FuncOp) else caller.device_name
         if isinstance(callee, func.FuncOp):
             return here in (None, self.default)
@@ -83,7 +83,7 @@ def _calls_in(caller: Callable) -> Iterator[Call]:
 
 
 def _callees_first(module: ModuleOp) -> list[Callable]:
-    """Every callable after those that it calls; a cycle is entered somewhere."""
+    """Return every callable after those that it calls; a cycle is entered somewhere."""
     order: list[Callable] = []
     seen: set[Operation] = set()
     for root in module.ops:
@@ -101,7 +101,7 @@ def _callees_first(module: ModuleOp) -> list[Callable]:
 
 
 def _inline(call: Call, callee: Callable, body: Block) -> list[graph.CallOp]:
-    """Returns the calls of subgraphs that came with the body: the caller may take those in."""
+    """Inline one call; return the calls of subgraphs in the body, which may be inlined next."""
     values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands, strict=True))
     calls: list[graph.CallOp] = []
     last = body.last_op

@@ -35,7 +35,7 @@ class NamePattern:
             raise UsageError(f"'{source}' is not a regular expression: {e}") from e
 
     def scope(self, name: str) -> str | None:
-        """The outermost module around or at `name` that this selects."""
+        """Return the outermost module around or at `name` that this selects."""
         return next((p for p in _prefixes(name) if self.regex.fullmatch(p)), None)
 
     def selects(self, name: str) -> bool:
@@ -56,7 +56,7 @@ class NamePattern:
 
 
 def _prefixes(name: str) -> Iterator[str]:
-    """`a`, `a.b`, `a.b.c` for `a.b.c`."""
+    """Yield `a`, `a.b` and `a.b.c` for `a.b.c`."""
     end = name.find(".")
     while end >= 0:
         yield name[:end]

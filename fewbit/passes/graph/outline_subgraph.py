@@ -41,11 +41,11 @@ class OutlineSubgraph(ModulePass):
     """Make constants arguments like other values, in place of copying them in."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self._outline_all(op, _marked(op))
+        self._outline_all(op, _groups_by_mark(op))
         for text in self.scopes:
             pattern = NamePattern.parse(text)
             pattern.require_match(_layers(op), self.name)
-            self._outline_all(op, _in_scope(op, pattern))
+            self._outline_all(op, _groups_by_scope(op, pattern))
 
     def _outline_all(self, module: ModuleOp, groups: dict[str, list[Operation]]) -> None:
         table = SymbolTable(module)
@@ -59,7 +59,7 @@ class OutlineSubgraph(ModulePass):
             _Cut.of(name, ops).outline(self.pass_constants)
 
 
-def _marked(module: ModuleOp) -> dict[str, list[Operation]]:
+def _groups_by_mark(module: ModuleOp) -> dict[str, list[Operation]]:
     groups: dict[str, list[Operation]] = {}
     for op in nested_ops(module):
         mark = op.attributes.pop(MARK, None)
@@ -79,7 +79,7 @@ def _layers(module: ModuleOp) -> Iterator[str]:
     return (layer for op in nested_ops(module) if (layer := place_of(op).layer) is not None)
 
 
-def _in_scope(module: ModuleOp, pattern: NamePattern) -> dict[str, list[Operation]]:
+def _groups_by_scope(module: ModuleOp, pattern: NamePattern) -> dict[str, list[Operation]]:
     groups: dict[str, list[Operation]] = {}
     for op in nested_ops(module):
         layer = place_of(op).layer
@@ -90,7 +90,7 @@ def _in_scope(module: ModuleOp, pattern: NamePattern) -> dict[str, list[Operatio
 
 
 def _is_outlined(op: Operation, scope: str, pattern: NamePattern) -> bool:
-    """Whether `op` is in that scope's subgraph, is the call to it, or can never be in one."""
+    """Return whether `op` is in that scope's subgraph or calls it, or cannot be outlined."""
     around = callable_around(op)
     if around is None or op.has_trait(IsTerminator, value_if_unregistered=False):
         return True
@@ -100,7 +100,7 @@ def _is_outlined(op: Operation, scope: str, pattern: NamePattern) -> bool:
 
 
 def _outermost(ops: list[Operation]) -> list[Operation]:
-    """Without the ops that stand inside of others."""
+    """Return the ops that are not nested in others of the list."""
     group = set(ops)
     return [op for op in ops if not any(parent in group for parent in _parents(op))]
 
@@ -125,15 +125,15 @@ class _Cut:
         block = ops[0].parent
         for op in ops:
             if op.parent is not block or block is None or callable_around(op) is None:
-                raise _refused(name, op, "not all of its ops stand in one block of a function")
+                raise _refusal(name, op, "not all of its ops stand in one block of a function")
             if op.has_trait(IsTerminator, value_if_unregistered=False):
-                raise _refused(name, op, "a terminator cannot be moved")
+                raise _refusal(name, op, "a terminator cannot be moved")
         assert block is not None
         behind: list[Operation] = []
         before: list[Operation] = []
         late: set[Operation] = set()
         inside = set(ops)
-        for op in _from_to(ops[0], ops[-1]):
+        for op in _ops_between(ops[0], ops[-1]):
             if op in inside:
                 _require_none_of(late, op, name)
             elif any(d in late or d in inside for d in _definitions(op)):
@@ -142,7 +142,7 @@ class _Cut:
             else:
                 before.append(op)
         if (behind or before) and _count_with_effects(ops, behind, before) > 1:
-            raise _refused(name, ops[0], "ops with effects stand between its ops")
+            raise _refusal(name, ops[0], "ops with effects stand between its ops")
         return _Cut(name, block, ops, behind)
 
     def outline(self, pass_constants: bool) -> None:
@@ -179,7 +179,7 @@ class _Cut:
                 constant.parent.erase_op(constant)
 
     def _live_in(self, pass_constants: bool) -> tuple[list[SSAValue], list[Operation]]:
-        """Values from outside in order of use, and the constants among them by their ops."""
+        """Return values from outside in order of use, and the constants among them by their ops."""
         inside = set(self.inside)
         values = dict.fromkeys(
             value
@@ -222,7 +222,7 @@ class _Cut:
         return body
 
 
-def _from_to(first: Operation, last: Operation) -> Iterator[Operation]:
+def _ops_between(first: Operation, last: Operation) -> Iterator[Operation]:
     op: Operation | None = first
     while op is not None:
         yield op
@@ -230,7 +230,7 @@ def _from_to(first: Operation, last: Operation) -> Iterator[Operation]:
 
 
 def _definitions(op: Operation) -> Iterator[Operation]:
-    """The ops whose results `op` uses, itself or in its regions."""
+    """Yield the ops whose results `op` uses, itself or in its regions."""
     for user in nested_ops(op):
         for value in user.operands:
             if isinstance(value.owner, Operation):
@@ -240,7 +240,7 @@ def _definitions(op: Operation) -> Iterator[Operation]:
 def _require_none_of(late: Iterable[Operation], op: Operation, name: str) -> None:
     for definition in _definitions(op):
         if definition in late:
-            raise _refused(
+            raise _refusal(
                 name,
                 definition,
                 f"'{op.name}' in it uses what this op computes from its results",
@@ -261,7 +261,7 @@ def _is_constant(op: Operation) -> bool:
     return not op.operands and not op.regions and is_side_effect_free(op)
 
 
-def _refused(name: str, op: Operation, why: str) -> PassError:
+def _refusal(name: str, op: Operation, why: str) -> PassError:
     return PassError(
         f"cannot outline @{name}: {why}",
         place=place_of(op, OutlineSubgraph.name),

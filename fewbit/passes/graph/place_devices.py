@@ -88,7 +88,7 @@ def _remove(transfer: TransferOp) -> None:
 @dataclass
 class _Transfers:
     default: str
-    made: dict[tuple[SSAValue, str], TransferOp] = field(
+    transfers: dict[tuple[SSAValue, str], TransferOp] = field(
         default_factory=dict[tuple[SSAValue, str], TransferOp]
     )
     last_after: dict[Operation | Block, Operation] = field(
@@ -102,17 +102,17 @@ class _Transfers:
             for index, value in enumerate(user.operands):
                 home = self._home(value)
                 if home != here:
-                    user.operands[index] = self._transferred(value, home, here, user)
+                    user.operands[index] = self._transfer(value, home, here, user)
 
-    def _transferred(self, value: SSAValue, home: str, here: str, user: Operation) -> SSAValue:
-        known = self.made.get((value, here))
+    def _transfer(self, value: SSAValue, home: str, here: str, user: Operation) -> SSAValue:
+        known = self.transfers.get((value, here))
         if known is not None:
             return known.result
         transfer = TransferOp(value, home, here)
         transfer.location = user.location
         transfer.result.name_hint = value.name_hint
         self._insert_after(transfer, value.owner)
-        self.made[value, here] = transfer
+        self.transfers[value, here] = transfer
         return transfer.result
 
     def _insert_after(self, transfer: TransferOp, definition: Operation | Block) -> None:
@@ -126,7 +126,7 @@ class _Transfers:
         before.insert_op_before(transfer, before.first_op)
 
     def _home(self, value: SSAValue) -> str:
-        """The device on which a value was computed."""
+        """Return the device on which a value was computed."""
         if isinstance(value, OpResult):
             return self._device_of(value.op)
         assert isinstance(value.owner, Block)
@@ -137,7 +137,7 @@ class _Transfers:
         return self._device_of(parent)
 
     def _device_of(self, op: Operation) -> str:
-        """The device on which an op computes: a call's is that of its callee."""
+        """Return the device on which an op computes: a call's is that of its callee."""
         place = callee_of(op) if isinstance(op, Call) else None
         if place is None or (isinstance(place, FuncOp) and place.is_declaration):
             place = callable_around(op)

@@ -46,7 +46,7 @@ class SymbolDce(ModulePass):
 
 
 def _erase_dead_calls(module: ModuleOp, table: SymbolTable) -> None:
-    """Last to first, so that a call goes after the calls that used it."""
+    """Erase unused calls, last to first, so that a call goes after the calls that used it."""
     with using(table):
         for call in reversed(list(nested_ops(module))):
             if not isinstance(call, graph.CallOp) or not is_effect_free(call):
@@ -88,7 +88,7 @@ def _roots(uses: dict[Operation, list[Operation]], keep: list[NamePattern]) -> I
 
 
 def _may_go(op: Operation) -> bool:
-    """Subgraphs and weights are the program's own; a function only when it is private."""
+    """Return whether an unused symbol may be erased; of functions, only private ones may."""
     if isinstance(op, graph.SubgraphOp) or op.name == "mico.constant":
         return True
     return symbol_name(op) is not None and _is_private(op)

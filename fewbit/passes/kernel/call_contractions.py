@@ -1,14 +1,14 @@
-"""Products of matrices among linalg ops, as calls of the matrix kernel.
+"""Matmuls among linalg ops, as calls of the matrix kernel.
 
 Attention, `torch.matmul` and `einsum` leave contractions in a program: an op of two inputs whose
 loops are parallel in the result, or summed. One loop of the first input becomes the rows of a
-matrix, one of the second its columns, one that is summed its depth; all other loops are a loop of
-calls. The second matrix is packed by the run, whatever its strides; the first is read as it is, so
+matrix, one of the second its columns, a reduction its depth; all other loops are a loop of
+calls. The second matrix is packed at run time, whatever its strides; the first is read as it is, so
 its depth must be innermost, and so must the columns in the result. Values of attention whose heads
 are as wide as a panel lie as the kernel wants them, and are not packed. Matrices are of floats, or
-of bytes whose products are summed in i32: queries and keys that are quantized. What does not fit
-stays loops, and so does one row whose products with rows of the second matrix are summed along
-both, a query and its keys: packing them would take longer than the product.
+of bytes with i32 accumulators: queries and keys that are quantized. What does not fit
+stays loops, and so does a GEMV with a transposed matrix, such as a query and its keys: packing them
+would take longer than the matmul.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NAMED: dict[str, tuple[Dims, Dims, Dims]] = {
     "linalg.batch_matmul": ((0, 1, 3), (0, 3, 2), (0, 1, 2)),
 }
 SMALL = 512
-"""Products below which a loop is as fast as a call."""
+"""Multiplications below which a loop is as fast as a call."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class Contraction:
         return inputs[self.first], inputs[1 - self.first], start
 
     @property
-    def packed(self) -> Dims:
+    def packed_loops(self) -> Dims:
         """Loops around calls that the second input depends on: it is packed for each."""
         return tuple(loop for loop in self.outer if loop in self.rhs)
 
 
 @dataclass(frozen=True)
 class CallContractions(ModulePass):
-    """Call kernels for contractions that are no layers."""
+    """Call kernels for contractions that are not layers."""
 
     name = "call-contractions"
 
@@ -99,11 +99,11 @@ class CallContractions(ModulePass):
 
 
 def call_contractions(program: Program, calls: KernelCalls) -> None:
-    """Replace, in place, the contractions that the matrix kernels compute."""
+    """Replace the contractions that the matrix kernels compute, in place."""
     for op in list(program.module.walk()):
-        found = find_contraction(op)
-        if found is not None:
-            _Call(program, op, calls).run(found)
+        contraction = find_contraction(op)
+        if contraction is not None:
+            _Call(program, op, calls).run(contraction)
 
 
 def find_contraction(op: Operation) -> Contraction | None:
@@ -111,9 +111,9 @@ def find_contraction(op: Operation) -> Contraction | None:
     if maps is None or not (_is_of(op, f32, f32) or _is_of(op, i8, i32)):
         return None
     for first, second in ((0, 1), (1, 0)):
-        found = _classify(op, maps[first], maps[second], maps[2])
-        if found is not None:
-            return replace(found, first=first)
+        contraction = _classify(op, maps[first], maps[second], maps[2])
+        if contraction is not None:
+            return replace(contraction, first=first)
     return None
 
 
@@ -131,12 +131,12 @@ def _maps(op: Operation) -> tuple[Dims, Dims, Dims] | None:
 
 
 def _dims(attribute: AffineMapAttr) -> Dims | None:
-    """The loops of a map that has plain loops only, each at most once."""
+    """Return the loops of a map that has plain loops only, each at most once."""
     results = attribute.data.results
     if not all(isinstance(r, AffineDimExpr) for r in results):
         return None
-    found = tuple(cast(AffineDimExpr, r).position for r in results)
-    return found if len(set(found)) == len(found) else None
+    contraction = tuple(cast(AffineDimExpr, r).position for r in results)
+    return contraction if len(set(contraction)) == len(contraction) else None
 
 
 def _multiplies_and_adds(op: linalg.GenericOp) -> bool:
@@ -179,21 +179,26 @@ def _classify(op: Operation, lhs: Dims, rhs: Dims, out: Dims) -> Contraction | N
 
 
 class _Call(CallSite[Operation]):
-    def run(self, found: Contraction) -> None:
-        lhs, rhs, start = found.operands
-        if _work(found) is not None and cast(int, _work(found)) < SMALL:
+    def run(self, contraction: Contraction) -> None:
+        lhs, rhs, start = contraction.operands
+        if _work(contraction) is not None and cast(int, _work(contraction)) < SMALL:
             return
         accumulates = not _is_zero(start)
-        if accumulates and found.is_integer:
+        if accumulates and contraction.is_integer:
             return
-        is_panel = self.is_panel(found, rhs)
-        if not is_panel and _rows(found) == 1 and found.rhs[-1] == found.depth:
+        is_panel = self.is_panel(contraction, rhs)
+        if not is_panel and _rows(contraction) == 1 and contraction.rhs[-1] == contraction.depth:
             return
-        packed = rhs if is_panel else self.pack(found, rhs)
+        packed = rhs if is_panel else self.pack(contraction, rhs)
         operands = [lhs, packed, *([start] if accumulates else [])]
         result = self.op.results[0]
         stub = self.stub("", [*(v.type for v in operands), result.type])
-        self.multiply(stub, found, found.rhs if is_panel else found.packed, accumulates)
+        self.multiply(
+            stub,
+            contraction,
+            contraction.rhs if is_panel else contraction.packed_loops,
+            accumulates,
+        )
         sizes = [
             self.make(tensor.DimOp(start, self.index(axis)))
             for axis, size in enumerate(shape_of(result))
@@ -203,15 +208,16 @@ class _Call(CallSite[Operation]):
         self.call(stub, [*map(self.buffer, operands), out])
         self.replace(self.as_tensor(out))
 
-    def pack(self, found: Contraction, rhs: SSAValue) -> SSAValue:
-        """The second input in panels, for each iteration of the loops that it depends on."""
-        kernel = self.calls.use((IntegerPackB if found.is_integer else PackB)(self.isa))
-        axis = {loop: i for i, loop in enumerate(found.rhs)}
+    def pack(self, contraction: Contraction, rhs: SSAValue) -> SSAValue:
+        """Return the second input in panels, for each iteration of the loops that it depends on."""
+        kernel = self.calls.use((IntegerPackB if contraction.is_integer else PackB)(self.isa))
+        axis = {loop: i for i, loop in enumerate(contraction.rhs)}
+        depth, column = axis[contraction.depth], axis[contraction.column]
         # Bytes are packed in steps; a column of a step is as wide as they are.
-        step = self.isa.step if found.is_integer else 1
-        extents = [self.extent(rhs, axis[loop]) for loop in found.packed]
-        extents.append(self.rounded(rhs, axis[found.depth], step, 1))
-        extents.append(self.rounded(rhs, axis[found.column], self.isa.lanes, self.isa.lanes * step))
+        step = self.isa.step if contraction.is_integer else 1
+        extents = [self.extent(rhs, axis[loop]) for loop in contraction.packed_loops]
+        extents.append(self.round_up(rhs, depth, step, 1))
+        extents.append(self.round_up(rhs, column, self.isa.lanes, self.isa.lanes * step))
         shape = [e if isinstance(e, int) else DYNAMIC_INDEX for e in extents]
         sizes = [e for e in extents if not isinstance(e, int)]
         memory = self.allocate(tensor_of(rhs).element_type, shape, sizes)
@@ -220,11 +226,10 @@ class _Call(CallSite[Operation]):
         with ExitStack() as loops:
             place = {
                 loop: loops.enter_context(stub.loop(0, given.sizes[axis[loop]])).index
-                for loop in found.packed
+                for loop in contraction.packed_loops
             }
-            source = _moved(stub, given, found.rhs, place)
-            target = _moved(stub, out, found.packed, place)
-            depth, column = axis[found.depth], axis[found.column]
+            source = _address(stub, given, contraction.rhs, place)
+            target = _address(stub, out, contraction.packed_loops, place)
             strides = (given.strides[depth], given.strides[column])
             sizes = (given.sizes[depth], given.sizes[column])
             stub.call_kernel(kernel, source, *strides, target, *sizes)
@@ -235,61 +240,62 @@ class _Call(CallSite[Operation]):
         size = shape_of(value)[axis]
         return self.make(tensor.DimOp(value, self.index(axis))) if size == DYNAMIC_INDEX else size
 
-    def rounded(self, value: SSAValue, axis: int, unit: int, each: int) -> int | SSAValue:
-        """How many units cover a size, times `each`."""
+    def round_up(self, value: SSAValue, axis: int, unit: int, each: int) -> int | SSAValue:
+        """Return how many units cover a size, times `each`."""
         size = self.extent(value, axis)
         if isinstance(size, int):
             return -(-size // unit) * each
         covered = self.make(arith.CeilDivUIOp(size, self.index(unit)))
         return self.make(arith.MuliOp(covered, self.index(each)))
 
-    def is_panel(self, found: Contraction, rhs: SSAValue) -> bool:
-        """Whether the second matrix is one panel as it is: rows of whole vectors, one by one."""
-        if found.is_integer:
+    def is_panel(self, contraction: Contraction, rhs: SSAValue) -> bool:
+        """Return whether the second matrix is already one panel, with rows of whole vectors."""
+        if contraction.is_integer:
             return False
         columns = shape_of(rhs)[-1]
         fits = columns % self.isa.lanes == 0 and 0 < columns <= self.isa.panel_width
-        return fits and found.rhs[-2:] == (found.depth, found.column)
+        return fits and contraction.rhs[-2:] == (contraction.depth, contraction.column)
 
-    def multiply(self, stub: Stub, found: Contraction, panels: Dims, accumulates: bool) -> None:
-        product = IntegerMatmul(self.isa, "i32") if found.is_integer else Matmul(self.isa)
-        kernel = self.calls.use(product)
-        scales = (NULL, ONE_SCALE, NULL) if found.is_integer else ()
+    def multiply(self, stub: Stub, contraction: Contraction, panels: Dims, accumulates: bool) -> None:
+        matmul = IntegerMatmul(self.isa, "i32") if contraction.is_integer else Matmul(self.isa)
+        kernel = self.calls.use(matmul)
+        scales = (NULL, ONE_SCALE, NULL) if contraction.is_integer else ()
         lhs, packed, out = stub.memrefs[0], stub.memrefs[1], stub.memrefs[-1]
-        sizes = dict(zip(found.out, out.sizes, strict=True))
-        a_stride: Size = lhs.strides[found.lhs.index(found.row)] if found.row is not None else 0
-        c_stride: Size = out.strides[found.out.index(found.row)] if found.row is not None else 0
-        rows: Size = sizes[found.row] if found.row is not None else 1
+        sizes = dict(zip(contraction.out, out.sizes, strict=True))
+        row = contraction.row
+        a_stride: Size = lhs.strides[contraction.lhs.index(row)] if row is not None else 0
+        c_stride: Size = out.strides[contraction.out.index(row)] if row is not None else 0
+        rows: Size = sizes[row] if row is not None else 1
         depth = lhs.sizes[-1]
         known = {loop: size if isinstance(size, int) else 1 for loop, size in sizes.items()}
         matrices = MatrixSizes(
-            known[found.row] if found.row is not None else 1,
-            known[found.column],
+            known[row] if row is not None else 1,
+            known[contraction.column],
             depth if isinstance(depth, int) else 1,
         )
-        call = KernelCall(product, matrices, calls=prod(known[loop] for loop in found.outer))
+        call = KernelCall(matmul, matrices, calls=prod(known[loop] for loop in contraction.outer))
         self.calls.seconds += Calibration.default(self.isa).seconds(call)
         with ExitStack() as loops:
             place = {
-                loop: loops.enter_context(stub.loop(0, sizes[loop])).index for loop in found.outer
+                loop: loops.enter_context(stub.loop(0, sizes[loop])).index for loop in contraction.outer
             }
-            a, c = _moved(stub, lhs, found.lhs, place), _moved(stub, out, found.out, place)
-            b = _moved(stub, packed, panels, place)
-            add = _moved(stub, stub.memrefs[2], found.out, place) if accumulates else NULL
-            shape = (c_stride, rows, sizes[found.column], depth)
+            a, c = _address(stub, lhs, contraction.lhs, place), _address(stub, out, contraction.out, place)
+            b = _address(stub, packed, panels, place)
+            add = _address(stub, stub.memrefs[2], contraction.out, place) if accumulates else NULL
+            shape = (c_stride, rows, sizes[contraction.column], depth)
             bounds = (-inf, inf)
             stub.call_kernel(kernel, a, a_stride, b, *scales, NULL, add, c, *shape, *bounds)
 
 
-def _moved(stub: Stub, memory: Memref, dims: Sequence[int], place: dict[int, Value]) -> Value:
+def _address(stub: Stub, memory: Memref, dims: Sequence[int], place: dict[int, Value]) -> Value:
     terms = [(place[loop], memory.strides[axis]) for axis, loop in enumerate(dims) if loop in place]
     return stub.moved(memory.pointer, memory.element, *terms)
 
 
-def _work(found: Contraction) -> int | None:
-    """How many products a call multiplies; None where a size is known only at run time."""
-    lhs, rhs, _ = found.operands
-    sizes = [*shape_of(lhs), shape_of(rhs)[found.rhs.index(found.column)]]
+def _work(contraction: Contraction) -> int | None:
+    """Return how many multiplications a call does; None where a size is dynamic."""
+    lhs, rhs, _ = contraction.operands
+    sizes = [*shape_of(lhs), shape_of(rhs)[contraction.rhs.index(contraction.column)]]
     if DYNAMIC_INDEX in sizes:
         return None
     total = 1
@@ -298,17 +304,21 @@ def _work(found: Contraction) -> int | None:
     return total
 
 
-def _rows(found: Contraction) -> int:
-    """How many rows of the first matrix are multiplied by one matrix."""
-    return 1 if found.row is None else shape_of(found.operands[0])[found.lhs.index(found.row)]
+def _rows(contraction: Contraction) -> int:
+    """Return how many rows of the first matrix are multiplied by one matrix."""
+    return (
+        1
+        if contraction.row is None
+        else shape_of(contraction.operands[0])[contraction.lhs.index(contraction.row)]
+    )
 
 
 def _is_zero(value: SSAValue) -> bool:
     fill = value.owner
     if not isinstance(fill, linalg.FillOp):
         return False
-    filled = fill.operands[0].owner
-    if not isinstance(filled, arith.ConstantOp):
+    scalar = fill.operands[0].owner
+    if not isinstance(scalar, arith.ConstantOp):
         return False
-    number = filled.value
+    number = scalar.value
     return isinstance(number, FloatAttr | IntegerAttr) and number.value.data == 0

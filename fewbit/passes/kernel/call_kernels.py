@@ -3,7 +3,7 @@
 A call is a function on memory, `@kernel.003_conv1(x, weight, bias, y, thread, threads)`: declared
 in MLIR, where it stands among loop nests and looks like one, and defined in LLVM IR by a stub that
 adds what is known beforehand: sizes, strides, bounds. Weights are packed for the kernel here and
-become constants of their own. A float weight that a run computes is packed by that run. What no
+become constants of their own. A float weight that is computed at run time is packed there. What no
 kernel computes is left to `lower-kernel`.
 """
 
@@ -75,12 +75,12 @@ class CallKernels(ModulePass):
 
 
 def call_kernels(program: Program, isa: Isa) -> KernelCalls:
-    """Replace, in place, every op that there is a kernel for."""
+    """Replace every op that there is a kernel for, in place."""
     calls = KernelCalls(isa)
     with using(SymbolTable(program.module)):
         ops = list(program.module.walk())
         # Found out before any op is replaced.
-        unsigned = {op for op in ops if isinstance(op, kernel.ProductOp) and is_unsigned(op.x)}
+        unsigned = {op for op in ops if isinstance(op, kernel.ContractionOp) and is_unsigned(op.x)}
         for op in ops:
             if isinstance(op, kernel.MatmulOp) or _is_pointwise(op):
                 _Matmul(program, op, calls, op in unsigned).run()
@@ -94,25 +94,27 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
 
 
 def _is_pointwise(op: Operation) -> TypeGuard[kernel.Conv2dOp]:
-    """Whether a convolution of integers multiplies each pixel for itself, all of them in a row."""
+    """Return whether an integer convolution is 1x1 with stride 1: a matmul of its pixels."""
     if not isinstance(op, kernel.Conv2dOp) or op.is_float or op.groups.value.data != 1:
         return False
     size = shape_of(op.weight)[2:]
     return size == ints(op.stride) == (1, 1) and not any(ints(op.padding))
 
 
-ProductT = TypeVar("ProductT", bound=kernel.ProductOp)
+ContractionT = TypeVar("ContractionT", bound=kernel.ContractionOp)
 
 
-class _Product(StoringSite[ProductT]):
-    def __init__(self, program: Program, op: ProductT, calls: KernelCalls, unsigned: bool) -> None:
+class _Contraction(StoringSite[ContractionT]):
+    def __init__(
+        self, program: Program, op: ContractionT, calls: KernelCalls, unsigned: bool
+    ) -> None:
         super().__init__(program, op, calls)
         self.weight = self.constant(op.weight)
         self.is_integer = not op.is_float
         self.unsigned = unsigned and takes_unsigned(self.isa, self.widths[1])
 
     def is_callable(self) -> bool:
-        """Whether a kernel computes it: integers have constant weights and scales."""
+        """Return whether a kernel computes it: integers have constant weights and scales."""
         if not self.is_integer:
             return True
         scales = (self.op.weight_scale, self.op.multiplier)
@@ -121,7 +123,7 @@ class _Product(StoringSite[ProductT]):
         return self.op.step is None or self.steps is not None
 
     def prepare(self, packed: SSAValue) -> tuple[Stub, dict[str, Value]]:
-        """A stub for all operands and the result, and its pointers by their names."""
+        """Return a stub for all operands and the result, and its pointers by their names."""
         op = self.op
         w_scale = op.weight_scale if op.multiplier is None else op.multiplier
         named: dict[str, SSAValue | None] = {
@@ -137,13 +139,13 @@ class _Product(StoringSite[ProductT]):
         return stub, dict.fromkeys(named, stub.null()) | pointers
 
     def as_rank(self, value: SSAValue) -> SSAValue:
-        """A scalar as a tensor of rank 0."""
+        """Return a scalar as a tensor of rank 0."""
         if isinstance(value.type, TensorType):
             return value
         return self.make(tensor.FromElementsOp(value, result_type=TensorType(value.type, [])))
 
     def scale_of_each(self, scale: SSAValue) -> SSAValue:
-        """A scale for each output channel."""
+        """Return a scale for each output channel."""
         array = cast(Array, self.constant(scale))
         channels = shape_of(self.op.weight)[0]
         if array.shape == (channels,):
@@ -151,11 +153,11 @@ class _Product(StoringSite[ProductT]):
         # Layers that share a weight may have multipliers of their own.
         bits = array.astype(np.float32).view(np.uint32)
         what = "weight_scale" if self.op.multiplier is None else f"multiplier_{int(bits):08x}"
-        return self.kept(what, np.full(channels, array, np.float32), f32)
+        return self.keep_for_weight(what, np.full(channels, array, np.float32), f32)
 
     @cached_property
     def finds_largest(self) -> bool:
-        """Where a scale of the whole result is looked for, and one call of a kernel makes it."""
+        """Whether one call makes the whole result, whose largest magnitude is asked for."""
         op = self.op
         if not self.is_integer or not op.gives_floats or op.step is not None or op.activation:
             return False
@@ -165,7 +167,7 @@ class _Product(StoringSite[ProductT]):
         return any(isinstance(u, kernel.QuantizeRowsOp) and finds_largest(u) for u in users)
 
     def is_one_call(self) -> bool:
-        """Whether it is no call for each of several groups."""
+        """Return whether one call computes all groups."""
         return True
 
     @property
@@ -173,7 +175,7 @@ class _Product(StoringSite[ProductT]):
         return self.op.bounds
 
     def estimate(self, stub: Stub, call: KernelCall, sizes: Sequence[Size]) -> None:
-        """Add the call's time to the program's, and leave threads out that it has no use for."""
+        """Add the call's time to the program's, and limit it to the threads that it can use."""
         if not is_counted(call.kernel):
             return
         self.calls.seconds += Calibration.default(self.isa).seconds(call)
@@ -184,7 +186,7 @@ class _Product(StoringSite[ProductT]):
             stub.limit_threads(useful)
 
     def rows_of_a_scale(self, stub: Stub, sizes: tuple[Size, ...]) -> Size:
-        """How many rows share one; the last of the sizes is a row's."""
+        """Return how many rows share a scale; the last of the sizes is the length of a row."""
         if "x_scale" not in self.operands:
             return ONE_SCALE
         rank = len(shape_of(self.operands["x_scale"]))
@@ -199,7 +201,7 @@ class _Product(StoringSite[ProductT]):
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Of activations and weights, as kernels store them."""
+        """The widths of activations and weights, as kernels store them."""
         widths = (element_width(v.type) for v in (self.op.x, self.op.weight))
         x, weight = (8 if width is None else width.bits for width in widths)
         return x, weight
@@ -214,13 +216,13 @@ class _Product(StoringSite[ProductT]):
             return "i32"
         return LARGEST if self.finds_largest else named("f32", self.op.activation_name)
 
-    def packed(self, pack: Callable[[Any], Any]) -> SSAValue:
-        """The weight in the kernel's layout, as a constant."""
-        made = np.ravel(pack(self.weight))
-        return self.kept("packed", made, i8 if self.is_integer else f32)
+    def pack_constant(self, pack: Callable[[Any], Any]) -> SSAValue:
+        """Return the weight in the kernel's layout, as a constant."""
+        packed = np.ravel(pack(self.weight))
+        return self.keep_for_weight("packed", packed, i8 if self.is_integer else f32)
 
-    def kept(self, what: str, array: Array, element: Attribute) -> SSAValue:
-        """A constant made of the weight; equal ones are kept once."""
+    def keep_for_weight(self, what: str, array: Array, element: Attribute) -> SSAValue:
+        """Return a constant derived from the weight; equal ones are kept once."""
         name = f"{self._weight_name()}.{what}{'.unsigned' if self.unsigned else ''}"
         return self.keep(name, array, element)
 
@@ -229,29 +231,29 @@ class _Product(StoringSite[ProductT]):
         return f"{constant_name(self.op.weight)}.{kind}"
 
 
-class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
-    """A product of rows, which the pixels of an image are too."""
+class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
+    """A matmul of rows, which the pixels of an image are too."""
 
     def run(self) -> None:
         n, k = shape_of(self.op.weight)[:2]
         groups = self.groups
         if not self.is_callable() or (groups and not takes_groups(self.isa, k, groups)):
             return
-        product = self.calls.use(self.kernel())
+        matmul = self.calls.use(self.kernel())
         constant = self.weight is not None
-        weight = self.packed(self.pack) if constant else self.packed_by_run(n, k)
+        weight = self.pack_constant(self.pack) if constant else self.pack_at_run_time(n, k)
         stub, p = self.prepare(weight)
         sizes = self.memrefs["x"].sizes
         m = stub.product(sizes[:-1])
-        rows = prod(_known(sizes[:-1]))
-        self.estimate(stub, KernelCall(product, MatrixSizes(rows, n, k)), sizes)
+        rows = prod(_static_sizes(sizes[:-1]))
+        self.estimate(stub, KernelCall(matmul, MatrixSizes(rows, n, k)), sizes)
         scales: tuple[Operand, ...] = ()
         if self.is_integer:
             each = self.rows_of_a_scale(stub, sizes)
             scales = (p["x_scale"], each, p["w_scale"])
         more = (p["bias"], p["add"], *self.outputs(p))
         ends = (*([groups] if groups else []), *self.bounds())
-        stub.call_kernel(product, p["x"], k, p["weight"], *scales, *more, n, m, n, k, *ends)
+        stub.call_kernel(matmul, p["x"], k, p["weight"], *scales, *more, n, m, n, k, *ends)
         self.finish(stub)
 
     @property
@@ -269,30 +271,30 @@ class _Matmul(_Product[kernel.MatmulOp | kernel.Conv2dOp]):
         return integer_matmul(self.isa, self.output, *self.widths, shape_of(self.op.weight)[1])
 
     def pack(self, weight: Array) -> Array:
-        product, rows = self.kernel(), weight.reshape(weight.shape[:2])
-        if isinstance(product, IntegerMatmul) and self.groups:
-            return product.pack(rows, self.groups)
-        return product.pack(rows)
+        matmul, rows = self.kernel(), weight.reshape(weight.shape[:2])
+        if isinstance(matmul, IntegerMatmul) and self.groups:
+            return matmul.pack(rows, self.groups)
+        return matmul.pack(rows)
 
     def scale_of_each(self, scale: SSAValue) -> SSAValue:
-        product = self.kernel()
-        if self.groups is None or not isinstance(product, IntegerMatmul):
+        matmul = self.kernel()
+        if self.groups is None or not isinstance(matmul, IntegerMatmul):
             return super().scale_of_each(scale)
-        packed = product.pack_scale(cast(Array, self.constant(scale)))
-        return self.kept("weight_scale", np.ravel(packed), f32)
+        packed = matmul.pack_scale(cast(Array, self.constant(scale)))
+        return self.keep_for_weight("weight_scale", np.ravel(packed), f32)
 
-    def packed_by_run(self, n: int, k: int) -> SSAValue:
+    def pack_at_run_time(self, n: int, k: int) -> SSAValue:
         pack = self.calls.use(PackB(self.isa))
         memory = self.allocate(f32, [packed_size(k, n, self.isa)])
         stub = self.stub("pack", [self.op.weight.type, memory.type])
         w, out = (m.pointer for m in stub.memrefs)
-        # The weight's rows are outputs: element (k, n) of the product's matrix is w[n, k].
+        # The weight is transposed: element (k, n) of the second matrix is w[n, k].
         stub.call_kernel(pack, w, 1, k, out, k, n)
         self.call(stub, [self.buffer(self.op.weight), memory])
         return self.as_tensor(memory)
 
 
-class _Conv2d(_Product[kernel.Conv2dOp]):
+class _Conv2d(_Contraction[kernel.Conv2dOp]):
     def run(self) -> None:
         if not self.is_callable() or self.weight is None:
             return
@@ -300,17 +302,17 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         outputs, inputs, kh, kw = shape_of(op.weight)
         groups = op.groups.value.data
         depthwise = groups > 1 and inputs == 1 and outputs == groups
-        product = self.calls.use(self.kernel(depthwise))
+        conv = self.calls.use(self.kernel(depthwise))
         parts = 1 if depthwise else groups
-        weight = self.packed(
-            lambda w: np.concatenate([np.ravel(product.pack(part)) for part in np.split(w, parts)])
+        weight = self.pack_constant(
+            lambda w: np.concatenate([np.ravel(conv.pack(part)) for part in np.split(w, parts)])
         )
         stub, p = self.prepare(weight)
         x, y = self.memrefs["x"].sizes, self.memrefs[next(iter(self.results))].sizes
         each_in, each_out = x[3] if depthwise else inputs, outputs // parts
         (top, _), (left, _) = op.padding_pairs
-        batch, height, width, channels = _known(x)
-        _, out_height, out_width, _ = _known(y)
+        batch, height, width, channels = _static_sizes(x)
+        _, out_height, out_width, _ = _static_sizes(y)
         image = ImageSizes(
             *(batch, height, width, channels if depthwise else inputs, each_out, kh, kw),
             stride=_pair(op.stride),
@@ -321,7 +323,7 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
             x_stride=channels,
             y_stride=outputs,
         )
-        self.estimate(stub, KernelCall(product, image, calls=parts), (*x, *y))
+        self.estimate(stub, KernelCall(conv, image, calls=parts), (*x, *y))
         sizes = stub.integers([
             x[0], x[1], x[2], each_in, x[3], y[1], y[2], each_out, outputs, kh, kw,
             *ints(op.stride), top, left, *ints(op.dilation),
@@ -340,7 +342,7 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
                 scales = (p["x_scale"], each, moved["w_scale"])
             more = (moved["bias"], moved["add"], *self.outputs(p | moved))
             arguments = (moved["x"], moved["weight"], *scales, *more, sizes, *self.bounds())
-            stub.call_kernel(product, *arguments)
+            stub.call_kernel(conv, *arguments)
         self.finish(stub)
 
     def is_one_call(self) -> bool:
@@ -374,8 +376,8 @@ class _Conv2d(_Product[kernel.Conv2dOp]):
         return self.windows(axis, reach, stride, sum(op.padding_pairs[place]))
 
 
-def _known(sizes: Sequence[Size]) -> list[int]:
-    """Sizes, with 1 for what only a run knows."""
+def _static_sizes(sizes: Sequence[Size]) -> list[int]:
+    """Return sizes, with 1 for dynamic ones."""
     return [size if isinstance(size, int) else 1 for size in sizes]
 
 

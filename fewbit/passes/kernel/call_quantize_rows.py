@@ -2,8 +2,8 @@
 
 Threads share the rows, in one call. Where rows are few and long, such as the samples of a
 convolution, they share columns: one call finds magnitudes, and behind it, when all threads have
-met, another rounds. The bits are the same with any number of threads. Where a product has
-made the tensor that is one row, it has found its magnitude already.
+met, another rounds. The bits are the same with any number of threads. Where a contraction computed
+a tensor that is one row, it has found its magnitude already.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         kind = MagnitudeSums if self.op.width.bits <= 2 else LargestMagnitudes
         find = self.calls.use(kind(self.isa))
         stub = self.stub("magnitudes", [x.type, parts.type])
-        given, found = stub.memrefs
+        given, partial = stub.memrefs
         m, k = _matrix(stub, given, lead)
-        stub.call_kernel(find, given.pointer, k, found.pointer, m, k)
+        stub.call_kernel(find, given.pointer, k, partial.pointer, m, k)
         self.call(stub, [x, parts])
 
     def _round(
@@ -78,22 +78,22 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
     ) -> None:
         rounding = self.calls.use(RoundRows(self.isa, self.op.width.precision, places))
         stub = self.stub("quantize", [x.type, parts.type, values.type, scales.type])
-        given, found, to, scale = stub.memrefs
+        given, partial, to, scale = stub.memrefs
         m, k = _matrix(stub, given, lead)
-        pointers = (found.pointer, to.pointer)
+        pointers = (partial.pointer, to.pointer)
         stub.call_kernel(rounding, given.pointer, k, *pointers, k, scale.pointer, m, k)
         self.call(stub, [x, parts, values, scales])
 
 
 def are_columns_shared(op: kernel.QuantizeRowsOp) -> bool:
-    """Whether rows are few and long."""
+    """Return whether rows are few and long."""
     rows, length = _rows(op)
     is_long = length == DYNAMIC or length >= LONG
     return is_long and (rows == DYNAMIC or rows < ENOUGH_ROWS)
 
 
 def finds_largest(op: kernel.QuantizeRowsOp) -> bool:
-    """Whether the largest magnitude that it looks for is one, of a whole and long tensor."""
+    """Return whether the largest magnitude that it looks for is one, of a whole and long tensor."""
     return op.width.bits > 2 and are_columns_shared(op) and _rows(op)[0] == 1
 
 
@@ -103,5 +103,5 @@ def _rows(op: kernel.QuantizeRowsOp) -> tuple[int, int]:
 
 
 def _matrix(stub: Stub, x: Memref, lead: int) -> tuple[Size, Size]:
-    """Rows and their length."""
+    """Return the number of rows and their length."""
     return stub.product(x.sizes[:lead]), stub.product(x.sizes[lead:])

@@ -42,12 +42,12 @@ def tensor_of(value: SSAValue) -> TensorType[Attribute]:
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
-    """Sizes; negative where they are known only at run time."""
+    """Return sizes; negative where they are dynamic."""
     return tensor_of(value).get_shape()
 
 
 def constant_name(value: SSAValue) -> str:
-    """What the constant is called that a value is, perhaps in another shape."""
+    """Return the name of the constant that a value is, perhaps reshaped."""
     read = value.owner
     while isinstance(read, ReshapeOp):
         read = read.input.owner
@@ -62,15 +62,15 @@ class CallSite(Generic[OpT]):
         self.op = op
         self.calls = calls
         self.isa = calls.isa
-        self.made: list[Operation] = []
+        self.new_ops: list[Operation] = []
 
     def make(self, op: Operation) -> SSAValue:
-        """Add an op; its result, if it has one."""
-        self.made.append(op)
+        """Add an op; return its result, if it has one."""
+        self.new_ops.append(op)
         return op.results[0] if op.results else cast(SSAValue, None)
 
     def constant(self, value: SSAValue) -> Array | None:
-        """The array that a value is, if it is constant."""
+        """Return the array that a value is, if it is constant."""
         owner = value.owner
         if isinstance(owner, GetConstantOp):
             return constant_value(owner.constant, self.program.store)
@@ -82,7 +82,7 @@ class CallSite(Generic[OpT]):
         return None
 
     def keep(self, name: str, array: Array, element: Attribute) -> SSAValue:
-        """A constant of this name; where there is one already, that one."""
+        """Return a constant of this name; where there is one already, that one."""
         store, type = self.program.store, TensorType(element, array.shape)
         if name not in store:
             reference = store.add(name, array, copy=False)
@@ -95,7 +95,7 @@ class CallSite(Generic[OpT]):
         return self.make(arith.ConstantOp(IntegerAttr(value, IndexType())))
 
     def buffer(self, value: SSAValue) -> SSAValue:
-        """The memory of a tensor, to read."""
+        """Return the memory of a tensor, to read."""
         type = tensor_of(value)
         return self.make(
             bufferization.ToBufferOp.create(
@@ -127,20 +127,20 @@ class CallSite(Generic[OpT]):
             self.calls.most_threads[stub.name] = stub.most_threads
 
     def as_tensor(self, memory: SSAValue) -> SSAValue:
-        """What a call has written, for others to read.
+        """Return what a call has written, for others to read.
 
         Nobody may write there in place: which later calls read it, bufferization does not see.
         """
         return self.make(bufferization.ToTensorOp(memory, restrict=True))
 
     def replace(self, *results: SSAValue | None) -> None:
-        """Put what was made in the place of the op; results that nothing reads may be None."""
-        for op in self.made:
+        """Replace the op by the new ops; results that nothing reads may be None."""
+        for op in self.new_ops:
             op.location = self.op.location
         for new, old in zip(results, self.op.results, strict=True):
             if new is not None:
                 new.name_hint = old.name_hint
-        Rewriter.replace_op(self.op, self.made, results)
+        Rewriter.replace_op(self.op, self.new_ops, results)
 
 
 def dynamic_axes(value: SSAValue) -> list[int]:

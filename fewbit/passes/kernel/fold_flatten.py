@@ -22,7 +22,7 @@ from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.dialects.traits import TreatsFeaturesAlike
 from fewbit.ir.symbols import using
 from fewbit.passes.graph.changed_weights import ChangedWeights, is_constant
-from fewbit.passes.kernel.layout.turned import sinking
+from fewbit.passes.kernel.layout.transposed import sinking
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 
@@ -38,7 +38,7 @@ class FoldFlatten(ModulePass):
 
 
 def fold_flatten(program: Program) -> None:
-    """Drop, in place, the transposes between an image and a linear layer."""
+    """Drop the transposes between an image and a linear layer, in place."""
     weights = ChangedWeights(program)
     with using(weights.symbols):
         for op in list(program.module.walk()):
@@ -51,24 +51,24 @@ def fold_flatten(program: Program) -> None:
 
 def _fold(op: kernel.MatmulOp, weights: ChangedWeights) -> None:
     flatten = _flatten_behind(op.x)
-    turned = None if flatten is None else sinking(flatten.input)
-    if flatten is None or turned is None:
+    transposed = None if flatten is None else sinking(flatten.input)
+    if flatten is None or transposed is None:
         return
     rows, *image = mico.shape_of(flatten.input.type)
     if DYNAMIC in image or mico.shape_of(flatten.result.type) != (rows, prod(image)):
         return
     direct = mico.ReshapeOp.of(
-        turned.source, shape=(0, prod(image)), result_types=[flatten.result.type]
+        transposed.source, shape=(0, prod(image)), result_types=[flatten.result.type]
     )
     direct.location = flatten.location
     Rewriter.replace_op(flatten, direct)
     columns = weights.read(op.weight)
-    as_images = columns.reshape(-1, *image).transpose(turned.inverse)
+    as_images = columns.reshape(-1, *image).transpose(transposed.inverse)
     op.operands[1] = weights.change(op.weight, as_images.reshape(columns.shape), op)
 
 
 def _flatten_behind(value: SSAValue) -> mico.ReshapeOp | mico.FlattenOp | None:
-    """The reshape of which a value is made, by ops that treat features alike, for one reader."""
+    """Return the reshape behind ops that treat features alike, each with one reader."""
     while value.has_one_use():
         op = value.owner
         if isinstance(op, mico.ReshapeOp | mico.FlattenOp):

@@ -1,11 +1,11 @@
-"""What follows a kernel's product, done before it stores: a sum, an activation, bounds.
+"""What follows a contraction, done before its kernel stores: a sum, an activation, bounds.
 
-A kernel has its sums in registers; relu, relu6 and the sum with a residual cost nothing there, and
-a pass over memory elsewhere, which silu and gelu save too. The product must be read by nothing
-else, and the order of operations is the kernel's: sum, scales, bias, what is added, activation,
-bounds. The fused op stands where the last part of it stood, so all that it reads has been computed.
-A reshape between the two moves behind, as the epilogue works on single elements. Bare sums of
-integers have no epilogue.
+A kernel has its accumulators in registers; relu, relu6 and the sum with a residual cost nothing
+there, and a pass over memory elsewhere, which silu and gelu save too. The contraction must be read
+by nothing else, and the order of operations is the kernel's: sum, scales, bias, what is added,
+activation, bounds. The fused op stands where the last part of it stood, so all that it reads has
+been computed. A reshape between the two moves behind, as the epilogue works on single elements.
+Bare sums of integers have no epilogue.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fewbit.passes.linalg.building.driver import lower_ops
 
 @dataclass(frozen=True)
 class FuseEpilogue(ModulePass):
-    """Fuse activations and residual sums into the products in front of them."""
+    """Fuse activations and residual sums into the contractions in front of them."""
 
     name = "fuse-epilogue"
 
@@ -47,18 +47,18 @@ class FuseEpilogue(ModulePass):
 
 @dataclass(frozen=True)
 class Producer:
-    """A product that gives floats, without bounds, read by one op, perhaps through a reshape."""
+    """A contraction that gives floats, without bounds, read by one op, perhaps via a reshape."""
 
-    op: kernel.ProductOp
+    op: kernel.ContractionOp
     reshape: mico.ReshapeOp | None
 
-    def fused(self, **more: SSAValue | Attribute) -> SSAValue:
-        """The product with more of an epilogue, in the shape in which it was read."""
-        made = self.op.changed(self.op.result_types, **more)
+    def fuse(self, **more: SSAValue | Attribute) -> SSAValue:
+        """Return the contraction with more of an epilogue, in the shape in which it was read."""
+        fused = self.op.with_changes(self.op.result_types, **more)
         if self.reshape is None:
-            return made.result
+            return fused.result
         return mico.ReshapeOp.of(
-            made, shape=self.reshape.shape, result_types=self.reshape.result_types
+            fused, shape=self.reshape.shape, result_types=self.reshape.result_types
         ).result
 
 
@@ -72,28 +72,28 @@ def _producer(value: SSAValue) -> Producer | None:
     op, reshape = value.owner, None
     if isinstance(op, mico.ReshapeOp) and op.input.has_one_use():
         op, reshape = op.input.owner, op
-    if not isinstance(op, kernel.ProductOp) or not op.gives_floats or op.bounds != (None, None):
+    if not isinstance(op, kernel.ContractionOp) or not op.gives_floats or op.bounds != (None, None):
         return None
     return Producer(op, reshape)
 
 
 def _relu(op: mico.ReluOp) -> Sequence[SSAValue] | None:
     producer = _producer(op.input)
-    return None if producer is None else [producer.fused(minimum=_number(0.0))]
+    return None if producer is None else [producer.fuse(minimum=_number(0.0))]
 
 
 def _relu6(op: mico.Relu6Op) -> Sequence[SSAValue] | None:
     producer = _producer(op.input)
     if producer is None:
         return None
-    return [producer.fused(minimum=_number(0.0), maximum=_number(6.0))]
+    return [producer.fuse(minimum=_number(0.0), maximum=_number(6.0))]
 
 
 def _activation(op: ActivationOp) -> Sequence[SSAValue] | None:
     producer = _producer(op.input)
     if producer is None or producer.op.activation is not None:
         return None
-    return [producer.fused(activation=StringAttr(op.activation))]
+    return [producer.fuse(activation=StringAttr(op.activation))]
 
 
 def _add(op: mico.AddOp) -> Sequence[SSAValue] | None:
@@ -104,8 +104,8 @@ def _add(op: mico.AddOp) -> Sequence[SSAValue] | None:
         if not product.type == other.type == op.result.type:
             continue
         if producer.reshape is None:
-            return [producer.fused(add=other)]
+            return [producer.fuse(add=other)]
         shaped = reshape_to(other, producer.op.result.type)
         if shaped is not None:
-            return [producer.fused(add=shaped)]
+            return [producer.fuse(add=shaped)]
     return None

@@ -1,7 +1,7 @@
 """A static quantization, done before the floats that it reads are stored.
 
-A product of integers that gives floats also gives them in whole steps, where the next layer's step
-is known, and so does max pooling. If nothing else reads the floats, they are never stored. Others
+An integer contraction that gives floats also gives them quantized, where the next layer's step is
+known, and so does max pooling. If nothing else reads the floats, they are never stored. Others
 may read them, and with other steps: the op takes the step of one reader, and equal ones are the
 same reader since `cse`.
 """
@@ -25,7 +25,7 @@ from fewbit.passes.linalg.building.driver import lower_ops
 
 @dataclass(frozen=True)
 class FuseQuantize(ModulePass):
-    """Let products of integers give the integers of the next layer."""
+    """Let integer contractions give the integers of the next layer."""
 
     name = "fuse-quantize"
 
@@ -33,8 +33,8 @@ class FuseQuantize(ModulePass):
         lower_ops(
             op,
             {
-                kernel.MatmulOp: _product,
-                kernel.Conv2dOp: _product,
+                kernel.MatmulOp: _contraction,
+                kernel.Conv2dOp: _contraction,
                 kernel.Pool2dOp: _pool,
                 mico.QuantizeOp: _quantize,
             },
@@ -43,53 +43,53 @@ class FuseQuantize(ModulePass):
 
 
 def constant_step(op: mico.QuantizeOp) -> float | None:
-    """The scale of a quantization by one number that is known, and without a zero point."""
+    """Return the scale of a quantization by one number that is known, and without a zero point."""
     scale = op.scale.owner
     if op.zero_point is not None or not isinstance(scale, arith.ConstantOp):
         return None
     return scale.value.value.data if isinstance(scale.value, FloatAttr) else None
 
 
-def _product(op: kernel.ProductOp) -> Sequence[SSAValue] | None:
+def _contraction(op: kernel.ContractionOp) -> Sequence[SSAValue] | None:
     if op.is_float or not op.gives_floats:
         return None
-    found = _reader(op)
-    if found is None:
+    reader = _reader(op)
+    if reader is None:
         return None
-    made = op.changed([op.result.type, found.result.type], step=_step(found))
+    made = op.with_changes([op.result.type, reader.result.type], step=_step(reader))
     return [made.result]
 
 
 def _pool(op: kernel.Pool2dOp) -> Sequence[SSAValue] | None:
-    if op.kind.data != "max" or (found := _reader(op)) is None:
+    if op.kind.data != "max" or (reader := _reader(op)) is None:
         return None
-    types = [op.result.type, found.result.type]
-    properties = op.properties | {"step": _step(found)}
+    types = [op.result.type, reader.result.type]
+    properties = op.properties | {"step": _step(reader)}
     return [kernel.Pool2dOp.of(op.x, result_types=types, **properties).result]
 
 
-def _reader(op: kernel.ProductOp | kernel.Pool2dOp) -> mico.QuantizeOp | None:
-    """The first op that reads a result in steps, if the result is not in steps yet."""
+def _reader(op: kernel.ContractionOp | kernel.Pool2dOp) -> mico.QuantizeOp | None:
+    """Return the first op that quantizes a result, if it is not quantized yet."""
     if op.step is not None:
         return None
     users = (use.operation for use in op.result.uses)
-    return next((u for u in users if isinstance(u, mico.QuantizeOp) and _is_counted(u)), None)
+    return next((u for u in users if isinstance(u, mico.QuantizeOp) and _is_countable(u)), None)
 
 
-def _step(found: mico.QuantizeOp) -> Attribute:
-    return FloatAttr(constant_step(found) or 0.0, f64)
+def _step(reader: mico.QuantizeOp) -> Attribute:
+    return FloatAttr(constant_step(reader) or 0.0, f64)
 
 
-def _is_counted(op: mico.QuantizeOp) -> bool:
-    """Whether a kernel can count such steps."""
+def _is_countable(op: mico.QuantizeOp) -> bool:
+    """Return whether a kernel can quantize by such a step."""
     step, width = constant_step(op), mico.element_width(op.result.type)
     return step is not None and width is not None and Steps.of(step, width) is not None
 
 
 def _quantize(op: mico.QuantizeOp) -> Sequence[SSAValue] | None:
-    """What the op in front gives already."""
+    """Return what the op in front gives already."""
     made = op.input.owner
-    if not isinstance(made, kernel.ProductOp | kernel.Pool2dOp) or made.step is None:
+    if not isinstance(made, kernel.ContractionOp | kernel.Pool2dOp) or made.step is None:
         return None
     if made.quantized is None or made.step.value.data != constant_step(op):
         return None

@@ -1,10 +1,11 @@
-"""A requantization, done before the sums that it reads are stored.
+"""A requantization, done before the accumulators that it reads are stored.
 
-A product that gives sums takes the multiplier, and also gives the integers of the next layer. If
-nothing else reads the sums, they are never stored. A relu on the integers is a bound of theirs,
-even behind max pooling and what only moves data. The multiplier must be a constant in f32, one
-number or one for each channel, without a zero point, and the integers have more than one bit. Of
-several readers with different multipliers one is fused, and equal ones are the same since `cse`.
+A contraction that gives accumulators takes the multiplier, and also gives the integers of the next
+layer. If nothing else reads the accumulators, they are never stored. A relu on the integers is a
+bound of theirs, even behind max pooling and what only moves data. The multiplier must be a constant
+in f32, one number or one for each channel, without a zero point, and the integers have more than
+one bit. Of several readers with different multipliers one is fused, and equal ones are the same
+since `cse`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from fewbit.dialects.traits import PicksElements
 
 @dataclass(frozen=True)
 class FuseRequantize(ModulePass):
-    """Let products of integers requantize their sums."""
+    """Let integer contractions requantize their accumulators."""
 
     name = "fuse-requantize"
 
@@ -42,23 +43,23 @@ class FuseRequantize(ModulePass):
 def _requantize(op: mico.RequantizeOp) -> None:
     if not _is_simple(op):
         return
-    product, reshape = op.input.owner, None
-    if isinstance(product, mico.ReshapeOp) and _keeps_channels(product):
-        product, reshape = product.input.owner, product
-    if not isinstance(product, kernel.ProductOp) or not _takes_multiplier(product):
+    contraction, reshape = op.input.owner, None
+    if isinstance(contraction, mico.ReshapeOp) and _keeps_channels(contraction):
+        contraction, reshape = contraction.input.owner, contraction
+    if not isinstance(contraction, kernel.ContractionOp) or not _takes_multiplier(contraction):
         return
-    made = _multiplied(product, op)
-    assert made.quantized is not None
+    fused = _give_multiplier(contraction, op)
+    assert fused.quantized is not None
     if reshape is None:
-        Rewriter.replace_op(op, [], [made.quantized])
+        Rewriter.replace_op(op, [], [fused.quantized])
         return
-    shaped = mico.ReshapeOp.of(made.quantized, shape=reshape.shape, result_types=op.result_types)
+    shaped = mico.ReshapeOp.of(fused.quantized, shape=reshape.shape, result_types=op.result_types)
     shaped.location = reshape.location
     Rewriter.replace_op(op, [shaped], [shaped.result])
 
 
 def _is_simple(op: mico.RequantizeOp) -> bool:
-    """Whether a kernel rounds like that."""
+    """Return whether a kernel rounds like that."""
     width = mico.element_width(op.result.type)
     if op.shift is not None or op.zero_point is not None or width is None or width.is_binary:
         return False
@@ -74,24 +75,24 @@ def _keeps_channels(op: mico.ReshapeOp) -> bool:
     return before[-1:] == after[-1:]
 
 
-def _takes_multiplier(op: kernel.ProductOp) -> bool:
+def _takes_multiplier(op: kernel.ContractionOp) -> bool:
     return not op.gives_floats and op.multiplier is None
 
 
-def _multiplied(op: kernel.ProductOp, reader: mico.RequantizeOp) -> kernel.ProductOp:
-    """In the place of a product, one that gives what its reader makes of the sums."""
+def _give_multiplier(op: kernel.ContractionOp, reader: mico.RequantizeOp) -> kernel.ContractionOp:
+    """Replace a contraction by one that also requantizes, as its reader does."""
     element = mico.element_type(reader.result.type)
-    # Sums may be read before the multiplier is.
+    # Accumulators may be read before the multiplier is.
     assert isinstance(reader.multiplier.owner, mico.GetConstantOp | arith.ConstantOp)
     multiplier = reader.multiplier.owner.clone()
     integers = TensorType(element, mico.shape_of(op.result.type))
-    made = op.changed([op.result.type, integers], multiplier=multiplier)
-    Rewriter.replace_op(op, [multiplier, made], [made.result])
-    return made
+    fused = op.with_changes([op.result.type, integers], multiplier=multiplier)
+    Rewriter.replace_op(op, [multiplier, fused], [fused.result])
+    return fused
 
 
 def _picked_from(value: SSAValue) -> SSAValue | None:
-    """The tensor of which a value's elements are some."""
+    """Return the tensor of which a value's elements are some."""
     op = value.owner
     return op.operands[0] if PicksElements.holds(op) and len(op.operands) == 1 else None
 
@@ -100,10 +101,14 @@ def _relu(op: mico.ReluOp) -> None:
     source: SSAValue = op.input
     while source.has_one_use() and (picked := _picked_from(source)) is not None:
         source = picked
-    product = source.owner
-    if not isinstance(product, kernel.ProductOp) or source is not product.quantized:
+    contraction = source.owner
+    if not isinstance(contraction, kernel.ContractionOp) or source is not contraction.quantized:
         return
-    if product.multiplier is None or not source.has_one_use() or product.integer_bounds[1] < 0:
+    if (
+        contraction.multiplier is None
+        or not source.has_one_use()
+        or contraction.integer_bounds[1] < 0
+    ):
         return
-    product.properties["minimum"] = FloatAttr(max(product.integer_bounds[0], 0.0), f64)
+    contraction.properties["minimum"] = FloatAttr(max(contraction.integer_bounds[0], 0.0), f64)
     Rewriter.replace_op(op, [], [op.input])

@@ -1,4 +1,4 @@
-"""Quantization moved up, past what picks or moves values, to where they are made.
+"""Quantization moved up, past what picks or moves values, to where they are computed.
 
 Rounding never changes an order, so the largest of some values, rounded, is the largest of them
 rounded; what moves data does not look at it. Behind them a quantization is a pass over floats;
@@ -46,11 +46,11 @@ def _hoist(op: mico.QuantizeOp) -> None:
         )
         for value in inner.operands
     ]
-    made = type(inner).of(*inputs, result_types=[op.result.type], **inner.properties)
-    made.location = inner.location
+    hoisted = type(inner).of(*inputs, result_types=[op.result.type], **inner.properties)
+    hoisted.location = inner.location
     for each in inputs:
         each.location = op.location
-    Rewriter.replace_op(op, [*inputs, made], made.results)
+    Rewriter.replace_op(op, [*inputs, hoisted], hoisted.results)
     Rewriter.erase_op(inner)
     for each in inputs:
         _hoist(each)

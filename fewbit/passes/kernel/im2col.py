@@ -1,10 +1,10 @@
-"""Float convolutions as matrix products, by the columns that they multiply.
+"""Float convolutions as matmuls, by the columns that they multiply.
 
 The elements under each window are gathered into a row, in the order kh, kw, channel; a row times
 the weight, with its channels last too, is a pixel of the result. A kernel of size 1 that visits
-every pixel has its rows already. Groups are a batch of products. Products become loops that
-multiply and add, with a loop behind them for what a kernel does before it stores. Depthwise
-convolutions stay: each channel would be a product of its own, of a few numbers. So do integers.
+every pixel has its rows already. Groups are a batch of matmuls. Matmuls become loops that multiply
+and add, with a loop behind them for the epilogue. Depthwise convolutions stay: each channel would
+be a tiny matmul of its own. So do integers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel, mico
 from fewbit.passes.linalg.building.driver import lower_ops
-from fewbit.passes.linalg.building.layers import products
+from fewbit.passes.linalg.building.layers import contract
 from fewbit.passes.linalg.building.loops import generic, loops, read, same
 from fewbit.passes.linalg.building.tensors import (
     Size,
@@ -31,9 +31,9 @@ from fewbit.passes.linalg.building.windows import Window
 from fewbit.passes.linalg.lower_kernel import (
     channels_last,
     counts,
-    finished,
+    finish,
     matmul,
-    surrounded,
+    pad_image,
     under,
     windows_of,
 )
@@ -41,7 +41,7 @@ from fewbit.passes.linalg.lower_kernel import (
 
 @dataclass(frozen=True)
 class Im2col(ModulePass):
-    """Turn float convolutions into a gather of columns and a matrix product."""
+    """Turn float convolutions into a gather of columns and a matmul."""
 
     name = "im2col"
 
@@ -65,24 +65,24 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue] | None:
         collapse_axes(channels_last(op.weight), 1, 3), 0, [groups, outputs // groups]
     )
     n, h, w, g, o, k = loops(6)
-    total = products(
+    total = contract(
         read(_columns(op.x, windows, space, groups, taps), n, h, w, g, k),
         read(weight, g, o, k),
         [n, h, w, g, o],
         [size_of(op.x, 0), *space, groups, outputs // groups],
         f32,
     )
-    return finished(op, collapse_axes(total, 3, 4))
+    return finish(op, collapse_axes(total, 3, 4))
 
 
 def _columns(
     x: SSAValue, windows: Sequence[Window], space: Sequence[Size], groups: int, taps: int
 ) -> SSAValue:
-    """N x OH x OW x groups x taps: what each window holds of each group."""
+    """Return N x OH x OW x groups x taps: what each window holds of each group."""
     if all(w == Window(1, 1, 0, 0, w.dilation) for w in windows):
         return expand_axis(x, 3, [groups, taps])
     inputs = taps // (windows[0].kernel * windows[1].kernel)
-    padded = expand_axis(surrounded(x, windows, 0), 3, [groups, inputs])
+    padded = expand_axis(pad_image(x, windows, 0), 3, [groups, inputs])
     n, oh, ow, g, kh, kw, c = loops(7)
     columns = generic(
         [read(padded, n, *under(windows, oh, ow, kh, kw), g, c)],

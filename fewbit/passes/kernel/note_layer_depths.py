@@ -14,7 +14,7 @@ from fewbit.pipeline.context import compile_context
 
 @dataclass(frozen=True)
 class NoteLayerDepths(ModulePass):
-    """Note how many products each layer sums for an element of its output."""
+    """Note the reduction depth of each layer: its MACs for an element of the output."""
 
     name = "note-layer-depths"
 

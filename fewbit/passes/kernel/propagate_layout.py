@@ -30,7 +30,7 @@ from fewbit.dialects.mico.shapes import DYNAMIC, axis, size
 from fewbit.dialects.mico.syntax import ints
 from fewbit.passes.kernel.layout.generics import permuted_generic
 from fewbit.passes.kernel.layout.reshapes import groups_of, reshape_to, simpler_reshape
-from fewbit.passes.kernel.layout.turned import Turned, sinking
+from fewbit.passes.kernel.layout.transposed import Transposed, sinking
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.tensors import as_index, as_type, size_of
 
@@ -87,16 +87,18 @@ def _reshape(op: mico.ReshapeOp | mico.FlattenOp) -> Sequence[SSAValue] | None:
     simpler = simpler_reshape(op)
     if simpler is not None:
         return simpler
-    turned = sinking(op.input)
-    return None if turned is None else _regrouped(op, turned)
+    transposed = sinking(op.input)
+    return None if transposed is None else _regroup(op, transposed)
 
 
-def _regrouped(op: mico.ReshapeOp | mico.FlattenOp, turned: Turned) -> Sequence[SSAValue] | None:
-    """A reshape that joins or splits only what is adjacent in the source's layout too."""
+def _regroup(
+    op: mico.ReshapeOp | mico.FlattenOp, transposed: Transposed
+) -> Sequence[SSAValue] | None:
+    """Return a reshape that joins or splits only what is adjacent in the source's layout too."""
     groups = groups_of(op)
     if groups is None:
         return None
-    moved = [([turned.order[d] for d in group.before], group.after) for group in groups]
+    moved = [([transposed.order[d] for d in group.before], group.after) for group in groups]
     if any(axes != list(range(axes[0], axes[0] + len(axes))) for axes, _ in moved):
         return None
     moved.sort()
@@ -105,7 +107,7 @@ def _regrouped(op: mico.ReshapeOp | mico.FlattenOp, turned: Turned) -> Sequence[
     order = [d for _, after in moved for d in after]
     shape = mico.shape_of(op.result.type)
     direct = TensorType(mico.element_type(op.result.type), [shape[d] for d in order])
-    reshaped = reshape_to(turned.source, direct, kept)
+    reshaped = reshape_to(transposed.source, direct, kept)
     if reshaped is None:
         return None
     back = [order.index(d) for d in range(len(order))]
@@ -114,147 +116,147 @@ def _regrouped(op: mico.ReshapeOp | mico.FlattenOp, turned: Turned) -> Sequence[
 
 
 def _unary(op: UnaryOp) -> Sequence[SSAValue] | None:
-    turned = sinking(op.input)
-    if turned is None:
+    transposed = sinking(op.input)
+    if transposed is None:
         return None
-    types = [turned.type_back(op.result.type)]
-    inner = type(op).of(turned.source, result_types=types, **op.properties)
-    return [turned.forward(inner.result, op.result.type)]
+    types = [transposed.type_back(op.result.type)]
+    inner = type(op).of(transposed.source, result_types=types, **op.properties)
+    return [transposed.forward(inner.result, op.result.type)]
 
 
 def _binary(op: BinaryOp) -> Sequence[SSAValue] | None:
     rank = len(mico.shape_of(op.result.type))
-    found = (sinking(value) for value in op.operands if len(mico.shape_of(value.type)) == rank)
-    turned = next((t for t in found if t is not None), None)
-    if turned is None or not all(_goes_back(value, turned) for value in op.operands):
+    candidates = (sinking(value) for value in op.operands if len(mico.shape_of(value.type)) == rank)
+    transposed = next((t for t in candidates if t is not None), None)
+    if transposed is None or not all(_goes_back(value, transposed) for value in op.operands):
         return None
-    sides = [_side(value, rank, turned) for value in op.operands]
-    inner = type(op).of(*sides, result_types=[turned.type_back(op.result.type)])
-    return [turned.forward(inner.result, op.result.type)]
+    sides = [_side(value, rank, transposed) for value in op.operands]
+    inner = type(op).of(*sides, result_types=[transposed.type_back(op.result.type)])
+    return [transposed.forward(inner.result, op.result.type)]
 
 
-def _goes_back(value: SSAValue, turned: Turned) -> bool:
-    """Whether an operand may get the inverse transpose.
+def _goes_back(value: SSAValue, transposed: Transposed) -> bool:
+    """Return whether an operand may get the inverse transpose.
 
     That of an image is worth it, since it is likely to stand in front of a kernel already. In three
-    dimensions, where models have transposes of their own, only a vector is turned.
+    dimensions, where models have transposes of their own, only a vector is transposed.
     """
     shape = mico.shape_of(value.type)
-    if len(shape) < len(turned.order):
+    if len(shape) < len(transposed.order):
         return DYNAMIC not in shape
     if sinking(value) is not None or len(shape) > 3:
         return True
     return sum(extent != 1 for extent in shape) <= 1
 
 
-def _side(value: SSAValue, rank: int, turned: Turned) -> SSAValue:
-    """An operand that broadcasts, as it does in the layout of the source."""
+def _side(value: SSAValue, rank: int, transposed: Transposed) -> SSAValue:
+    """Return an operand that broadcasts, as it does in the layout of the source."""
     shape = mico.shape_of(value.type)
     if size(shape) == 1:
         return value
     if len(shape) < rank:
         value = mico.ReshapeOp.of(value, shape=(*[1] * (rank - len(shape)), *shape)).result
-    return turned.back(value)
+    return transposed.back(value)
 
 
 def _concat(op: mico.ConcatOp) -> Sequence[SSAValue] | None:
-    turned = next((t for value in op.inputs if (t := sinking(value)) is not None), None)
-    if turned is None or not all(_goes_back(value, turned) for value in op.inputs):
+    transposed = next((t for value in op.inputs if (t := sinking(value)) is not None), None)
+    if transposed is None or not all(_goes_back(value, transposed) for value in op.inputs):
         return None
-    dim = turned.order[axis(op.dim.value.data, len(turned.order), "dim")]
-    types = [turned.type_back(op.result.type)]
-    inner = mico.ConcatOp.of(*map(turned.back, op.inputs), dim=dim, result_types=types)
-    return [turned.forward(inner.result, op.result.type)]
+    dim = transposed.order[axis(op.dim.value.data, len(transposed.order), "dim")]
+    types = [transposed.type_back(op.result.type)]
+    inner = mico.ConcatOp.of(*map(transposed.back, op.inputs), dim=dim, result_types=types)
+    return [transposed.forward(inner.result, op.result.type)]
 
 
 def _batch_norm(op: mico.BatchNormOp) -> Sequence[SSAValue] | None:
-    """Rows of channels have them in dimension 1, so that is what a batch norm is given."""
-    turned = sinking(op.input)
-    if turned is None:
+    """Flatten to rows of channels, whose dimension 1 is what a batch norm expects."""
+    transposed = sinking(op.input)
+    if transposed is None:
         return None
-    type = turned.type_back(op.result.type)
+    type = transposed.type_back(op.result.type)
     *rows, channels = mico.shape_of(type)
     if channels == DYNAMIC or rows.count(DYNAMIC) > 1:
         return None
     flat = TensorType(type.element_type, [size(rows), channels])
-    x = mico.ReshapeOp.of(turned.source, shape=(-1, channels), result_types=[flat])
+    x = mico.ReshapeOp.of(transposed.source, shape=(-1, channels), result_types=[flat])
     y = mico.BatchNormOp.of(
         x, op.weight, op.bias, op.mean, op.variance, eps=op.eps, result_types=[flat]
     )
     wanted = [-1 if extent == DYNAMIC else extent for extent in (*rows, channels)]
     unfolded = mico.ReshapeOp.of(y, shape=wanted, result_types=[type])
-    return [turned.forward(unfolded.result, op.result.type)]
+    return [transposed.forward(unfolded.result, op.result.type)]
 
 
 def _activation_quant(
     op: mico.ActivationQuantOp | kernel.QuantizeRowsOp,
 ) -> Sequence[SSAValue] | None:
-    turned = sinking(op.operands[0])
-    if turned is None or op.granularity.data == "row":
+    transposed = sinking(op.operands[0])
+    if transposed is None or op.granularity.data == "row":
         return None
-    types = [turned.type_back(op.result.type), *(r.type for r in op.results[1:])]
-    inner = type(op).of(turned.source, result_types=types, **op.properties)
-    return [turned.forward(inner.result, op.result.type), *inner.results[1:]]
+    types = [transposed.type_back(op.result.type), *(r.type for r in op.results[1:])]
+    inner = type(op).of(transposed.source, result_types=types, **op.properties)
+    return [transposed.forward(inner.result, op.result.type), *inner.results[1:]]
 
 
 def _quantize(op: mico.QuantizeOp | mico.DequantizeOp) -> Sequence[SSAValue] | None:
-    turned = sinking(op.input)
+    transposed = sinking(op.input)
     scales = [op.scale] if op.zero_point is None else [op.scale, op.zero_point]
-    if turned is None or any(len(mico.shape_of(scale.type)) > 1 for scale in scales):
+    if transposed is None or any(len(mico.shape_of(scale.type)) > 1 for scale in scales):
         return None
-    types = [turned.type_back(op.result.type)]
-    inner = type(op).of(turned.source, op.scale, zero_point=op.zero_point, result_types=types)
-    return [turned.forward(inner.result, op.result.type)]
+    types = [transposed.type_back(op.result.type)]
+    inner = type(op).of(transposed.source, op.scale, zero_point=op.zero_point, result_types=types)
+    return [transposed.forward(inner.result, op.result.type)]
 
 
 def _requantize(op: mico.RequantizeOp) -> Sequence[SSAValue] | None:
-    turned = sinking(op.input)
-    if turned is None:
+    transposed = sinking(op.input)
+    if transposed is None:
         return None
     inner = mico.RequantizeOp.of(
-        turned.source,
+        transposed.source,
         op.multiplier,
         shift=op.shift,
         zero_point=op.zero_point,
-        axis=turned.order[axis(op.axis.value.data, len(turned.order), "axis")],
-        result_types=[turned.type_back(op.result.type)],
+        axis=transposed.order[axis(op.axis.value.data, len(transposed.order), "axis")],
+        result_types=[transposed.type_back(op.result.type)],
     )
-    return [turned.forward(inner.result, op.result.type)]
+    return [transposed.forward(inner.result, op.result.type)]
 
 
 def _cast(op: tensor.CastOp | UnrealizedConversionCastOp) -> Sequence[SSAValue] | None:
     if len(op.operands) != 1 or len(op.results) != 1:
         return None
-    turned, result = sinking(op.operands[0]), op.results[0].type
-    if turned is None or len(mico.shape_of(result)) != len(turned.order):
+    transposed, result = sinking(op.operands[0]), op.results[0].type
+    if transposed is None or len(mico.shape_of(result)) != len(transposed.order):
         return None
-    type = turned.type_back(result)
+    type = transposed.type_back(result)
     if isinstance(op, tensor.CastOp):
-        inner = tensor.CastOp(turned.source, type).dest
+        inner = tensor.CastOp(transposed.source, type).dest
     else:
-        inner = UnrealizedConversionCastOp.get([turned.source], [type]).results[0]
-    return [turned.forward(inner, result)]
+        inner = UnrealizedConversionCastOp.get([transposed.source], [type]).results[0]
+    return [transposed.forward(inner, result)]
 
 
 def _dim(op: tensor.DimOp) -> Sequence[SSAValue] | None:
-    """The size of a transposed value, from its source, so that it does not keep the transpose."""
-    turned, index = sinking(op.source), op.index.owner
-    if turned is None or not isinstance(index, arith.ConstantOp):
+    """Take the size of a transposed value from its source, so that the transpose can go."""
+    transposed, index = sinking(op.source), op.index.owner
+    if transposed is None or not isinstance(index, arith.ConstantOp):
         return None
     if not isinstance(index.value, IntegerAttr):
         return None
-    return [as_index(size_of(turned.source, turned.order[index.value.value.data]))]
+    return [as_index(size_of(transposed.source, transposed.order[index.value.value.data]))]
 
 
 def _generic(op: linalg.GenericOp) -> Sequence[SSAValue] | None:
-    found = {i: t for i, value in enumerate(op.inputs) if (t := sinking(value)) is not None}
-    turned = next(iter(found.values()), None)
-    if turned is None:
+    candidates = {i: t for i, value in enumerate(op.inputs) if (t := sinking(value)) is not None}
+    transposed = next(iter(candidates.values()), None)
+    if transposed is None:
         return None
-    sources = {i: t.source for i, t in found.items() if t.order == turned.order}
-    permuted = permuted_generic(op, sources, turned.order)
+    sources = {i: t.source for i, t in candidates.items() if t.order == transposed.order}
+    permuted = permuted_generic(op, sources, transposed.order)
     if permuted is None:
         return None
     if not permuted.has_moved:
         return [permuted.value]
-    return [turned.forward(permuted.value, op.results[0].type)]
+    return [transposed.forward(permuted.value, op.results[0].type)]

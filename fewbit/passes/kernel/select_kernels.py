@@ -1,7 +1,7 @@
 """Layers and poolings as ops of the `kernel` dialect, between transposes to channels-last.
 
-A layer that quantizes its input is first taken apart, as `lower-activation-quant` does; the
-quantization is an op for itself, so that `propagate-layout` can move transposes past it. A layer of
+A layer that quantizes its input is first split in two, as `lower-activation-quant` does; the
+quantization is an op of its own, so that `propagate-layout` can move transposes past it. A layer of
 integers hands its scales and bias to the kernel; the bias of one that gives accumulators is i32. A
 few-bit weight of float activations is dequantized, which `fold_weights` does once. A 1-d
 convolution is one with a height of 1. What no kernel computes is left as it is: floats other than
@@ -24,7 +24,7 @@ from fewbit.dialects.mico.layers import ConvolutionOp
 from fewbit.dialects.mico.pooling import PoolOp
 from fewbit.dialects.mico.syntax import ints
 from fewbit.passes.linalg.building.driver import lower_ops
-from fewbit.passes.linalg.building.loops import converted
+from fewbit.passes.linalg.building.loops import convert
 from fewbit.passes.quant.lower_activation_quant import integer_layer
 
 TO_LAST = (0, 2, 3, 1)
@@ -33,7 +33,7 @@ TO_FIRST = (0, 3, 1, 2)
 
 @dataclass(frozen=True)
 class SelectKernels(ModulePass):
-    """Turn layers and poolings into ops that kernels compute, channels innermost."""
+    """Turn layers and poolings into ops that kernels compute, channels-last."""
 
     name = "select-kernels"
 
@@ -65,8 +65,8 @@ def _is_selected(op: mico.QuantizedLayerOp) -> bool:
 def _linear(op: mico.BitLinearOp) -> Sequence[SSAValue] | None:
     if not _is_selected(op):
         return None
-    if (taken_apart := integer_layer(op)) is not None:
-        return taken_apart
+    if (decomposed := integer_layer(op)) is not None:
+        return decomposed
     y = kernel.MatmulOp.of(
         op.input,
         _weight(op),
@@ -79,34 +79,34 @@ def _linear(op: mico.BitLinearOp) -> Sequence[SSAValue] | None:
 def _conv2d(op: mico.BitConv2dOp) -> Sequence[SSAValue] | None:
     if not _is_selected(op):
         return None
-    if (taken_apart := integer_layer(op)) is not None:
-        return taken_apart
-    return [_convolved(op, op.input, _weight(op))]
+    if (decomposed := integer_layer(op)) is not None:
+        return decomposed
+    return [_convolve(op, op.input, _weight(op))]
 
 
 def _conv1d(op: mico.BitConv1dOp) -> Sequence[SSAValue] | None:
     if not _is_selected(op):
         return None
-    if (taken_apart := integer_layer(op)) is not None:
-        return taken_apart
-    y = _convolved(op, _with_height(op.input), _with_height(_weight(op)))
+    if (decomposed := integer_layer(op)) is not None:
+        return decomposed
+    y = _convolve(op, _with_height(op.input), _with_height(_weight(op)))
     return [mico.ReshapeOp.of(y, shape=(0, 0, -1), result_types=[op.result.type]).result]
 
 
 def _with_height(value: SSAValue) -> SSAValue:
-    """N x C x L as N x C x 1 x L."""
+    """Reshape N x C x L to N x C x 1 x L."""
     n, c, length = mico.shape_of(value.type)
     type = TensorType(mico.element_type(value.type), (n, c, 1, length))
     return mico.ReshapeOp.of(value, shape=(0, 0, 1, -1), result_types=[type]).result
 
 
-def _convolved(op: ConvolutionOp, x: SSAValue, weight: SSAValue) -> SSAValue:
-    """The result, channels first, of a convolution of one or two dimensions."""
+def _convolve(op: ConvolutionOp, x: SSAValue, weight: SSAValue) -> SSAValue:
+    """Return the channels-first result of a convolution of one or two dimensions."""
     flat = op.RANK == 1
     n, channels, *spatial = mico.shape_of(op.result.type)
     result = (n, *([1] if flat else []), *spatial, channels)
     y = kernel.Conv2dOp.of(
-        turned(x, TO_LAST),
+        transpose(x, TO_LAST),
         weight,
         **_epilogue(op),
         stride=[*([1] if flat else []), *ints(op.stride)],
@@ -115,15 +115,15 @@ def _convolved(op: ConvolutionOp, x: SSAValue, weight: SSAValue) -> SSAValue:
         groups=op.groups,
         result_types=[TensorType(mico.element_type(op.result.type), result)],
     )
-    return turned(y.result, TO_FIRST)
+    return transpose(y.result, TO_FIRST)
 
 
-def turned(value: SSAValue, permutation: Sequence[int]) -> SSAValue:
+def transpose(value: SSAValue, permutation: Sequence[int]) -> SSAValue:
     return mico.TransposeOp.of(value, permutation=permutation).result
 
 
 def _weight(op: mico.QuantizedLayerOp) -> SSAValue:
-    """The weight in the elements that the kernel multiplies."""
+    """Return the weight in the elements that the kernel multiplies."""
     if op.act_width is not None or op.weight_width is None:
         return op.weight
     assert op.weight_scale is not None
@@ -136,24 +136,24 @@ def _weight(op: mico.QuantizedLayerOp) -> SSAValue:
 
 
 def _epilogue(op: mico.QuantizedLayerOp) -> dict[str, SSAValue | None]:
-    """What the kernel does with its sums."""
+    """Return the operands of the kernel's epilogue."""
     if op.gives_accumulators:
         return {"bias": op.bias}
-    bias = None if op.bias is None else converted(op.bias, f32)
+    bias = None if op.bias is None else convert(op.bias, f32)
     if op.act_width is None:
         return {"bias": bias}
     return {"x_scale": op.act_scale, "weight_scale": op.weight_scale, "bias": bias}
 
 
 def _max_pool(op: mico.MaxPool2dOp) -> Sequence[SSAValue] | None:
-    return _pooled(op, "max") if ints(op.dilation) == (1, 1) else None
+    return _pool(op, "max") if ints(op.dilation) == (1, 1) else None
 
 
 def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue] | None:
-    return _pooled(op, "average", count_include_pad=op.count_include_pad)
+    return _pool(op, "average", count_include_pad=op.count_include_pad)
 
 
-def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | None:
+def _pool(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | None:
     x, result = op.operands[0], op.results[0].type
     element = mico.element_type(x.type)
     is_largest_integer = kind == "max" and mico.element_width(x.type) is not None
@@ -161,7 +161,7 @@ def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | No
         return None
     n, channels, height, width = mico.shape_of(result)
     y = kernel.Pool2dOp.of(
-        turned(x, TO_LAST),
+        transpose(x, TO_LAST),
         kind=kind,
         kernel_size=op.kernel_size,
         stride=op.stride,
@@ -170,11 +170,11 @@ def _pooled(op: PoolOp, kind: str, **more: Attribute) -> Sequence[SSAValue] | No
         result_types=[TensorType(element, (n, height, width, channels))],
         **more,
     )
-    return [turned(y.result, TO_FIRST)]
+    return [transpose(y.result, TO_FIRST)]
 
 
 def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue] | None:
-    """By the largest magnitude, or below 3 bits by the mean; other means are left."""
+    """Select quantization by the largest magnitude, or below 3 bits by the mean."""
     is_narrow = mico.read_width(op.bits).bits < 3
     if op.scale is None or (op.mode.data != "max" and not is_narrow):
         return None

@@ -1,4 +1,4 @@
-"""What a call of a kernel stores: its result, and that in few bits, as far as it is read."""
+"""What a call of a kernel stores: its result, and the quantized result, as far as it is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fewbit.llvm.values import NULL, Operand, Value
 from fewbit.numerics.widths import Width
 from fewbit.passes.kernel.call_site import CallSite, dynamic_axes, shape_of, tensor_of
 
-StoringT = TypeVar("StoringT", bound=kernel.ProductOp | kernel.Pool2dOp)
+StoringT = TypeVar("StoringT", bound=kernel.ContractionOp | kernel.Pool2dOp)
 
 
 class StoringSite(CallSite[StoringT]):
@@ -28,7 +28,7 @@ class StoringSite(CallSite[StoringT]):
 
     @cached_property
     def steps(self) -> Steps | None:
-        """How the kernel counts steps, if it has to and can."""
+        """How the kernel quantizes, if it has to and can."""
         op = self.op
         if op.step is None or op.quantized is None:
             return None
@@ -56,7 +56,7 @@ class StoringSite(CallSite[StoringT]):
         return {**floats, "q": op.quantized}
 
     def prepare_stub(self, operands: dict[str, SSAValue]) -> tuple[Stub, dict[str, Value]]:
-        """A stub for operands and results, and its pointers by their names."""
+        """Return a stub for operands and results, and its pointers by their names."""
         self.operands = operands
         results = [self._plain(result) for result in self.results.values()]
         more = [TensorType(i32, [PLACES, SLOT])] if self.finds_largest else []
@@ -79,33 +79,33 @@ class StoringSite(CallSite[StoringT]):
         return [pointers.get(name, NULL) for name in names]
 
     def finish(self, stub: Stub) -> None:
-        """Call the stub, and put what it stores in the place of the op's results."""
+        """Call the stub, and replace the op's results by what it stores."""
         sizes = [self.size(axis) for axis in dynamic_axes(self.op.result)]
-        made = {
+        memories = {
             result: self.allocate(self._plain(result).element_type, shape_of(result), sizes)
             for result in self.results.values()
         }
         more = [self.allocate(i32, [PLACES, SLOT])] if self.finds_largest else []
-        self.call(stub, [*map(self.buffer, self.operands.values()), *made.values(), *more])
-        stored = [self._stored(result, made.get(result)) for result in self.op.results]
+        self.call(stub, [*map(self.buffer, self.operands.values()), *memories.values(), *more])
+        stored = [self._as_result(result, memories.get(result)) for result in self.op.results]
         self.replace(*stored)
         for memory in more:
             assert stored[0] is not None
             self.calls.largest[stored[0]] = memory
 
     def size(self, axis: int) -> SSAValue:
-        """A size of the result that is known only at run time."""
+        """Return a dynamic size of the result."""
         return self.make(tensor.DimOp(self.op.x, self.index(axis)))
 
     def windows(self, axis: int, reach: int, stride: int, padding: int) -> SSAValue:
-        """How many windows of a reach there are along a dimension."""
+        """Return how many windows of a reach there are along a dimension."""
         size = self.make(tensor.DimOp(self.op.x, self.index(axis)))
         room = self.make(arith.AddiOp(size, self.index(padding - reach)))
         steps = self.make(arith.DivSIOp(room, self.index(stride)))
         return self.make(arith.AddiOp(steps, self.index(1)))
 
     def bytes(self, value: SSAValue) -> SSAValue:
-        """Few-bit integers as bytes."""
+        """Return few-bit integers as bytes."""
         if element_width(value.type) is None:
             return value
         return self.make(UnrealizedConversionCastOp.get([value], [self._plain(value)]))
@@ -114,7 +114,7 @@ class StoringSite(CallSite[StoringT]):
         few = element_width(value.type) is not None
         return TensorType(i8 if few else tensor_of(value).element_type, shape_of(value))
 
-    def _stored(self, result: SSAValue, memory: SSAValue | None) -> SSAValue | None:
+    def _as_result(self, result: SSAValue, memory: SSAValue | None) -> SSAValue | None:
         if memory is None:
             return None
         value = self.as_tensor(memory)

@@ -15,7 +15,7 @@ def is_unsigned(value: SSAValue) -> bool:
     op = value.owner
     if NeverNegative.holds(op):
         return True
-    if isinstance(op, kernel.ProductOp):
+    if isinstance(op, kernel.ContractionOp):
         low, _ = op.bounds
         return low is not None and low >= 0
     return KeepsSign.holds(op) and all(is_unsigned(operand) for operand in op.operands)

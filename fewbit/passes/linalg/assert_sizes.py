@@ -1,11 +1,11 @@
-"""Sizes that must be equal are asserted, where inputs leave sizes open.
+"""Sizes that must be equal are asserted, where inputs have dynamic sizes.
 
 Two inputs of one batch may be given with two batches: loops would then read beyond the end of one.
-So would one input whose batch meets a tensor of fixed size, or whose halves are not of one size.
-Each loop of an op on tensors runs over one size, so all dimensions that it indexes must have it.
-What is asserted here is evaluated from the shapes of inputs before anything runs; what is always
-true is folded away. A kernel's rows are asserted while it is still an op, all else once it is
-loops.
+So would one input whose batch meets a tensor of fixed size, or which is split into parts of unequal
+size. Each loop of an op on tensors runs over one size, so all dimensions that it indexes must have
+it. What is asserted here is evaluated from the shapes of inputs before anything runs; what is
+always true is folded away. A kernel's rows are asserted while it is still an op, all else once it
+is loops.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class AssertSizes(ModulePass):
 
 
 def assert_kernel_sizes(entry: func.FuncOp) -> None:
-    """Add, in place, what kernels take for granted."""
+    """Assert what kernels take for granted."""
     _assert_equal_sizes(entry, _equal_rows)
 
 
 def assert_tensor_sizes(entry: func.FuncOp) -> None:
-    """Add, in place, what loops over tensors, slices and concatenations take for granted."""
+    """Assert what loops over tensors, slices and concatenations take for granted."""
     for op in list(entry.body.block.ops):
         if isinstance(op, tensor.ExtractSliceOp):
             _assert_inside(op)
@@ -71,7 +71,7 @@ def _assert_equal_sizes(
 
 
 def _assert_inside(op: tensor.ExtractSliceOp) -> None:
-    """A slice must lie in a tensor whose size is not known."""
+    """Assert that a slice lies in a tensor whose size is dynamic."""
     given = [
         _values(static, dynamic)
         for static, dynamic in (
@@ -84,12 +84,12 @@ def _assert_inside(op: tensor.ExtractSliceOp) -> None:
         offset, size, stride = (values[axis] for values in given)
         if extent != DYNAMIC_INDEX or not all(map(_is_shape_arithmetic, (offset, size, stride))):
             continue
-        made: list[Operation] = []
+        checks: list[Operation] = []
 
-        def value(number: int | SSAValue, made: list[Operation] = made) -> SSAValue:
+        def value(number: int | SSAValue, checks: list[Operation] = checks) -> SSAValue:
             if isinstance(number, SSAValue):
                 return number
-            made.append(constant := arith.ConstantOp(IntegerAttr(number, IndexType())))
+            checks.append(constant := arith.ConstantOp(IntegerAttr(number, IndexType())))
             return constant.result
 
         steps = arith.SubiOp(value(size), value(1))
@@ -101,21 +101,21 @@ def _assert_inside(op: tensor.ExtractSliceOp) -> None:
         inside = arith.AndIOp(below.result, begun.result)
         empty = arith.CmpiOp(value(size), value(0), "sle")
         fits = arith.OrIOp(inside.result, empty.result)
-        made += [steps, reach, last, dim, below, begun, inside, empty, fits]
-        made.append(cf.AssertOp(fits.result, "a slice is not inside its tensor"))
-        for each in made:
+        checks += [steps, reach, last, dim, below, begun, inside, empty, fits]
+        checks.append(cf.AssertOp(fits.result, "a slice is not inside its tensor"))
+        for each in checks:
             each.location = op.location
-        Rewriter.insert_op(made, InsertPoint.before(op))
+        Rewriter.insert_op(checks, InsertPoint.before(op))
 
 
 def _values(static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[int | SSAValue]:
-    """Numbers, with values in place of those that are not known."""
+    """Return static numbers, with values in place of the dynamic ones."""
     values = iter(dynamic)
     return [next(values) if number == DYNAMIC_INDEX else number for number in static]
 
 
 def _is_shape_arithmetic(value: int | SSAValue) -> bool:
-    """Whether a number is computed of sizes alone, not of what tensors contain."""
+    """Return whether a number is computed from sizes alone, not from what tensors contain."""
     if isinstance(value, int):
         return True
     owner = value.owner
@@ -127,26 +127,26 @@ def _is_shape_arithmetic(value: int | SSAValue) -> bool:
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    """Sizes; a scalar has none."""
+    """Return sizes; a scalar has none."""
     type = value.type
     return mico.shape_of(type) if isa(type, TensorType[Attribute]) else ()
 
 
-def _is_open(place: Place) -> bool:
+def _is_dynamic(place: Place) -> bool:
     value, axis = place
     return _shape(value)[axis] == DYNAMIC_INDEX
 
 
 def _equal_rows(op: Operation) -> Iterator[list[Place]]:
-    """The dimensions of rows, which a kernel's operands share."""
-    if isinstance(op, kernel.ProductOp):
+    """Yield the dimensions of rows, which a kernel's operands share."""
+    if isinstance(op, kernel.ContractionOp):
         operands = [v for v in (op.x, op.add, op.x_scale) if v is not None]
         for axis in range(len(op.rows_shape(_shape(op.x)))):
             yield [(v, axis) for v in operands if len(_shape(v)) > axis]
 
 
 def _equal_places(op: Operation) -> Iterator[list[Place]]:
-    """Dimensions that have one size."""
+    """Yield dimensions that have one size."""
     if isinstance(op, LinalgStructuredOperation):
         yield from _loops([m.data.results for m in op.get_indexing_maps()], op.operands)
     elif isinstance(op, linalg.ReduceOp):
@@ -155,29 +155,29 @@ def _equal_places(op: Operation) -> Iterator[list[Place]]:
         wide, narrow = _with_and_without(op.init, op.dimensions.get_values())
         yield from _loops((narrow, wide), op.operands)
     elif isinstance(op, tensor.ConcatOp):
-        yield from _beside(op)
+        yield from _concat_places(op)
 
 
 def _with_and_without(
-    wide: SSAValue, left_out: Sequence[int]
+    wide: SSAValue, dropped: Sequence[int]
 ) -> tuple[list[AffineExpr], list[AffineExpr]]:
-    """The loops of a tensor, and of one that lacks some of its dimensions."""
+    """Return the loops of a tensor, and of one that lacks some of its dimensions."""
     loops: list[AffineExpr] = [AffineDimExpr(i) for i in range(len(_shape(wide)))]
-    return loops, [loop for i, loop in enumerate(loops) if i not in left_out]
+    return loops, [loop for i, loop in enumerate(loops) if i not in dropped]
 
 
 def _loops(
     indices: Sequence[Sequence[object]], operands: Sequence[SSAValue]
 ) -> Iterator[list[Place]]:
-    found: dict[int, list[Place]] = {}
+    by_loop: dict[int, list[Place]] = {}
     for exprs, value in zip(indices, operands, strict=True):
         for axis, expr in enumerate(exprs):
             if isinstance(expr, AffineDimExpr):
-                found.setdefault(expr.position, []).append((value, axis))
-    yield from found.values()
+                by_loop.setdefault(expr.position, []).append((value, axis))
+    yield from by_loop.values()
 
 
-def _beside(op: tensor.ConcatOp) -> Iterator[list[Place]]:
+def _concat_places(op: tensor.ConcatOp) -> Iterator[list[Place]]:
     rank = len(_shape(op.operands[0]))
     for axis in range(rank):
         if axis != op.dim.value.data % rank:
@@ -185,17 +185,17 @@ def _beside(op: tensor.ConcatOp) -> Iterator[list[Place]]:
 
 
 def _assert_equal(a: Place, b: Place, op: Operation) -> None:
-    if a == b or not (_is_open(a) or _is_open(b)):
+    if a == b or not (_is_dynamic(a) or _is_dynamic(b)):
         return
-    made: list[Operation] = []
+    checks: list[Operation] = []
     dims: list[SSAValue] = []
     for value, axis in (a, b):
         number = arith.ConstantOp(IntegerAttr(axis, IndexType()))
         dim = tensor.DimOp(value, number.result)
-        made += [number, dim]
+        checks += [number, dim]
         dims.append(dim.results[0])
     same = arith.CmpiOp(dims[0], dims[1], "eq")
-    made += [same, cf.AssertOp(same.result, "sizes differ")]
-    for each in made:
+    checks += [same, cf.AssertOp(same.result, "sizes differ")]
+    for each in checks:
         each.location = op.location
-    Rewriter.insert_op(made, InsertPoint.before(op))
+    Rewriter.insert_op(checks, InsertPoint.before(op))

@@ -68,7 +68,7 @@ def _concat(op: tensor.ConcatOp) -> Sequence[SSAValue] | None:
 
 
 def _shaped_like(op: tensor.ConcatOp, dim: int) -> SSAValue:
-    """A tensor of the shape that a concatenation has."""
+    """Return a tensor of the shape that a concatenation has."""
     shape = shape_of(op.result.type)
     sizes = [
         reduce(size_sum, (size_of(value, dim) for value in op.inputs))

@@ -1,4 +1,4 @@
-"""`mico.attention` as products, a softmax and products again.
+"""`mico.attention` as matmuls with a softmax between them.
 
 Heads of keys and values that serve several queries are repeated first. The causal mask is a
 comparison of loop indices, so it is never a tensor.
@@ -19,10 +19,10 @@ from fewbit.dialects import mico
 from fewbit.dialects.mico.shapes import DYNAMIC
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import lower_ops
-from fewbit.passes.linalg.building.layers import products
+from fewbit.passes.linalg.building.layers import contract
 from fewbit.passes.linalg.building.loops import (
     Read,
-    converted,
+    convert,
     elementwise,
     generic,
     loops,
@@ -30,7 +30,7 @@ from fewbit.passes.linalg.building.loops import (
     read_broadcast,
     same,
 )
-from fewbit.passes.linalg.building.quantized import dequantized, dynamic_quantization
+from fewbit.passes.linalg.building.quantized import dequantize, dynamic_quantization
 from fewbit.passes.linalg.building.tensors import Size, as_type, collapse_axes, size_of, sizes_of
 from fewbit.passes.linalg.lower_elementwise import softmax_along
 
@@ -51,24 +51,24 @@ WidthAttr = IntegerAttr[IntegerType] | mico.TernaryType
 
 
 def _attention(op: mico.AttentionOp) -> Sequence[SSAValue]:
-    query, value = op.query, _repeated_heads(op.value, op.query)
-    scores = _scores(op, query, _repeated_heads(op.key, query))
+    query, value = op.query, _repeat_heads(op.value, op.query)
+    scores = _scores(op, query, _repeat_heads(op.key, query))
     rank = len(mico.shape_of(query.type))
-    wide = converted(scores, s.working_type(f32))
-    weights = _rounded(converted(softmax_along(wide, rank - 1), f32), op.score_bits)
+    wide = convert(scores, s.working_type(f32))
+    weights = _fake_quantize(convert(softmax_along(wide, rank - 1), f32), op.score_bits)
     *outer, i, e, j = loops(rank + 1)
-    y = products(
+    y = contract(
         read(weights, *outer, i, j),
-        read(_rounded(value, op.value_bits), *outer, j, e),
+        read(_fake_quantize(value, op.value_bits), *outer, j, e),
         [*outer, i, e],
         [*sizes_of(query)[:-1], size_of(value, rank - 1)],
         f32,
     )
-    return [as_type(converted(y, mico.element_type(op.result.type)), op.result.type)]
+    return [as_type(convert(y, mico.element_type(op.result.type)), op.result.type)]
 
 
-def _repeated_heads(x: SSAValue, query: SSAValue) -> SSAValue:
-    """Each head as often as there are queries for it."""
+def _repeat_heads(x: SSAValue, query: SSAValue) -> SSAValue:
+    """Repeat each head as often as there are query heads for it."""
     shape, wanted = mico.shape_of(x.type), mico.shape_of(query.type)
     if len(shape) < 3 or DYNAMIC in (shape[-3], wanted[-3]) or shape[-3] == wanted[-3]:
         return x
@@ -86,39 +86,39 @@ def _repeated_heads(x: SSAValue, query: SSAValue) -> SSAValue:
 
 
 def _scores(op: mico.AttentionOp, query: SSAValue, key: SSAValue) -> SSAValue:
-    """The scaled products of queries and keys, masked, in f32."""
+    """Return the scaled dot products of queries and keys, masked, in f32."""
     head = size_of(query, len(mico.shape_of(query.type)) - 1)
     sizes = [*sizes_of(query)[:-1], size_of(key, len(mico.shape_of(key.type)) - 2)]
     *outer, i, j, e = loops(len(sizes) + 1)
     scales: list[Read] = []
     element = f32
     if op.query_bits is not None and op.key_bits is not None:
-        query, query_scale = _quantized(query, op.query_bits)
-        key, key_scale = _quantized(key, op.key_bits)
+        query, query_scale = _quantize(query, op.query_bits)
+        key, key_scale = _quantize(key, op.key_bits)
         scales = [read(query_scale, *outer, i), read(key_scale, *outer, j)]
         element = i32
     lhs, rhs = read(query, *outer, i, e), read(key, *outer, j, e)
-    total = products(lhs, rhs, [*outer, i, j], sizes, element)
+    total = contract(lhs, rhs, [*outer, i, j], sizes, element)
     factor = _scale(op, head)
     mask = [] if op.mask is None else [read_broadcast(op.mask, [*outer, i, j])]
 
-    def body(acc: SSAValue, *rest: SSAValue) -> SSAValue:
+    def body(acc: SSAValue, *more: SSAValue) -> SSAValue:
         value = s.to_float(acc)
-        for scale in rest[: len(scales)]:
+        for scale in more[: len(scales)]:
             value = s.mul(value, scale)
         value = s.mul(value, factor)
         if op.causal.value.data:
             later = s.compare(s.loop_index(j.position), "gt", s.loop_index(i.position))
             value = s.select(later, s.constant(-s.INFINITY, f32), value)
-        for given in rest[len(scales) :]:
-            value = _masked(value, given)
+        for mask_value in more[len(scales) :]:
+            value = _apply_mask(value, mask_value)
         return value
 
     return elementwise([read(total, *outer, i, j), *scales, *mask], sizes, f32, body)
 
 
 def _scale(op: mico.AttentionOp, head: Size) -> SSAValue:
-    """What products are multiplied by: as given, else 1 / √(head size)."""
+    """Return the factor of dot products: as given, else 1 / √(head size)."""
     if op.scale is not None:
         return s.constant(op.scale.value.data, f32)
     if isinstance(head, int):
@@ -126,21 +126,21 @@ def _scale(op: mico.AttentionOp, head: Size) -> SSAValue:
     return s.div(s.constant(1, f32), math.SqrtOp(s.to_float(head)).result)
 
 
-def _masked(value: SSAValue, mask: SSAValue) -> SSAValue:
-    """A mask of i1 keeps, one of floats is added."""
+def _apply_mask(value: SSAValue, mask: SSAValue) -> SSAValue:
+    """Apply a mask: i1 says what is kept, floats are added."""
     if mask.type == i1:
         return s.select(mask, value, s.constant(-s.INFINITY, f32))
     return s.add(value, s.to_float(mask))
 
 
-def _quantized(x: SSAValue, bits: WidthAttr) -> tuple[SSAValue, SSAValue]:
-    """Integers, and a scale for each token."""
+def _quantize(x: SSAValue, bits: WidthAttr) -> tuple[SSAValue, SSAValue]:
+    """Return integers, and a scale for each token."""
     lead = len(mico.shape_of(x.type)) - 1
     return dynamic_quantization(x, lead, mico.read_width(bits), "max")
 
 
-def _rounded(x: SSAValue, bits: WidthAttr | None) -> SSAValue:
-    """What the integers can hold, as floats; as it is without a width."""
+def _fake_quantize(x: SSAValue, bits: WidthAttr | None) -> SSAValue:
+    """Quantize and dequantize; without a width, return the value itself."""
     if bits is None:
         return x
-    return dequantized(*_quantized(x, bits), None)
+    return dequantize(*_quantize(x, bits), None)

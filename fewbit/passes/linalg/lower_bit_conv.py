@@ -22,10 +22,10 @@ from fewbit.dialects.mico.syntax import ints
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.layers import (
     Factors,
+    contract,
     factors_of,
-    finished,
+    finish,
     group_sum,
-    products,
 )
 from fewbit.passes.linalg.building.loops import generic, loops, read, same
 from fewbit.passes.linalg.building.tensors import (
@@ -68,16 +68,16 @@ class _Nest:
 
 
 def _bit_conv(op: ConvolutionOp) -> Sequence[SSAValue]:
-    taken_apart = integer_layer(op)
-    if taken_apart is not None:
-        return taken_apart
+    decomposed = integer_layer(op)
+    if decomposed is not None:
+        return decomposed
     factors = factors_of(op)
     nest = _nest(op, factors.x)
     if factors.groups is None:
         total = collapse_axes(_plain_sum(nest, factors), 1, 2)
     else:
         total = _group_sum(nest, factors, factors.groups)
-    return [as_type(finished(op, total, factors, 1), op.result.type)]
+    return [as_type(finish(op, total, factors, 1), op.result.type)]
 
 
 def _nest(op: ConvolutionOp, x: SSAValue) -> _Nest:
@@ -98,14 +98,14 @@ def _nest(op: ConvolutionOp, x: SSAValue) -> _Nest:
 
 
 def _plain_sum(nest: _Nest, factors: Factors) -> SSAValue:
-    """Samples x groups x channels of a group x space."""
+    """Return samples x groups x channels of a group x space."""
     rank = len(nest.windows)
-    n, g, o, *rest = loops(4 + 2 * rank)
-    place, c, offset = rest[:rank], rest[rank], rest[rank + 1 :]
+    n, g, o, *others = loops(4 + 2 * rank)
+    place, c, offset = others[:rank], others[rank], others[rank + 1 :]
     per_group = nest.kernel[0] // nest.groups
     weight = expand_axis(factors.w, 0, [nest.groups, per_group])
     under = [w.index(p, k) for w, p, k in zip(nest.windows, place, offset, strict=True)]
-    return products(
+    return contract(
         read(nest.x, n, g, c, *under),
         read(weight, g, o, c, *offset),
         [n, g, o, *place],
@@ -122,7 +122,7 @@ def _group_sum(nest: _Nest, factors: Factors, scales: int) -> SSAValue:
     columns = expand_axis(_columns(nest), 2, [scales, length])
     weight = expand_axis(expand_axis(flat, 1, [scales, length]), 0, [nest.groups, per_group])
     n, g, o, *place, part, i = loops(5 + rank)
-    partial = products(
+    partial = contract(
         read(columns, n, g, part, i, *place),
         read(weight, g, o, part, i),
         [n, g, o, *place, part],
@@ -134,10 +134,10 @@ def _group_sum(nest: _Nest, factors: Factors, scales: int) -> SSAValue:
 
 
 def _columns(nest: _Nest) -> SSAValue:
-    """The inputs under the window: samples x groups x elements of the window x space."""
+    """Return the inputs under the window: samples x groups x elements of the window x space."""
     rank = len(nest.windows)
-    n, g, c, *rest = loops(3 + 2 * rank)
-    offset, place = rest[:rank], rest[rank:]
+    n, g, c, *others = loops(3 + 2 * rank)
+    offset, place = others[:rank], others[rank:]
     under = [w.index(p, k) for w, p, k in zip(nest.windows, place, offset, strict=True)]
     columns = generic(
         [read(nest.x, n, g, c, *under)],

@@ -1,8 +1,8 @@
-"""`mico.bitlinear` as a sum of products, then its scales and bias.
+"""`mico.bitlinear` as a matmul, then its scales and bias.
 
 Integers are summed in i32. With one scale a channel or fewer, the sum is scaled once; with a scale
 for each group, the sum of each group is a tensor of its own, and a second loop adds them in order.
-A layer that still quantizes its input is first taken apart, as `lower-activation-quant` does.
+A layer that still quantizes its input is first split in two, as `lower-activation-quant` does.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from fewbit.dialects import mico
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.layers import (
     Factors,
+    contract,
     factors_of,
-    finished,
+    finish,
     group_sum,
-    products,
 )
 from fewbit.passes.linalg.building.loops import loops, read
 from fewbit.passes.linalg.building.tensors import as_type, expand_axis, size_of, sizes_of
@@ -40,13 +40,13 @@ class LowerBitLinear(ModulePass):
 
 
 def _bit_linear(op: mico.BitLinearOp) -> Sequence[SSAValue]:
-    taken_apart = integer_layer(op)
-    if taken_apart is not None:
-        return taken_apart
+    decomposed = integer_layer(op)
+    if decomposed is not None:
+        return decomposed
     factors = factors_of(op)
     total = _plain_sum(factors) if factors.groups is None else sum_of_groups(factors)
     channels = len(mico.shape_of(op.result.type)) - 1
-    return [as_type(finished(op, total, factors, channels), op.result.type)]
+    return [as_type(finish(op, total, factors, channels), op.result.type)]
 
 
 def _plain_sum(factors: Factors) -> SSAValue:
@@ -54,11 +54,11 @@ def _plain_sum(factors: Factors) -> SSAValue:
     *outer, n, k = loops(len(rows) + 2)
     sizes = [*rows, size_of(factors.w, 0)]
     lhs, rhs = read(factors.x, *outer, k), read(factors.w, n, k)
-    return products(lhs, rhs, [*outer, n], sizes, factors.element)
+    return contract(lhs, rhs, [*outer, n], sizes, factors.element)
 
 
 def sum_of_groups(factors: Factors) -> SSAValue:
-    """The sum of each group, scaled, and added in their order."""
+    """Return the sum of each group, scaled, and added in their order."""
     groups = factors.groups
     assert groups is not None
     *rows, _ = sizes_of(factors.x)
@@ -67,7 +67,7 @@ def sum_of_groups(factors: Factors) -> SSAValue:
     x = expand_axis(factors.x, len(rows), [groups, size])
     w = expand_axis(factors.w, 1, [groups, size])
     sizes = [*rows, size_of(factors.w, 0), groups]
-    partial = products(
+    partial = contract(
         read(x, *outer, g, k), read(w, n, g, k), [*outer, n, g], sizes, factors.element
     )
     return group_sum(partial, factors, [*outer, n], g, n)

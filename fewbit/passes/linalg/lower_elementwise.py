@@ -16,12 +16,12 @@ from fewbit.dialects.mico.elementwise import ActivationOp, BinaryOp, UnaryOp
 from fewbit.dialects.mico.shapes import DYNAMIC, axis
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import lower_ops
-from fewbit.passes.linalg.building.formulas import activated
+from fewbit.passes.linalg.building.formulas import activate
 from fewbit.passes.linalg.building.loops import (
     Binary,
     Unary,
     apply,
-    converted,
+    convert,
     elementwise,
     generic,
     loops,
@@ -33,7 +33,7 @@ from fewbit.passes.linalg.building.tensors import Size, as_type, integers, size_
 
 @dataclass(frozen=True)
 class LowerElementwise(ModulePass):
-    """Turn activation functions, sums, products and softmax into loops."""
+    """Turn activation functions, add, mul and softmax into loops."""
 
     name = "lower-elementwise"
 
@@ -45,7 +45,7 @@ class LowerElementwise(ModulePass):
             {
                 mico.ReluOp: _relu,
                 mico.Relu6Op: lambda op: _unary(op, _relu6),
-                ActivationOp: lambda op: _unary(op, lambda x: activated(x, op.activation)),
+                ActivationOp: lambda op: _unary(op, lambda x: activate(x, op.activation)),
                 mico.SoftmaxOp: _softmax,
                 mico.AddOp: lambda op: _binary(op, s.add),
                 mico.MulOp: lambda op: _binary(op, s.mul),
@@ -55,7 +55,7 @@ class LowerElementwise(ModulePass):
 
 
 def _unary(op: UnaryOp, function: Unary) -> Sequence[SSAValue]:
-    """`function` of every element, which it takes in f32 or wider."""
+    """Apply `function` to every element, in f32 or wider."""
     element = mico.element_type(op.input.type)
     wide = s.working_type(element)
 
@@ -86,7 +86,7 @@ def _binary(op: BinaryOp, function: Binary) -> Sequence[SSAValue]:
 
 
 def _broadcast_size(op: BinaryOp, shape: Sequence[int], dim: int) -> Size:
-    """The size of a dimension of the result, from an operand that has it."""
+    """Return the size of a dimension of the result, from an operand that has it."""
     if shape[dim] != DYNAMIC:
         return shape[dim]
     for value in (op.lhs, op.rhs):
@@ -100,12 +100,12 @@ def _broadcast_size(op: BinaryOp, shape: Sequence[int], dim: int) -> Size:
 def _softmax(op: mico.SoftmaxOp) -> Sequence[SSAValue]:
     element = mico.element_type(op.input.type)
     dim = axis(op.dim.value.data, len(mico.shape_of(op.input.type)), "dim")
-    wide = softmax_along(converted(op.input, s.working_type(element)), dim)
-    return [as_type(converted(wide, element), op.result.type)]
+    wide = softmax_along(convert(op.input, s.working_type(element)), dim)
+    return [as_type(convert(wide, element), op.result.type)]
 
 
 def softmax_along(x: SSAValue, dim: int) -> SSAValue:
-    """exp(x - max x) / Σ exp(x - max x)."""
+    """Return exp(x - max x) / Σ exp(x - max x)."""
     element = mico.element_type(x.type)
     sizes = sizes_of(x)
     index = loops(len(sizes))

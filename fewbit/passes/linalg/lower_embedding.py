@@ -69,7 +69,7 @@ def _at(source: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
 
 
 def _of_run(op: mico.EmbeddingOp, values: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
-    """A scale or zero point: of the table, of a row, or of a group within it."""
+    """Return a scale or zero point: of the table, of a row, or of a group within it."""
     shape = mico.shape_of(values.type)
     if len(shape) < 2:
         return _at(values, [row][: len(shape)])

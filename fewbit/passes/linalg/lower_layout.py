@@ -65,7 +65,7 @@ def _flatten(op: mico.FlattenOp) -> Sequence[SSAValue]:
 def _reshape(op: mico.ReshapeOp) -> Sequence[SSAValue]:
     x = integers(op.input)
     wanted = ints(op.shape)
-    return [as_type(_reshaped(x, wanted, _wanted_sizes(x, wanted)), op.result.type)]
+    return [as_type(_reshape_to(x, wanted, _wanted_sizes(x, wanted)), op.result.type)]
 
 
 def _wanted_sizes(x: SSAValue, wanted: Sequence[int]) -> list[Size]:
@@ -76,9 +76,9 @@ def _wanted_sizes(x: SSAValue, wanted: Sequence[int]) -> list[Size]:
     ]
     if -1 not in wanted or static[wanted.index(-1)] != DYNAMIC:
         return sizes
-    rest = wanted.index(-1)
-    others = [size for i, size in enumerate(sizes) if i != rest]
-    sizes[rest] = size_quotient(_product(sizes_of(x)), _product(others))
+    inferred = wanted.index(-1)
+    others = [size for i, size in enumerate(sizes) if i != inferred]
+    sizes[inferred] = size_quotient(_product(sizes_of(x)), _product(others))
     return sizes
 
 
@@ -89,7 +89,7 @@ def _product(sizes: Sequence[Size]) -> Size:
     return total
 
 
-def _reshaped(x: SSAValue, wanted: Sequence[int], sizes: Sequence[Size]) -> SSAValue:
+def _reshape_to(x: SSAValue, wanted: Sequence[int], sizes: Sequence[Size]) -> SSAValue:
     have = mico.shape_of(x.type)
     if not have:
         element = mico.element_type(x.type)
@@ -97,7 +97,7 @@ def _reshaped(x: SSAValue, wanted: Sequence[int], sizes: Sequence[Size]) -> SSAV
         return tensor.FromElementsOp(scalar, result_type=tensor_type(sizes, element)).result
     if not sizes:
         return collapse(x, [])
-    front, back = _in_common(have, wanted, sizes)
+    front, back = _common_dims(have, wanted, sizes)
     if len(have) == len(sizes) == front + back:
         return x
     if front + back == min(len(have), len(sizes)):
@@ -111,10 +111,10 @@ def _reshaped(x: SSAValue, wanted: Sequence[int], sizes: Sequence[Size]) -> SSAV
     return expand(joined, groups, sizes)
 
 
-def _in_common(
+def _common_dims(
     have: Sequence[int], wanted: Sequence[int], sizes: Sequence[Size]
 ) -> tuple[int, int]:
-    """How many dimensions are the same at the front, and how many of the others at the back."""
+    """Return how many leading dimensions are equal, and how many of the others at the back."""
     least = min(len(have), len(sizes))
     front = 0
     while front < least and (wanted[front] == 0 or have[front] == sizes[front]):
@@ -130,10 +130,10 @@ def _transpose(op: mico.TransposeOp) -> Sequence[SSAValue]:
     order = ints(op.permutation)
     sizes, index = sizes_of(x), loops(len(order))
     source = [index[order.index(d)] for d in range(len(order))]
-    turned = elementwise(
+    transposed = elementwise(
         [read(x, *source)], [sizes[d] for d in order], mico.element_type(x.type), same
     )
-    return [as_type(turned, op.result.type)]
+    return [as_type(transposed, op.result.type)]
 
 
 def _concat(op: mico.ConcatOp) -> Sequence[SSAValue]:

@@ -53,8 +53,10 @@ def _batch_norm(op: mico.BatchNormOp) -> Sequence[SSAValue]:
     factor = elementwise(inputs, sizes_of(op.weight), wide, factor_of)
 
     def body(x: SSAValue, mean: SSAValue, factor: SSAValue, bias: SSAValue) -> SSAValue:
-        centered = s.sub(s.to_float(x, wide), s.to_float(mean, wide))
-        return s.to_float(s.add(s.mul(centered, factor), s.to_float(bias, wide)), element)
+        subtract_zero_point = s.sub(s.to_float(x, wide), s.to_float(mean, wide))
+        return s.to_float(
+            s.add(s.mul(subtract_zero_point, factor), s.to_float(bias, wide)), element
+        )
 
     channels = [read(value, index[1]) for value in (op.mean, factor, op.bias)]
     y = elementwise([read(op.input, *index), *channels], sizes, element, body)
@@ -112,12 +114,12 @@ def _rms_norm(op: mico.RmsNormOp) -> Sequence[SSAValue]:
 
 
 def _lead(op: mico.LayerNormOp | mico.RmsNormOp) -> int:
-    """How many dimensions are not normalized over."""
+    """Return how many dimensions are not normalized over."""
     return len(mico.shape_of(op.input.type)) - op.dims.value.data
 
 
 def _mean_over(x: SSAValue, lead: int, wide: Attribute, function: Unary) -> SSAValue:
-    """The mean of `function` over all but the first `lead` dimensions."""
+    """Return the mean of `function` over all but the first `lead` dimensions."""
     sizes = sizes_of(x)
     index = loops(len(sizes))
     inputs = [read(x, *index)]
@@ -131,5 +133,5 @@ def _mean_over(x: SSAValue, lead: int, wide: Attribute, function: Unary) -> SSAV
 
 
 def _deviation(variance: SSAValue, eps: FloatAttr) -> SSAValue:
-    """√(variance + eps)."""
+    """Return √(variance + eps)."""
     return math.SqrtOp(s.add(variance, s.constant(eps.value.data, variance.type))).result

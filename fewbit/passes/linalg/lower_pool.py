@@ -23,7 +23,7 @@ from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.loops import (
     Binary,
     apply,
-    converted,
+    convert,
     elementwise,
     generic,
     loops,
@@ -33,7 +33,7 @@ from fewbit.passes.linalg.building.tensors import (
     Size,
     as_type,
     empty,
-    filled,
+    full,
     integers,
     pad,
     sizes_of,
@@ -66,10 +66,10 @@ def _windows(op: PoolOp, dilation: Sequence[int]) -> list[Window]:
     ]
 
 
-def _padded(
+def _pad(
     x: SSAValue, windows: Sequence[Window], count: Sequence[Size], padding: float, beyond: float
 ) -> SSAValue:
-    """`padding` fills the padding of the last two dimensions, `beyond` what ceil_mode adds."""
+    """Pad the last two dimensions with `padding`, and what ceil_mode adds with `beyond`."""
     extents = sizes_of(x)[-2:]
     missing = [w.missing(e, n) for w, e, n in zip(windows, extents, count, strict=True)]
     lead: list[Size] = [0] * (len(sizes_of(x)) - 2)
@@ -79,10 +79,10 @@ def _padded(
     return pad(inner, [0] * (len(lead) + 2), [*lead, *missing], beyond)
 
 
-def _reduced(
+def _reduce_windows(
     padded: SSAValue, windows: Sequence[Window], count: Sequence[Size], body: Binary, start: float
 ) -> SSAValue:
-    """Each window combined to one value; the dimensions in front of the last two are kept."""
+    """Reduce each window to one value, over the last two dimensions."""
     element = mico.element_type(padded.type)
     lead = sizes_of(padded)[:-2]
     *outer, oh, ow, kh, kw = loops(len(lead) + 4)
@@ -94,7 +94,7 @@ def _reduced(
         [*outer, oh, ow],
         [*lead, *count],
         element,
-        lambda value, _, found: body(found, value),
+        lambda value, _, accumulated: body(accumulated, value),
         start=start,
     )
 
@@ -104,8 +104,8 @@ def _max_pool(op: mico.MaxPool2dOp) -> Sequence[SSAValue]:
     least = _least(mico.element_type(x.type))
     windows = _windows(op, ints(op.dilation))
     count = counts(x, windows)
-    padded = _padded(x, windows, count, least, least)
-    return [as_type(_reduced(padded, windows, count, s.larger, least), op.result.type)]
+    padded = _pad(x, windows, count, least, least)
+    return [as_type(_reduce_windows(padded, windows, count, s.larger, least), op.result.type)]
 
 
 def _least(element: Attribute) -> float:
@@ -117,17 +117,17 @@ def _least(element: Attribute) -> float:
 def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue]:
     element = mico.element_type(op.input.type)
     wide = s.working_type(element)
-    x = converted(op.input, wide)
+    x = convert(op.input, wide)
     windows = _windows(op, (1, 1))
     count = counts(x, windows)
-    total = _reduced(_padded(x, windows, count, 0, 0), windows, count, s.add, 0)
+    total = _reduce_windows(_pad(x, windows, count, 0, 0), windows, count, s.add, 0)
     if _all_count(op, windows):
         elements = s.constant(windows[0].kernel * windows[1].kernel, wide)
         mean = apply(total, element, lambda t: s.to_float(s.div(t, elements), element))
         return [as_type(mean, op.result.type)]
-    ones = filled(sizes_of(x)[-2:], wide, 1)
-    border = _padded(ones, windows, count, float(op.count_include_pad.value.data != 0), 0)
-    counted = _reduced(border, windows, count, s.add, 0)
+    ones = full(sizes_of(x)[-2:], wide, 1)
+    border = _pad(ones, windows, count, float(op.count_include_pad.value.data != 0), 0)
+    counted = _reduce_windows(border, windows, count, s.add, 0)
     index = loops(4)
     mean = elementwise(
         [read(total, *index), read(counted, *index[2:])],
@@ -139,6 +139,6 @@ def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue]:
 
 
 def _all_count(op: mico.AvgPool2dOp, windows: Sequence[Window]) -> bool:
-    """Whether every element of every window counts in its mean."""
+    """Return whether every element of every window counts in its mean."""
     padded = any(w.before or w.after for w in windows)
     return not op.ceil_mode.value.data and (not padded or op.count_include_pad.value.data != 0)

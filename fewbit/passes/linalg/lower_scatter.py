@@ -53,7 +53,7 @@ def _scatter(op: ScatterOp) -> Sequence[SSAValue]:
             place[dim] = size_sum(place[dim], _coordinate(indices, update, i))
         at = [as_index(each) for each in place]
         new = _at(updates, [as_index(each) for each in (update, *window)])
-        combined = _combined(op, new, _at(into, at))
+        combined = _combine(op, new, _at(into, at))
         return tensor.InsertOp(combined, into, at).result
 
     return [_each(sizes_of(updates), op.outputs[0], lambda into, i: write(into, i[0], i[1:]))]
@@ -62,30 +62,30 @@ def _scatter(op: ScatterOp) -> Sequence[SSAValue]:
 def _each(
     sizes: Sequence[Size], start: SSAValue, step: Callable[[SSAValue, Sequence[Size]], SSAValue]
 ) -> SSAValue:
-    """What a step makes of the tensor, for all indices within the sizes, one after another."""
+    """Fold a tensor by a step for each index within the sizes, one after another."""
     count = reduce(size_product, sizes, 1)
     body = Block(arg_types=[IndexType(), start.type])
     with ImplicitBuilder(body) as (number, carried):
-        rest, indices = number, list[Size]()
+        remaining, indices = number, list[Size]()
         for size in reversed(sizes[1:]):
-            indices.insert(0, 0 if size == 1 else arith.RemUIOp(rest, as_index(size)).result)
-            rest = rest if size == 1 else arith.DivUIOp(rest, as_index(size)).result
-        scf.YieldOp(step(carried, (rest, *indices)))
+            indices.insert(0, 0 if size == 1 else arith.RemUIOp(remaining, as_index(size)).result)
+            remaining = remaining if size == 1 else arith.DivUIOp(remaining, as_index(size)).result
+        scf.YieldOp(step(carried, (remaining, *indices)))
     bounds = (index_constant(0), as_index(count), index_constant(1))
     return scf.ForOp(*bounds, [start], body).results[0]
 
 
 def _coordinate(indices: SSAValue, update: Size, i: int) -> SSAValue:
-    found = _at(indices, [as_index(update), index_constant(i)])
-    return arith.IndexCastOp(found, IndexType()).result
+    coordinate = _at(indices, [as_index(update), index_constant(i)])
+    return arith.IndexCastOp(coordinate, IndexType()).result
 
 
 def _at(source: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
     return tensor.ExtractOp(source, indices, mico.element_type(source.type)).result
 
 
-def _combined(op: ScatterOp, new: SSAValue, old: SSAValue) -> SSAValue:
-    """What the region makes of an update and what is there."""
+def _combine(op: ScatterOp, new: SSAValue, old: SSAValue) -> SSAValue:
+    """Combine an update with the old value, as the region says."""
     block = op.region.block
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, (new, old), strict=True))
     *body, end = block.ops

@@ -35,7 +35,7 @@ from fewbit.passes.linalg.building.tensors import (
     Size,
     collapse_axes,
     empty,
-    filled,
+    full,
     integers,
     pad,
     size_of,
@@ -43,13 +43,13 @@ from fewbit.passes.linalg.building.tensors import (
 )
 from fewbit.passes.linalg.building.windows import Window
 from fewbit.passes.linalg.lower_kernel import (
-    channels_innermost,
-    completed,
     counts,
-    finished,
+    depthwise_channels_last,
+    finish,
+    pad_image,
+    pad_to_windows,
     pool2d,
     sum_type,
-    surrounded,
     windows_of,
 )
 
@@ -65,7 +65,7 @@ class NameWindows(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ops(
             op,
-            {kernel.Conv2dOp: _conv2d, kernel.Pool2dOp: lambda op: pool2d(op, _reduced)},
+            {kernel.Conv2dOp: _conv2d, kernel.Pool2dOp: lambda op: pool2d(op, _reduce_windows)},
         )
 
 
@@ -78,25 +78,25 @@ def _conv2d(op: kernel.Conv2dOp) -> Sequence[SSAValue] | None:
     x, weight = integers(op.x), integers(op.weight)
     windows = windows_of(op)
     space = counts(x, windows)
-    padded = surrounded(x, windows, 0)
+    padded = pad_image(x, windows, 0)
     kind: Any = linalg.Conv2DNhwc_HwcfOp
     if depthwise and outputs > 1:
         kind = _NAMED["linalg.depthwise_conv_2d_nhwc_hwc"]
-        weight = channels_innermost(collapse_axes(weight, 0, 1))
+        weight = depthwise_channels_last(collapse_axes(weight, 0, 1))
     else:
         weight = _outputs_last(weight)
         if inputs == 1:
             # IREE drops dimensions of size 1, and with them finds no convolution any more.
             padded = pad(padded, [0] * 4, [0, 0, 0, 1], 0)
             weight = pad(weight, [0] * 4, [0, 0, 1, 0], 0)
-    start = filled([size_of(x, 0), *space, outputs], sum_type(op), 0)
+    start = full([size_of(x, 0), *space, outputs], sum_type(op), 0)
     body = region(multiply_add, [padded, weight, start])
-    total = _named(kind, [padded, weight], start, windows, body)
-    return finished(op, total)
+    total = _emit_named(kind, [padded, weight], start, windows, body)
+    return finish(op, total)
 
 
 def _outputs_last(weight: SSAValue) -> SSAValue:
-    """O x C x kh x kw as kh x kw x C x O."""
+    """Transpose O x C x kh x kw to kh x kw x C x O."""
     o, c, h, w = loops(4)
     outputs, inputs, *kernel_size = sizes_of(weight)
     sizes = [*kernel_size, inputs, outputs]
@@ -105,21 +105,21 @@ def _outputs_last(weight: SSAValue) -> SSAValue:
     )
 
 
-def _reduced(
+def _reduce_windows(
     x: SSAValue, windows: Sequence[Window], body: Binary, padding: float, neutral: float
 ) -> SSAValue:
     count: list[Size] = counts(x, windows)
-    whole = completed(x, windows, count, padding, neutral)
+    whole = pad_to_windows(x, windows, count, padding, neutral)
     element = mico.element_type(x.type)
     # Nothing but its shape matters: it is the size of the window.
     window = empty([w.kernel for w in windows], element)
-    start = filled([size_of(x, 0), *count, size_of(x, 3)], element, neutral)
+    start = full([size_of(x, 0), *count, size_of(x, 3)], element, neutral)
     kind = _NAMED[f"linalg.pooling_nhwc_{'max' if body is s.larger else 'sum'}"]
     hidden = kind.get_hidden_region([whole, window], [start])
-    return _named(kind, [whole, window], start, windows, hidden)
+    return _emit_named(kind, [whole, window], start, windows, hidden)
 
 
-def _named(
+def _emit_named(
     kind: type[Operation],
     inputs: Sequence[SSAValue],
     start: SSAValue,

@@ -1,6 +1,6 @@
 """Inputs of windows that move nowhere, cut to what the windows read.
 
-A window of 3 that moves in steps of 2 reads `x[2·i + j]`, and leaves the last of 4 elements unread.
+A window of 3 with stride 2 reads `x[2·i + j]`, and leaves the last of 4 elements unread.
 Where the loop over i is of one step, upstream's `linalg-fold-unit-extent-dims` drops it and leaves
 `x[j]`, which says that j runs over all of x: it refuses what it made itself.
 """
@@ -60,13 +60,13 @@ class _Trim(RewritePattern):
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    """The sizes of a tensor; a scalar has none."""
+    """Return the sizes of a tensor; a scalar has none."""
     type = value.type
     return shape_of(type) if isa(type, TensorType) else ()
 
 
 def _known_ranges(maps: Sequence[AffineMap], values: Sequence[SSAValue]) -> dict[int, int]:
-    """How many steps each loop has, where that is known."""
+    """Return the trip count of each loop, where it is static."""
     return {
         expr.position: size
         for map, value in zip(maps, values, strict=True)
@@ -76,7 +76,7 @@ def _known_ranges(maps: Sequence[AffineMap], values: Sequence[SSAValue]) -> dict
 
 
 def _extent(expr: AffineExpr, size: int, ranges: Mapping[int, int]) -> int:
-    """How far a dimension is read, if a loop of one step is among those that index it."""
+    """Return how far a dimension is read, if a loop of one iteration is among its loops."""
     form = linear_form(expr)
     if isinstance(expr, AffineDimExpr) or form is None:
         return size

@@ -3,8 +3,8 @@
 Importers leave reductions whose accumulator has the type of the result. In f16 a sum of 20000
 numbers stops growing long before its end, and overflows at 65504. The interpreter accumulates wide
 (`interpreter/reduction.py`, which also says what a reduction is), so targets must too. Factors of
-products that are summed are widened first: a product of 16-bit floats is exact in f32. Minima
-and maxima are exact in any type and stay.
+multiply-adds are widened first: a product of 16-bit floats is exact in f32. Minima and maxima are
+exact in any type and stay.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from fewbit.interpreter.loop_nest import used_loops
 from fewbit.interpreter.reduction import Reduction, find_reduction
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import lower_ops
-from fewbit.passes.linalg.building.loops import converted
-from fewbit.passes.linalg.building.tensors import filled, sizes_of
+from fewbit.passes.linalg.building.loops import convert
+from fewbit.passes.linalg.building.tensors import full, sizes_of
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class _Nest:
 
     @property
     def iterators(self) -> list[IteratorTypeAttr]:
-        kept = set[int]().union(*map(used_loops, self.output_maps))
+        parallel = set[int]().union(*map(used_loops, self.output_maps))
         return [
-            IteratorTypeAttr.parallel() if loop in kept else IteratorTypeAttr.reduction()
+            IteratorTypeAttr.parallel() if loop in parallel else IteratorTypeAttr.reduction()
             for loop in range(self.maps[0].num_dims)
         ]
 
@@ -86,8 +86,8 @@ def _nest(op: LinalgStructuredOperation | linalg.ReduceOp) -> _Nest:
         return _Nest(op.inputs, op.outputs, maps, op.body.block)
     source, start = op.operands
     rank = len(cast(TensorType[Attribute], source.type).get_shape())
-    kept = [AffineDimExpr(i) for i in range(rank) if i not in op.dimensions.get_values()]
-    maps = [AffineMap.identity(rank), AffineMap(rank, 0, tuple(kept))]
+    parallel = [AffineDimExpr(i) for i in range(rank) if i not in op.dimensions.get_values()]
+    maps = [AffineMap.identity(rank), AffineMap(rank, 0, tuple(parallel))]
     return _Nest([source], [start], maps, op.region.block)
 
 
@@ -99,10 +99,11 @@ def _widen(op: LinalgStructuredOperation | linalg.ReduceOp) -> Sequence[SSAValue
     if not any(sums):
         return None
     starts = [
-        _wide(output) if found else output for output, found in zip(nest.outputs, sums, strict=True)
+        _wide(output) if reduction else output
+        for output, reduction in zip(nest.outputs, sums, strict=True)
     ]
-    region = _body(nest, [found for found in sums if found], starts)
-    made = linalg.GenericOp(
+    region = _body(nest, [reduction for reduction in sums if reduction], starts)
+    widened = linalg.GenericOp(
         nest.inputs,
         starts,
         region,
@@ -111,64 +112,64 @@ def _widen(op: LinalgStructuredOperation | linalg.ReduceOp) -> Sequence[SSAValue
         [start.type for start in starts],
     )
     return [
-        converted(value, element_type(old.type))
-        for value, old in zip(made.res, op.results, strict=True)
+        convert(value, element_type(old.type))
+        for value, old in zip(widened.res, op.results, strict=True)
     ]
 
 
 def _narrow_sum(nest: _Nest, i: int) -> Reduction | None:
-    """The sum or product that a 16-bit output is, over loops that it does not have."""
+    """Return the sum or product that a 16-bit output is, over loops that it does not have."""
     if not isinstance(element_type(nest.outputs[i].type), Float16Type | BFloat16Type):
         return None
     map = nest.output_maps[i]
     end = nest.body.last_op
     if end is None or len(used_loops(map)) == map.num_dims:
         return None
-    found = find_reduction(nest.arguments[i], end.operands[i])
-    if found is None or not isinstance(found.combiner, arith.AddfOp | arith.MulfOp):
+    reduction = find_reduction(nest.arguments[i], end.operands[i])
+    if reduction is None or not isinstance(reduction.combiner, arith.AddfOp | arith.MulfOp):
         return None
-    return found
+    return reduction
 
 
 def _wide(start: SSAValue) -> SSAValue:
-    """The initial values of an output, in f32."""
+    """Return the initial values of an output, in f32."""
     fill = start.owner
     if isinstance(fill, linalg.FillOp):
         number = fill.inputs[0].owner
         if isinstance(number, arith.ConstantOp) and isinstance(number.value, FloatAttr):
-            return filled(sizes_of(start), f32, number.value.value.data)
-    return converted(start, f32)
+            return full(sizes_of(start), f32, number.value.value.data)
+    return convert(start, f32)
 
 
 def _body(nest: _Nest, sums: Sequence[Reduction], starts: Sequence[SSAValue]):
     types = [element_type(value.type) for value in (*nest.inputs, *starts)]
-    by_combiner = {found.combiner: found for found in sums}
-    skipped = {op for found in sums for op in found.skipped}
+    by_combiner = {reduction.combiner: reduction for reduction in sums}
+    skipped = {op for reduction in sums for op in reduction.skipped}
 
     @Builder.implicit_region(types)
     def region(args: tuple[BlockArgument, ...]) -> None:
         values: dict[SSAValue, SSAValue] = dict(zip(nest.body.args, args, strict=True))
         for op in nest.body.ops:
-            found = by_combiner.get(op)
-            if found is not None:
-                values[op.results[0]] = _combined(found, values)
+            reduction = by_combiner.get(op)
+            if reduction is not None:
+                values[op.results[0]] = _combine(reduction, values)
             elif op not in skipped:
                 op.clone(values)
 
     return region
 
 
-def _combined(found: Reduction, values: dict[SSAValue, SSAValue]) -> SSAValue:
-    """What has been accumulated with one more term, in f32."""
-    if found.factors is None:
-        term = s.to_float(_inner(found.term, values))
+def _combine(reduction: Reduction, values: dict[SSAValue, SSAValue]) -> SSAValue:
+    """Return what has been accumulated with one more term, in f32."""
+    if reduction.factors is None:
+        term = s.to_float(_inner(reduction.term, values))
     else:
-        term = s.mul(*(s.to_float(_inner(factor, values)) for factor in found.factors))
-    (old,) = (v for v in found.combiner.operands if v is not found.term)
-    combine = s.add if isinstance(found.combiner, arith.AddfOp) else s.mul
+        term = s.mul(*(s.to_float(_inner(factor, values)) for factor in reduction.factors))
+    (old,) = (v for v in reduction.combiner.operands if v is not reduction.term)
+    combine = s.add if isinstance(reduction.combiner, arith.AddfOp) else s.mul
     return combine(values[old], term)
 
 
 def _inner(value: SSAValue, values: dict[SSAValue, SSAValue]) -> SSAValue:
-    """A value of the old body in the new one; those around it are the same for both."""
+    """Return a value of the old body in the new one; those around it are the same for both."""
     return values.get(value, value)

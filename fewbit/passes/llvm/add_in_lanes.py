@@ -41,9 +41,9 @@ class AddInLanes(BindingsPass):
 
 
 def _innermost_sums(blocks: list[Block]) -> list[OpView]:
-    """The jumps back of loops that hold such a sum and no other loop."""
+    """Return the back edges of innermost loops that hold a reassociated sum."""
     numbers = {block: i for i, block in enumerate(blocks)}
-    found: list[OpView] = []
+    back_edges: list[OpView] = []
     last = -1
     for i, block in enumerate(blocks):
         *_, end = block.operations
@@ -51,9 +51,9 @@ def _innermost_sums(blocks: list[Block]) -> list[OpView]:
         if not starts:
             continue
         if starts[0] > last and any(map(_is_free_sum, blocks[starts[0] : i + 1])):
-            found.append(end)
+            back_edges.append(end)
         last = i
-    return found
+    return back_edges
 
 
 def _is_free_sum(block: Block) -> bool:

@@ -2,7 +2,6 @@
 
 LLVM vectorizes no loop that loads or stores an i1.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ class BooleansToBytes(BindingsPass):
 
 
 def booleans_to_bytes(module: Module) -> None:
-    """Make loads and stores of i1 in the llvm dialect those of i8, in place."""
+    """Replace loads and stores of i1 in the llvm dialect by those of i8, in place."""
     from torch_mlir import ir
     from torch_mlir.dialects import llvm
 
@@ -52,7 +51,7 @@ def booleans_to_bytes(module: Module) -> None:
 
 
 def _like(operation: Any, results: Sequence[Type], operands: Sequence[Value]) -> Any:
-    """The same op with other operands and results: alignment and the rest stay."""
+    """Return the same op with other operands and results; alignment and other attributes stay."""
     from torch_mlir import ir
 
     attributes = {name: operation.attributes[name] for name in operation.attributes}

@@ -36,7 +36,7 @@ class ObjectCode:
 
     @property
     def text(self) -> str:
-        """Assembly of the program and of its tiles."""
+        """The assembly of the program and of its tiles."""
         tiles = [tile_assembly(each, self.functions, self.isa) for each in self.tiles]
         return "\n".join([objects.emit_assembly(self.llvm, self.isa), *tiles])
 

@@ -5,7 +5,6 @@ is shy of long vectors, since they once slowed processors down, so it is told ho
 kernels are. Copies stay loops: memory that threads hand on is not given to libc, whose calls tools
 such as thread sanitizers watch without seeing our barriers.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -55,11 +54,11 @@ def mark_loops(module: Module, vector_bits: int) -> None:
                 continue
             attributes["passthrough"] = marks
             if not nest.overlaps:
-                attributes["arg_attrs"] = _apart(function)
+                attributes["arg_attrs"] = _noalias_arguments(function)
 
 
-def _apart(function: Any) -> Any:
-    """Attributes by which no pointer leads to what another leads to."""
+def _noalias_arguments(function: Any) -> Any:
+    """Return argument attributes that mark pointers `noalias`."""
     from torch_mlir import ir
 
     pointer = ir.Type.parse("!llvm.ptr")

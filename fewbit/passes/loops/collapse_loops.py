@@ -42,9 +42,9 @@ def collapse_loops(module: Module, entry: str) -> None:
 
 
 def _collapse(op: OpView) -> None:
-    found = [_plain_dims(op, i) for i in range(len(op.operands))]
-    maps = [dims for dims in found if dims is not None]
-    if len(maps) < len(found) or _uses_index(op):
+    dims_of_operands = [_plain_dims(op, i) for i in range(len(op.operands))]
+    maps = [dims for dims in dims_of_operands if dims is not None]
+    if len(maps) < len(dims_of_operands) or _uses_index(op):
         return
     kinds = loop_kinds(op)
     groups = _groups(kinds, maps)
@@ -54,7 +54,7 @@ def _collapse(op: OpView) -> None:
 
 
 def _plain_dims(op: OpView, number: int) -> Dims | None:
-    """The loops by which an operand is indexed; None where it is not just that, or has gaps."""
+    """Return the loops that index a dense operand; None where indices are more than loops."""
     from torch_mlir import ir
 
     value = op.operands[number]
@@ -76,7 +76,7 @@ def _uses_index(op: OpView) -> bool:
 
 
 def _groups(kinds: list[str], maps: list[Dims]) -> list[Dims]:
-    """Loops in their order, those together that become one."""
+    """Return groups of loops that become one, in order."""
     groups: list[Dims] = []
     for loop in range(len(kinds)):
         if groups and kinds[loop] == kinds[loop - 1] and _neighbours(loop - 1, loop, maps):
@@ -107,9 +107,9 @@ def _replace(op: OpView, maps: list[Dims], groups: list[Dims], kinds: list[str])
         for value, dims in zip(op.operands, maps, strict=True):
             first = [dim for dim in dims if dim in number]
             exprs.append([ir.AffineDimExpr.get(number[dim]) for dim in first])
-            values.append(_collapsed(value, [width[dim] for dim in first]))
+            values.append(_collapse_memory(value, [width[dim] for dim in first]))
         inputs = len(op.inputs)
-        made = linalg.GenericOp(
+        collapsed = linalg.GenericOp(
             [],
             values[:inputs],
             values[inputs:],
@@ -118,7 +118,7 @@ def _replace(op: OpView, maps: list[Dims], groups: list[Dims], kinds: list[str])
             ),
             ir.ArrayAttr.get([_iterator(kind) for kind in kinds]),
         )
-    op.operation.regions[0].blocks[0].append_to(made.operation.regions[0])
+    op.operation.regions[0].blocks[0].append_to(collapsed.operation.regions[0])
     op.operation.erase()
 
 
@@ -128,8 +128,8 @@ def _iterator(kind: str) -> Any:
     return ir.Attribute.parse(f"#linalg.iterator_type<{kind}>")
 
 
-def _collapsed(value: Value, widths: list[int]) -> Value:
-    """Memory with `widths` neighbouring dimensions at a time as one."""
+def _collapse_memory(value: Value, widths: list[int]) -> Value:
+    """Collapse `widths` neighbouring dimensions of memory at a time."""
     from torch_mlir import ir
     from torch_mlir.dialects import memref
 

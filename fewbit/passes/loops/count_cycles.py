@@ -82,7 +82,7 @@ def depths_of_layers(module: ModuleOp) -> dict[str, int]:
     return {
         place_of(op).layer or op.name: prod(shape_of(op.weight.type)[1:])
         for op in module.walk()
-        if isinstance(op, kernel.ProductOp)
+        if isinstance(op, kernel.ContractionOp)
     }
 
 

@@ -1,9 +1,9 @@
 """Every loop nest of the entry function as a function; equal ones are one function.
 
 A function's arguments can be declared not to overlap; parts of one arena cannot. With that, LLVM
-keeps sums in registers and vectorizes without checks at run time. The functions are named after
-the layers that they come from, which profilers and error messages show. Each is told its thread
-and the number of threads, and does its part of one parallel loop.
+keeps accumulators in registers and vectorizes without checks at run time. The functions are named
+after the layers that they come from, which profilers and error messages show. Each is told its
+thread and the number of threads, and does its part of one parallel loop.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class ThreadArguments(NamedTuple):
 
     @staticmethod
     def alone() -> ThreadArguments:
-        """The first thread of one, at the insertion point."""
+        """Return the first thread of one, at the insertion point."""
         return ThreadArguments(index_constant(0), index_constant(1))
 
     @staticmethod
     def of(block: Block) -> ThreadArguments:
-        """Those of a function, by its entry."""
+        """Return the thread arguments of a function, by its entry block."""
         return ThreadArguments(*list(block.arguments)[-2:])
 
     def give_to(self, call: OpView) -> None:
-        """Let a call be one of these threads."""
+        """Pass these threads to a call."""
         operands = call.operation.operands
         operands[len(operands) - 2], operands[len(operands) - 1] = self
 
@@ -86,18 +86,18 @@ class Outlined:
 
 
 def outlined_of(module: Module) -> list[Outlined]:
-    """The loop nests that are functions, in their order; in the func and in the llvm dialect."""
+    """Return the outlined loop nests, in order, in the func and in the llvm dialect."""
     from torch_mlir import ir
 
-    found: list[Outlined] = []
+    nests: list[Outlined] = []
     for op in module.body.operations:
         if NEST not in op.operation.attributes:
             continue
         parts = ir.DictAttr(op.operation.attributes[NEST])
         split = ir.IntegerAttr(parts["split"]).value if "split" in parts else None
         name = ir.StringAttr(op.operation.attributes["sym_name"]).value
-        found.append(Outlined(name, ir.BoolAttr(parts["overlaps"]).value, split))
-    return found
+        nests.append(Outlined(name, ir.BoolAttr(parts["overlaps"]).value, split))
+    return nests
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,15 @@ class OutlineLoops(BindingsPass):
 
 
 def outline_loops(module: Module, entry: str) -> list[Outlined]:
-    """Move each linalg op of the entry into a function, in place; what was made."""
+    """Move each linalg op of the entry into a function, in place; return the functions."""
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
         function = find_function(module, entry)
-        made: dict[str, Outlined] = {}
+        outlined: dict[str, Outlined] = {}
         for number, op in enumerate(list(_loops(function.entry_block))):
-            _outline(module, op, f"{entry}_{number:03}{layer_hint(op)}", made)
-        return list(made.values())
+            _outline(module, op, f"{entry}_{number:03}{layer_hint(op)}", outlined)
+        return list(outlined.values())
 
 
 def _loops(block: Block) -> Iterator[OpView]:
@@ -136,14 +136,14 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
     from torch_mlir import ir
     from torch_mlir.dialects import func
 
-    constants, arguments = _captured(op)
+    constants, arguments = _captures(op)
     overlaps = _overlap(op, arguments)
     split = _loop_to_split(op)
     index = ir.IndexType.get()
     type = ir.FunctionType.get([*(v.type for v in arguments), index, index], [])
     with ir.InsertionPoint(module.body), op.operation.location:
-        made = func.FuncOp(name, type, visibility="private")
-    block = made.add_entry_block()
+        outlined = func.FuncOp(name, type, visibility="private")
+    block = outlined.add_entry_block()
     with ir.InsertionPoint(op), op.operation.location:
         whole = ThreadArguments.alone()
         call = func.CallOp([], ir.FlatSymbolRefAttr.get(name), [*arguments, *whole])
@@ -156,17 +156,17 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
             inside[value] = value.owner.clone().results[0]
     _replace_operands(op, inside)
     # Layers of the same shape have the same loops: one function serves them all.
-    body = f"{overlaps} {made.operation.get_asm()}".replace(f"@{name}(", "@(", 1)
+    body = f"{overlaps} {outlined.operation.get_asm()}".replace(f"@{name}(", "@(", 1)
     if body in known:
         call.operation.attributes["callee"] = ir.FlatSymbolRefAttr.get(known[body].name)
-        made.operation.erase()
+        outlined.operation.erase()
     else:
         known[body] = Outlined(name, overlaps, split)
-        known[body].write(made)
+        known[body].write(outlined)
 
 
-def _captured(op: OpView) -> tuple[list[Value], list[Value]]:
-    """What the op uses from outside: constants, which it may have its own copies of, and others."""
+def _captures(op: OpView) -> tuple[list[Value], list[Value]]:
+    """Return the values that an op captures: constants, which can be copied, and others."""
     defined: set[Any] = set()
     used: dict[Any, None] = {}
     for inner in walk(op):
@@ -195,21 +195,21 @@ VIEWS = (
 
 
 def root_of(value: Value) -> Value:
-    """The memory that a memref is a view of."""
+    """Return the memory that a memref is a view of."""
     while not is_block(value.owner) and value.owner.name in VIEWS:
         value = value.owner.operands[0]
     return value
 
 
 def _overlap(op: OpView, arguments: list[Value]) -> bool:
-    """Whether the op writes to memory that another of its arguments is part of."""
+    """Return whether the op writes to memory that another of its arguments is part of."""
     written = {root_of(value) for value in op.operation.opview.outputs}
     roots = [root_of(value) for value in arguments if "memref" in str(value.type)]
     return any(roots.count(root) > 1 for root in written)
 
 
 def _loop_to_split(op: OpView) -> int | None:
-    """The loop that threads share: the first that is long enough, of those that are parallel."""
+    """Return the loop that threads share: the first parallel one that is long enough."""
     kinds, sizes = loop_kinds(op), _loop_sizes(op)
     known = [size for size in sizes if size is not None]
     total = 1
@@ -229,7 +229,7 @@ def _loop_to_split(op: OpView) -> int | None:
 
 
 def _loop_sizes(op: OpView) -> list[int | None]:
-    """The number of iterations of each loop, where a plain dimension of an operand tells."""
+    """Return the number of iterations of each loop, where a plain dimension of an operand tells."""
     from torch_mlir import ir
 
     kinds = loop_kinds(op)
@@ -245,6 +245,6 @@ def _loop_sizes(op: OpView) -> list[int | None]:
 
 
 def layer_hint(op: OpView) -> str:
-    """The name of the layer that an op came from, for the name of a function."""
+    """Return the name of the layer that an op came from, for the name of a function."""
     names = re.findall(r'loc\("([\w.]+)"', str(op.operation.location))
     return "_" + re.sub(r"\W+", "_", names[0]) if names else ""

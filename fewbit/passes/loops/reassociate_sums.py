@@ -3,11 +3,10 @@
 A sum of floats in order is a chain: each addition waits for the one before. LLVM computes it in
 lanes if it is told that the order is free. It is told so for sums alone, and to take a fixed number
 of lanes (`add-in-lanes`), so that a sum has the same bits on all processors of a family: how lanes
-are added up in the end, and what is left over, follows from the instructions that they have. A sum
-is never divided among threads, so their number changes nothing. Sums of what lies far apart stay in
-order:
-lanes would gather, and tiles, which take such sums several at a time, must not change their bits.
-So do sums of integers that are scaled, group by group: numerics fixes their order.
+are added up in the end, and the remainder, follows from the instructions that they have. A sum
+is never divided among threads, so their number changes nothing. Sums of strided elements stay in
+order: lanes would gather, and tiles, which take several such sums at a time, must not change their
+bits. So do sums of scaled integers, group by group: numerics fixes their order.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def reassociate_sums(module: Module) -> None:
 
 
 def _sums_along_rows(op: OpView) -> bool:
-    """Whether the innermost loop reduces, and goes from each element read to the one beside it."""
+    """Return whether the innermost loop is a reduction with unit stride in all that it reads."""
     kinds = loop_kinds(op)
     if kinds[-1:] != ["reduction"]:
         return False
@@ -59,7 +58,7 @@ def _sums_along_rows(op: OpView) -> bool:
 
 
 def _sums(body: Block) -> list[OpView]:
-    """The additions by which results grow: of what was there, and something else."""
+    """Return the additions of a term to an accumulator."""
     *_, end = body.operations
     grown: list[OpView] = []
     for argument, value in zip(
@@ -76,7 +75,7 @@ def _sums(body: Block) -> list[OpView]:
 
 
 def _scales_integers(value: Value) -> bool:
-    """Whether a term is an accumulator of integers times scales, which layers have for groups."""
+    """Return whether a term is an integer accumulator times the scales of a group."""
     from torch_mlir import ir
 
     owner = value.owner

@@ -131,14 +131,14 @@ def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
             call = func.CallOp([], ir.FlatSymbolRefAttr.get(BARRIER), [state, threads])
         op.operation.move_before(call.operation)
 
-    found = [op for op in walk(function) if op.operation.name in EFFECTS]
-    if not found:
+    effects = [op for op in walk(function) if op.operation.name in EFFECTS]
+    if not effects:
         return
     goes_on = [
         _is_alone(op, alone) and _is_alone(then, alone) and _block_of(op) == _block_of(then)
-        for op, then in pairwise(found)
+        for op, then in pairwise(effects)
     ]
-    for op, is_followed in zip(found, [*goes_on, False], strict=True):
+    for op, is_followed in zip(effects, [*goes_on, False], strict=True):
         if op.operation.name == READS:
             # Nobody may overwrite it before all have read it.
             wait_after(op)
@@ -151,7 +151,7 @@ def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
 
 
 def _is_alone(op: Any, alone: Collection[str]) -> bool:
-    """Whether it calls a loop nest that the first thread does alone."""
+    """Return whether it calls a loop nest that the first thread does alone."""
     return op.operation.name == "func.call" and op.callee.value in alone
 
 

@@ -78,7 +78,7 @@ def _tile(function: Any, outlined: Outlined, levels: Sequence[str]) -> Outlined:
 
 
 def nest_of(op: OpView) -> Nest:
-    """What the choice of tiles depends on."""
+    """Return what the choice of tile sizes depends on."""
     from torch_mlir import ir
 
     kinds = cast(list[Kind], loop_kinds(op))
@@ -109,7 +109,7 @@ def nest_of(op: OpView) -> Nest:
 
 
 def _axis(value: Value, axis: int) -> tuple[int, int | None]:
-    """How far the next index of an axis is, in elements, and the size of the axis."""
+    """Return how far the next index of an axis is, in elements, and the size of the axis."""
     from torch_mlir import ir
 
     type = ir.MemRefType(value.type)
@@ -127,7 +127,7 @@ def _is_linear(expr: Any) -> bool:
 
 
 def _loops_in(expr: Any, times: int = 1) -> Iterator[tuple[int, int]]:
-    """The loops that an index depends on, each with its factor."""
+    """Yield the loops that an index depends on, each with its factor."""
     from torch_mlir import ir
 
     if isinstance(expr, ir.AffineDimExpr):
@@ -138,7 +138,7 @@ def _loops_in(expr: Any, times: int = 1) -> Iterator[tuple[int, int]]:
         yield from _loops_in(expr.lhs, times)
         yield from _loops_in(expr.rhs, times)
     elif isinstance(expr, ir.AffineBinaryExpr):
-        # A quotient or a rest moves on in jumps.
+        # A quotient or a remainder moves on in jumps.
         yield from _loops_in(expr.lhs, FAR)
 
 
@@ -242,9 +242,9 @@ def _mark(op: OpView) -> None:
 
 
 def _count_tiles(function: Any, loops: int) -> None:
-    """Let the outermost loops over tiles count them, in place of elements.
+    """Make the outermost loops count tiles in place of elements.
 
-    Threads then share whole tiles, and no rest of these loops becomes a second loop.
+    Threads then share whole tiles, and these loops need no second loop for a remainder.
     """
     from torch_mlir import ir
     from torch_mlir.dialects import arith

@@ -3,11 +3,11 @@
 A nest streams where its innermost loop goes from element to element in all memory that it touches;
 LLVM vectorizes that, and no tile makes it faster. Two kinds of nests do not stream:
 
-- **Transposing**: what is read lies in a row along one loop, what is written along another. Tiles
-  of whole cache lines, and in them blocks that are transposed in vector registers.
+- **Transposing**: reads have unit stride along one loop, writes along another. Tiles are of whole
+  cache lines, and in them blocks are transposed in vector registers.
 - **Summing across**: the innermost loop is a sum, of floats, which may not be reordered, or of
   elements that lie far apart. The loop along which results lie in a row goes into its place, and
-  the sum in steps so short that the compiler unrolls them and keeps the results in registers.
+  the sum in steps so short that the compiler unrolls them and keeps accumulators in registers.
 
 Sums are taken in the order in which they were: only independent iterations change places.
 """
@@ -44,10 +44,10 @@ class Access:
 
     strides: tuple[int, ...]
     bytes: int
-    """Of one element."""
+    """The size of one element."""
 
     def in_row(self, loop: int) -> bool:
-        """Whether the loop goes from element to element, or stays where it is."""
+        """Return whether the loop has stride 1 or 0."""
         return self.strides[loop] in (0, 1)
 
 
@@ -55,7 +55,7 @@ class Access:
 class Nest:
     kinds: tuple[Kind, ...]
     sizes: tuple[int | None, ...]
-    """Iterations of each loop; None where only the run knows."""
+    """Iterations of each loop; None where they are dynamic."""
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     floats: bool
@@ -92,11 +92,11 @@ class Tiling:
 
 
 def choose_tiling(nest: Nest) -> Tiling | None:
-    """How to tile; None where the nest streams, or is too small."""
+    """Return how to tile; None where the nest streams, or is too small."""
     if not nest.worth_tiling or not nest.linear:
         return None
-    found = _transposing(nest) or _summing_across(nest)
-    return found and _shared(found, nest)
+    tiling = _transposing(nest) or _summing_across(nest)
+    return tiling and _with_shared_loop(tiling, nest)
 
 
 def _transposing(nest: Nest) -> Tiling | None:
@@ -105,8 +105,8 @@ def _transposing(nest: Nest) -> Tiling | None:
     along = _row_of_results(nest)
     if along is None:
         return None
-    turned = [read for read in nest.reads if read.strides[along] > 1]
-    across = next((read.strides.index(1) for read in turned if 1 in read.strides), None)
+    transposed = [read for read in nest.reads if read.strides[along] > 1]
+    across = next((read.strides.index(1) for read in transposed if 1 in read.strides), None)
     if across is None or not all(nest.at_least(loop, BLOCK) for loop in (across, along)):
         return None
     others = [loop for loop in range(len(nest.kinds)) if loop not in (across, along)]
@@ -140,7 +140,7 @@ def _summing_across(nest: Nest) -> Tiling | None:
 
 
 def _row_of_results(nest: Nest) -> int | None:
-    """The loop along which everything is written from element to element."""
+    """Return the loop with unit stride in everything that is written."""
     rows = {write.strides.index(1) if 1 in write.strides else None for write in nest.writes}
     return rows.pop() if len(rows) == 1 else None
 
@@ -150,19 +150,19 @@ def _many(nest: Nest, loops: list[int]) -> bool:
 
 
 def _part_of(size: int | None, tile: int) -> int:
-    """The tile, or 0 where all is one tile."""
+    """Return the tile size, or 0 where all is one tile."""
     return 0 if size is not None and size <= tile else tile
 
 
 def _several(size: int | None, tile: int, least: int) -> int:
-    """The tile, or a part of it where there would be few."""
+    """Return the tile size, reduced where there would be few tiles."""
     while size is not None and tile > least and -(-size // tile) < ENOUGH:
         tile //= 2
     return max(tile, least)
 
 
-def _shared(tiling: Tiling, nest: Nest) -> Tiling:
-    """With the loop that threads share: the first of many tiles, or the one of most."""
+def _with_shared_loop(tiling: Tiling, nest: Nest) -> Tiling:
+    """Return the tiling with the loop that threads share: the first of many tiles, or of most."""
     tiled = [(loop, tile) for loop, tile in zip(tiling.order, tiling.tiles, strict=True) if tile]
     counts = {
         place: None if (size := nest.sizes[loop]) is None else -(-size // tile)
@@ -177,7 +177,7 @@ def _shared(tiling: Tiling, nest: Nest) -> Tiling:
 
 
 def affine_tiles(nest: Nest) -> tuple[int, ...] | None:
-    """Sizes for tiles of affine loops in the order that they have; None where the nest streams."""
+    """Return tile sizes of affine loops, in order; None where the nest streams."""
     inner = len(nest.kinds) - 1
     accesses = (*nest.reads, *nest.writes)
     if not nest.worth_tiling or all(access.in_row(inner) for access in accesses):

@@ -1,4 +1,4 @@
-"""The function that tells the shapes of outputs, put beside the entry, with which it is lowered."""
+"""The function that computes the shapes of outputs, put beside the entry and lowered with it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class BindMemory(ModulePass):
 def bind_memory(
     program: Program, entry: func.FuncOp, image: WeightImage | None = None
 ) -> WeightImage:
-    """Rewrite the entry function in place; the image, with the weights that it reads."""
+    """Rewrite the entry function in place; return the image with the weights that it reads."""
     image = WeightImage() if image is None else image
     with using(SymbolTable(program.module)):
         offsets = _place_weights(program, entry, image)
@@ -115,7 +115,7 @@ def _bind(entry: func.FuncOp, offsets: dict[GetConstantOp, int], nbytes: int) ->
 
 
 def memory_type(type: Attribute, op: Operation) -> MemRefType[Attribute]:
-    """The memory of an input or output: a tensor's elements, or one scalar."""
+    """Return the memory of an input or output: a tensor's elements, or one scalar."""
     if isinstance(type, TensorType):
         type = cast("TensorType[Attribute]", type)
         return MemRefType(_plain(type.element_type), type.shape)
@@ -130,32 +130,32 @@ def memory_type(type: Attribute, op: Operation) -> MemRefType[Attribute]:
 
 
 def _plain(type: Attribute) -> Attribute:
-    """Signs are a matter of ops, not of memory."""
+    """Return a type of memory: signless, since signedness is a matter of ops."""
     if isa(type, IntegerType) and type.signedness.data != Signedness.SIGNLESS:
         return IntegerType(type.bitwidth)
     return type
 
 
 def _bind_input(block: Block, index: int, value: SSAValue) -> Operation:
-    """The op that reads the input."""
+    """Turn an input into memory; return the op that reads it."""
     entry = cast(Operation, block.parent_op())
     type = value.type
     memory = block.insert_arg(memory_type(type, entry), index)
     memory.name_hint = value.name_hint
-    made: list[Operation]
+    new_ops: list[Operation]
     if isinstance(type, TensorType):
-        made = [bufferization.ToTensorOp(memory, restrict=True)]
+        new_ops = [bufferization.ToTensorOp(memory, restrict=True)]
     else:
-        made = [memref.LoadOp.get(memory, [])]
-    for op in reversed(made):
+        new_ops = [memref.LoadOp.get(memory, [])]
+    for op in reversed(new_ops):
         Rewriter.insert_op(op, InsertPoint.at_start(block))
-    _replace(value, made[-1].results[0])
+    _replace(value, new_ops[-1].results[0])
     block.erase_arg(cast(Any, value))
-    return made[-1]
+    return new_ops[-1]
 
 
 def _read_in_place(read: Operation, memory: SSAValue) -> SSAValue:
-    """State as a tensor in the memory of its new value.
+    """Return state as a tensor in the memory of its new value.
 
     If the caller keeps the two in one memory nothing is copied, and otherwise the old value first.
     """
@@ -175,8 +175,8 @@ def _update(
 ) -> None:
     """Write new values in the place of old ones, by the numbers of outputs.
 
-    As tensors, so that bufferization sees what reads state before. A value that lies in the place
-    of another state is copied first: that one may be overwritten before its turn.
+    They are written as tensors, so that bufferization sees what reads state before. A value in the
+    memory of another state is copied first: that one may be overwritten before its turn.
     """
     places = set(state.values())
     values = {i: returned.operands[i] for i in state}
@@ -207,7 +207,7 @@ PLACES = {
 
 
 def _place_of(value: SSAValue) -> SSAValue:
-    """The tensor in whose place a value may lie."""
+    """Return the tensor in whose place a value may lie."""
     while isinstance(value, OpResult) and value.op.name in PLACES:
         value = value.op.operands[PLACES[value.op.name] + value.index]
     return value
@@ -236,17 +236,17 @@ def _bind_constant(read: GetConstantOp, weights: SSAValue, offset: int) -> None:
         result_types=[MemRefType(_plain(type.element_type), type.shape)],
     )
     value = bufferization.ToTensorOp(view.results[0], restrict=True)
-    made: list[Operation] = [at, view, value]
-    for op in made:
+    new_ops: list[Operation] = [at, view, value]
+    for op in new_ops:
         op.location = read.location
     value.tensor.name_hint = read.result.name_hint
-    _insert_before(read, made)
+    _insert_before(read, new_ops)
     _replace(read.result, value.tensor)
     Rewriter.erase_op(read)
 
 
 def _replace(old: SSAValue, new: SSAValue) -> None:
-    """What is read as unsigned is cast at once, and is read as what it is cast to."""
+    """Replace a value; one that was unsigned is replaced behind the bitcasts that read it."""
     if old.type != new.type:
         for use in list(old.uses):
             cast_op = use.operation
@@ -256,8 +256,8 @@ def _replace(old: SSAValue, new: SSAValue) -> None:
     old.replace_all_uses_with(new)
 
 
-def _insert_before(op: Operation, made: Sequence[Operation]) -> None:
-    Rewriter.insert_op(list(made), InsertPoint.before(op))
+def _insert_before(op: Operation, new_ops: Sequence[Operation]) -> None:
+    Rewriter.insert_op(list(new_ops), InsertPoint.before(op))
 
 
 def _drop_constants(module: ModuleOp) -> None:

@@ -45,7 +45,7 @@ def bound_lookups(entry: func.FuncOp) -> None:
 def _bound(op: Operation, place: SSAValue, first: int, lengths: Sequence[int]) -> None:
     """Clamp the operands from `first` on, the indices of all axes."""
     for axis, length in enumerate(lengths):
-        op.operands[first + axis] = _clamped(op.operands[first + axis], place, axis, length, op)
+        op.operands[first + axis] = _clamp(op.operands[first + axis], place, axis, length, op)
 
 
 def _bound_slice(op: tensor.InsertSliceOp) -> None:
@@ -55,24 +55,22 @@ def _bound_slice(op: tensor.InsertSliceOp) -> None:
         # Where even the length is known only at run time, sizes decide on both, not data.
         if lengths[axis] != DYNAMIC_INDEX:
             operand = op.operands[2 + i]
-            op.operands[2 + i] = _clamped(operand, op.dest, axis, lengths[axis], op)
+            op.operands[2 + i] = _clamp(operand, op.dest, axis, lengths[axis], op)
 
 
-def _clamped(
-    index: SSAValue, place: SSAValue, axis: int, length: int, before: Operation
-) -> SSAValue:
-    """The nearest index at which this length fits; those of loops are inside already."""
+def _clamp(index: SSAValue, place: SSAValue, axis: int, length: int, before: Operation) -> SSAValue:
+    """Return the nearest index at which this length fits; those of loops are inside already."""
     if isinstance(index.owner, linalg.IndexOp | arith.ConstantOp):
         return index
-    zero, taken, number = (
+    zero, extent, number = (
         arith.ConstantOp(IntegerAttr(value, IndexType())) for value in (0, length, axis)
     )
     size = tensor.DimOp(place, number.result)
-    last = arith.SubiOp(size.result, taken.result)
+    last = arith.SubiOp(size.result, extent.result)
     least = arith.MaxSIOp(index, zero.result)
     inside = arith.MinSIOp(least.result, last.result)
-    made: list[Operation] = [zero, taken, number, size, last, least, inside]
-    for op in made:
+    new_ops: list[Operation] = [zero, extent, number, size, last, least, inside]
+    for op in new_ops:
         op.location = before.location
-    Rewriter.insert_op(made, InsertPoint.before(before))
+    Rewriter.insert_op(new_ops, InsertPoint.before(before))
     return inside.result

@@ -31,7 +31,7 @@ class CarryInPlace(ModulePass):
 
 
 def carry_in_place(entry: func.FuncOp) -> None:
-    """Rewrite the loops of a function, in place."""
+    """Make the loops of a function carry tensors in place."""
     for op in entry.walk():
         if isinstance(op, scf.ForOp):
             block = op.body.block

@@ -47,9 +47,9 @@ def fill_splats(entry: func.FuncOp) -> None:
         number = arith.ConstantOp(next(iter(dense.iter_attrs())))
         memory = tensor.EmptyOp([], type)
         filled = FillOp([number.result], [memory.tensor], res=[type])
-        for made in (number, memory, filled):
-            made.location = op.location
-            Rewriter.insert_op(made, InsertPoint.before(op))
+        for new in (number, memory, filled):
+            new.location = op.location
+            Rewriter.insert_op(new, InsertPoint.before(op))
         op.result.replace_all_uses_with(filled.results[0])
         Rewriter.erase_op(op)
 

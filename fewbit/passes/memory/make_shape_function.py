@@ -49,14 +49,14 @@ RESOLVE = "canonicalize,cse,resolve-ranked-shaped-type-result-dims,canonicalize,
 
 @dataclass(frozen=True)
 class ShapeFunction:
-    """What tells the shapes of outputs, in a module of upstream's of its own."""
+    """The function that computes the shapes of outputs, in an upstream module of its own."""
 
     module: Module
 
 
 @dataclass(frozen=True)
 class MakeShapeFunction(ModulePass):
-    """Write the function that tells the shapes of outputs, if any are open."""
+    """Write the function that computes the shapes of outputs, if any are dynamic."""
 
     name = "make-shape-function"
 
@@ -66,7 +66,7 @@ class MakeShapeFunction(ModulePass):
 
 
 def shape_function(module: ModuleOp, entry: func.FuncOp) -> Module:
-    """A module with `<entry>_shapes`, of the entry as it is on tensors."""
+    """Return a module with `<entry>_shapes`, of the entry as it is on tensors."""
     asked = ModuleOp([_ask_sizes(entry)])
     made = to_mlir(asked, "shapes")
     run_upstream(made, RESOLVE)
@@ -77,7 +77,7 @@ def shape_function(module: ModuleOp, entry: func.FuncOp) -> Module:
 
 
 def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
-    """The entry, giving the dynamic sizes of its results and whether its assertions hold."""
+    """Return a copy of the entry that gives the dynamic sizes of results, and its assertions."""
     asking = entry.clone()
     asking.properties["sym_name"] = StringAttr(f"{entry.sym_name.data}_shapes")
     # They say which result is the new value of which input; sizes are no such results.

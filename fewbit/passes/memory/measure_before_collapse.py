@@ -39,11 +39,11 @@ class MeasureBeforeCollapse(BindingsPass):
                 if op.operation.name != "memref.dim":
                     continue
                 source, axis = op.operation.operands
-                found = _before_collapse(source, known_integer(axis))
-                if found is None:
+                origin = _before_collapse(source, known_integer(axis))
+                if origin is None:
                     continue
                 with ir.InsertionPoint(op), op.operation.location:
-                    size = memref.DimOp(found[0], index_constant(found[1])).result
+                    size = memref.DimOp(origin[0], index_constant(origin[1])).result
                 op.operation.results[0].replace_all_uses_with(size)
                 op.operation.erase()
 

@@ -35,7 +35,7 @@ class PlaceOutputs(BindingsPass):
 
 
 def place_outputs(module: Module, entry: str) -> None:
-    """Replace, in place, buffers that are copied to outputs by those outputs."""
+    """Replace buffers that are copied to outputs by those outputs, in place."""
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
@@ -50,7 +50,7 @@ def place_outputs(module: Module, entry: str) -> None:
 
 
 def _buffer_of(value: Value) -> Any:
-    """The allocation of fixed size, of which a value is all elements; None if there is none."""
+    """Return the static allocation that a value is a reshape of; None if there is none."""
     while not is_block(value.owner) and value.owner.name in RESHAPES:
         value = value.owner.operands[0]
     if is_block(value.owner) or value.owner.name != "memref.alloc" or value.owner.operands:

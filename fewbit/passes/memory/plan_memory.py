@@ -63,7 +63,7 @@ class PlanMemory(BindingsPass):
 
 
 def plan_memory(module: Module, entry: str) -> Arena:
-    """Give the entry an arena in place of its allocations, and a function that tells its size.
+    """Give the entry an arena in place of its allocations, and a function that returns its size.
 
     The arena is the entry's last argument; `<entry>_arena_bytes` takes the same other arguments.
     """
@@ -95,17 +95,17 @@ def _regions(block: Block) -> list[Region]:
 
 
 def _product_of(values: list[Value], times: _Times) -> tuple[int, tuple[Value, ...]]:
-    """Sizes multiplied: a number, times dimensions that are known only at run time."""
+    """Return the product of sizes as a number and the dynamic dimensions that it multiplies."""
     factor, dims = 1, list[Any]()
     for value in values:
         known, unknown = _terms(value)
         factor *= known
         dims += unknown
-    return factor, tuple(sorted(dims, key=times.started))
+    return factor, tuple(sorted(dims, key=times.start_of))
 
 
 def _terms(value: Value) -> tuple[int, list[Value]]:
-    """A size as a number times other sizes; `x * 8 / 8` is x."""
+    """Return a size as a number times other sizes; `x * 8 / 8` is x."""
     if (number := known_integer(value)) is not None:
         return number, []
     op = value.owner
@@ -121,14 +121,14 @@ def _terms(value: Value) -> tuple[int, list[Value]]:
             return known * times, unknown
     if op.name in ("arith.divsi", "arith.divui", "arith.floordivsi"):
         known, unknown = _terms(op.operands[0])
-        divisor, rest = _terms(op.operands[1])
-        if not rest and divisor > 0 and known % divisor == 0:
+        divisor, unknown_divisors = _terms(op.operands[1])
+        if not unknown_divisors and divisor > 0 and known % divisor == 0:
             return known // divisor, unknown
     return 1, [value]
 
 
 def _multiple(op: Any) -> int | None:
-    """How many times its only operand an `affine.apply` gives; None for other expressions."""
+    """Return the factor of an `affine.apply` that multiplies its only operand, else None."""
     from torch_mlir import ir
 
     (expr,) = ir.AffineMapAttr(op.attributes["map"]).value.results
@@ -174,7 +174,7 @@ class _Times:
                     self._visit(inner)
             self.end[op.operation] = len(self.order)
 
-    def started(self, value: Value) -> int:
+    def start_of(self, value: Value) -> int:
         return -1 if is_block(value.owner) else self.start[value.owner]
 
     def lifetime(self, alloc: OpView) -> tuple[int, int]:
@@ -185,7 +185,7 @@ class _Times:
         return first, last
 
     def _time_of_use(self, use: Any, alloc: OpView) -> int:
-        """A use in a loop that the buffer outlives lasts until the loop ends."""
+        """Return the time of a use; in a loop that the buffer outlives, the end of that loop."""
         home, around = list(_above(alloc.operation)), list(_above(use))
         if any(op.name in LOOPS and op not in around for op in home):
             raise UnsupportedError(
@@ -203,7 +203,7 @@ def _above(op: Any) -> Iterator[Any]:
 
 
 def _uses(value: Value) -> Iterator[Any]:
-    """Ops that use a buffer, a view of it, or what a branch or loop hands on of it."""
+    """Yield the ops that use a buffer, a view of it, or what a branch or loop yields of it."""
     seen: set[Any] = set()
     waiting = [value]
     while waiting:
@@ -218,7 +218,7 @@ def _uses(value: Value) -> Iterator[Any]:
 
 
 def _same_memory(op: Any, operand: int) -> list[Value]:
-    """Values that are the memory which an op is given as this operand."""
+    """Return values that are the memory which an op is given as this operand."""
     if op.name in VIEWS:
         return [op.results[0]]
     if op.name == "arith.select":
@@ -247,8 +247,10 @@ def _make_size_function(module: Module, function: Any, regions: list[Region]) ->
     types = [argument.type for argument in function.entry_block.arguments]
     index = ir.IndexType.get()
     name = f"{function.name.value}_arena_bytes"
-    made = func.FuncOp(name, ir.FunctionType.get(types, [index]), ip=ir.InsertionPoint(module.body))
-    block = made.add_entry_block()
+    size_function = func.FuncOp(
+        name, ir.FunctionType.get(types, [index]), ip=ir.InsertionPoint(module.body)
+    )
+    block = size_function.add_entry_block()
     with ir.InsertionPoint(block):
         copies = _Copies(dict(zip(function.entry_block.arguments, block.arguments, strict=True)))
         total, about = index_constant(0), _float(index_constant(0))
@@ -272,7 +274,7 @@ def _float(value: Value) -> Value:
 
 
 def _about(total: Value, factors: list[Value]) -> Value:
-    """A sum with one product more, in floats, which do not wrap around."""
+    """Add a product of factors to a total, in floats, which do not wrap around."""
     from torch_mlir.dialects import arith
 
     product = _float(factors[0])
@@ -282,7 +284,7 @@ def _about(total: Value, factors: list[Value]) -> Value:
 
 
 def _unless_too_large(total: Value, about: Value) -> Value:
-    """The total, or all ones, which no allocation grants."""
+    """Return the total, or all ones, which no allocation grants."""
     from torch_mlir import ir
     from torch_mlir.dialects import arith
 

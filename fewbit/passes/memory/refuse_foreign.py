@@ -30,7 +30,7 @@ class RefuseForeign(ModulePass):
 
 
 def refuse_foreign(entry: func.FuncOp) -> None:
-    """Raise where ops of other dialects than those that are lowered are left."""
+    """Raise an error for ops of dialects that are not lowered."""
     foreign = [op for op in entry.walk() if op.name.partition(".")[0] not in LOWERED]
     if not foreign:
         return

@@ -43,9 +43,9 @@ from fewbit.passes.graph.symbol_dce import SymbolDce
 from fewbit.passes.quant.integer_flow.arithmetic import (
     HIGHEST,
     Factor,
-    added,
-    bounded,
-    rescaled,
+    add_saturating,
+    clamp,
+    rescale,
     window_sums,
 )
 from fewbit.passes.quant.integer_flow.static_layer import (
@@ -78,7 +78,7 @@ class IntegerOnly(ModulePass):
 
 
 def integer_only(program: Program, *, strict: bool = False, fixed_point: bool = False) -> Program:
-    """A copy of the program with no float tensor between layers that have static scales."""
+    """Return a copy of the program with no float tensor between layers that have static scales."""
     copy = program.copy()
     _without_floats(copy, strict, fixed_point)
     return copy
@@ -130,20 +130,20 @@ class _Flow:
         ops = list(self.weights.program.module.walk())
         for op in ops:
             if isinstance(op, mico.QuantizedLayerOp):
-                found = static_layer(op, self.weights)
-                if isinstance(found, StaticLayer):
-                    self.layers[op] = found
+                layer = static_layer(op, self.weights)
+                if isinstance(layer, StaticLayer):
+                    self.layers[op] = layer
                 elif self.strict:
-                    raise _not_integer(op, found)
+                    raise _not_integer(op, layer)
         self.anchors = {op: op.next_op for op in ops if op.next_op is not None}
-        made = {
+        results = {
             layer.op: self._on_integers(layer, gives_floats=True) for layer in self.layers.values()
         }
-        for op, result in made.items():
+        for op, result in results.items():
             op.results[0].replace_all_uses_with(result)
 
     def obstacle(self, value: SSAValue) -> SSAValue | None:
-        """The value that keeps this one from being integers; None if nothing does."""
+        """Return the value that keeps this one from being integers; None if nothing does."""
         op = value.owner
         if op in self.layers:
             return None
@@ -159,10 +159,11 @@ class _Flow:
             case _:
                 pass
         assert isinstance(op, Operation)
-        return next((found for v in op.operands if (found := self.obstacle(v)) is not None), None)
+        obstacles = (self.obstacle(v) for v in op.operands)
+        return next((value for value in obstacles if value is not None), None)
 
     def integers(self, value: SSAValue, grid: Grid) -> SSAValue:
-        """A float value, rounded to a grid."""
+        """Return a float value as integers of a grid."""
         key = value, grid
         if key not in self.few:
             self.few[key] = self._integers(value, grid)
@@ -171,15 +172,15 @@ class _Flow:
     def _integers(self, value: SSAValue, grid: Grid) -> SSAValue:
         op = value.owner
         if self.obstacle(value) is not None:
-            return self._quantized(value, grid)
+            return self._quantize(value, grid)
         if PicksElements.holds(op) and isinstance(op, LayerOp):
             return self._same(op, type(op), [self.integers(v, grid) for v in op.operands])
         if isinstance(op, mico.ReluOp | mico.Relu6Op) and _is_relu_on(op, grid):
             return self._same(op, mico.ReluOp, [self.integers(op.input, grid)])
-        return self._requantized(value, self.sums(value, grid.step), grid)
+        return self._requantize(value, self.sums(value, grid.step), grid)
 
     def fractions(self, value: SSAValue, unit: Fraction) -> SSAValue:
-        """A float value in i32, in units that are finer than the step to come."""
+        """Return a float value in i32, in units that are finer than the step to come."""
         key = value, unit
         if key not in self.wide:
             self.wide[key] = self._fractions(value, unit)
@@ -190,7 +191,7 @@ class _Flow:
         if isinstance(op, mico.Relu6Op):
             six = int(np.rint(min(6 / float(unit.scale), HIGHEST)))
             inner = self.fractions(op.input, unit)
-            return self._emit(value, lambda: bounded(inner, 0, six))
+            return self._emit(value, lambda: clamp(inner, 0, six))
         if isinstance(op, mico.ReluOp):
             return self._same(op, type(op), [self.fractions(op.input, unit)])
         if PicksElements.holds(op) and isinstance(op, LayerOp):
@@ -200,22 +201,22 @@ class _Flow:
         if (ratio == 1).all():
             return sums.value
         factor = self._factor(value, ratio)
-        return self._emit(value, lambda: rescaled(sums.value, factor, sums.axis))
+        return self._emit(value, lambda: rescale(sums.value, factor, sums.axis))
 
     def sums(self, value: SSAValue, step: float) -> Sums:
-        """A float value as i32 of the best scale at hand, fit to be rounded to a step."""
-        for known, made in self.known_sums.setdefault(value, {}).items():
+        """Return a float value as i32 of the best scale at hand, fit to be rounded to a step."""
+        for known, sums in self.known_sums.setdefault(value, {}).items():
             if known == step or (_is_alike(known, step) and isinstance(value.owner, mico.AddOp)):
-                return made
-        self.known_sums[value][step] = made = self._sums(value, step)
-        return made
+                return sums
+        self.known_sums[value][step] = sums = self._sums(value, step)
+        return sums
 
     def _sums(self, value: SSAValue, step: float) -> Sums:
         op = value.owner
         unit = Fraction(step, MEAN_BITS if isinstance(op, mico.AvgPool2dOp) else SUM_BITS)
         if isinstance(op, mico.AddOp):
             lhs, rhs = self.fractions(op.lhs, unit), self.fractions(op.rhs, unit)
-            return Sums(self._emit(value, lambda: added(lhs, rhs)), unit.scale)
+            return Sums(self._emit(value, lambda: add_saturating(lhs, rhs)), unit.scale)
         if isinstance(op, mico.AvgPool2dOp):
             x = self.fractions(op.input, unit)
             return Sums(self._emit(value, lambda: window_sums(op, x)), unit.scale / _elements(op))
@@ -226,27 +227,27 @@ class _Flow:
             self.accumulators[op] = self._on_integers(layer, gives_floats=False)
         return Sums(self.accumulators[op], layer.scale, layer.axis)
 
-    def _quantized(self, value: SSAValue, grid: Grid) -> SSAValue:
-        """Where floats become integers."""
+    def _quantize(self, value: SSAValue, grid: Grid) -> SSAValue:
+        """Quantize a float value to a grid."""
         if self.strict and any(op in self.layers for op in _behind(value)):
-            found = self.obstacle(value)
-            assert found is not None
-            op = found.owner if isinstance(found.owner, Operation) else value.owner
+            obstacle = self.obstacle(value)
+            assert obstacle is not None
+            op = obstacle.owner if isinstance(obstacle.owner, Operation) else value.owner
             assert isinstance(op, Operation)
             raise _not_integer(op, "it stands between layers, and works on floats")
-        made = _few_bit(grid, value)
+        few_bit = _few_bit(grid, value)
 
         def make() -> SSAValue:
             scale = arith.ConstantOp(FloatAttr(grid.step, f32))
             zero_point = _zero_point(grid)
             return mico.QuantizeOp.of(
-                value, scale, zero_point=zero_point, result_types=[made]
+                value, scale, zero_point=zero_point, result_types=[few_bit]
             ).result
 
         return self._emit(value, make)
 
-    def _requantized(self, value: SSAValue, sums: Sums, grid: Grid) -> SSAValue:
-        made = _few_bit(grid, value)
+    def _requantize(self, value: SSAValue, sums: Sums, grid: Grid) -> SSAValue:
+        few_bit = _few_bit(grid, value)
         factor = self._factor(value, sums.scale / grid.step)
 
         def make() -> SSAValue:
@@ -256,22 +257,22 @@ class _Flow:
                 shift=factor.shift,
                 zero_point=_zero_point(grid),
                 axis=sums.axis,
-                result_types=[made],
+                result_types=[few_bit],
             ).result
 
         return self._emit(value, make)
 
     def _on_integers(self, layer: StaticLayer, *, gives_floats: bool) -> SSAValue:
-        """A layer on integers: scaled, as the original is, or bare accumulators."""
+        """Return a layer on integers: scaled, as the original is, or bare accumulators."""
         op, grid = layer.op, layer.grid
         x = self.integers(op.input, grid)
         bias = op.bias
         if not gives_floats and layer.bias is not None and op.bias is not None:
             vector = TensorType(i32, layer.bias.shape)
             bias = self.weights.add(f"{_name(op)}.bias.integer", layer.bias, vector, op)
-        kept = {k: v for k, v in op.properties.items() if k not in (SEGMENTS, "act_mode")}
+        attributes = {k: v for k, v in op.properties.items() if k not in (SEGMENTS, "act_mode")}
         element: Attribute = f32 if gives_floats else i32
-        made = TensorType(element, mico.shape_of(op.result.type))
+        result_type = TensorType(element, mico.shape_of(op.result.type))
 
         def make() -> SSAValue:
             return (
@@ -284,8 +285,8 @@ class _Flow:
                     weight_zero_point=op.weight_zero_point,
                     act_scale=op.act_scale if gives_floats else None,
                     act_zero_point=_zero_point(grid),
-                    result_types=[made],
-                    **kept,
+                    result_types=[result_type],
+                    **attributes,
                 )
                 .result
             )
@@ -293,15 +294,15 @@ class _Flow:
         return self._emit(op.result, make)
 
     def _same(self, op: Operation, kind: type[LayerOp], inputs: list[SSAValue]) -> SSAValue:
-        """An op that works on floats and integers alike, on integers."""
+        """Return an op that works on floats and integers alike, on integers."""
         result = op.results[0]
-        made = TensorType(mico.element_type(inputs[0].type), mico.shape_of(result.type))
+        integers = TensorType(mico.element_type(inputs[0].type), mico.shape_of(result.type))
         return self._emit(
-            result, lambda: kind.of(*inputs, result_types=[made], **op.properties).results[0]
+            result, lambda: kind.of(*inputs, result_types=[integers], **op.properties).results[0]
         )
 
     def _factor(self, value: SSAValue, ratio: Scales) -> Factor:
-        """A ratio of scales, as what integers are multiplied by."""
+        """Return a ratio of scales, as what integers are multiplied by."""
         rounded = ratio.astype(np.float32)
         if rounded.size and (rounded == rounded.flat[0]).all():
             rounded = rounded.reshape(-1)[0]
@@ -325,10 +326,10 @@ class _Flow:
         return self.weights.add(f"{_name(op)}.{what}", array, TensorType(element, array.shape), op)
 
     def _emit(self, value: SSAValue, make: Callable[[], SSAValue]) -> SSAValue:
-        """Ops behind the one that gives a value, in the order in which they are made."""
+        """Insert the ops that `make` builds behind the owner of a value; return their result."""
         block = Block()
         with ImplicitBuilder(block):
-            made = make()
+            result = make()
         owner = value.owner
         anchor = owner.first_op if isinstance(owner, Block) else self.anchors[owner]
         assert anchor is not None
@@ -337,23 +338,23 @@ class _Flow:
             if isinstance(owner, Operation):
                 op.location = owner.location
             Rewriter.insert_op(op, InsertPoint.before(anchor))
-        return made
+        return result
 
 
 def _is_alike(a: float, b: float) -> bool:
-    """Whether what is a small fraction of one step is small and large enough for the other."""
+    """Return whether fractions of one step serve for the other: within a factor of 16."""
     return 1 / 16 <= a / b <= 16
 
 
 def _is_relu_on(op: mico.ReluOp | mico.Relu6Op, grid: Grid) -> bool:
-    """Whether integers on a grid can be bounded as what they stand for is, by 0 alone."""
+    """Return whether integers on a grid can be bounded as what they stand for is, by 0 alone."""
     if grid.zero_point is not None or grid.width.is_binary:
         return False
     return isinstance(op, mico.ReluOp) or round(6 / grid.step) >= grid.width.qmax
 
 
 def _all_count(op: mico.AvgPool2dOp) -> bool:
-    """Whether every element of every window counts in its mean."""
+    """Return whether every element of every window counts in its mean."""
     is_padded = any(ints(op.padding))
     return not op.ceil_mode.value.data and (not is_padded or op.count_include_pad.value.data != 0)
 
@@ -374,7 +375,7 @@ def _zero_point(grid: Grid) -> SSAValue | None:
 
 
 def _behind(value: SSAValue) -> Iterator[Operation]:
-    """All ops that a value depends on."""
+    """Yield all ops that a value depends on."""
     waiting, seen = [value], set[Operation]()
     while waiting:
         op = waiting.pop().owner

@@ -1,4 +1,4 @@
-"""Activation quantization as loops, taken out of the layers that it is part of.
+"""Activation quantization as loops, split off the layers that it is part of.
 
 A layer with `act_bits` and a float input becomes `activation_quant` (or `quantize`, where the
 scale is given) and a layer on integers. What a target has kernels for is then a layer on integers
@@ -18,14 +18,14 @@ from xdsl.passes import ModulePass
 from fewbit.dialects import mico
 from fewbit.dialects.mico.syntax import SEGMENTS
 from fewbit.passes.linalg.building.driver import lower_ops
-from fewbit.passes.linalg.building.loops import converted
-from fewbit.passes.linalg.building.quantized import dequantized, dynamic_quantization
+from fewbit.passes.linalg.building.loops import convert
+from fewbit.passes.linalg.building.quantized import dequantize, dynamic_quantization
 from fewbit.passes.linalg.building.tensors import as_type
 
 
 @dataclass(frozen=True)
 class LowerActivationQuant(ModulePass):
-    """Take activation quantization out of layers, and turn it into loops."""
+    """Split activation quantization off layers, and turn it into loops."""
 
     name = "lower-activation-quant"
 
@@ -42,7 +42,7 @@ class LowerActivationQuant(ModulePass):
 
 
 def integer_layer(op: mico.QuantizedLayerOp) -> Sequence[SSAValue] | None:
-    """The layer on integers that a layer with quantization inside it is; None for any other."""
+    """Split a layer that quantizes into quantization and a layer on integers; else None."""
     width = op.act_width
     if width is None or mico.element_width(op.input.type) is not None:
         return None
@@ -65,7 +65,7 @@ def integer_layer(op: mico.QuantizedLayerOp) -> Sequence[SSAValue] | None:
         quantized = mico.QuantizeOp.of(
             op.input, scale, zero_point=op.act_zero_point, result_types=[few]
         )
-    kept = {k: v for k, v in op.properties.items() if k not in (SEGMENTS, "act_mode")}
+    attributes = {k: v for k, v in op.properties.items() if k not in (SEGMENTS, "act_mode")}
     result = mico.shape_of(op.result.type)
     layer = type(op).of(
         quantized.result,
@@ -76,9 +76,9 @@ def integer_layer(op: mico.QuantizedLayerOp) -> Sequence[SSAValue] | None:
         act_scale=scale,
         act_zero_point=op.act_zero_point,
         result_types=[TensorType(f32, result)],
-        **kept,
+        **attributes,
     )
-    return [converted(layer.result, mico.element_type(op.result.type))]
+    return [convert(layer.result, mico.element_type(op.result.type))]
 
 
 def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue]:
@@ -87,5 +87,5 @@ def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue]:
     values, scale = dynamic_quantization(op.input, lead, width, op.mode.data)
     if op.scale is None:
         element = mico.element_type(op.result.type)
-        return [as_type(dequantized(values, scale, None, element), op.result.type)]
+        return [as_type(dequantize(values, scale, None, element), op.result.type)]
     return [as_type(values, op.result.type), as_type(scale, op.scale.type)]

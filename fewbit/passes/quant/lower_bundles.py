@@ -1,7 +1,7 @@
-"""`!mico.qtensor` taken apart: its integers, scales and zero points travel as values of their own.
+"""`!mico.qtensor` unbundled: its integers, scales and zero points are passed as separate values.
 
 Functions and subgraphs that take or give a bundle take or give its parts instead, and so do calls
-of them. Inside, bundles are put together and taken apart again, and the two meet and vanish.
+of them. Inside, values are bundled and unbundled again, and the two cancel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fewbit.passes.linalg.building.driver import lower_ops
 
 @dataclass(frozen=True)
 class LowerBundles(ModulePass):
-    """Pass the parts of quantized tensors as values of their own."""
+    """Pass the parts of quantized tensors as separate values."""
 
     name = "lower-bundles"
 
@@ -49,7 +49,7 @@ class LowerBundles(ModulePass):
 
 
 def _parts(types: Iterable[Attribute]) -> list[Attribute]:
-    """The types of the values that stand for values of these types."""
+    """Return the types of the values that stand for values of these types."""
     parts: list[Attribute] = []
     for type in types:
         if isinstance(type, mico.QTensorType):
@@ -90,7 +90,7 @@ def _bundle(parts: Sequence[SSAValue], type: Attribute) -> mico.BundleOp:
     return mico.BundleOp.of(values, scale, zero_point=zero, result_types=[type])
 
 
-def _taken_apart(values: Iterable[SSAValue]) -> list[SSAValue]:
+def _unbundle_all(values: Iterable[SSAValue]) -> list[SSAValue]:
     parts: list[SSAValue] = []
     for value in values:
         if isinstance(value.type, mico.QTensorType):
@@ -100,29 +100,29 @@ def _taken_apart(values: Iterable[SSAValue]) -> list[SSAValue]:
     return parts
 
 
-def _put_together(parts: Sequence[SSAValue], types: Sequence[Attribute]) -> list[SSAValue]:
+def _bundle_all(parts: Sequence[SSAValue], types: Sequence[Attribute]) -> list[SSAValue]:
     values: list[SSAValue] = []
-    rest = list(parts)
+    remaining = list(parts)
     for type in types:
         count = len(_parts([type]))
-        own, rest = rest[:count], rest[count:]
+        own, remaining = remaining[:count], remaining[count:]
         bundled = isinstance(type, mico.QTensorType)
         values += [_bundle(own, type).result] if bundled else own
     return values
 
 
 def _split(op: Call | func.ReturnOp | graph.ReturnOp) -> Sequence[SSAValue] | None:
-    """A call or return with the parts of bundles in their place."""
+    """Rebuild a call or return with the parts of bundles in their place."""
     types = [*op.operand_types, *op.result_types]
     if not any(isinstance(type, mico.QTensorType) for type in types):
         return None
     new = type(op).create(
-        operands=_taken_apart(op.operands),
+        operands=_unbundle_all(op.operands),
         result_types=_parts(op.result_types),
         properties=op.properties.copy(),
         attributes=op.attributes.copy(),
     )
-    return _put_together(new.results, op.result_types)
+    return _bundle_all(new.results, op.result_types)
 
 
 def _transfer(op: graph.TransferOp) -> Sequence[SSAValue] | None:
@@ -130,9 +130,9 @@ def _transfer(op: graph.TransferOp) -> Sequence[SSAValue] | None:
         return None
     moved = [
         graph.TransferOp(part, op.from_device.data, op.to_device.data).result
-        for part in _taken_apart([op.source])
+        for part in _unbundle_all([op.source])
     ]
-    return _put_together(moved, [op.result.type])
+    return _bundle_all(moved, [op.result.type])
 
 
 def _unbundle(op: mico.UnbundleOp) -> Sequence[SSAValue] | None:

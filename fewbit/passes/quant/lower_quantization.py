@@ -1,4 +1,4 @@
-"""Quantization with given or found scales, dequantization and requantization, as loops."""
+"""Quantization with static or dynamic scales, dequantization and requantization, as loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.loops import Read, elementwise, loops, read, read_leading
 from fewbit.passes.linalg.building.quantized import (
     asymmetric_quantization,
-    dequantized,
+    dequantize,
     dynamic_quantization,
     runs_of,
     static_quantization,
@@ -57,7 +57,7 @@ def _quantize(op: mico.QuantizeOp) -> Sequence[SSAValue]:
 
 def _dequantize(op: mico.DequantizeOp) -> Sequence[SSAValue]:
     element = mico.element_type(op.result.type)
-    values = dequantized(integers(op.input), op.scale, op.zero_point, element)
+    values = dequantize(integers(op.input), op.scale, op.zero_point, element)
     return [as_type(values, op.result.type)]
 
 
@@ -86,23 +86,23 @@ def _requantize(op: mico.RequantizeOp) -> Sequence[SSAValue]:
     if op.zero_point is not None:
         inputs.append(read_leading(op.zero_point, []))
 
-    def body(acc: SSAValue, multiplier: SSAValue, *rest: SSAValue) -> SSAValue:
+    def body(acc: SSAValue, multiplier: SSAValue, *more: SSAValue) -> SSAValue:
         if width.is_binary:
             return _product_sign(acc, multiplier)
         if op.shift is None:
-            whole, zero = s.rounded(s.mul(s.to_float(acc), multiplier)), rest
+            whole, zero = s.round_even(s.mul(s.to_float(acc), multiplier)), more
         else:
             product = s.mul(s.to_integer(acc, i64), s.to_integer(multiplier, i64))
-            whole, zero = _rounding_shift(product, s.to_integer(rest[0], i64)), rest[1:]
+            whole, zero = _rounding_shift(product, s.to_integer(more[0], i64)), more[1:]
         for z in zero:
             whole = s.add(whole, s.to_float(z) if whole.type == f32 else s.to_integer(z, i64))
-        return s.to_integer(s.clamped(whole, width), i8)
+        return s.to_integer(s.clamp(whole, width), i8)
 
     return [as_type(elementwise(inputs, sizes, i8, body), op.result.type)]
 
 
 def _product_sign(acc: SSAValue, multiplier: SSAValue) -> SSAValue:
-    """The sign of a product, +1 for 0, by the signs of its factors: nothing can underflow."""
+    """Return the sign of acc · multiplier, +1 for 0, by their signs: nothing can underflow."""
     zero, none = s.constant(0, acc.type), s.constant(0, multiplier.type)
     down = arith.AndIOp(s.compare(acc, "lt", zero), s.compare(multiplier, "gt", none))
     up = arith.AndIOp(s.compare(acc, "gt", zero), s.compare(multiplier, "lt", none))
@@ -110,11 +110,11 @@ def _product_sign(acc: SSAValue, multiplier: SSAValue) -> SSAValue:
 
 
 def _rounding_shift(x: SSAValue, shift: SSAValue) -> SSAValue:
-    """x / 2^shift, rounded half to even: floor, then up by the remainder."""
+    """Return x / 2^shift, rounded half to even: floor, then up by the remainder."""
     one = s.constant(1, i64)
     floor = arith.ShRSIOp(x, shift).result
-    rest = s.sub(x, arith.ShLIOp(floor, shift).result)
-    twice = arith.ShLIOp(rest, one).result
+    remainder = s.sub(x, arith.ShLIOp(floor, shift).result)
+    twice = arith.ShLIOp(remainder, one).result
     unit = arith.ShLIOp(one, shift).result
     odd = s.compare(arith.AndIOp(floor, one).result, "eq", one)
     tie = arith.AndIOp(s.compare(twice, "eq", unit), odd).result

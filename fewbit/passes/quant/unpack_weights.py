@@ -74,7 +74,7 @@ class UnpackWeights(ModulePass):
 
 
 def packed_type(constant: mico.ConstantOp) -> TensorType[IntegerType]:
-    """Rows of bytes; unsigned where they are in the weight store."""
+    """Return rows of bytes; unsigned where they are in the weight store."""
     shape, width = mico.shape_of(constant.type), mico.element_width(constant.type)
     assert width is not None
     rows, k = _matrix(shape)
@@ -83,7 +83,7 @@ def packed_type(constant: mico.ConstantOp) -> TensorType[IntegerType]:
 
 
 def _matrix(shape: Sequence[int]) -> tuple[int, int]:
-    """A weight's rows, and the elements of one."""
+    """Return the number of rows of a weight, and the elements of one."""
     return (shape[0], prod(shape[1:])) if shape else (1, 1)
 
 
@@ -101,14 +101,14 @@ def _get_constant(op: mico.GetConstantOp) -> Sequence[SSAValue] | None:
     if width is None:
         return None
     shape = mico.shape_of(op.result.type)
-    rows = unpacked(_packed(op), width, _matrix(shape)[1])
+    rows = unpack(_packed_bytes(op), width, _matrix(shape)[1])
     if len(shape) < 2:
         return [as_type(collapse(rows, [[0, 1]] if shape else []), op.result.type)]
     return [as_type(expand_axis(rows, 1, shape[1:]), op.result.type)]
 
 
-def _packed(op: mico.GetConstantOp) -> SSAValue:
-    """The constant's bytes, as i8."""
+def _packed_bytes(op: mico.GetConstantOp) -> SSAValue:
+    """Return the constant's bytes, as i8."""
     packed: SSAValue = mico.GetConstantOp(op.symbol, packed_type(op.constant)).result
     if mico.element_type(packed.type) == i8:
         return packed
@@ -117,7 +117,7 @@ def _packed(op: mico.GetConstantOp) -> SSAValue:
 
 
 def _look_up(op: mico.GetConstantOp) -> None:
-    """Take fields out of packed bytes where all that is read of a matrix is single elements."""
+    """Extract fields of packed bytes where only single elements of a matrix are read."""
     width, shape = mico.element_width(op.result.type), mico.shape_of(op.result.type)
     if width is None or width.bits == 8 or len(shape) != 2:
         return
@@ -129,22 +129,22 @@ def _look_up(op: mico.GetConstantOp) -> None:
         return
     block = Block()
     with ImplicitBuilder(block):
-        table = _packed(op)
-    _put(op, block)
+        table = _packed_bytes(op)
+    _insert_before(op, block)
     for lookup in lookups:
         assert isinstance(lookup, tensor.ExtractOp)
         block = Block()
         with ImplicitBuilder(block):
             row, column = lookup.indices
             value = _field(table, row, column, width)
-        _put(lookup, block)
+        _insert_before(lookup, block)
         Rewriter.replace_op(lookup, [], [value])
     for cast in casts:
         Rewriter.erase_op(cast)
     Rewriter.erase_op(op)
 
 
-def _put(before: Operation, block: Block) -> None:
+def _insert_before(before: Operation, block: Block) -> None:
     for op in list(block.ops):
         op.detach()
         op.location = before.location
@@ -152,7 +152,7 @@ def _put(before: Operation, block: Block) -> None:
 
 
 def _field(table: SSAValue, row: SSAValue, column: SSAValue, width: Width) -> SSAValue:
-    """The element of a packed matrix at a row and column, as i8."""
+    """Return the element of a packed matrix at a row and column, as i8."""
     place = arith.MuliOp(column, index_constant(width.bits)).result
     first, eight = _byte(table, row, place), index_constant(8)
     word = first
@@ -163,25 +163,25 @@ def _field(table: SSAValue, row: SSAValue, column: SSAValue, width: Width) -> SS
     below = arith.IndexCastOp(arith.RemUIOp(place, eight).result, i32).result
     unused = s.constant(32 - width.bits, i32)
     top = arith.ShLIOp(word, s.sub(unused, below)).result
-    return _signed(arith.ShRSIOp(top, unused).result, width)
+    return _to_signed(arith.ShRSIOp(top, unused).result, width)
 
 
 def _byte(table: SSAValue, row: SSAValue, place: SSAValue) -> SSAValue:
-    """The byte that holds a bit of a row, in 32 bits."""
+    """Return the byte that holds a bit of a row, in 32 bits."""
     at = arith.DivUIOp(place, index_constant(8)).result
     return arith.ExtUIOp(tensor.ExtractOp(table, [row, at], i8).result, i32).result
 
 
-def _signed(field: SSAValue, width: Width) -> SSAValue:
-    """A field whose sign is extended, as i8."""
+def _to_signed(field: SSAValue, width: Width) -> SSAValue:
+    """Convert a sign-extended field to i8."""
     if width.is_binary:
         # A set bit has become -1, and a clear one must become +1.
         field = arith.OrIOp(field, s.constant(1, field.type)).result
     return s.to_integer(field, i8)
 
 
-def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
-    """Rows of k integers, as i8, of rows of packed bytes."""
+def unpack(packed: SSAValue, width: Width, k: int) -> SSAValue:
+    """Unpack rows of packed bytes to rows of k integers, as i8."""
     if width.bits == 8:
         return packed
     fields, size = 8 // gcd(width.bits, 8), width.bits // gcd(width.bits, 8)
@@ -203,7 +203,7 @@ def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
             above = arith.SelectOp(ends, above, moved).result
         top = arith.ShLIOp(bits, above).result
         field = arith.ShRSIOp(top, s.constant(type.bitwidth - width.bits, type)).result
-        return _signed(field, width)
+        return _to_signed(field, width)
 
     inputs = [read(each, row, word) for each in words]
     values = generic(inputs, [row, word, field], [rows, count, fields], i8, extract)
@@ -211,7 +211,7 @@ def unpacked(packed: SSAValue, width: Width, k: int) -> SSAValue:
 
 
 def _words(packed: SSAValue, size: int) -> list[SSAValue]:
-    """Rows of words of bytes, the first byte lowest; where one is too small, two that overlap."""
+    """Return rows of little-endian words; where one is too small, two that overlap."""
     if size == 1:
         return [packed]
     rows, length = mico.shape_of(packed.type)
@@ -219,18 +219,18 @@ def _words(packed: SSAValue, size: int) -> list[SSAValue]:
     whole = pad(packed, [0, 0], [0, count * size - length], 0)
     parts = expand_axis(whole, 1, [count, size])
     if size <= WORD:
-        return [_joined(parts)]
+        return [_join_bytes(parts)]
     type = TensorType(i8, [rows, count, WORD])
     return [
-        _joined(
+        _join_bytes(
             tensor.ExtractSliceOp(parts, [0, 0, first], [rows, count, WORD], [1, 1, 1], type).result
         )
         for first in (0, size - WORD)
     ]
 
 
-def _joined(parts: SSAValue) -> SSAValue:
-    """The bytes along the last dimension as one integer."""
+def _join_bytes(parts: SSAValue) -> SSAValue:
+    """Join the bytes along the last dimension to one integer."""
     rows, count, _ = mico.shape_of(parts.type)
     row, word, byte = loops(3)
 
@@ -244,7 +244,7 @@ def _joined(parts: SSAValue) -> SSAValue:
 
 
 def _first_columns(rows: SSAValue, k: int) -> SSAValue:
-    """Without the padding at the end of each row."""
+    """Drop the padding at the end of each row."""
     count, length = mico.shape_of(rows.type)
     if length == k:
         return rows

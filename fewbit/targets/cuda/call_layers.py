@@ -115,7 +115,7 @@ class LayerCalls:
 
     def matmul(self, op: kernel.MatmulOp) -> Sequence[SSAValue] | None:
         if (total := self.few_bit(op)) is not None:
-            return lower_kernel.finished(op, total)
+            return lower_kernel.finish(op, total)
         if op.scale_groups is not None:
             return None
         sizes = [*sizes_of(op.x)[:-1], mico.shape_of(op.weight.type)[0]]
@@ -226,7 +226,7 @@ class LayerCalls:
 
     def product(
         self,
-        op: kernel.ProductOp,
+        op: kernel.ContractionOp,
         weight: SSAValue,
         sizes: Sequence[Size],
         how: dict[str, Any],
@@ -237,11 +237,11 @@ class LayerCalls:
         if not op.is_float:
             layer = Layer(_name(op), "conv2d", "i8", **how)
             total = self.call(layer, [integers(op.x), weight], sizes, i32)
-            return lower_kernel.finished(op, total)
+            return lower_kernel.finish(op, total)
         if op.activation is not None:
             layer = Layer(_name(op), "conv2d", self.precision, **how)
             total = self.called_on_floats(layer, [x, weight], sizes)
-            return lower_kernel.finished(op, total)
+            return lower_kernel.finish(op, total)
         low, high = op.bounds
         layer = Layer(
             _name(op),

@@ -38,7 +38,7 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.llvm.function import Prototype
 from fewbit.llvm.values import Value
 from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
-from fewbit.passes.linalg.lower_kernel import finished
+from fewbit.passes.linalg.lower_kernel import finish
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 from fewbit.simulators.gemmini.command import Command
@@ -244,10 +244,10 @@ class _Product(_Site):
         """What the host does with the sums."""
         block = Block()
         with ImplicitBuilder(block):
-            results = finished(self.op, sums)
+            results = finish(self.op, sums)
         for op in list[Operation](block.ops):
             op.detach()
-            self.made.append(op)
+            self.new_ops.append(op)
         self.replace(*results)
 
     def _output(self) -> Output:

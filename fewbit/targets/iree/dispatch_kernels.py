@@ -246,7 +246,7 @@ def _macs_by_location(program: Program) -> dict[Any, int]:
         op.location: prod(max(size, 1) for size in shape_of(op.result.type))
         * prod(shape_of(op.weight.type)[1:])
         for op in program.module.walk()
-        if isinstance(op, kernel.ProductOp)
+        if isinstance(op, kernel.ContractionOp)
     }
 
 

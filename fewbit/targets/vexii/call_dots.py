@@ -32,7 +32,7 @@ from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.emit import Function
 from fewbit.passes.kernel.call_site import CallSite, constant_name, dynamic_axes, shape_of
-from fewbit.passes.linalg.lower_kernel import finished
+from fewbit.passes.linalg.lower_kernel import finish
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 from fewbit.riscv.assembler import Assembler
@@ -144,10 +144,10 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         total = self.as_tensor(sums)
         block = Block()
         with ImplicitBuilder(block):
-            results = finished(op, total)
+            results = finish(op, total)
         for made in list(block.ops):
             made.detach()
-            self.made.append(made)
+            self.new_ops.append(made)
         self.replace(*results)
 
     @property

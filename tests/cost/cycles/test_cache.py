@@ -31,7 +31,7 @@ def test_what_fits_is_never_missed() -> None:
 
 
 def _simulate(cache: Cache, lines: list[int]) -> int:
-    """Misses of a second round over these lines."""
+    """Return misses of a second round over these lines."""
     sets: list[list[int]] = [[] for _ in range(cache.sets)]
     missed = 0
     for turn in range(2):

@@ -1,4 +1,4 @@
-"""Named linalg ops that xDSL lacks: matrix products, convolutions, poolings, elementwise ops."""
+"""Named linalg ops that xDSL lacks: matmuls, convolutions, poolings, elementwise ops."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from xdsl.dialects.linalg import Linalg
 from xdsl.ir import Operation
 
 from fewbit.dialects.upstream.extend import extend
-from fewbit.dialects.upstream.linalg.matrix_products import (
+from fewbit.dialects.upstream.linalg.matmul import (
     BatchMatmulOp,
     BatchReduceMatmulOp,
     MatmulOp,

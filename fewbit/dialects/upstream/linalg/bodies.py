@@ -19,7 +19,7 @@ Body = Callable[[Sequence[SSAValue], Attribute], SSAValue]
 
 
 def _cast(value: SSAValue, target: Attribute, *, unsigned: bool = False) -> SSAValue:
-    """`value` as the output's element type, the way that MLIR's named ops convert."""
+    """Convert a value to the output's element type as MLIR's named ops do."""
     source = value.type
     if source == target:
         return value
@@ -47,7 +47,7 @@ def multiply_add(args: Sequence[SSAValue], out: Attribute) -> SSAValue:
 
 
 def multiply_add_offsets(args: Sequence[SSAValue], out: Attribute) -> SSAValue:
-    """With zero points, the third and fourth argument, taken from the factors."""
+    """Multiply and add, zero points (the third and fourth argument) subtracted first."""
     lhs = arith.SubiOp(_cast(args[0], out), _cast(args[2], out))
     rhs = arith.SubiOp(_cast(args[1], out), _cast(args[3], out))
     return arith.AddiOp(args[-1], arith.MuliOp(lhs, rhs)).result

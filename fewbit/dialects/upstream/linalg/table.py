@@ -105,7 +105,7 @@ _MIN = combine(arith.MinimumfOp, arith.MinSIOp)
 _MAX_UNSIGNED = combine(arith.MaximumfOp, arith.MaxUIOp, unsigned=True)
 _MIN_UNSIGNED = combine(arith.MinimumfOp, arith.MinUIOp, unsigned=True)
 
-_PRODUCTS: dict[str, tuple[str, str]] = {
+_CONTRACTIONS: dict[str, tuple[str, str]] = {
     "dot": ("m", "m, m, "),
     "matvec": ("mn", "mn, n, m"),
     "vecmat": ("nm", "m, mn, n"),
@@ -184,7 +184,7 @@ _ELEMENTWISE: dict[str, Body] = {
 def _define(
     name: str, base: type[NamedOperation], loops: str, subscripts: str, body: Body
 ) -> type[Operation]:
-    """The class of a table's row."""
+    """Return the class of a table's row."""
     constants = {
         "LOOPS": loops,
         "SUBSCRIPTS": tuple(part.strip() for part in subscripts.split(",")),
@@ -204,7 +204,7 @@ TABLE: tuple[type[Operation], ...] = (
     _define(
         "quantized_batch_matmul", TableOperation, "bmnk", "bmk, bkn, , , bmn", multiply_add_offsets
     ),
-    *(_define(n, TableOperation, *row, multiply_add) for n, row in _PRODUCTS.items()),
+    *(_define(n, TableOperation, *row, multiply_add) for n, row in _CONTRACTIONS.items()),
     *(_define(n, WindowOperation, *row, multiply_add) for n, row in _CONVOLUTIONS.items()),
     *(_define(n, WindowOperation, *row, multiply_add_offsets) for n, row in _WITH_OFFSETS.items()),
     *(_define(n, WindowOperation, *row) for n, row in _POOLINGS.items()),

@@ -26,7 +26,7 @@ class Permuted(NamedTuple):
 def permuted_generic(
     op: linalg.GenericOp, sources: Mapping[int, SSAValue], order: Sequence[int]
 ) -> Permuted | None:
-    """`op` on the sources of those inputs that are transposed by `order`, by position.
+    """Return `op` on the sources of the inputs that are transposed by `order`, by position.
 
     Loops are put into the order in which the sources lie in memory. Where the result has one
     element for each iteration it takes over the layout of the sources; others keep theirs.
@@ -39,30 +39,30 @@ def permuted_generic(
     if not read or counts_loops or len(op.results) != 1 or maps[0].num_symbols:
         return None
     moves = maps[-1] == whole and isinstance(op.outputs[0].owner, tensor.EmptyOp)
-    init = _turned_empty(op.outputs[0].owner, order) if moves else op.outputs[0]
+    init = _transpose_empty(op.outputs[0].owner, order) if moves else op.outputs[0]
     renamed = [AffineDimExpr(d) for d in order]
-    kept = {*read, len(maps) - 1} if moves else {*read}
+    unchanged = {*read, len(maps) - 1} if moves else {*read}
     iterators = op.iterator_types.data
-    made = linalg.GenericOp(
+    permuted = linalg.GenericOp(
         [read.get(i, value) for i, value in enumerate(op.inputs)],
         [init],
         op.detach_region(op.body),
         [
             AffineMapAttr(
-                index if i in kept else index.replace_dims_and_symbols(renamed, [], rank, 0)
+                index if i in unchanged else index.replace_dims_and_symbols(renamed, [], rank, 0)
             )
             for i, index in enumerate(maps)
         ],
         [iterators[order.index(d)] for d in range(rank)],
         [init.type],
     )
-    return Permuted(made.results[0], moves)
+    return Permuted(permuted.results[0], moves)
 
 
-def _turned_empty(op: object, order: Sequence[int]) -> SSAValue:
+def _transpose_empty(op: object, order: Sequence[int]) -> SSAValue:
     assert isinstance(op, tensor.EmptyOp)
     dynamic = iter(op.dynamic_sizes)
     shape = mico.shape_of(op.tensor.type)
     sizes: list[Size] = [next(dynamic) if extent == DYNAMIC else extent for extent in shape]
-    turned = [sizes[order.index(d)] for d in range(len(order))]
-    return empty(turned, mico.element_type(op.tensor.type))
+    transposed = [sizes[order.index(d)] for d in range(len(order))]
+    return empty(transposed, mico.element_type(op.tensor.type))

@@ -21,7 +21,7 @@ class Group(NamedTuple):
 
 
 def groups_of(op: mico.ReshapeOp | mico.FlattenOp) -> list[Group] | None:
-    """The smallest groups of a reshape; None where sizes known only at run time hide them."""
+    """Return the smallest groups of a reshape; None where dynamic sizes hide them."""
     before = mico.shape_of(op.input.type)
     if isinstance(op, mico.FlattenOp):
         first = axis(op.start_dim.value.data, len(before), "start_dim")
@@ -35,7 +35,7 @@ def groups_of(op: mico.ReshapeOp | mico.FlattenOp) -> list[Group] | None:
 def _known_apart(
     before: Sequence[int], wanted: Sequence[int], after: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Both shapes with a negative number for each dynamic size, equal where the sizes are."""
+    """Return both shapes with negative numbers for dynamic sizes, equal where the sizes are."""
     named = [-2 - d if extent == DYNAMIC else extent for d, extent in enumerate(before)]
     fresh = count(-2 - len(before), -1)
     kept = {d for d, w in enumerate(wanted) if w == 0}
@@ -81,7 +81,7 @@ def _match(before: Sequence[int], after: Sequence[int]) -> list[Group] | None:
 
 
 def reshape_to(value: SSAValue, type: Attribute, kept: int = 0) -> SSAValue | None:
-    """A value in another shape, whose first `kept` sizes stay; None where it cannot be named."""
+    """Reshape a value, keeping its first `kept` sizes; None where sizes cannot be stated."""
     shape = mico.shape_of(type)
     wanted = [0 if d < kept else extent for d, extent in enumerate(shape)]
     if wanted.count(DYNAMIC) > 1 or 0 in shape:
@@ -91,7 +91,7 @@ def reshape_to(value: SSAValue, type: Attribute, kept: int = 0) -> SSAValue | No
 
 
 def simpler_reshape(op: mico.ReshapeOp | mico.FlattenOp) -> Sequence[SSAValue] | None:
-    """A reshape of a reshape goes there directly; one to the same shape is none."""
+    """Compose a reshape with one in front of it, or drop one to the same shape."""
     if mico.shape_of(op.result.type).count(DYNAMIC) > 1:
         return None
     if op.input.type == op.result.type:

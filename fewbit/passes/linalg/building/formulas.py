@@ -129,7 +129,7 @@ class Emitted(Number):
         return self.same(s.constant(value, self.value.type))
 
     def same(self, value: SSAValue) -> Number:
-        """Another number of this kind."""
+        """Return another number of this kind."""
         return type(self)(value)
 
 
@@ -144,6 +144,6 @@ class WithMath(Emitted):
         return self.same(cast(Callable[..., Operation], _OP_OF[formula])(self.value).results[0])
 
 
-def activated(x: SSAValue, activation: Activation) -> SSAValue:
-    """The function of a scalar, by the operations that kernels do."""
+def activate(x: SSAValue, activation: Activation) -> SSAValue:
+    """Return the function of a scalar, by the operations that kernels do."""
     return cast(WithMath, ACTIVATIONS[activation](WithMath(x))).value

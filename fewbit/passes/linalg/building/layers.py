@@ -1,4 +1,4 @@
-"""What the quantized layers share: their factors, their products, and what follows a sum."""
+"""What the quantized layers share: their factors, their contraction, and their epilogue."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fewbit.passes.linalg.building.loops import (
     read,
     read_leading,
 )
-from fewbit.passes.linalg.building.quantized import centered, dequantized
+from fewbit.passes.linalg.building.quantized import dequantize, subtract_zero_point
 from fewbit.passes.linalg.building.tensors import Size, integers, sizes_of
 
 
@@ -43,7 +43,7 @@ class Factors:
 
     @property
     def element(self) -> Attribute:
-        """The type in which products are summed."""
+        """The type of accumulators."""
         return i32 if self.are_integers else f32
 
     @property
@@ -54,35 +54,34 @@ class Factors:
 
 
 def factors_of(op: QuantizedLayerOp) -> Factors:
-    """Integers if both factors are; otherwise the one that is, is dequantized."""
+    """Return the factors as integers if both are; otherwise dequantize the one that is."""
     x, w = integers(op.input), integers(op.weight)
     x_few, w_few = (element_width(v.type) is not None for v in (op.input, op.weight))
     if x_few and w_few:
         return Factors(
-            centered(x, op.act_zero_point),
-            centered(w, op.weight_zero_point),
+            subtract_zero_point(x, op.act_zero_point),
+            subtract_zero_point(w, op.weight_zero_point),
             op.act_scale,
             op.weight_scale,
         )
     if x_few:
-        x = dequantized(x, cast(SSAValue, op.act_scale), op.act_zero_point)
+        x = dequantize(x, cast(SSAValue, op.act_scale), op.act_zero_point)
     if w_few:
-        w = dequantized(w, cast(SSAValue, op.weight_scale), op.weight_zero_point)
+        w = dequantize(w, cast(SSAValue, op.weight_scale), op.weight_zero_point)
     return Factors(x, w)
 
 
-def products(
+def contract(
     lhs: Read, rhs: Read, output: Loops, sizes: Sequence[Size], element: Attribute
 ) -> SSAValue:
-    """Σ lhs · rhs over the loops that the output does not have, both widened first."""
-
+    """Return Σ lhs · rhs over the loops that the output lacks, both widened first."""
     whole = s.integer_type(element)
 
-    def widened(value: SSAValue) -> SSAValue:
+    def widen(value: SSAValue) -> SSAValue:
         return s.to_float(value, element) if whole is None else s.to_integer(value, whole)
 
     def body(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
-        return s.add(total, s.mul(widened(a), widened(b)))
+        return s.add(total, s.mul(widen(a), widen(b)))
 
     return generic([lhs, rhs], output, sizes, element, body, start=0)
 
@@ -90,7 +89,7 @@ def products(
 def group_sum(
     partial: SSAValue, factors: Factors, output: Loops, group: AffineDimExpr, channel: AffineDimExpr
 ) -> SSAValue:
-    """Σ over groups, in their order, of acc · s_x · s_w; `partial` is indexed by output, group."""
+    """Return Σ acc · s_x · s_w over groups, in order; `partial` is indexed by output, group."""
     assert factors.x_scale is not None
     assert factors.w_scale is not None
 
@@ -105,8 +104,8 @@ def group_sum(
     return generic(inputs, output, sizes_of(partial)[:-1], f32, body, start=0)
 
 
-def finished(op: QuantizedLayerOp, total: SSAValue, factors: Factors, axis: int) -> SSAValue:
-    """The layer's result from its sums: scaled, with its bias, in its type.
+def finish(op: QuantizedLayerOp, total: SSAValue, factors: Factors, axis: int) -> SSAValue:
+    """Return the layer's result from its accumulators: scaled, with its bias, in its type.
 
     `axis` is the dimension of the output channels. Sums of groups are scaled already.
     """
@@ -123,13 +122,13 @@ def finished(op: QuantizedLayerOp, total: SSAValue, factors: Factors, axis: int)
     if not scales and not bias and element_type(total.type) == element:
         return total
 
-    def body(value: SSAValue, *rest: SSAValue) -> SSAValue:
+    def body(value: SSAValue, *more: SSAValue) -> SSAValue:
         if op.gives_accumulators:
-            return s.add(value, rest[0])
+            return s.add(value, more[0])
         value = s.to_float(value)
-        for scale in rest[: len(scales)]:
+        for scale in more[: len(scales)]:
             value = s.mul(value, scale)
-        for term in rest[len(scales) :]:
+        for term in more[len(scales) :]:
             value = s.add(value, s.to_float(term))
         return s.to_float(value, element)
 

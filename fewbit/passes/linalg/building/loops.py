@@ -22,7 +22,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 
 from fewbit.dialects.mico.types import element_type, shape_of
 from fewbit.passes.linalg.building.scalars import to_float
-from fewbit.passes.linalg.building.tensors import Size, as_tensor, empty, filled, sizes_of
+from fewbit.passes.linalg.building.tensors import Size, as_tensor, empty, full, sizes_of
 
 Loops = Sequence[AffineDimExpr]
 Unary = Callable[[SSAValue], SSAValue]
@@ -48,13 +48,13 @@ def read(tensor: SSAValue, *index: AffineExpr) -> Read:
 
 
 def read_leading(tensor: SSAValue, index: Loops) -> Read:
-    """A tensor of the leading dimensions, or of fewer of them; a scalar has none."""
+    """Return a tensor of the leading dimensions, or of fewer of them; a scalar has none."""
     tensor = as_tensor(tensor)
     return Read(tensor, tuple(index[: len(shape_of(tensor.type))]))
 
 
 def read_broadcast(tensor: SSAValue, index: Loops) -> Read:
-    """By numpy's rule: missing dimensions are in front, and a size of 1 is repeated."""
+    """Read a tensor that broadcasts by numpy's rule."""
     shape = shape_of(tensor.type)
     trailing = index[len(index) - len(shape) :]
     return Read(
@@ -75,12 +75,12 @@ def generic(
     *,
     start: float | None = None,
 ) -> SSAValue:
-    """The tensor of `sizes`, indexed by the loops in `output`, that `body` computes."""
+    """Return the tensor of `sizes`, indexed by the loops in `output`, that `body` computes."""
     used = {loop for access in inputs for expr in access.index for loop in _loops_in(expr)}
     count = 1 + max((*used, *(loop.position for loop in output)), default=-1)
     compute = cast(Callable[..., SSAValue], body)
-    init = empty(sizes, element) if start is None else filled(sizes, element, start)
-    kept = {loop.position for loop in output}
+    init = empty(sizes, element) if start is None else full(sizes, element, start)
+    parallel = {loop.position for loop in output}
     types = [*(element_type(access.tensor.type) for access in inputs), element]
 
     @Builder.implicit_region(types)
@@ -94,7 +94,7 @@ def generic(
         region,
         [AffineMapAttr(AffineMap(count, 0, index)) for index in maps],
         [
-            IteratorTypeAttr.parallel() if loop in kept else IteratorTypeAttr.reduction()
+            IteratorTypeAttr.parallel() if loop in parallel else IteratorTypeAttr.reduction()
             for loop in range(count)
         ],
         [init.type],
@@ -108,23 +108,23 @@ def _loops_in(expr: AffineExpr) -> set[int]:
 def elementwise(
     inputs: Sequence[Read], sizes: Sequence[Size], element: Attribute, body: Body
 ) -> SSAValue:
-    """One computation for each element of the result."""
+    """Emit a loop nest with one computation for each element of the result."""
     return generic(inputs, loops(len(sizes)), sizes, element, body)
 
 
 def apply(value: SSAValue, element: Attribute, body: Unary) -> SSAValue:
-    """`body` of every element of one tensor."""
+    """Apply `body` to every element of one tensor."""
     sizes = sizes_of(value)
     return elementwise([read(value, *loops(len(sizes)))], sizes, element, body)
 
 
 def same(value: SSAValue) -> SSAValue:
-    """The body of a loop that moves data and changes nothing."""
+    """Return the value: the body of a loop that only moves data."""
     return value
 
 
-def converted(value: SSAValue, element: Attribute) -> SSAValue:
-    """Floats as floats of another type."""
+def convert(value: SSAValue, element: Attribute) -> SSAValue:
+    """Convert floats to floats of another type."""
     if element_type(value.type) == element:
         return value
     return apply(value, element, lambda x: to_float(x, element))

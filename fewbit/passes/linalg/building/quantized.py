@@ -49,16 +49,16 @@ class Runs:
 
 
 def runs_of(tensor: SSAValue, scale: tuple[int, ...]) -> Runs:
-    """The runs that scales of this shape have: of leading dimensions, or of groups."""
+    """Return the runs that scales of this shape have: of leading dimensions, or of groups."""
     shape = shape_of(tensor.type)
     if compatible(scale, shape[: len(scale)]):
         return Runs(tensor, len(scale), lambda result: result)
-    groups, rest = scale[1], shape[1:]
+    groups, inner = scale[1], shape[1:]
     flat = collapse_axes(tensor, 1, len(shape) - 1)
-    grouped = expand_axis(flat, 1, [groups, prod(rest) // groups])
+    grouped = expand_axis(flat, 1, [groups, prod(inner) // groups])
 
     def restore(result: SSAValue) -> SSAValue:
-        return expand_axis(collapse_axes(result, 1, 2), 1, rest)
+        return expand_axis(collapse_axes(result, 1, 2), 1, inner)
 
     return Runs(grouped, 2, restore)
 
@@ -66,25 +66,25 @@ def runs_of(tensor: SSAValue, scale: tuple[int, ...]) -> Runs:
 def dynamic_quantization(
     x: SSAValue, lead: int, width: Width, mode: str
 ) -> tuple[SSAValue, SSAValue]:
-    """i8 integers, and one scale for each index of the first `lead` dimensions."""
+    """Return i8 integers, and one scale for each index of the first `lead` dimensions."""
     sizes = sizes_of(x)
     everything = loops(len(sizes))
     narrow = width.bits <= 2
-    found = _mean_magnitude(x, lead) if narrow or mode == "mean" else _max_magnitude(x, lead)
+    magnitude = _mean_magnitude(x, lead) if narrow or mode == "mean" else _max_magnitude(x, lead)
     if narrow:
-        scale = apply(found, f32, _bounded)
+        scale = apply(magnitude, f32, _at_least_eps)
         return static_quantization(x, scale, None, width), scale
-    factor = apply(found, f32, lambda m: s.div(s.constant(width.qmax, f32), _bounded(m)))
+    factor = apply(magnitude, f32, lambda m: s.div(s.constant(width.qmax, f32), _at_least_eps(m)))
     scale = apply(factor, f32, lambda m: s.div(s.constant(1, f32), m))
 
     def quantize(value: SSAValue, m: SSAValue) -> SSAValue:
-        return s.to_integer(s.clamped(s.rounded(s.mul(s.to_float(value), m)), width), i8)
+        return s.to_integer(s.clamp(s.round_even(s.mul(s.to_float(value), m)), width), i8)
 
     inputs = [read(x, *everything), read_leading(factor, everything)]
     return elementwise(inputs, sizes, i8, quantize), scale
 
 
-def _bounded(magnitude: SSAValue) -> SSAValue:
+def _at_least_eps(magnitude: SSAValue) -> SSAValue:
     return s.larger(magnitude, s.constant(_EPS, f32))
 
 
@@ -99,7 +99,7 @@ def _max_magnitude(x: SSAValue, lead: int) -> SSAValue:
 
 
 def _mean_magnitude(x: SSAValue, lead: int) -> SSAValue:
-    """Summed in f64 and rounded once, so that the order of summation hardly ever shows."""
+    """Sum in f64 and round once, so that the order of summation hardly ever shows."""
     sizes = sizes_of(x)
     everything = loops(len(sizes))
 
@@ -112,7 +112,7 @@ def _mean_magnitude(x: SSAValue, lead: int) -> SSAValue:
 
 
 def count_of(sizes: list[Size], type: Attribute) -> SSAValue:
-    """The number of elements, as a float."""
+    """Return the number of elements, as a float."""
     count: Size = 1
     for size in sizes:
         count = size_product(count, size)
@@ -122,7 +122,7 @@ def count_of(sizes: list[Size], type: Attribute) -> SSAValue:
 def static_quantization(
     x: SSAValue, scale: SSAValue, zero_point: SSAValue | None, width: Width
 ) -> SSAValue:
-    """i8 integers under given scales: clamp(round(x / s) + z); at one bit the sign."""
+    """Return i8 integers by given scales: clamp(round(x / s) + z); at one bit the sign."""
     sizes = sizes_of(x)
     everything = loops(len(sizes))
     inputs = [read(x, *everything)]
@@ -141,10 +141,10 @@ def static_quantization(
         inputs.append(read_leading(zero_point, everything))
 
     def quantize(value: SSAValue, scale: SSAValue, *zero: SSAValue) -> SSAValue:
-        whole = s.rounded(s.div(s.to_float(value), scale))
+        whole = s.round_even(s.div(s.to_float(value), scale))
         for z in zero:
             whole = s.add(whole, s.to_float(z))
-        return s.to_integer(s.clamped(whole, width), i8)
+        return s.to_integer(s.clamp(whole, width), i8)
 
     return elementwise(inputs, sizes, i8, quantize)
 
@@ -152,17 +152,17 @@ def static_quantization(
 def asymmetric_quantization(
     x: SSAValue, lead: int, width: Width
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """i8 integers, scales, and i32 zero points, from the range of each run."""
+    """Return i8 integers, scales, and i32 zero points, from the range of each run."""
     low, high = _extreme(x, lead, s.smaller), _extreme(x, lead, s.larger)
     sizes = sizes_of(low)
     index = loops(lead)
 
     def step(low: SSAValue, high: SSAValue) -> SSAValue:
-        return s.div(_bounded(s.sub(high, low)), s.constant((1 << width.bits) - 1, f32))
+        return s.div(_at_least_eps(s.sub(high, low)), s.constant((1 << width.bits) - 1, f32))
 
     def zero(low: SSAValue, scale: SSAValue) -> SSAValue:
         exact = s.sub(s.constant(width.qmin, f32), s.div(low, scale))
-        return s.to_integer(s.clamped(s.rounded(exact), width), i32)
+        return s.to_integer(s.clamp(s.round_even(exact), width), i32)
 
     scale = elementwise([read(low, *index), read(high, *index)], sizes, f32, step)
     zero_point = elementwise([read(low, *index), read(scale, *index)], sizes, i32, zero)
@@ -170,18 +170,18 @@ def asymmetric_quantization(
 
 
 def _extreme(x: SSAValue, lead: int, pick: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-    """The least or the largest value of each run, with 0 among them."""
+    """Return the least or the largest value of each run, with 0 among them."""
     sizes = sizes_of(x)
     everything = loops(len(sizes))
 
-    def body(value: SSAValue, found: SSAValue) -> SSAValue:
-        return pick(found, s.to_float(value))
+    def body(value: SSAValue, extreme: SSAValue) -> SSAValue:
+        return pick(extreme, s.to_float(value))
 
     return generic([read(x, *everything)], everything[:lead], sizes[:lead], f32, body, start=0)
 
 
-def centered(values: SSAValue, zero_point: SSAValue | None) -> SSAValue:
-    """i8 integers less their zero points, in i32; as they are where they have none."""
+def subtract_zero_point(values: SSAValue, zero_point: SSAValue | None) -> SSAValue:
+    """Subtract zero points from i8 integers, in i32; without them, return the integers."""
     if zero_point is None:
         return values
     zero_point = as_tensor(zero_point)
@@ -196,11 +196,11 @@ def centered(values: SSAValue, zero_point: SSAValue | None) -> SSAValue:
     return runs.restore(elementwise(inputs, sizes, i32, body))
 
 
-def dequantized(
+def dequantize(
     values: SSAValue, scale: SSAValue, zero_point: SSAValue | None, element: Attribute = f32
 ) -> SSAValue:
-    """(u - z) · s, computed in f32."""
-    values = centered(values, zero_point)
+    """Return (u - z) · s, computed in f32."""
+    values = subtract_zero_point(values, zero_point)
     scale = as_tensor(scale)
     runs = runs_of(values, shape_of(scale.type))
     sizes = sizes_of(runs.tensor)

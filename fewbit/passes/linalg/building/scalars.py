@@ -51,7 +51,7 @@ _precise: ContextVar[bool] = ContextVar("precise", default=False)
 
 @contextmanager
 def precision(precise: bool) -> Generator[None]:
-    """With `precise`, floats are computed in f64 and rounded once, as the interpreter does."""
+    """Within the block, if `precise`, compute floats in f64 and round once, as the interpreter."""
     token = _precise.set(precise)
     try:
         yield
@@ -60,12 +60,12 @@ def precision(precise: bool) -> Generator[None]:
 
 
 def working_type(element: Attribute) -> Attribute:
-    """The type in which floats of this type are computed: f32, or wider."""
+    """Return the type in which floats of this type are computed: f32, or wider."""
     return f64 if _precise.get() or isinstance(element, Float64Type) else f32
 
 
 def to_float(value: SSAValue, type: Attribute = f32) -> SSAValue:
-    """Any number as a float of this type."""
+    """Convert any number to a float of this type."""
     source = value.type
     if source == type:
         return value
@@ -81,7 +81,7 @@ def to_float(value: SSAValue, type: Attribute = f32) -> SSAValue:
 
 
 def to_integer(value: SSAValue, type: IntegerType) -> SSAValue:
-    """An integer, or a float that is whole, as an integer of this type, by its sign."""
+    """Convert an integer, or a float that is whole, to a signed integer of this type."""
     source = value.type
     if source == type:
         return value
@@ -106,7 +106,7 @@ def mul(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def div(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """The quotient of floats."""
+    """Return the quotient of floats."""
     return arith.DivfOp(lhs, rhs).result
 
 
@@ -123,33 +123,33 @@ def magnitude(value: SSAValue) -> SSAValue:
 
 
 def compare(lhs: SSAValue, predicate: str, rhs: SSAValue) -> SSAValue:
-    """`predicate` is "lt", "ge", ... ; of floats ordered, of integers signed."""
+    """Compare by "lt", "ge", ...: ordered for floats, signed for integers."""
     if is_float(lhs.type):
         return arith.CmpfOp(lhs, rhs, f"o{predicate}").result
-    spelled = predicate if predicate in ("eq", "ne") else f"s{predicate}"
-    return arith.CmpiOp(lhs, rhs, spelled).result
+    signed = predicate if predicate in ("eq", "ne") else f"s{predicate}"
+    return arith.CmpiOp(lhs, rhs, signed).result
 
 
 def select(condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
     return arith.SelectOp(condition, yes, no).result
 
 
-def rounded(value: SSAValue) -> SSAValue:
-    """Half to even."""
+def round_even(value: SSAValue) -> SSAValue:
+    """Round half to even."""
     return math.RoundEvenOp(value).result
 
 
-def clamped(value: SSAValue, width: Width) -> SSAValue:
-    """The nearest number that the width holds."""
+def clamp(value: SSAValue, width: Width) -> SSAValue:
+    """Clamp to the range of a width."""
     low, high = constant(width.qmin, value.type), constant(width.qmax, value.type)
     return smaller(larger(value, low), high)
 
 
 def sign_of(negative: SSAValue) -> SSAValue:
-    """-1 where the condition holds, else +1: what one bit holds."""
+    """Return -1 where the condition holds, else +1: what one bit holds."""
     return select(negative, constant(-1, i8), constant(1, i8))
 
 
 def loop_index(loop: int) -> SSAValue:
-    """The current index of a loop of the surrounding op."""
+    """Return the current index of a loop of the surrounding op."""
     return linalg.IndexOp(loop).result

@@ -74,20 +74,20 @@ def empty(sizes: Sequence[Size], element: Attribute) -> SSAValue:
     return tensor.EmptyOp(dynamic(sizes), tensor_type(sizes, element)).tensor
 
 
-def filled(sizes: Sequence[Size], element: Attribute, value: float) -> SSAValue:
+def full(sizes: Sequence[Size], element: Attribute, value: float) -> SSAValue:
     scalar = constant(value, element)
     return linalg.FillOp([scalar], [empty(sizes, element)]).res[0]
 
 
 def as_tensor(value: SSAValue) -> SSAValue:
-    """A scalar as a tensor of rank 0; a tensor as it is."""
+    """Return a scalar as a tensor of rank 0; a tensor as it is."""
     if isinstance(value.type, TensorType):
         return value
     return tensor.FromElementsOp(value, result_type=TensorType(value.type, [])).result
 
 
 def integers(value: SSAValue) -> SSAValue:
-    """A few-bit tensor as i8; any other as it is. `unpack-weights` makes the cast real."""
+    """Return a few-bit tensor as i8; any other as it is. `unpack-weights` makes the cast real."""
     if element_width(value.type) is None:
         return value
     plain = TensorType(i8, shape_of(value.type))
@@ -95,7 +95,7 @@ def integers(value: SSAValue) -> SSAValue:
 
 
 def as_type(value: SSAValue, type: Attribute) -> SSAValue:
-    """A tensor in the type that its users expect: more or fewer known sizes, or few-bit."""
+    """Return a tensor in the type that its users expect: more or fewer known sizes, or few-bit."""
     shape = shape_of(type)
     if shape_of(value.type) != shape:
         value = tensor.CastOp(value, TensorType(element_type(value.type), shape)).dest
@@ -113,7 +113,7 @@ def _reassociation(groups: Groups) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
 
 
 def collapse(value: SSAValue, groups: Groups) -> SSAValue:
-    """Dimensions joined; all of them are in the groups, in order."""
+    """Collapse groups of dimensions; all dimensions are in the groups, in order."""
     shape = shape_of(value.type)
     if len(groups) == len(shape):
         return value
@@ -131,7 +131,7 @@ def collapse(value: SSAValue, groups: Groups) -> SSAValue:
 
 
 def expand(value: SSAValue, groups: Groups, sizes: Sequence[Size]) -> SSAValue:
-    """Dimensions split into those of `sizes`."""
+    """Expand groups of dimensions to those of `sizes`."""
     if len(groups) == len(sizes):
         return value
     type = tensor_type(sizes, element_type(value.type))
@@ -152,7 +152,7 @@ def _product(sizes: Sequence[int], axes: Sequence[int]) -> int:
 
 
 def expand_axis(value: SSAValue, axis: int, parts: Sequence[Size]) -> SSAValue:
-    """One dimension split into several."""
+    """Expand one dimension to several."""
     sizes = sizes_of(value)
     extra = len(parts) - 1
     groups = [
@@ -163,7 +163,7 @@ def expand_axis(value: SSAValue, axis: int, parts: Sequence[Size]) -> SSAValue:
 
 
 def collapse_axes(value: SSAValue, first: int, last: int) -> SSAValue:
-    """The dimensions from `first` to `last`, both included, joined."""
+    """Collapse the dimensions from `first` to `last`, both included."""
     rank = len(shape_of(value.type))
     groups = [[i] for i in range(first)]
     groups.append(list(range(first, last + 1)))
@@ -172,7 +172,7 @@ def collapse_axes(value: SSAValue, first: int, last: int) -> SSAValue:
 
 
 def pad(value: SSAValue, low: Sequence[Size], high: Sequence[Size], fill: float) -> SSAValue:
-    """Extended on both sides of each dimension."""
+    """Pad both sides of each dimension."""
     if all(isinstance(size, int) and size == 0 for size in (*low, *high)):
         return value
     element = element_type(value.type)

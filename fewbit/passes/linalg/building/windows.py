@@ -41,11 +41,11 @@ class Window:
         return self.dilation * (self.kernel - 1) + 1
 
     def index(self, position: AffineDimExpr, offset: AffineDimExpr) -> AffineExpr:
-        """Where the window at `position` has its element `offset`."""
+        """Return where the window at `position` has its element `offset`."""
         return position * self.stride + offset * self.dilation
 
     def count(self, extent: Size) -> Size:
-        """How many windows there are along a dimension of this size, before padding."""
+        """Return how many windows there are along a dimension of this size, before padding."""
         if isinstance(extent, int):
             return window(
                 extent, self.kernel, self.stride, self.before, self.after, self.dilation, self.ceil
@@ -59,7 +59,7 @@ class Window:
         return arith.SelectOp(inside, as_index(size_sum(last, 1)), as_index(last)).result
 
     def missing(self, extent: Size, count: Size) -> Size:
-        """How many elements the last window takes beyond the padding."""
+        """Return how many elements the last window takes beyond the padding."""
         if not self.ceil:
             return 0
         reach = size_sum(size_product(size_difference(count, 1), self.stride), self.span)
@@ -68,6 +68,6 @@ class Window:
 
 
 def counts(x: SSAValue, windows: Sequence[Window]) -> list[Size]:
-    """The windows along the last dimensions of `x`, one for each of `windows`."""
+    """Return the windows along the last dimensions of `x`, one for each of `windows`."""
     first = len(shape_of(x.type)) - len(windows)
     return [w.count(size_of(x, first + i)) for i, w in enumerate(windows)]

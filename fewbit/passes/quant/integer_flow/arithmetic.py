@@ -47,8 +47,8 @@ class Factor:
     shift: SSAValue | None
 
 
-def rescaled(value: SSAValue, factor: Factor, axis: int) -> SSAValue:
-    """round(value · factor), in i32."""
+def rescale(value: SSAValue, factor: Factor, axis: int) -> SSAValue:
+    """Return round(value · factor), in i32."""
     sizes = sizes_of(value)
     index = loops(len(sizes))
     along = index[axis : axis + 1]
@@ -60,8 +60,8 @@ def rescaled(value: SSAValue, factor: Factor, axis: int) -> SSAValue:
 
 
 def _by_float(value: SSAValue, multiplier: SSAValue) -> SSAValue:
-    product = s.rounded(s.mul(s.to_float(value), multiplier))
-    return s.to_integer(_bounded(product, LOWEST, HIGHEST_FLOAT), i32)
+    product = s.round_even(s.mul(s.to_float(value), multiplier))
+    return s.to_integer(_clamp(product, LOWEST, HIGHEST_FLOAT), i32)
 
 
 def _by_fixed_point(value: SSAValue, multiplier: SSAValue, shift: SSAValue) -> SSAValue:
@@ -70,36 +70,36 @@ def _by_fixed_point(value: SSAValue, multiplier: SSAValue, shift: SSAValue) -> S
     one = s.constant(1, i64)
     half = arith.ShRSIOp(arith.ShLIOp(one, wide).result, one).result
     rounded = arith.ShRSIOp(s.add(product, half), wide).result
-    return s.to_integer(_bounded(rounded, LOWEST, HIGHEST), i32)
+    return s.to_integer(_clamp(rounded, LOWEST, HIGHEST), i32)
 
 
-def _bounded(value: SSAValue, low: int, high: int) -> SSAValue:
+def _clamp(value: SSAValue, low: int, high: int) -> SSAValue:
     return s.smaller(s.larger(value, s.constant(low, value.type)), s.constant(high, value.type))
 
 
-def added(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """The sum of two tensors of one shape, each kept within half of the range."""
+def add_saturating(lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """Add two tensors of one shape, each clamped to half of the range."""
 
     def body(a: SSAValue, b: SSAValue) -> SSAValue:
-        return s.add(*(_bounded(each, LOWEST // 2, HIGHEST // 2) for each in (a, b)))
+        return s.add(*(_clamp(each, LOWEST // 2, HIGHEST // 2) for each in (a, b)))
 
     sizes = sizes_of(lhs)
     index = loops(len(sizes))
     return elementwise([read(lhs, *index), read(rhs, *index)], sizes, i32, body)
 
 
-def bounded(value: SSAValue, low: int, high: int) -> SSAValue:
-    return apply(value, i32, lambda x: _bounded(x, low, min(high, HIGHEST)))
+def clamp(value: SSAValue, low: int, high: int) -> SSAValue:
+    return apply(value, i32, lambda x: _clamp(x, low, min(high, HIGHEST)))
 
 
 def window_sums(op: mico.AvgPool2dOp, x: SSAValue) -> SSAValue:
-    """Σ of each window; elements are kept within what so many of them can be summed of."""
+    """Return the sum of each window; elements are clamped so that it cannot overflow."""
     kernel = ints(op.kernel_size)
     most = HIGHEST // (kernel[0] * kernel[1])
     type = TensorType(i32, mico.shape_of(op.result.type))
 
-    def body(value: SSAValue, *rest: SSAValue) -> SSAValue:
-        return s.add(rest[-1], _bounded(value, -most, most))
+    def body(value: SSAValue, *more: SSAValue) -> SSAValue:
+        return s.add(more[-1], _clamp(value, -most, most))
 
     if kernel == mico.shape_of(x.type)[2:]:
         # In this form the loops do not care for the layout.

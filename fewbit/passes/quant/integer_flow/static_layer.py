@@ -39,7 +39,7 @@ class StaticLayer:
     op: mico.QuantizedLayerOp
     grid: Grid
     scale: Scales
-    """Of accumulators: that of the input times that of the weight."""
+    """The scale of accumulators: that of the input times that of the weight."""
     bias: npt.NDArray[np.int32] | None
     """In units of the accumulators."""
 
@@ -52,7 +52,7 @@ class StaticLayer:
 
 
 def static_layer(op: mico.QuantizedLayerOp, weights: ChangedWeights) -> StaticLayer | str:
-    """The layer, or why it cannot compute on integers alone."""
+    """Return the layer, or why it cannot compute on integers alone."""
     if op.act_width is None or op.weight_width is None:
         return "it does not multiply integers by integers"
     if op.act_scale is None:
@@ -80,7 +80,7 @@ def static_layer(op: mico.QuantizedLayerOp, weights: ChangedWeights) -> StaticLa
 
 
 def _largest_sums(op: mico.QuantizedLayerOp, weights: ChangedWeights) -> Scales:
-    """The largest magnitude that the accumulators of each channel can have."""
+    """Return the largest magnitude that the accumulators of each channel can have."""
     act_width, weight_width = op.act_width, op.weight_width
     assert act_width is not None
     assert weight_width is not None
@@ -93,7 +93,7 @@ def _largest_sums(op: mico.QuantizedLayerOp, weights: ChangedWeights) -> Scales:
 
 
 def _known(value: SSAValue | None, weights: ChangedWeights) -> npt.NDArray[Any] | None:
-    """The value of a constant, in text or in the store."""
+    """Return the value of a constant, in text or in the store."""
     if value is None:
         return None
     owner = value.owner

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewbit.cost.cpu.calibration import Calibration
+from fewbit.cost.cpu.contractions import field_operations
 from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
-from fewbit.cost.cpu.products import field_operations
 from fewbit.cost.cpu.work import Work, work_of
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Conv2d, IntegerConv2d, IntegerMatmul, Isa, Matmul, PackB

@@ -1,5 +1,5 @@
 // Generic ops that are products of matrices become linalg.contract, and are kept whole.
-// RUN: fewbit-opt %s -p name-products | filecheck %s
+// RUN: fewbit-opt %s -p name-matmuls | filecheck %s
 
 #a = affine_map<(i, j, k) -> (i, k)>
 #b = affine_map<(i, j, k) -> (k, j)>

@@ -1,5 +1,5 @@
-// What name-products added to keep products whole is removed once loops are fused.
-// RUN: fewbit-opt %s -p release-products | filecheck %s
+// What name-matmuls added to keep products whole is removed once loops are fused.
+// RUN: fewbit-opt %s -p release-matmuls | filecheck %s
 
 // CHECK-LABEL: func.func @product
 // CHECK-NEXT:    %[[Y:.*]] = linalg.matmul

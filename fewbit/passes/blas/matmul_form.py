@@ -1,9 +1,9 @@
-"""How calls of CBLAS compute a product: its rows, columns and sums, found in shapes and strides.
+"""How calls of CBLAS compute a matmul: its m, n and k, found in shapes and strides.
 
-Loops of a product are rows of the result (m), columns (n), summed (k), or batches. Neighbouring
+Loops of a matmul are rows of the result (m), columns (n), reductions (k), or batches. Neighbouring
 loops over memory without gaps are one. The longest rows and columns that a call can have become
-its matrices; all other loops are a loop of calls. A factor that lies transposed is read so, and a
-result that does is computed as the product of the transposed factors.
+its matrices; all other loops are a loop of calls. A transposed factor is read as such, and a
+transposed result is computed as the matmul of the transposed factors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fewbit.passes.blas.name_products import indices_of
+from fewbit.passes.blas.name_matmuls import indices_of
 
 if TYPE_CHECKING:
     from torch_mlir.ir import OpView, Value
@@ -29,7 +29,7 @@ OPERANDS = "abc"
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a product: its size, and its stride in each operand that it is a dimension of."""
+    """A loop of a matmul: its size, and its stride in each operand that it is a dimension of."""
 
     size: Number
     strides: dict[str, Number]
@@ -53,7 +53,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Form:
-    """A product as calls: one of each for every index of `batch`."""
+    """A matmul as calls: one for every index of `batch`."""
 
     lhs: Matrix
     rhs: Matrix
@@ -66,7 +66,7 @@ class Form:
 
     @property
     def is_vector(self) -> bool:
-        """Whether matrix times vector is enough; that does not clear a result of empty sums."""
+        """Whether GEMV is enough; it does not clear the result of an empty reduction."""
         return self.n.size == 1 and isinstance(self.k.size, int) and self.k.size > 0
 
 
@@ -110,18 +110,18 @@ class Operand:
 
 
 def form_of(op: OpView) -> Form | None:
-    """How calls compute a product; None where none do."""
+    """Return how calls compute a matmul; None where none do."""
     a, b, c = (Operand.of(*pair) for pair in zip(OPERANDS, op.operation.operands, strict=True))
     indices: list[Any] = indices_of(op)
     values = {each.name: each for each in (a, b, c)}
-    found = {
+    by_number = {
         loop: _loop(loop, values, indices) for index in indices for loop in index
     }  # fmt: skip
     kinds: dict[str, list[Loop]] = {"abc": [], "ac": [], "bc": [], "ab": []}
-    for loop in found.values():
+    for loop in by_number.values():
         if loop.size != 1:
             kinds["".join(sorted(loop.strides))].append(loop)
-    batch, rows, columns, sums = (_joined(loops, values) for loops in kinds.values())
+    batch, rows, columns, sums = (_join(loops, values) for loops in kinds.values())
     if len(sums) > 1 or any(isinstance(n, int) and n > LARGEST for n in _numbers(values)):
         return None
     k = sums[0] if sums else ONE
@@ -159,8 +159,8 @@ def _loop(loop: int, values: dict[str, Operand], indices: Sequence[Sequence[int]
     return Loop(size, strides, places)
 
 
-def _joined(loops: Sequence[Loop], values: dict[str, Operand]) -> list[Loop]:
-    """Neighbours in the same order in all operands, without gaps, as one."""
+def _join(loops: Sequence[Loop], values: dict[str, Operand]) -> list[Loop]:
+    """Collapse loops that are neighbours, in the same order and without gaps, in all operands."""
     if not loops:
         return []
     first = next(iter(loops[0].places))
@@ -186,7 +186,7 @@ def _follow(outer: Loop, inner: Loop, value: Operand) -> bool:
 
 
 def times(a: Number, b: Number) -> Number:
-    """A product, as an expression where a part of it is not known."""
+    """Return a product, as an expression where a part of it is not known."""
     if isinstance(a, int) and isinstance(b, int):
         return a * b
     return f"{a} * {b}"
@@ -195,17 +195,17 @@ def times(a: Number, b: Number) -> Number:
 def _form(m: Loop, n: Loop, k: Loop, values: dict[str, Operand]) -> Form | None:
     if m is ONE and n is ONE:
         return None
-    straight = _oriented(m, n, k, "a", "b", values)
-    turned = _oriented(n, m, k, "b", "a", values)
-    if straight is None or turned is None:
-        return straight or turned
-    return turned if m is ONE else straight
+    direct_form = _orient(m, n, k, "a", "b", values)
+    transposed_form = _orient(n, m, k, "b", "a", values)
+    if direct_form is None or transposed_form is None:
+        return direct_form or transposed_form
+    return transposed_form if m is ONE else direct_form
 
 
-def _oriented(
+def _orient(
     m: Loop, n: Loop, k: Loop, lhs: str, rhs: str, values: dict[str, Operand]
 ) -> Form | None:
-    """The result as m rows of n neighbouring elements."""
+    """Return the result as m rows of n neighbouring elements."""
     left, right = _matrix(lhs, m, k), _matrix(rhs, k, n)
     result = _matrix("c", m, n)
     if left is None or right is None or result is None or result.transposed:
@@ -214,7 +214,7 @@ def _oriented(
 
 
 def _matrix(operand: str, rows: Loop, columns: Loop) -> Matrix | None:
-    """Rows of neighbouring elements, or columns of them; None where neither are neighbours."""
+    """Return a row-major or transposed matrix; None where neither rows nor columns are dense."""
     for transposed, outer, inner in ((False, rows, columns), (True, columns, rows)):
         if inner is not ONE and inner.strides[operand] != 1:
             continue

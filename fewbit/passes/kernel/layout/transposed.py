@@ -11,7 +11,7 @@ from fewbit.dialects import mico
 from fewbit.dialects.mico.syntax import ints
 
 
-class Turned(NamedTuple):
+class Transposed(NamedTuple):
     """A transposed value: its dimension i is dimension order[i] of the source."""
 
     source: SSAValue
@@ -22,14 +22,14 @@ class Turned(NamedTuple):
         return tuple(self.order.index(d) for d in range(len(self.order)))
 
     def forward(self, value: SSAValue, type: Attribute) -> SSAValue:
-        """A value in the layout of the source, in the layout that users expect."""
+        """Transpose a value from the layout of the source to the one that users expect."""
         return mico.TransposeOp.of(value, permutation=self.order, result_types=[type]).result
 
     def back(self, value: SSAValue) -> SSAValue:
-        """A value in the layout that users expect, in that of the source."""
-        turned = sinking(value)
-        if turned is not None and turned.order == self.order:
-            return turned.source
+        """Transpose a value from the layout that users expect to that of the source."""
+        transposed = sinking(value)
+        if transposed is not None and transposed.order == self.order:
+            return transposed.source
         return mico.TransposeOp.of(value, permutation=self.inverse).result
 
     def type_back(self, type: Attribute) -> TensorType[Attribute]:
@@ -37,12 +37,12 @@ class Turned(NamedTuple):
         return TensorType(mico.element_type(type), [shape[d] for d in self.inverse])
 
 
-def sinking(value: SSAValue) -> Turned | None:
-    """The transpose that made a value, if it is one that sinks: channels last to dimension 1."""
+def sinking(value: SSAValue) -> Transposed | None:
+    """Return the transpose behind a value, if it is one that sinks: channels-last to -first."""
     op = value.owner
     if not isinstance(op, mico.TransposeOp):
         return None
     order, rank = ints(op.permutation), len(op.permutation)
     if rank < 3 or order != (0, rank - 1, *range(1, rank - 1)):
         return None
-    return Turned(op.input, order)
+    return Transposed(op.input, order)

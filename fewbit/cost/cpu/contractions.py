@@ -1,7 +1,7 @@
-"""The work of matrix products and convolutions, of floats and of integers of 1 to 8 bits.
+"""The work of matmuls and convolutions, of floats and of integers of 1 to 8 bits.
 
 A kernel goes over rows in blocks. For each block it makes a table of pointers (and, of integers,
-the sum of each row), and sweeps over the panels: tile by tile, and then what becomes of its sums.
+the sum of each row), and sweeps over the panels: tile by tile, each with its epilogue.
 Memory is read at four places: the weights, once for a block; the panel, by each tile after the
 first; the rows, by each panel after the first; and the input itself. What is near enough costs
 nothing beyond the tile's own loads.
@@ -31,7 +31,7 @@ from fewbit.kernels.pack import packed_size
 from fewbit.kernels.sweep import BLOCK_ROWS
 
 TILE_ROWS = 6
-"""Of a tile, about: each reads its panel anew."""
+"""The rows of a tile, about: each reads its panel anew."""
 OUTPUT_BYTES: dict[Plain, int] = {"i32": 4, "f32": 4, "i8": 1, "i32_i8": 5, "steps": 1}
 FINISHED_LIKE: dict[Plain, Plain] = {
     "i32": "i32",
@@ -40,7 +40,7 @@ FINISHED_LIKE: dict[Plain, Plain] = {
     "i32_i8": "i8",
     "steps": "f32",
 }
-"""What steps take is what floats take that they are made of; bytes cost more than their sums."""
+"""Outputs whose epilogue takes as long: quantizing by a step is like giving floats."""
 
 
 def _ceil(a: int, b: int) -> int:
@@ -91,7 +91,7 @@ def float_conv2d(call: KernelCall, work: Work) -> None:
 
 
 def _edge_rows(s: ImageSizes) -> float:
-    """Output pixels whose kernel rows cross the left or right edge."""
+    """Return how many output pixels have kernel rows across the left or right edge."""
     reach = (s.kw - 1) * s.dilation[1] + 1
     inner = [ox for ox in range(s.out[1]) if 0 <= ox * s.stride[1] - s.padding[1] <= s.w - reach]
     return s.rows * (1 - len(inner) / max(s.out[1], 1))
@@ -172,14 +172,14 @@ def integer_conv2d(call: KernelCall, work: Work) -> None:
 
 
 def _strip_rows(s: ImageSizes, isa: Isa, own_rows: int) -> int:
-    """Pixels of a thread's first block: a part of a line, or whole ones."""
+    """Return the pixels of a thread's first block: a part of a line, or whole lines."""
     if own_rows == 0:
         return 1
     return int(Strip.at(Known(isa), s.given(), Number(0), Number(own_rows)).rows)
 
 
 def _copy_strip(work: Work, s: ImageSizes, isa: Isa, rows: int, times: int) -> None:
-    """Lines of the image as they are, where a kernel's row is one run of them, else its bytes."""
+    """Count the copy of a strip: whole lines where kernel rows are dense, else bytes."""
     across = min(rows, max(s.out[1], 1))
     lines = (_ceil(rows, across) - 1) * s.stride[0] + s.kh
     work.add("i8.pointers", times * _ceil(rows, 8))
@@ -192,7 +192,7 @@ def _copy_strip(work: Work, s: ImageSizes, isa: Isa, rows: int, times: int) -> N
 
 
 def field_operations(isa: Isa, bits: int) -> float:
-    """Operations that take one vector of weights of a width out of its bytes."""
+    """Return how many operations unpack one vector of weights of a width."""
     if bits == 8:
         return 0.0
     planes = len(Fields(isa, bits).planes)
@@ -251,7 +251,7 @@ class Traffic:
     footprint: int
 
     def add(self, work: Work, isa: Isa, own: Part, n: int, block: int) -> None:
-        """Stream what one thread reads and writes, in blocks of at most so many rows."""
+        """Add the streams of one thread, in blocks of at most so many rows."""
         if not own.rows or not own.panels:
             return
         share = min(1.0, own.vectors * isa.lanes / max(n, 1))

@@ -1,12 +1,12 @@
-"""Matrix products of floats on tensors, each as one `linalg.contract`.
+"""Float matmuls on tensors, each as one `linalg.contract`.
 
-A generic op that multiplies and adds is a product of matrices, however its loops are ordered. A
-transpose or broadcast of a factor becomes part of the indices at which the factor is read. A sum
-that begins with zeros is marked `from_zero`, and has no loop that fills it.
+A generic op that multiplies and adds is a matmul, however its loops are ordered. A transpose or
+broadcast of a factor becomes part of the indices at which the factor is read. A sum that begins
+with zeros is marked `from_zero`, and has no loop that fills it.
 
-A product has to stay what it is while loops are fused: what makes a factor would be computed again
+A matmul has to stay what it is while loops are fused: what makes a factor would be computed again
 for every element of the result, and a gather of columns would be undone. Upstream fuses only what
-has one user; until `release_products`, factors and results of products have a second.
+has one user; until `release_matmuls`, factors and results of matmuls have a second.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ Index = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class NameProducts(BindingsPass):
-    """Turn generic ops that are products of matrices into `linalg.contract`."""
+class NameMatmuls(BindingsPass):
+    """Turn generic ops that are matmuls into `linalg.contract`."""
 
-    name = "name-products"
+    name = "name-matmuls"
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
-        name_products(module)
+        name_matmuls(module)
 
 
-def name_products(module: Module) -> int:
-    """Replace, in place, generic ops that are products of matrices; how many there were."""
+def name_matmuls(module: Module) -> int:
+    """Replace generic ops that are matmuls, in place; return how many there were."""
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
-        found = [op for op in walk(module) if _is_product(op)]
-        for op in found:
+        matmuls = [op for op in walk(module) if _is_matmul(op)]
+        for op in matmuls:
             _name(op)
-        return len(found)
+        return len(matmuls)
 
 
 def index_of(map: Any) -> Index | None:
-    """The loops of an indexing map; None where it has more than plain loops, or one twice."""
+    """Return the loops of an indexing map; None where it is not plain loops, each once."""
     from torch_mlir import ir
 
     results = ir.AffineMapAttr(map).value.results
@@ -67,7 +67,7 @@ def indices_of(op: OpView) -> list[Index | None]:
     return [index_of(map) for map in op.operation.attributes["indexing_maps"]]
 
 
-def _is_product(op: OpView) -> bool:
+def _is_matmul(op: OpView) -> bool:
     if op.operation.name != "linalg.generic" or len(op.inputs) != 2 or len(op.outputs) != 1:
         return False
     if not all(_element(value) in ELEMENTS for value in op.operation.operands):
@@ -86,7 +86,7 @@ def _element(value: Value) -> str:
 
 
 def _multiplies(op: OpView) -> bool:
-    """Whether the body is `total + a * b`."""
+    """Return whether the body is `total + a * b`."""
     block = op.operation.regions[0].blocks[0]
     a, b, total = block.arguments
     names = [inner.operation.name for inner in block.operations]
@@ -101,7 +101,7 @@ def _multiplies(op: OpView) -> bool:
 
 
 def _has_rows(op: OpView, indices: Sequence[Any]) -> bool:
-    """Whether loops are batches, rows, columns or summed; some are rows or columns, some summed."""
+    """Return whether the op has a reduction, and rows or columns of more than one element."""
     from torch_mlir import ir
 
     if not _is_contraction(indices):
@@ -113,7 +113,7 @@ def _has_rows(op: OpView, indices: Sequence[Any]) -> bool:
 
 
 def _is_contraction(indices: Sequence[Any]) -> bool:
-    """Whether no loop belongs to one tensor alone."""
+    """Return whether no loop belongs to one tensor alone."""
     every = [loop for index in indices for loop in index]
     return all(every.count(loop) > 1 for loop in every)
 
@@ -133,15 +133,15 @@ def _name(op: OpView) -> None:
             factors[i], indices = source, moved
     maps = ir.ArrayAttr.get([_map(loops, index) for index in indices])
     with ir.InsertionPoint(op), op.operation.location:
-        fresh = _emptied(total) if _is_zero(total) else None
+        fresh = _unfilled(total) if _is_zero(total) else None
         begin = total if fresh is None else fresh
-        made = linalg.ContractOp([total.type], factors, [begin], maps)
-        linalg.fill_builtin_region(made.operation)
-        for value in (*factors, made.operation.results[0]):
+        contraction = linalg.ContractOp([total.type], factors, [begin], maps)
+        linalg.fill_builtin_region(contraction.operation)
+        for value in (*factors, contraction.operation.results[0]):
             bufferization.DeallocTensorOp(value)
     if fresh is not None:
-        made.operation.attributes[FROM_ZERO] = ir.UnitAttr.get()
-    op.operation.results[0].replace_all_uses_with(made.operation.results[0])
+        contraction.operation.attributes[FROM_ZERO] = ir.UnitAttr.get()
+    op.operation.results[0].replace_all_uses_with(contraction.operation.results[0])
     op.operation.erase()
 
 
@@ -153,7 +153,7 @@ def _map(loops: int, index: Sequence[int]) -> Any:
 
 
 def _generic(value: Value) -> OpView | None:
-    """The generic op of one input and one output that gives a value."""
+    """Return the generic op of one input and one output that gives a value."""
     if is_block(value.owner) or value.owner.name != "linalg.generic":
         return None
     op = value.owner.opview
@@ -167,7 +167,7 @@ def _gives_its_input(op: OpView) -> bool:
 
 
 def _behind_moves(value: Value, index: Index) -> tuple[Value, Index]:
-    """The tensor that transposes and broadcasts made a factor of, and the loops that read it."""
+    """Return the tensor behind transposes and broadcasts, and the loops that read it."""
     op = _generic(value)
     if op is None or not _gives_its_input(op) or "tensor" not in str(op.inputs[0].type):
         return value, index
@@ -179,7 +179,7 @@ def _behind_moves(value: Value, index: Index) -> tuple[Value, Index]:
 
 
 def _is_zero(total: Value) -> bool:
-    """Whether a tensor was just filled with zeros."""
+    """Return whether a tensor was just filled with zeros."""
     from torch_mlir import ir
 
     op = _generic(total)
@@ -191,6 +191,6 @@ def _is_zero(total: Value) -> bool:
     return ir.FloatAttr(value.owner.attributes["value"]).value == 0
 
 
-def _emptied(total: Value) -> Value:
-    """What was filled, before that."""
+def _unfilled(total: Value) -> Value:
+    """Return the tensor that was filled, as it was before."""
     return total.owner.opview.outputs[0]

@@ -1,4 +1,4 @@
-"""Matrix products, whose indexing maps may transpose or broadcast.
+"""Matmuls, whose indexing maps may transpose or broadcast.
 
 xDSL's `linalg.matmul` prints without its maps, and its body does not convert factors that are
 narrower than the sum; both are corrected here.
@@ -51,7 +51,7 @@ def _print_maps(printer: Printer, maps: Attribute, usual: Attribute) -> None:
 
 
 class MatmulOp(PlainMatmulOp):
-    """A matrix product."""
+    """A matmul."""
 
     @classmethod
     def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
@@ -70,7 +70,7 @@ class MatmulOp(PlainMatmulOp):
 
 
 class BatchOperation(NamedOperation):
-    """A matrix product over batches."""
+    """A matmul over batches."""
 
     PRINT_ATTRS_IN_FRONT: ClassVar[bool] = True
 
@@ -113,7 +113,7 @@ class BatchOperation(NamedOperation):
 
 @irdl_op_definition
 class BatchMatmulOp(BatchOperation):
-    """One product for each batch."""
+    """One matmul for each batch."""
 
     name = "linalg.batch_matmul"
 
@@ -130,7 +130,7 @@ class BatchMatmulOp(BatchOperation):
 
 @irdl_op_definition
 class BatchReduceMatmulOp(BatchOperation):
-    """The sum of the products of all batches."""
+    """The sum of the matmuls of all batches."""
 
     name = "linalg.batch_reduce_matmul"
 

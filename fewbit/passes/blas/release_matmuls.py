@@ -1,4 +1,4 @@
-"""The users that kept products apart while loops were fused, removed."""
+"""The users that kept matmuls whole while loops were fused, removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fewbit.ir.bindings import mlir_context, walk
-from fewbit.passes.blas.name_products import USER
+from fewbit.passes.blas.name_matmuls import USER
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.passes import BindingsPass
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ReleaseProducts(BindingsPass):
-    """Remove what `name-products` added to keep products whole."""
+class ReleaseMatmuls(BindingsPass):
+    """Remove what `name-matmuls` added to keep matmuls whole."""
 
-    name = "release-products"
+    name = "release-matmuls"
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
         with mlir_context():
