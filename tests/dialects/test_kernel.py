@@ -29,7 +29,7 @@ def factors(draw: Draw) -> tuple[Attribute, Attribute]:
     return draw(few), draw(few)
 
 
-def product(
+def contraction(
     draw: Draw,
     values: Values,
     op: type[kernel.ContractionOp],
@@ -72,7 +72,7 @@ def sums(
     bare: kernel.ContractionOp,
     **parts: object,
 ) -> Operation:
-    """Sums of integers: with a bias, perhaps, and with a multiplier."""
+    """Draw an integer contraction, perhaps with a bias and a multiplier."""
     types: list[Attribute] = [bare.result.type]
     if draw(st.booleans()):
         parts["bias"] = values.tensor(i32, w[:1])
@@ -89,7 +89,7 @@ def sums(
 def matmul(draw: Draw, values: Values) -> Operation:
     n, k = draw(extents), draw(extents)
     rows = draw(st.lists(st.one_of(extents, st.just(DYNAMIC)), max_size=2))
-    return product(draw, values, kernel.MatmulOp, [*rows, k], [n, k])
+    return contraction(draw, values, kernel.MatmulOp, [*rows, k], [n, k])
 
 
 def conv2d(draw: Draw, values: Values) -> Operation:
@@ -100,7 +100,7 @@ def conv2d(draw: Draw, values: Values) -> Operation:
     weight = [groups * draw(st.integers(1, 2)), per_group, *window]
     padding = [draw(st.integers(0, 2)) for _ in range(4)]
     attributes = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    return product(draw, values, kernel.Conv2dOp, x, weight, **attributes)
+    return contraction(draw, values, kernel.Conv2dOp, x, weight, **attributes)
 
 
 def pool2d(draw: Draw, values: Values) -> Operation:

@@ -38,7 +38,7 @@ def run(function: func.FuncOp, inputs: list[Array]) -> Array:
 
 
 def elementwise(function: func.FuncOp, inputs: list[Array], rng: np.random.Generator) -> None:
-    """Each element of the result is that of the elements at its place."""
+    """Check that each element of the result depends on those at its place alone."""
     whole = run(function, inputs)
     place = [int(i) for i in np.unravel_index(rng.integers(whole.size), whole.shape)]
     others = [np.array(x).ravel()[::-1].reshape(x.shape) for x in inputs]

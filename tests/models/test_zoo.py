@@ -27,8 +27,8 @@ def every(entries: list[ZooEntry] = ENTRIES) -> pytest.MarkDecorator:
 
 
 @cache
-def made(name: str) -> nn.Module:
-    """The model with the usual seed, made once for all tests that only run it."""
+def model_of(name: str) -> nn.Module:
+    """Return the model with the usual seed, one for all tests that only run it."""
     return create(name)
 
 
@@ -45,7 +45,7 @@ def with_statistics(model: nn.Module) -> int:
 
 @every()
 def test_runs_at_several_batch_sizes(entry: ZooEntry) -> None:
-    model = made(entry.name)
+    model = model_of(entry.name)
     (x,) = entry.example_inputs(3)
     with torch.no_grad():
         together, alone = model(x), model(x[:1])
@@ -57,7 +57,7 @@ def test_runs_at_several_batch_sizes(entry: ZooEntry) -> None:
 
 @every()
 def test_exports_with_its_dynamic_shapes(entry: ZooEntry) -> None:
-    model = made(entry.name)
+    model = model_of(entry.name)
     program = torch.export.export(
         model, entry.example_inputs(2), dynamic_shapes=entry.dynamic_shapes, strict=False
     ).module()
@@ -71,7 +71,7 @@ def test_exports_with_its_dynamic_shapes(entry: ZooEntry) -> None:
 @every(ALL)
 def test_seed_decides_the_weights_and_nothing_else(entry: ZooEntry) -> None:
     before = torch.get_rng_state()
-    first = made(entry.name).state_dict()
+    first = model_of(entry.name).state_dict()
     same, other = create(entry.name, 0).state_dict(), create(entry.name, 1).state_dict()
     assert torch.equal(torch.get_rng_state(), before)
     assert all(torch.equal(first[name], same[name]) for name in first)
@@ -84,7 +84,7 @@ def test_other_extents(entry: ZooEntry) -> None:
     (x,) = entry.example_inputs(2, extent=extent)
     assert all(x.shape[1 + dim] == extent for dim in entry.free)
     with torch.no_grad():
-        assert torch.isfinite(made(entry.name)(x)).all()
+        assert torch.isfinite(model_of(entry.name)(x)).all()
 
 
 def test_an_extent_for_a_model_of_one_shape_is_refused() -> None:
@@ -102,7 +102,7 @@ def test_a_step_has_one_sequence() -> None:
 
 
 def test_models_begin_in_evaluation_mode_with_usual_momentum() -> None:
-    model = made("resnet8")
+    model = model_of("resnet8")
     assert not any(module.training for module in model.modules())
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     assert len(norms) == 7
@@ -110,7 +110,7 @@ def test_models_begin_in_evaluation_mode_with_usual_momentum() -> None:
 
 
 def test_batch_norm_has_seen_data() -> None:
-    model = made("resnet18")
+    model = model_of("resnet18")
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for norm in norms:
         assert norm.running_mean is not None
@@ -141,7 +141,7 @@ def test_parameters_are_exactly_the_published(
     ("name", "published"), [("resnet8", 78_666), ("ds-cnn", 24_908)], ids=["resnet8", "ds-cnn"]
 )
 def test_parameters_are_what_keras_counts(name: str, published: int) -> None:
-    assert with_statistics(made(name)) == published
+    assert with_statistics(model_of(name)) == published
 
 
 @pytest.mark.parametrize(
@@ -160,18 +160,18 @@ def test_parameters_are_near_the_published(model: Callable[[], nn.Module], publi
 def test_lenet_has_the_layers_of_its_program() -> None:
     layers = [
         name
-        for name, module in named_modules(made("lenet"))
+        for name, module in named_modules(model_of("lenet"))
         if isinstance(module, nn.Conv2d | nn.Linear)
     ]
     assert layers == ["conv1", "conv2", "fc1", "fc2", "fc3"]
     program = models.lenet_text()
-    for name, parameter in made("lenet").named_parameters():
+    for name, parameter in model_of("lenet").named_parameters():
         shape = "x".join(map(str, parameter.shape))
         assert f"@{name.replace('.', '_')} : tensor<{shape}x" in program
 
 
 def test_llama_is_causal() -> None:
-    model = made("llama-tiny")
+    model = model_of("llama-tiny")
     (tokens,) = zoo()["llama-tiny"].example_inputs(1, extent=12)
     changed = tokens.clone()
     changed[:, 8:] = (changed[:, 8:] + 1) % 512
@@ -251,7 +251,7 @@ def test_documentation_gives_the_right_figures(entry: ZooEntry) -> None:
     page = Path(__file__).parents[2] / "docs" / "models.md"
     (row,) = re.findall(rf"^\| `{entry.name}` \| .*$", page.read_text(encoding="utf-8"), re.M)
     _, _, kind, size, shape, _, layers, _ = (cell.strip() for cell in row.split("|"))
-    model = made(entry.name)
+    model = model_of(entry.name)
     assert kind == f"`{type(model).__name__}`"
     assert size == f"{parameters(model):,}"
     assert shape == "x".join(map(str, entry.shape))

@@ -14,7 +14,7 @@ RunPasses = Callable[[str, str], str]
 
 @pytest.fixture
 def run_passes() -> RunPasses:
-    """Runs passes, spelled as on the command line, on a text; verifies before and after."""
+    """Run passes, written as on the command line, on a text; verify before and after."""
 
     def run(text: str, passes: str) -> str:
         ctx = make_compile_context()

@@ -101,7 +101,7 @@ def values_of(type: Attribute, rng: np.random.Generator) -> Array:
 
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
-    """Unknown dimensions are 9."""
+    """Return a shape with 9 for dynamic dimensions."""
     return tuple(9 if size == DYNAMIC_INDEX else size for size in mico.shape_of(type))
 
 
@@ -109,7 +109,7 @@ TAIL = 1e-6
 
 
 def assert_same(given: Array, expected: Array, tolerance: float = 1e-5) -> None:
-    """Integers exactly, floats to within the tolerance, relative to the largest.
+    """Compare integers exactly, floats to within the tolerance, relative to the largest.
 
     Where all results are the tail of an activation, they are what 1 + erf(x) leaves, times x: the
     last bit of 1, times some tens.
@@ -128,7 +128,7 @@ def assert_same(given: Array, expected: Array, tolerance: float = 1e-5) -> None:
 
 
 def check(module: ModuleOp, *inputs: Any, passes: tuple[str, ...] = ()) -> list[Array]:
-    """Lower a module; its results must not change. The results."""
+    """Lower a module; return its results, which must not change."""
     expected = interpret(module, *inputs)
     lower(module, *passes)
     given = interpret(module, *inputs)
@@ -153,7 +153,7 @@ RANDOM = settings(
 )
 
 
-def spelled(width: Width) -> str:
+def element_text(width: Width) -> str:
     """Return a width as the element type in text."""
     return "!mico.ternary" if width.is_ternary else f"!mico.int<{width.bits}>"
 
@@ -178,6 +178,6 @@ def constants(name: str, quantized: Quantized) -> str:
         )
         clause += f" zero_point @{name}.zero"
     packed = hexadecimal(pack(rows, quantized.width))
-    element = spelled(quantized.width)
+    element = element_text(quantized.width)
     lines.append(f"mico.constant @{name} : tensor<{shape}x{element}> = {packed}{clause}")
     return "\n".join(lines) + "\n"

@@ -16,10 +16,10 @@ X, IMAGE = "tensor<?x2x3x4xf32>", "tensor<?x4x2x3xf32>"
 FLAT, Y, W = "tensor<?x24xf32>", "tensor<?x5xf32>", "tensor<5x24xf32>"
 U, V = "tensor<?x24x!mico.int<8>>", "tensor<5x24x!mico.int<3>>"
 
-TURNED = f"%t = mico.transpose(%x) {{permutation = [0, 3, 1, 2]}} : ({X}) -> {IMAGE}\n"
+TRANSPOSED = f"%t = mico.transpose(%x) {{permutation = [0, 3, 1, 2]}} : ({X}) -> {IMAGE}\n"
 FLATTENED = f"%f = mico.flatten(%t) : ({IMAGE}) -> {FLAT}\n"
 READ = f"%w = mico.get_constant @fc.weight : {W}\n"
-PRODUCT = f"%y = kernel.matmul(%f, %w) : ({FLAT}, {W}) -> {Y}\n"
+MATMUL = f"%y = kernel.matmul(%f, %w) : ({FLAT}, {W}) -> {Y}\n"
 
 
 def program(body: str, result: str = Y) -> Program:
@@ -41,20 +41,20 @@ def transposes(program: Program) -> int:
 
 
 FOLDED = [
-    pytest.param(TURNED + FLATTENED + READ + PRODUCT, id="flatten"),
+    pytest.param(TRANSPOSED + FLATTENED + READ + MATMUL, id="flatten"),
     pytest.param(
-        TURNED
+        TRANSPOSED
         + f"%f = mico.reshape(%t) {{shape = [-1, 24]}} : ({IMAGE}) -> {FLAT}\n"
         + READ
-        + PRODUCT,
+        + MATMUL,
         id="reshape",
     ),
     pytest.param(
-        TURNED
+        TRANSPOSED
         + FLATTENED.replace("%f", "%g")
         + f"%f = mico.gelu(%g) : ({FLAT}) -> {FLAT}\n"
         + READ
-        + PRODUCT,
+        + MATMUL,
         id="function between",
     ),
 ]
@@ -74,7 +74,7 @@ def test_folded(body: str) -> None:
 def test_few_bit_weight_behind_quantization(quantize: str) -> None:
     acc = "tensor<?x5xi32>"
     before = program(
-        TURNED
+        TRANSPOSED
         + FLATTENED
         + f"%u, %s = {quantize}(%f) {{bits = 8}} : ({FLAT}) -> ({U}, tensor<?xf32>)\n"
         + f"%w = mico.get_constant @few.weight : {V}\n"
@@ -90,7 +90,7 @@ def test_few_bit_weight_behind_quantization(quantize: str) -> None:
 def test_groups_that_have_scales_are_of_neighbours() -> None:
     scales = "%s = arith.constant dense<0.5> : tensor<5x4xf32>\n"
     body = (
-        TURNED
+        TRANSPOSED
         + FLATTENED
         + f"%u, %t2 = kernel.quantize_rows(%f) {{bits = 8}} : ({FLAT}) -> ({U}, tensor<?xf32>)\n"
         + f"%w = mico.get_constant @few.weight : {V}\n"
@@ -104,10 +104,10 @@ def test_groups_that_have_scales_are_of_neighbours() -> None:
 
 def test_a_weight_that_others_read_stays_as_it_is() -> None:
     before = program(
-        TURNED
+        TRANSPOSED
         + FLATTENED
         + READ
-        + PRODUCT.replace("%y", "%z")
+        + MATMUL.replace("%y", "%z")
         + f"%v = mico.get_constant @fc.weight : {W}\n"
         + f"%a = mico.reshape(%x) {{shape = [-1, 24]}} : ({X}) -> {FLAT}\n"
         + f"%b = kernel.matmul(%a, %v) : ({FLAT}, {W}) -> {Y}\n"
@@ -122,17 +122,17 @@ def test_a_weight_that_others_read_stays_as_it_is() -> None:
 
 LEFT = [
     pytest.param(
-        TURNED + FLATTENED + READ + PRODUCT.replace("%y", "%z")
+        TRANSPOSED + FLATTENED + READ + MATMUL.replace("%y", "%z")
         + f"%v = kernel.matmul(%f, %w) : ({FLAT}, {W}) -> {Y}\n"
         + f"%y = mico.add(%z, %v) : ({Y}, {Y}) -> {Y}\n",
         id="an image that others read",
     ),
     pytest.param(
-        TURNED
+        TRANSPOSED
         + FLATTENED.replace("%f", "%g")
         + f"%f = mico.softmax(%g) : ({FLAT}) -> {FLAT}\n"
         + READ
-        + PRODUCT,
+        + MATMUL,
         id="a function that is not for each feature",
     ),
 ]  # fmt: skip

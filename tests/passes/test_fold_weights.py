@@ -18,7 +18,7 @@ from tests.passes.lowering import constants, hexadecimal
 
 W, T, X = "tensor<6x4xf32>", "tensor<4x6xf32>", "tensor<?x6xf32>"
 READ = f"%w = mico.get_constant @fc.weight : {W}\n"
-TURNED = f"%t = mico.transpose(%w) {{permutation = [1, 0]}} : ({W}) -> {T}\n"
+TRANSPOSED = f"%t = mico.transpose(%w) {{permutation = [1, 0]}} : ({W}) -> {T}\n"
 WEIGHT = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
 
 
@@ -29,7 +29,7 @@ def program(body: str, result: str = "tensor<?x4xf32>", more: str = "") -> Progr
 
 
 def folded(before: Program) -> Program:
-    """Folded, with a text, store and results that are right."""
+    """Fold a program, and check its text, store and results."""
     text = str(before.module)
     after = run_passes(before, "fold-weights")
     verify(after.module)
@@ -45,7 +45,7 @@ def results(program: Program, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def names(program: Program) -> set[str]:
-    """Of the constants that are left."""
+    """Return the names of the constants that are left."""
     ops = program.module.body.block.ops
     return {op.sym_name.data for op in ops if isinstance(op, mico.ConstantOp)}
 
@@ -54,19 +54,19 @@ def ops_in(program: Program) -> list[str]:
     return [op.name for op in program.module.walk()]
 
 
-def product(weight: str, name: str = "%y") -> str:
+def matmul(weight: str, name: str = "%y") -> str:
     return f"{name} = kernel.matmul(%x, {weight}) : ({X}, {T}) -> tensor<?x4xf32>\n"
 
 
 def test_a_transposed_weight_is_a_weight() -> None:
-    after = folded(program(READ + TURNED + product("%t")))
+    after = folded(program(READ + TRANSPOSED + matmul("%t")))
     assert names(after) == {"fc.weight.folded"}
     assert "mico.transpose" not in ops_in(after)
     np.testing.assert_array_equal(after.store["fc.weight.folded"], WEIGHT.T)
 
 
 def test_only_the_last_of_a_chain_is_kept() -> None:
-    body = READ + TURNED + f"%r = mico.relu(%t) : ({T}) -> {T}\n" + product("%r")
+    body = READ + TRANSPOSED + f"%r = mico.relu(%t) : ({T}) -> {T}\n" + matmul("%r")
     after = folded(program(body))
     assert names(after) == {"fc.weight.folded"}
     assert list(after.store) == ["fc.weight.folded"]
@@ -76,10 +76,10 @@ def test_only_the_last_of_a_chain_is_kept() -> None:
 def test_an_outcome_may_be_folded_further() -> None:
     body = (
         READ
-        + TURNED
+        + TRANSPOSED
         + "".join(f"%{name} = mico.{name}(%t) : ({T}) -> {T}\n" for name in ("relu", "gelu"))
     )
-    body += product("%t", "%a") + product("%relu", "%b") + product("%gelu", "%c")
+    body += matmul("%t", "%a") + matmul("%relu", "%b") + matmul("%gelu", "%c")
     add = "(tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>\n"
     body += f"%d = mico.add(%a, %b) : {add}%y = mico.add(%c, %d) : {add}"
     after = folded(program(body))
@@ -88,7 +88,7 @@ def test_an_outcome_may_be_folded_further() -> None:
 
 
 def test_a_weight_that_is_read_as_it_is_stays() -> None:
-    body = READ + TURNED + product("%t", "%a")
+    body = READ + TRANSPOSED + matmul("%t", "%a")
     body += "%b = mico.get_constant @fc.weight : " + W + "\n"
     body += f"%y = mico.bitlinear(%a, %b) : (tensor<?x4xf32>, {W}) -> {X}\n"
     after = folded(program(body, X))
@@ -97,10 +97,10 @@ def test_a_weight_that_is_read_as_it_is_stays() -> None:
 
 def test_names_that_are_taken_are_not_used() -> None:
     taken = f"mico.constant @fc.weight.folded : tensor<6xf32> = {hexadecimal(WEIGHT[:, 0])}\n"
-    body = READ + TURNED + product("%t", "%a")
+    body = READ + TRANSPOSED + matmul("%t", "%a")
     body += "%b = mico.get_constant @fc.weight.folded : tensor<6xf32>\n"
     body += f"%c = mico.add(%x, %b) : ({X}, tensor<6xf32>) -> {X}\n"
-    body += product("%t", "%d").replace("%x", "%c")
+    body += matmul("%t", "%d").replace("%x", "%c")
     add = "(tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>\n"
     after = folded(program(body + f"%y = mico.add(%a, %d) : {add}", more=taken))
     assert names(after) == {"fc.weight.folded", "fc.weight.folded.1"}
@@ -132,14 +132,14 @@ def few_bits(body: str) -> Program:
 
 
 def test_a_scale_goes_with_its_integers() -> None:
-    after = folded(few_bits(READ_FEW + READ_SCALE + FLOATS + product("%f")))
+    after = folded(few_bits(READ_FEW + READ_SCALE + FLOATS + matmul("%f")))
     assert {"few", "few.scale"}.isdisjoint(names(after))
     assert "few.folded" in names(after)
 
 
 def test_a_scale_that_nothing_reads_goes_with_its_integers() -> None:
     other = READ_SCALE.replace("few.scale", "other")
-    after = folded(few_bits(READ_FEW + other + FLOATS + product("%f")))
+    after = folded(few_bits(READ_FEW + other + FLOATS + matmul("%f")))
     assert {"few", "few.scale", "other"}.isdisjoint(names(after))
 
 

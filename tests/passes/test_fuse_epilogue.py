@@ -11,7 +11,7 @@ from tests.passes.conftest import RunPasses
 from tests.passes.lowering import lower
 
 X, W, Y = "tensor<?x8xf32>", "tensor<4x8xf32>", "tensor<?x4xf32>"
-PRODUCT = f"%p = kernel.matmul(%x, %w) : ({X}, {W}) -> {Y}\n"
+MATMUL = f"%p = kernel.matmul(%x, %w) : ({X}, {W}) -> {Y}\n"
 RELU = f"%y = mico.relu(%p) : ({Y}) -> {Y}\n"
 
 
@@ -21,32 +21,32 @@ def function(body: str) -> str:
 
 
 FUSED = [
-    pytest.param(PRODUCT + RELU, "{minimum = 0.000000e+00 : f64}", id="relu"),
+    pytest.param(MATMUL + RELU, "{minimum = 0.000000e+00 : f64}", id="relu"),
     pytest.param(
-        PRODUCT + f"%y = mico.relu6(%p) : ({Y}) -> {Y}\n",
+        MATMUL + f"%y = mico.relu6(%p) : ({Y}) -> {Y}\n",
         "{minimum = 0.000000e+00 : f64, maximum = 6.000000e+00 : f64}",
         id="relu6",
     ),
-    pytest.param(PRODUCT + f"%y = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n", "add(%r)", id="add"),
-    pytest.param(PRODUCT + f"%y = mico.add(%r, %p) : ({Y}, {Y}) -> {Y}\n", "add(%r)", id="add to"),
+    pytest.param(MATMUL + f"%y = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n", "add(%r)", id="add"),
+    pytest.param(MATMUL + f"%y = mico.add(%r, %p) : ({Y}, {Y}) -> {Y}\n", "add(%r)", id="add to"),
     pytest.param(
-        PRODUCT + f"%s = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n%y = mico.relu(%s) : ({Y}) -> {Y}\n",
+        MATMUL + f"%s = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n%y = mico.relu(%s) : ({Y}) -> {Y}\n",
         "add(%r) {minimum = 0.000000e+00 : f64}",
         id="add and relu",
     ),
     pytest.param(
-        PRODUCT + f"%y = mico.silu(%p) : ({Y}) -> {Y}\n", '{activation = "silu"}', id="silu"
+        MATMUL + f"%y = mico.silu(%p) : ({Y}) -> {Y}\n", '{activation = "silu"}', id="silu"
     ),
     pytest.param(
-        PRODUCT + f"%y = mico.gelu(%p) : ({Y}) -> {Y}\n", '{activation = "gelu"}', id="gelu"
+        MATMUL + f"%y = mico.gelu(%p) : ({Y}) -> {Y}\n", '{activation = "gelu"}', id="gelu"
     ),
     pytest.param(
-        PRODUCT + f'%y = mico.gelu(%p) {{approximate = "tanh"}} : ({Y}) -> {Y}\n',
+        MATMUL + f'%y = mico.gelu(%p) {{approximate = "tanh"}} : ({Y}) -> {Y}\n',
         '{activation = "gelu_tanh"}',
         id="gelu by tanh",
     ),
     pytest.param(
-        PRODUCT + f"%s = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n"
+        MATMUL + f"%s = mico.add(%p, %r) : ({Y}, {Y}) -> {Y}\n"
         f"%t = mico.silu(%s) : ({Y}) -> {Y}\n%y = mico.relu(%t) : ({Y}) -> {Y}\n",
         'add(%r) {activation = "silu", minimum = 0.000000e+00 : f64}',
         id="add, silu and relu",
@@ -55,36 +55,36 @@ FUSED = [
 
 LEFT = [
     pytest.param(
-        PRODUCT + RELU.replace("%y", "%q") + f"%y = mico.add(%q, %p) : ({Y}, {Y}) -> {Y}\n",
+        MATMUL + RELU.replace("%y", "%q") + f"%y = mico.add(%q, %p) : ({Y}, {Y}) -> {Y}\n",
         "mico.relu",
         id="read twice",
     ),
     pytest.param(
-        PRODUCT + f"%y = mico.add(%p, %b) : ({Y}, tensor<4xf32>) -> {Y}\n",
+        MATMUL + f"%y = mico.add(%p, %b) : ({Y}, tensor<4xf32>) -> {Y}\n",
         "mico.add",
         id="broadcast",
     ),
     pytest.param(
-        PRODUCT + RELU.replace("%y", "%q") + f"%y = mico.add(%q, %r) : ({Y}, {Y}) -> {Y}\n",
+        MATMUL + RELU.replace("%y", "%q") + f"%y = mico.add(%q, %r) : ({Y}, {Y}) -> {Y}\n",
         "mico.add",
         id="add behind a bound",
     ),
     pytest.param(
-        PRODUCT + f"%q = mico.gelu(%p) : ({Y}) -> {Y}\n%y = mico.add(%q, %r) : ({Y}, {Y}) -> {Y}\n",
+        MATMUL + f"%q = mico.gelu(%p) : ({Y}) -> {Y}\n%y = mico.add(%q, %r) : ({Y}, {Y}) -> {Y}\n",
         "mico.add",
         id="add behind an activation",
     ),
     pytest.param(
-        PRODUCT + f"%q = mico.gelu(%p) : ({Y}) -> {Y}\n%y = mico.silu(%q) : ({Y}) -> {Y}\n",
+        MATMUL + f"%q = mico.gelu(%p) : ({Y}) -> {Y}\n%y = mico.silu(%q) : ({Y}) -> {Y}\n",
         "mico.silu",
         id="two activations",
     ),
     pytest.param(
-        PRODUCT + RELU.replace("%y", "%q") + f"%y = mico.silu(%q) : ({Y}) -> {Y}\n",
+        MATMUL + RELU.replace("%y", "%q") + f"%y = mico.silu(%q) : ({Y}) -> {Y}\n",
         "mico.silu",
         id="an activation behind a bound",
     ),
-    pytest.param(PRODUCT + f"%y = mico.add(%p, %p) : ({Y}, {Y}) -> {Y}\n", "mico.add", id="twice"),
+    pytest.param(MATMUL + f"%y = mico.add(%p, %p) : ({Y}, {Y}) -> {Y}\n", "mico.add", id="twice"),
 ]
 
 
@@ -134,10 +134,8 @@ def test_a_reshape_moves_behind() -> None:
 
 
 def test_the_fused_op_stands_behind_all_that_it_reads() -> None:
-    """The residual is computed behind the product, so the fused op stands behind both."""
-    body = (
-        f"{PRODUCT}%q = mico.gelu(%r) : ({Y}) -> {Y}\n%y = mico.add(%p, %q) : ({Y}, {Y}) -> {Y}\n"
-    )
+    """The residual is computed behind the matmul, so the fused op stands behind both."""
+    body = f"{MATMUL}%q = mico.gelu(%r) : ({Y}) -> {Y}\n%y = mico.add(%p, %q) : ({Y}, {Y}) -> {Y}\n"
     named = function(body.replace(f"-> {Y}\n%q", f'-> {Y} loc("head")\n%q'))
     module = lower(parse_module(named), "fuse-epilogue")
     (op,) = (op for op in module.walk() if isinstance(op, kernel.MatmulOp))

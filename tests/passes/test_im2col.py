@@ -50,7 +50,7 @@ def test_columns_are_gathered_and_multiplied(run_passes: RunPasses) -> None:
     assert "kernel.conv2d" not in made
     assert "tensor.pad" in made
     assert "tensor<?x5x5x1x36xf32>" in made
-    # The weight's channels last, the columns, the product, and what follows it.
+    # The weight's channels last, the columns, the matmul, and what follows it.
     assert made.count("linalg.generic") == 4
     assert made.count("arith.mulf") == 1
 

@@ -107,7 +107,7 @@ FLOATS = "tensor<2x3x6x6xf32>"
 
 
 def between(middle: str, shape: str, step: float, zero_point: int | None = None) -> Program:
-    """%a and %b, static layers of %x, then `middle`, which makes %m, then a layer that copies."""
+    """Return %a and %b, static layers of %x, then `middle`, which makes %m, then a layer that copies."""
     channels = int(shape.split("x")[1])
     rng = np.random.default_rng(3)
     identity = np.eye(channels, dtype=np.int8).reshape(channels, channels, 1, 1)

@@ -12,8 +12,8 @@ from tests.passes.lowering import (
     check,
     check_random,
     constants,
+    element_text,
     mico_ops,
-    spelled,
 )
 
 PASSES = (
@@ -89,7 +89,7 @@ def test_alone_the_pass_takes_out_the_quantization() -> None:
 
 def test_integers_flow_from_layer_to_layer() -> None:
     first, second = quantize_weight(normal(6, 8), 4), quantize_weight(normal(3, 6), 8)
-    few = spelled(Width.of(8))
+    few = element_text(Width.of(8))
     text = (
         constants("w", first)
         + constants("v", second)

@@ -18,7 +18,7 @@ from tests.passes.lowering import RANDOM, Array, assert_same, inputs_for, lower
 
 
 def check(module: ModuleOp, *inputs: Array) -> None:
-    """Results of integers keep their bits; floats are summed in another order, or activated."""
+    """Check that integers keep their bits; floats may be summed in another order."""
     exact = not any(
         isinstance(op, kernel.Pool2dOp)
         or (isinstance(op, kernel.ContractionOp) and (op.is_float or op.activation is not None))

@@ -32,16 +32,16 @@ ANY_LAYOUT = [
 ]
 
 
-def turn_arguments(function: func.FuncOp) -> None:
-    """Give the arguments of rank 3 and more with channels last, and turn them first."""
+def transpose_arguments(function: func.FuncOp) -> None:
+    """Make the arguments of rank 3 and more channels-last, and transpose them first."""
     block = function.body.block
     for argument in list(block.args):
         shape = mico.shape_of(argument.type)
         if len(shape) < 3:
             continue
         element = mico.element_type(argument.type)
-        turned = TensorType(element, (shape[0], *shape[2:], shape[1]))
-        given = block.insert_arg(turned, argument.index)
+        transposed = TensorType(element, (shape[0], *shape[2:], shape[1]))
+        given = block.insert_arg(transposed, argument.index)
         order = (0, len(shape) - 1, *range(1, len(shape) - 1))
         op = mico.TransposeOp.of(given, permutation=order, result_types=[argument.type])
         first = block.first_op
@@ -62,7 +62,7 @@ def test_what_is_computed_stays(kind: str, data: st.DataObject) -> None:
     assume(any(len(mico.shape_of(a.type)) > 2 for a in function.args))
     rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
     inputs = [np.moveaxis(x, 1, -1) if x.ndim > 2 else x for x in inputs_for(function, rng)]
-    turn_arguments(function)
+    transpose_arguments(function)
     module = ModuleOp([function])
     before = interpret(module, *inputs)
     after = interpret(lower(module, "propagate-layout"), *inputs)
@@ -76,7 +76,7 @@ UP = f"%2 = mico.transpose(%1) {{permutation = [0, 2, 3, 1]}} : ({U}) -> {T}\n"
 
 
 def between(op: str, *arguments: str) -> str:
-    """%1, an op on %0, between a transpose and its inverse."""
+    """Return %1, an op on %0, between a transpose and its inverse."""
     given = ", ".join((f"%x: {T}", *arguments))
     return f"func.func @main({given}) -> {T} {{\n{DOWN}{op}\n{UP}func.return %2 : {T}\n}}"
 
@@ -144,7 +144,7 @@ def test_pairs_cancel(run_passes: RunPasses, text: str) -> None:
     np.testing.assert_array_equal(after[0], before[0])
 
 
-def test_an_operand_that_is_not_turned_gets_the_inverse(run_passes: RunPasses) -> None:
+def test_an_operand_that_is_not_transposed_gets_the_inverse(run_passes: RunPasses) -> None:
     text = run_passes(
         between(f"%1 = mico.add(%0, %r) : ({U}, {U}) -> {U}", f"%r: {U}"), "propagate-layout"
     )

@@ -11,7 +11,7 @@ from fewbit.numerics import WIDTHS, Quantized, Width, pack
 from fewbit.program.program import Program
 from fewbit.program.references import check_references
 from fewbit.program.store import WeightStore
-from tests.passes.lowering import check, constants, lower, spelled
+from tests.passes.lowering import check, constants, element_text, lower
 
 RNG = np.random.default_rng(0)
 
@@ -34,7 +34,7 @@ def reading(type: str) -> str:
 def test_every_width_and_length(width: Width) -> None:
     for k in (1, 2, 3, 5, 7, 8, 9, 16, 25, 61):
         w = integers(width, 3, k)
-        module = parse_module(constants("w", w) + reading(f"tensor<3x{k}x{spelled(width)}>"))
+        module = parse_module(constants("w", w) + reading(f"tensor<3x{k}x{element_text(width)}>"))
         (values,) = check(module, passes=("unpack-weights", "lower-few-bit-types"))
         np.testing.assert_array_equal(values, w.values)
 
@@ -55,7 +55,9 @@ def test_a_scalar() -> None:
 
 def test_no_odd_integer_type_appears() -> None:
     for width in WIDTHS:
-        text = constants("w", integers(width, 3, 13)) + reading(f"tensor<3x13x{spelled(width)}>")
+        text = constants("w", integers(width, 3, 13)) + reading(
+            f"tensor<3x13x{element_text(width)}>"
+        )
         printed = print_module(lower(parse_module(text)))
         assert "!mico" not in printed
         assert not re.search(r"(?<!\w)(\d*x)?i[2-7]\b", printed)

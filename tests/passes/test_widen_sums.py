@@ -50,7 +50,7 @@ def numbers(element: str) -> Array:
 
 
 def assert_close(found: Any, expected: Array) -> None:
-    """Within one step of the type: f32 and float64 may lie on two sides of a tie."""
+    """Compare within one step of the type: f32 and float64 may lie on two sides of a tie."""
     np.testing.assert_allclose(
         np.asarray(found).astype(np.float64),
         expected.astype(np.float64),

@@ -51,11 +51,11 @@ def list_module(module: ModuleOp, dynamic: int = 1) -> Listing:
     nests: list[LoopNest] = []
     others: list[Unmodelled] = []
     for op in loop_ops(module):
-        found = read_nest(op, dynamic)
-        if isinstance(found, LoopNest):
-            nests.append(_narrow(op, found))
+        nest = read_nest(op, dynamic)
+        if isinstance(nest, LoopNest):
+            nests.append(_narrow(op, nest))
         else:
-            others.append(found)
+            others.append(nest)
     return Listing(tuple(nests), tuple(others))
 
 
@@ -86,7 +86,7 @@ def _as_stored(access: Access, value: SSAValue) -> Access:
 
 def _constants_behind(value: SSAValue) -> list[SSAValue]:
     """Return the integer constants behind a value; none where it depends on anything else."""
-    found: dict[SSAValue, None] = {}
+    constants: dict[SSAValue, None] = {}
     pending, seen = [value], set[SSAValue]()
     while pending:
         at = pending.pop()
@@ -98,10 +98,10 @@ def _constants_behind(value: SSAValue) -> list[SSAValue]:
             return []
         if name_of(op) in CONSTANTS:
             if _is_integers(at):
-                found[at] = None
+                constants[at] = None
             continue
         pending += _tensors(op)
-    return list(found)
+    return list(constants)
 
 
 def _tensors(op: Operation) -> Iterator[SSAValue]:

@@ -62,8 +62,8 @@ def list_nests(module: ModuleOp, dynamic: int = UNKNOWN_EXTENT) -> Listing:
     nests: list[LoopNest] = []
     others: list[Unmodelled] = []
     for op in loop_ops(module):
-        found = read_nest(op, dynamic)
-        (nests if isinstance(found, LoopNest) else others).append(found)  # pyright: ignore
+        nest = read_nest(op, dynamic)
+        (nests if isinstance(nest, LoopNest) else others).append(nest)  # pyright: ignore
     return Listing(tuple(nests), tuple(others))
 
 
@@ -161,11 +161,11 @@ def _count_outputs(op: Operation) -> int:
 
 
 def _maps_of(op: Operation) -> list[AffineMap]:
-    found = attribute_of(op, "indexing_maps")
-    if not isinstance(found, ArrayAttr):
+    attribute = attribute_of(op, "indexing_maps")
+    if not isinstance(attribute, ArrayAttr):
         raise UnreadableError("its definition has no loops: it is one step of its own")
     maps: list[AffineMap] = []
-    for map in cast("Any", found).data:
+    for map in cast("Any", attribute).data:
         if not isinstance(map, AffineMapAttr):
             raise UnreadableError("its indices are no affine maps")
         maps.append(map.data)
@@ -173,10 +173,10 @@ def _maps_of(op: Operation) -> list[AffineMap]:
 
 
 def _kinds_of(op: Operation) -> list[Kind]:
-    found = attribute_of(op, "iterator_types")
-    if not isinstance(found, ArrayAttr):
+    attribute = attribute_of(op, "iterator_types")
+    if not isinstance(attribute, ArrayAttr):
         raise UnreadableError("its definition does not say which loops are sums")
-    texts = [str(kind) for kind in cast("Any", found).data]
+    texts = [str(kind) for kind in cast("Any", attribute).data]
     for text in texts:
         if "parallel" not in text and "reduction" not in text:
             raise UnreadableError(f"a loop is neither parallel nor a reduction: {text}")
@@ -191,9 +191,9 @@ def _tensor_of(type: Attribute) -> tuple[tuple[int | None, ...], str, int]:
         sizes: Any = type.get_shape()  # pyright: ignore[reportUnknownMemberType]
         shape = tuple(None if s < 0 else int(s) for s in sizes)
         element = cast("Any", type).element_type
-    elif found := _TENSOR.search(str(type)):
-        shape = tuple(None if s == "?" else int(s) for s in found[1].split("x") if s)
-        return shape, found[2].strip(), bits_of(found[2].strip())
+    elif match := _TENSOR.search(str(type)):
+        shape = tuple(None if s == "?" else int(s) for s in match[1].split("x") if s)
+        return shape, match[2].strip(), bits_of(match[2].strip())
     return shape, str(element), 64 if isinstance(element, IndexType) else bits_of(str(element))
 
 

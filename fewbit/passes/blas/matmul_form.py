@@ -133,8 +133,8 @@ def form_of(op: OpView) -> Form | None:
     best = max(fitting, key=lambda form: form.m.length * form.n.length, default=None)
     if best is None:
         return None
-    rest = [loop for loop in (*batch, *rows, *columns) if loop not in (best.m, best.n)]
-    return replace(best, batch=tuple(rest))
+    others = [loop for loop in (*batch, *rows, *columns) if loop not in (best.m, best.n)]
+    return replace(best, batch=tuple(others))
 
 
 def _numbers(values: dict[str, Operand]) -> Iterator[Number]:

@@ -56,8 +56,8 @@ def _contraction(op: kernel.ContractionOp) -> Sequence[SSAValue] | None:
     reader = _reader(op)
     if reader is None:
         return None
-    made = op.with_changes([op.result.type, reader.result.type], step=_step(reader))
-    return [made.result]
+    fused = op.with_changes([op.result.type, reader.result.type], step=_step(reader))
+    return [fused.result]
 
 
 def _pool(op: kernel.Pool2dOp) -> Sequence[SSAValue] | None:
@@ -88,9 +88,9 @@ def _is_countable(op: mico.QuantizeOp) -> bool:
 
 def _quantize(op: mico.QuantizeOp) -> Sequence[SSAValue] | None:
     """Return what the op in front gives already."""
-    made = op.input.owner
-    if not isinstance(made, kernel.ContractionOp | kernel.Pool2dOp) or made.step is None:
+    producer = op.input.owner
+    if not isinstance(producer, kernel.ContractionOp | kernel.Pool2dOp) or producer.step is None:
         return None
-    if made.quantized is None or made.step.value.data != constant_step(op):
+    if producer.quantized is None or producer.step.value.data != constant_step(op):
         return None
-    return [made.quantized] if made.quantized.type == op.result.type else None
+    return [producer.quantized] if producer.quantized.type == op.result.type else None

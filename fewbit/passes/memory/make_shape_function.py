@@ -68,12 +68,12 @@ class MakeShapeFunction(ModulePass):
 def shape_function(module: ModuleOp, entry: func.FuncOp) -> Module:
     """Return a module with `<entry>_shapes`, of the entry as it is on tensors."""
     asked = ModuleOp([_ask_sizes(entry)])
-    made = to_mlir(asked, "shapes")
-    run_upstream(made, RESOLVE)
-    run_upstream(made, RESOLVE)
-    _take_sizes(made, f"{entry.sym_name.data}_shapes")
-    run_upstream(made, "canonicalize,cse")
-    return made
+    shapes = to_mlir(asked, "shapes")
+    run_upstream(shapes, RESOLVE)
+    run_upstream(shapes, RESOLVE)
+    _take_sizes(shapes, f"{entry.sym_name.data}_shapes")
+    run_upstream(shapes, "canonicalize,cse")
+    return shapes
 
 
 def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
@@ -85,21 +85,21 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     asking.properties.pop("res_attrs", None)
     returned = asking.body.block.last_op
     assert isinstance(returned, func.ReturnOp)
-    made: list[Operation] = []
+    new_ops: list[Operation] = []
     results: list[SSAValue] = []
     for value in returned.operands:
         for axis, size in enumerate(_sizes(value.type)):
             if size < 0:
                 number = arith.ConstantOp(IntegerAttr(axis, IndexType()))
                 dim = tensor.DimOp(value, number.result)
-                made += [number, dim]
+                new_ops += [number, dim]
                 results.append(dim.results[0])
     holds: SSAValue
-    made.append(true := arith.ConstantOp(IntegerAttr(1, i1)))
+    new_ops.append(true := arith.ConstantOp(IntegerAttr(1, i1)))
     holds = true.result
     for op in list(asking.body.block.ops):
         if isinstance(op, cf.AssertOp):
-            made.append(both := arith.AndIOp(holds, op.arg))
+            new_ops.append(both := arith.AndIOp(holds, op.arg))
             holds = both.result
             Rewriter.erase_op(op)
     for op in list(asking.walk()):
@@ -109,7 +109,7 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
             # A kernel fills memory whose size is known without it.
             Rewriter.erase_op(op)
     end = func.ReturnOp(*results, holds)
-    Rewriter.insert_op([*made, end], InsertPoint.before(returned))
+    Rewriter.insert_op([*new_ops, end], InsertPoint.before(returned))
     Rewriter.erase_op(returned)
     inputs, outputs = asking.body.block.arg_types, [v.type for v in end.operands]
     asking.properties["function_type"] = FunctionType.from_lists(list(inputs), outputs)

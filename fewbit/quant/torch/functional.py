@@ -142,13 +142,13 @@ def _read_convolution(
     def convolve(x: Tensor, w: Tensor) -> Tensor:
         return function(x, w, None, *places, **options)
 
-    def rounded(how: Rounding) -> Tensor:
+    def compute(how: Rounding) -> Tensor:
         if input.dim() == rank + 2:
             return few_bit_matmul(how, convolve, input, weight, bias, rank)
         return few_bit_matmul(how, convolve, input[None], weight, bias, rank)[0]
 
     return LayerCall(
-        weight, input, lambda: function(input, weight, bias, *places, **options), rounded
+        weight, input, lambda: function(input, weight, bias, *places, **options), compute
     )
 
 
@@ -166,14 +166,14 @@ def _read_embedding(
             input, table, padding_idx, None, norm_type, scale_grad_by_freq, sparse
         )
 
-    def rounded(how: Rounding) -> Tensor:
+    def compute(how: Rounding) -> Tensor:
         if max_norm is not None:
             with torch.no_grad():
                 torch.embedding_renorm_(weight, input.contiguous(), max_norm, norm_type)
         return few_bit_lookup(how, lookup, weight)
 
     options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    return LayerCall(weight, None, lambda: functional.embedding(input, weight, *options), rounded)
+    return LayerCall(weight, None, lambda: functional.embedding(input, weight, *options), compute)
 
 
 def _where(function: Any, **names: Any) -> Callable[..., Any]:

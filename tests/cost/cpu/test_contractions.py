@@ -1,4 +1,4 @@
-"""The work of products and convolutions, counted by hand."""
+"""The work of matmuls and convolutions, counted by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_product_of_bytes() -> None:
 
 def test_a_vector_with_few_bits_takes_weights_apart_in_registers() -> None:
     work = work_of(KernelCall(IntegerMatmul(VNNI, "f32", 4), MatrixSizes(1, 64, 256)))
-    # Four products and eight operations that take weights apart, two at once.
+    # Four multiplications and eight operations that unpack weights, two at once.
     assert work.counts["i8.fields"] == 64 * 6
     assert "i8.apart" not in work.counts
     assert bytes_of(work, "i8.weights") == 64 * 256 / 2

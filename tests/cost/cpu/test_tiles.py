@@ -1,4 +1,4 @@
-"""How products are cut, against what the kernels' generators say."""
+"""How matmuls are cut, against what the kernels' generators say."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from fewbit.cost.loops import Access, Index, Loop, LoopNest
 BODY = ("arith.mulf", "arith.addf", "linalg.yield")
 
 
-def product(m: int, n: int, k: int, bits: int = 32) -> LoopNest:
+def matmul(m: int, n: int, k: int, bits: int = 32) -> LoopNest:
     loops = (Loop(m, "parallel"), Loop(n, "parallel"), Loop(k, "reduction"))
     i, j, s = (Index(tuple(int(a == b) for b in range(3))) for a in range(3))
     return LoopNest(
@@ -24,7 +24,7 @@ def product(m: int, n: int, k: int, bits: int = 32) -> LoopNest:
 
 
 def convolution(out: int, channels: int, stride: int, dilation: int) -> LoopNest:
-    """One-dimensional, with a window of 3."""
+    """Return a one-dimensional convolution with a window of 3."""
     loops = (Loop(out, "parallel"), Loop(channels, "parallel"), Loop(3, "reduction"))
     reach = stride * (out - 1) + dilation * 2 + 1
     image = Access("input", "f32", 32, (reach,), (Index((stride, 0, dilation)),))

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbit.cost.loops import Access, Index, Loop, LoopNest
-from tests.cost.loops.nests import BODY, convolution, product
+from tests.cost.loops.nests import BODY, convolution, matmul
 
 
 def test_counts_of_a_product() -> None:
-    nest = product(4, 5, 6, bits=4)
+    nest = matmul(4, 5, 6, bits=4)
     assert nest.macs == 120
     assert nest.operations == 240
     assert nest.bytes == 4 * 4 * 6 + 5 * 6 // 2 + 4 * 4 * 5
@@ -33,7 +33,7 @@ def test_footprints_of_windows(
 
 
 def test_a_unit_loop_does_not_change_the_signature() -> None:
-    plain = product(4, 5, 6)
+    plain = matmul(4, 5, 6)
     loops = (Loop(1, "parallel", dynamic=True), *plain.loops)
 
     def deeper(access: Access) -> Access:
@@ -45,8 +45,8 @@ def test_a_unit_loop_does_not_change_the_signature() -> None:
     batched = LoopNest("linalg.batch_matmul", loops, accesses, BODY, 1)
     assert batched.signature == plain.signature
     assert batched.without_units()[1] == (1, 2, 3)
-    assert product(4, 5, 7).signature != plain.signature
+    assert matmul(4, 5, 7).signature != plain.signature
 
 
 def test_widths_are_part_of_the_signature() -> None:
-    assert product(4, 5, 6, bits=4).signature != product(4, 5, 6, bits=8).signature
+    assert matmul(4, 5, 6, bits=4).signature != matmul(4, 5, 6, bits=8).signature

@@ -78,9 +78,9 @@ def test_strides_and_depthwise(listing: Listing) -> None:
 
 
 def test_bytes_are_multiplied_to_words(listing: Listing) -> None:
-    product = listing.nests[1]
-    assert product.macs == 8 * 4 * 16
-    assert [access.bits for access in product.accesses] == [8, 8, 32]
+    matmul = listing.nests[1]
+    assert matmul.macs == 8 * 4 * 16
+    assert [access.bits for access in matmul.accesses] == [8, 8, 32]
 
 
 def test_dynamic_sizes_stand_for_what_is_said(listing: Listing) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product as every
+from itertools import matmul as every
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fewbit.cost.loops import LoopNest, bytes_moved
 from fewbit.cost.loops.traffic import bytes_at_levels, fits
-from tests.cost.loops.nests import product
+from tests.cost.loops.nests import matmul
 
 
 def simulated(nest: LoopNest, tile: tuple[int, ...], order: tuple[int, ...]) -> list[int]:
@@ -32,7 +32,7 @@ def test_reads_are_those_of_a_walk(data: st.DataObject) -> None:
     tile = data.draw(st.tuples(*(st.sampled_from([1, 2, 4]) for _ in range(3))))
     trips = data.draw(st.tuples(*(st.integers(1, 3) for _ in range(3))))
     order = tuple(data.draw(st.permutations(range(3))))
-    nest = product(*(t * n for t, n in zip(tile, trips, strict=True)))
+    nest = matmul(*(t * n for t, n in zip(tile, trips, strict=True)))
     counted = bytes_moved(nest, tile, order)
     walked = simulated(nest, tile, order)
     assert list(counted[:2]) == walked[:2]
@@ -40,7 +40,7 @@ def test_reads_are_those_of_a_walk(data: st.DataObject) -> None:
 
 
 def test_partial_sums_are_read_back() -> None:
-    nest = product(8, 8, 8)
+    nest = matmul(8, 8, 8)
     once = bytes_moved(nest, (4, 4, 8))[2]
     split_inside = bytes_moved(nest, (4, 4, 2))[2]
     split_outside = bytes_moved(nest, (4, 4, 2), order=(2, 0, 1))[2]
@@ -49,7 +49,7 @@ def test_partial_sums_are_read_back() -> None:
 
 
 def test_levels_and_capacity() -> None:
-    nest = product(64, 64, 64)
+    nest = matmul(64, 64, 64)
     near, far = bytes_at_levels(nest, [(4, 16, 64), (64, 64, 64)])
     assert near > far == nest.bytes
     assert fits(nest, (4, 4, 64), 4 * (4 * 64 + 64 * 4 + 16))

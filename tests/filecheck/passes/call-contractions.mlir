@@ -1,4 +1,4 @@
-// Products of matrices that are no layers call the matrix kernel, with a matrix that the run packs.
+// Matmuls that are not layers call the matrix kernel, with a matrix that is packed at run time.
 // RUN: fewbit-opt %s -p call-kernels,call-contractions -t cpu:x86-64-v3 --split-input-file | filecheck %s
 
 // CHECK-LABEL: func.func @packed
@@ -16,7 +16,7 @@ func.func @packed(%a: tensor<16x32xf32>, %b: tensor<32x20xf32>) -> tensor<16x20x
 
 // -----
 
-// Left alone: few products, and elements that no kernel multiplies.
+// Left alone: few multiplications, and elements that no kernel multiplies.
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT:     func.call
 // CHECK:         linalg.matmul ins(%a, %b :

@@ -23,7 +23,7 @@ func.func @program.entry(%x: memref<4x5x6xf32>, %b: memref<6xf32>, %y: memref<4x
 // -----
 
 #all = affine_map<(i, j) -> (i, j)>
-#turned = affine_map<(i, j) -> (j, i)>
+#transposed = affine_map<(i, j) -> (j, i)>
 
 // Left alone: elements that are not neighbours in both, gaps between rows, and loops whose index
 // is read.
@@ -31,7 +31,7 @@ func.func @program.entry(%x: memref<4x5x6xf32>, %b: memref<6xf32>, %y: memref<4x
 // CHECK-NOT:     memref.collapse_shape
 // CHECK:         return
 func.func @program.entry(%x: memref<4x5xf32>, %y: memref<5x4xf32>, %z: memref<4x5xf32, strided<[8, 1]>>, %k: memref<4x5xindex>) {
-  linalg.generic {indexing_maps = [#all, #turned], iterator_types = ["parallel", "parallel"]}
+  linalg.generic {indexing_maps = [#all, #transposed], iterator_types = ["parallel", "parallel"]}
       ins(%x : memref<4x5xf32>) outs(%y : memref<5x4xf32>) {
   ^bb0(%p: f32, %q: f32):
     linalg.yield %p : f32

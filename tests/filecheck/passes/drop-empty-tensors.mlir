@@ -5,8 +5,8 @@
 // CHECK-NOT:     tensor.concat
 // CHECK:         func.return %x : tensor<4x8xf32>
 func.func @concat(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
-  %rest = tensor.extract_slice %x[0, 8] [4, 0] [1, 1] : tensor<4x8xf32> to tensor<4x0xf32>
-  %y = tensor.concat dim(1) %x, %rest : (tensor<4x8xf32>, tensor<4x0xf32>) -> tensor<4x8xf32>
+  %tail = tensor.extract_slice %x[0, 8] [4, 0] [1, 1] : tensor<4x8xf32> to tensor<4x0xf32>
+  %y = tensor.concat dim(1) %x, %tail : (tensor<4x8xf32>, tensor<4x0xf32>) -> tensor<4x8xf32>
   func.return %y : tensor<4x8xf32>
 }
 
@@ -14,8 +14,8 @@ func.func @concat(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK-NOT:     tensor.insert_slice
 // CHECK:         func.return %x : tensor<?x8xf32>
 func.func @insert(%x: tensor<?x8xf32>, %n: index) -> tensor<?x8xf32> {
-  %rest = tensor.extract_slice %x[0, 8] [%n, 0] [1, 1] : tensor<?x8xf32> to tensor<?x0xf32>
-  %y = tensor.insert_slice %rest into %x[0, 8] [%n, 0] [1, 1] : tensor<?x0xf32> into tensor<?x8xf32>
+  %tail = tensor.extract_slice %x[0, 8] [%n, 0] [1, 1] : tensor<?x8xf32> to tensor<?x0xf32>
+  %y = tensor.insert_slice %tail into %x[0, 8] [%n, 0] [1, 1] : tensor<?x0xf32> into tensor<?x8xf32>
   func.return %y : tensor<?x8xf32>
 }
 
@@ -26,8 +26,8 @@ func.func @insert(%x: tensor<?x8xf32>, %n: index) -> tensor<?x8xf32> {
 // CHECK:         [[BOTH:%.*]] = tensor.concat dim(1) %x, [[ROW]]
 // CHECK:         func.return [[EMPTY]], [[BOTH]]
 func.func @kept(%x: tensor<?x8xf32>, %n: index) -> (tensor<?x0xf32>, tensor<?x9xf32>) {
-  %rest = tensor.extract_slice %x[0, 8] [%n, 0] [1, 1] : tensor<?x8xf32> to tensor<?x0xf32>
+  %tail = tensor.extract_slice %x[0, 8] [%n, 0] [1, 1] : tensor<?x8xf32> to tensor<?x0xf32>
   %row = tensor.extract_slice %x[0, 7] [%n, 1] [1, 1] : tensor<?x8xf32> to tensor<?x1xf32>
-  %both = tensor.concat dim(1) %x, %rest, %row : (tensor<?x8xf32>, tensor<?x0xf32>, tensor<?x1xf32>) -> tensor<?x9xf32>
-  func.return %rest, %both : tensor<?x0xf32>, tensor<?x9xf32>
+  %both = tensor.concat dim(1) %x, %tail, %row : (tensor<?x8xf32>, tensor<?x0xf32>, tensor<?x1xf32>) -> tensor<?x9xf32>
+  func.return %tail, %both : tensor<?x0xf32>, tensor<?x9xf32>
 }

@@ -14,8 +14,8 @@ mico.constant @w : tensor<1x4xf32> = dense<[[1.0, 2.0, 3.0, 4.0]]>
 // CHECK-NEXT:    kernel.matmul(%[[RELU]], %[[W]])
 func.func @classifier(%x: tensor<?x1x2x2xf32>) -> tensor<?x1xf32> {
   %w = mico.get_constant @w : tensor<1x4xf32>
-  %turned = mico.transpose(%x) {permutation = [0, 3, 1, 2]} : (tensor<?x1x2x2xf32>) -> tensor<?x2x1x2xf32>
-  %flat = mico.flatten(%turned) : (tensor<?x2x1x2xf32>) -> tensor<?x4xf32>
+  %transposed = mico.transpose(%x) {permutation = [0, 3, 1, 2]} : (tensor<?x1x2x2xf32>) -> tensor<?x2x1x2xf32>
+  %flat = mico.flatten(%transposed) : (tensor<?x2x1x2xf32>) -> tensor<?x4xf32>
   %relu = mico.relu(%flat) : (tensor<?x4xf32>) -> tensor<?x4xf32>
   %y = kernel.matmul(%relu, %w) : (tensor<?x4xf32>, tensor<1x4xf32>) -> tensor<?x1xf32>
   func.return %y : tensor<?x1xf32>
@@ -29,8 +29,8 @@ func.func @classifier(%x: tensor<?x1x2x2xf32>) -> tensor<?x1xf32> {
 // CHECK:         kernel.matmul(%[[FLAT]]
 func.func @read_twice(%x: tensor<?x1x2x2xf32>) -> (tensor<?x1xf32>, tensor<?x4xf32>) {
   %w = mico.get_constant @w : tensor<1x4xf32>
-  %turned = mico.transpose(%x) {permutation = [0, 3, 1, 2]} : (tensor<?x1x2x2xf32>) -> tensor<?x2x1x2xf32>
-  %flat = mico.flatten(%turned) : (tensor<?x2x1x2xf32>) -> tensor<?x4xf32>
+  %transposed = mico.transpose(%x) {permutation = [0, 3, 1, 2]} : (tensor<?x1x2x2xf32>) -> tensor<?x2x1x2xf32>
+  %flat = mico.flatten(%transposed) : (tensor<?x2x1x2xf32>) -> tensor<?x4xf32>
   %y = kernel.matmul(%flat, %w) : (tensor<?x4xf32>, tensor<1x4xf32>) -> tensor<?x1xf32>
   func.return %y, %flat : tensor<?x1xf32>, tensor<?x4xf32>
 }

@@ -11,8 +11,8 @@ mico.constant @w : tensor<2x1xf32> = dense<[[1.0], [-2.0]]>
 // CHECK-NEXT:    mico.mul(%x, %[[K]])
 func.func @computed(%x: tensor<1x2xf32>) -> tensor<1x2xf32> {
   %w = mico.get_constant @w : tensor<2x1xf32>
-  %turned = mico.transpose(%w) {permutation = [1, 0]} : (tensor<2x1xf32>) -> tensor<1x2xf32>
-  %relu = mico.relu(%turned) : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  %transposed = mico.transpose(%w) {permutation = [1, 0]} : (tensor<2x1xf32>) -> tensor<1x2xf32>
+  %relu = mico.relu(%transposed) : (tensor<1x2xf32>) -> tensor<1x2xf32>
   %y = mico.mul(%x, %relu) : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
   func.return %y : tensor<1x2xf32>
 }

@@ -1,6 +1,6 @@
 // RUN: fewbit-opt %s -p fuse-epilogue | filecheck %s
 
-// The residual, then the bounds, in one product; the other keeps its result for it.
+// The residual, then the bounds, in one matmul; the other keeps its result for it.
 // CHECK-LABEL: func.func @block
 // CHECK:         %[[R:.*]] = kernel.matmul(%x, %v) : (tensor<?x8xf32>, tensor<8x8xf32>) -> tensor<?x8xf32>
 // CHECK-NEXT:    %[[Y:.*]] = kernel.matmul(%x, %w) bias(%b) add(%[[R]]) {minimum = 0.000000e+00 : f64, maximum = 6.000000e+00 : f64}

@@ -1,6 +1,6 @@
 // RUN: fewbit-opt %s -p fuse-quantize | filecheck %s
 
-// The floats are read by nothing else: the product gives bytes.
+// The floats are read by nothing else: the contraction gives bytes.
 // CHECK-LABEL: func.func @layer
 // CHECK:         %{{.*}}, %[[Q:.*]] = kernel.matmul(%x, %w) x_scale(%s) weight_scale(%t) {minimum = 0.000000e+00 : f64, step = 2.500000e-01 : f64} : ({{.*}}) -> (tensor<?x4xf32>, tensor<?x4x!mico.int<8>>)
 // CHECK-NEXT:    func.return %[[Q]]
@@ -11,7 +11,7 @@ func.func @layer(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %s: f32, %t: tensor<4xf
   func.return %1 : tensor<?x4x!mico.int<8>>
 }
 
-// One step is the product's, another reads the floats.
+// One step is the contraction's, another reads the floats.
 // CHECK-LABEL: func.func @two_steps
 // CHECK:         %[[Y:.*]], %{{.*}} = kernel.matmul
 // CHECK:         mico.quantize(%[[Y]]
@@ -26,7 +26,7 @@ func.func @two_steps(%x: tensor<?x8xi8>, %w: tensor<4x8xi8>, %s: f32, %t: tensor
   func.return %1, %2 : tensor<?x4x!mico.int<8>>, tensor<?x4x!mico.int<8>>
 }
 
-// Left alone: products of floats give floats.
+// Left alone: contractions of floats give floats.
 // CHECK-LABEL: func.func @floats
 // CHECK:         mico.quantize
 func.func @floats(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x4x!mico.int<8>> {
@@ -36,7 +36,7 @@ func.func @floats(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x4x!mico.
   func.return %1 : tensor<?x4x!mico.int<8>>
 }
 
-// An activation between the two is part of the product.
+// An activation between the two is part of the contraction.
 // CHECK-LABEL: func.func @activated
 // CHECK:         %{{.*}}, %[[Q:.*]] = kernel.matmul(%x, %w) x_scale(%s) weight_scale(%t) {activation = "gelu", step = 2.500000e-01 : f64}
 // CHECK-NEXT:    func.return %[[Q]]

@@ -1,6 +1,6 @@
 // RUN: fewbit-opt %s -p fuse-requantize | filecheck %s
 
-// The sums are read by nothing else: the product gives bytes, and relu is their bound.
+// The accumulators are read by nothing else: the matmul gives bytes, and relu is their bound.
 // CHECK-LABEL: func.func @layer
 // CHECK:         %[[M:.*]] = arith.constant
 // CHECK:         %{{.*}}, %[[Q:.*]] = kernel.matmul(%x, %w) bias(%b) multiplier(%[[M]]) {minimum = 0.000000e+00 : f64} : ({{.*}}) -> (tensor<?x4xi32>, tensor<?x4x!mico.int<8>>)

@@ -15,7 +15,7 @@ func.func @conv(%x: tensor<?x9x9x4xf32>, %w: tensor<6x4x3x3xf32>) -> tensor<?x5x
   func.return %y : tensor<?x5x5x6xf32>
 }
 
-// Left alone: a channel at a time is no matrix product.
+// Left alone: a channel at a time is no matmul.
 // CHECK-LABEL: func.func @depthwise
 // CHECK-NEXT:    kernel.conv2d
 func.func @depthwise(%x: tensor<?x9x9x4xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<?x7x7x4xf32> {

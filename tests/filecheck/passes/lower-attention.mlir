@@ -1,4 +1,4 @@
-// Attention becomes products of queries and keys, a softmax, and products with values.
+// Attention becomes a matmul of queries and keys, a softmax, and a matmul with values.
 // RUN: fewbit-opt %s -p lower-attention | filecheck %s
 
 // One head of keys and values serves two of queries; 0.5 is 1 / sqrt(4).

@@ -13,7 +13,7 @@ func.func @conv(%x: tensor<1x2x5x5x!mico.int<8>>, %w: tensor<4x1x3x3x!mico.int<4
   func.return %y : tensor<1x4x2x3xf32>
 }
 
-// Left alone: a convolution with channels innermost is for kernels and for lower-kernel.
+// Left alone: a channels-last convolution is for kernels and for lower-kernel.
 // CHECK-LABEL: func.func @kernel
 // CHECK-NEXT:    kernel.conv2d(%x, %w)
 func.func @kernel(%x: tensor<1x5x5x2xf32>, %w: tensor<4x2x3x3xf32>) -> tensor<1x3x3x4xf32> {

@@ -40,7 +40,7 @@ func.func @groups(%x: tensor<2x6x!mico.int<4>>, %w: tensor<4x6x!mico.int<4>>, %s
   func.return %y : tensor<2x4xf32>
 }
 
-// Left alone: convolutions, and products that are kernels already.
+// Left alone: convolutions, and matmuls that are kernel ops already.
 // CHECK-LABEL: func.func @kept
 // CHECK-NEXT:    mico.bitconv2d(%x, %w)
 // CHECK-NEXT:    kernel.matmul(%u, %v)

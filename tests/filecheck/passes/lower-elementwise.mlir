@@ -20,7 +20,7 @@ func.func @softmax(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   func.return %y : tensor<2x3xf32>
 }
 
-// Left alone: a product of matrices, and what only moves elements.
+// Left alone: a matmul, and what only moves elements.
 // CHECK-LABEL: func.func @kept
 // CHECK-NEXT:    mico.bitlinear(%x, %w)
 // CHECK-NEXT:    mico.flatten

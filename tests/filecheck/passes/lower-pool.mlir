@@ -38,7 +38,7 @@ func.func @mean_of_some(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x3x3xf32> {
   func.return %y : tensor<1x2x3x3xf32>
 }
 
-// Left alone: pooling with channels innermost is for kernels and for lower-kernel.
+// Left alone: channels-last pooling is for kernels and for lower-kernel.
 // CHECK-LABEL: func.func @kernel
 // CHECK-NEXT:    kernel.pool2d(%x)
 func.func @kernel(%x: tensor<1x4x4x2xf32>) -> tensor<1x2x2x2xf32> {

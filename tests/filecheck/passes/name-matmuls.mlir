@@ -1,4 +1,4 @@
-// Generic ops that are products of matrices become linalg.contract, and are kept whole.
+// Generic ops that are matmuls become linalg.contract, and are kept whole.
 // RUN: fewbit-opt %s -p name-matmuls | filecheck %s
 
 #a = affine_map<(i, j, k) -> (i, k)>
@@ -12,7 +12,7 @@
 // CHECK-DAG: #[[BY_COLUMN:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
 
 // The transpose of a factor is the order in which it is read. A second user of factors and result
-// keeps loops from being fused into the product.
+// keeps loops from being fused into the matmul.
 // CHECK-LABEL: func.func @transposed
 // CHECK:         %[[Y:.*]] = linalg.contract indexing_maps = [#{{.*}}, #[[BY_ROW]], #{{.*}}] ins(%arg0, %arg1 : tensor<4x6xf32>, tensor<5x6xf32>) outs(%arg2 :
 // CHECK-NEXT:    bufferization.dealloc_tensor %arg0
@@ -57,7 +57,7 @@ func.func @from_zero(%x: tensor<4x6xf32>, %w: tensor<6x5xf32>) -> tensor<4x5xf32
   return %r : tensor<4x5xf32>
 }
 
-// Left alone: products of vectors, row by row.
+// Left alone: dot products, row by row.
 // CHECK-LABEL: func.func @squares
 // CHECK-NOT:     linalg.contract
 // CHECK:         linalg.generic

@@ -1,4 +1,4 @@
-// How many products a layer sums is noted while it is an op; the table of a profile has it, as MACs.
+// The reduction depth of a layer is noted while it is an op; the table of a profile has it, as MACs.
 // RUN: fewbit-opt %s -t cpu:x86-64-v3 --split-input-file \
 // RUN:   -p note-layer-depths,call-kernels,rename-entry,bind-memory,to-upstream,empty-tensor-to-alloc-tensor \
 // RUN:   -p 'one-shot-bufferize{bufferize-function-boundaries=true function-boundary-type-conversion=identity-layout-map}' \
@@ -6,7 +6,7 @@
 // RUN:   -p expand-strided-metadata,lower-affine,convert-scf-to-cf,convert-arith-to-llvm,finalize-memref-to-llvm \
 // RUN:   -p convert-func-to-llvm,convert-cf-to-llvm,reconcile-unrealized-casts,translate-to-llvm-ir | filecheck %s
 
-// 8 products for each of 2 x 4 sums are 64 MACs, over 352 bytes of which 256 are weights.
+// 8 multiply-adds for each of 2 x 4 outputs are 64 MACs, over 352 bytes of which 256 are weights.
 // CHECK-DAG: @profile.text.0 = {{.*}} c"fc\00"
 // CHECK-DAG: @profile.table = {{.*}} [%profile.row { ptr @profile.text.0, ptr @profile.text.1, i64 64, i64 352, i64 256,
 mico.constant @fc.weight : tensor<4x8xf32> = dense<1.0>

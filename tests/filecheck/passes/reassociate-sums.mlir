@@ -2,7 +2,7 @@
 // RUN: fewbit-opt %s -p reassociate-sums | filecheck %s
 
 #all = affine_map<(i, j) -> (i, j)>
-#turned = affine_map<(i, j) -> (j, i)>
+#transposed = affine_map<(i, j) -> (j, i)>
 #row = affine_map<(i, j) -> (i)>
 
 // CHECK-LABEL: func.func @along
@@ -21,7 +21,7 @@ func.func @along(%x: memref<4x8xf32>, %y: memref<4xf32>) {
 // CHECK-LABEL: func.func @across
 // CHECK:           arith.addf %out, %in : f32
 func.func @across(%x: memref<8x4xf32>, %y: memref<4xf32>) {
-  linalg.generic {indexing_maps = [#turned, #row], iterator_types = ["parallel", "reduction"]}
+  linalg.generic {indexing_maps = [#transposed, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x : memref<8x4xf32>) outs(%y : memref<4xf32>) {
   ^bb0(%p: f32, %s: f32):
     %t = arith.addf %s, %p : f32

@@ -11,7 +11,7 @@ func.func @lowered(%x: i32) -> i32 {
 
 // -----
 
-// Refused: no kernel took the product, nor did lower-kernel.
+// Refused: no kernel took the matmul, nor did lower-kernel.
 // expected-error @unknown {{this target has no code for kernel.matmul (}}
 // CHECK-NOT: @foreign
 func.func @foreign(%x: tensor<2x4xf32>, %w: tensor<3x4xf32>) -> tensor<2x3xf32> {

@@ -1,10 +1,10 @@
-// What name-matmuls added to keep products whole is removed once loops are fused.
+// What name-matmuls added to keep matmuls whole is removed once loops are fused.
 // RUN: fewbit-opt %s -p release-matmuls | filecheck %s
 
-// CHECK-LABEL: func.func @product
+// CHECK-LABEL: func.func @matmul
 // CHECK-NEXT:    %[[Y:.*]] = linalg.matmul
 // CHECK-NEXT:    return %[[Y]]
-func.func @product(%x: tensor<4x6xf32>, %w: tensor<6x5xf32>, %e: tensor<4x5xf32>) -> tensor<4x5xf32> {
+func.func @matmul(%x: tensor<4x6xf32>, %w: tensor<6x5xf32>, %e: tensor<4x5xf32>) -> tensor<4x5xf32> {
   %y = linalg.matmul ins(%x, %w : tensor<4x6xf32>, tensor<6x5xf32>) outs(%e : tensor<4x5xf32>) -> tensor<4x5xf32>
   bufferization.dealloc_tensor %x : tensor<4x6xf32>
   bufferization.dealloc_tensor %y : tensor<4x5xf32>

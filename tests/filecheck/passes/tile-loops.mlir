@@ -2,7 +2,7 @@
 // RUN: fewbit-opt %s -p tile-loops | filecheck %s
 
 #id = affine_map<(i, j) -> (i, j)>
-#turned = affine_map<(i, j) -> (j, i)>
+#transposed = affine_map<(i, j) -> (j, i)>
 
 // CHECK-LABEL: func.func private @transpose
 // CHECK-SAME:    loop_nest = {overlaps = false, split = 0 : i64}
@@ -12,7 +12,7 @@
 // CHECK:             vector.shuffle
 // CHECK-COUNT-8:     vector.store {{.*}} vector<8xf32>
 func.func private @transpose(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %thread: index, %threads: index) attributes {loop_nest = {overlaps = false, split = 0 : i64}} {
-  linalg.generic {indexing_maps = [#turned, #id], iterator_types = ["parallel", "parallel"]}
+  linalg.generic {indexing_maps = [#transposed, #id], iterator_types = ["parallel", "parallel"]}
       ins(%x : memref<64x64xf32>) outs(%y : memref<64x64xf32>) {
   ^bb0(%p: f32, %q: f32):
     linalg.yield %p : f32

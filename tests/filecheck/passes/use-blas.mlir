@@ -1,4 +1,4 @@
-// Products of matrices become calls of a BLAS library.
+// Matmuls become calls of a BLAS library.
 // RUN: fewbit-opt %s -p 'use-blas{library=openblas}' --split-input-file | filecheck %s
 // RUN: not fewbit-opt %s -p use-blas --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
 

@@ -172,7 +172,7 @@ def test_keyword_arguments_and_several_inputs() -> None:
     assert relative_error(fused(**inputs)[0], model(**inputs)[0]) < 1e-5
 
 
-def stored(model: Any, y: Tensor, normed: Tensor) -> Tensor:
+def store_both(model: Any, y: Tensor, normed: Tensor) -> Tensor:
     model.last = y
     return normed
 
@@ -191,7 +191,7 @@ Use = Callable[[Any, Tensor, Tensor], Any]
 USES: dict[str, tuple[Use, str]] = {
     "added": (lambda m, y, n: n + y, "also used by aten::add"),
     "returned": (lambda m, y, n: {"deep": [n, (y,)]}, "returned or stored"),
-    "stored": (stored, "returned or stored"),
+    "stored": (store_both, "returned or stored"),
     "viewed": (lambda m, y, n: n + y[:, :1], "also used by aten::slice"),
     "scripted": (lambda m, y, n: n + scripted(y), "also used by aten::mul"),
     "detached": (lambda m, y, n: n + y.data, "also used by aten::detach"),
@@ -396,7 +396,7 @@ def test_a_model_that_must_be_run_says_so() -> None:
 
 
 def test_tensors_stored_in_attributes_need_a_run() -> None:
-    model = settled(TwoUsers(stored))
+    model = settled(TwoUsers(store_both))
     with pytest.raises(UnsupportedError, match="stores tensors in 'last'"):
         fuse_model(model, inplace=True)
     assert not hasattr(model, "last")

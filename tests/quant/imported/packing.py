@@ -42,7 +42,7 @@ def gptq(u: Array, z: Array, s: Array, bits: int, *, version: int = 1) -> dict[s
 def awq(u: Array, z: Array, s: Array) -> dict[str, Array]:
     """A layer in AutoAWQ's 'gemm' layout: words of eight outputs."""
 
-    def packed(rows: Array) -> Array:
+    def pack_rows(rows: Array) -> Array:
         made: list[list[int]] = []
         for row in rows:
             eights = [row[i : i + 8] for i in range(0, len(row), 8)]
@@ -50,8 +50,8 @@ def awq(u: Array, z: Array, s: Array) -> dict[str, Array]:
         return as_int32(made)
 
     return {
-        "qweight": packed(u.T),
-        "qzeros": packed(z.T),
+        "qweight": pack_rows(u.T),
+        "qzeros": pack_rows(z.T),
         "scales": np.ascontiguousarray(s.T).astype(np.float16),
     }
 

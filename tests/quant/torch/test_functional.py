@@ -144,7 +144,7 @@ CASES: dict[str, tuple[Any, Any, list[str]]] = {
 }
 
 
-def made(case: str) -> tuple[nn.Module, torch.Tensor, list[str]]:
+def make_case(case: str) -> tuple[nn.Module, torch.Tensor, list[str]]:
     make, inputs, names = CASES[case]
     manual_seed(0)
     return make().eval(), inputs(), names
@@ -152,14 +152,14 @@ def made(case: str) -> tuple[nn.Module, torch.Tensor, list[str]]:
 
 @functools.cache
 def imported(case: str) -> Program:
-    model, inputs, _ = made(case)
+    model, inputs, _ = make_case(case)
     return import_model(model, (inputs,))
 
 
 @pytest.mark.parametrize("recipe", ["w4a8", "w8a8-static", "w3a8-static-asym", "wfpa4", "w4afp"])
 @pytest.mark.parametrize("case", CASES)
 def test_training_and_programs_agree(case: str, recipe: str) -> None:
-    model, inputs, names = made(case)
+    model, inputs, names = make_case(case)
     scales = calibrate(model, [inputs], recipe)
     program = quantize(imported(case), recipe, scales)
     assert sorted(layers(program.module)) == sorted(names)
@@ -173,7 +173,7 @@ def test_training_and_programs_agree(case: str, recipe: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_conversion_gives_the_program_of_the_weights(case: str) -> None:
-    model, inputs, names = made(case)
+    model, inputs, names = make_case(case)
     prepared = prepare_qat(model, "w4a8")
     assert list(prepared.state_dict()) == list(model.state_dict())
     prepared(inputs)
@@ -187,7 +187,7 @@ def test_conversion_gives_the_program_of_the_weights(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["attention", "lstm", "one-own-layer"])
 def test_a_model_that_never_ran_keeps_its_recipe(case: str) -> None:
-    model, inputs, _ = made(case)
+    model, inputs, _ = make_case(case)
     converted = convert(prepare_qat(model, "w4a8"))
     program = quantize(converted, recipe_of(converted), example_inputs=(inputs,))
     direct = quantize(imported(case), "w4a8")
@@ -196,7 +196,7 @@ def test_a_model_that_never_ran_keeps_its_recipe(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_pass_and_nothing_is_left(case: str) -> None:
-    model, inputs, _ = made(case)
+    model, inputs, _ = make_case(case)
     expected = model(inputs)
     prepared = prepare_qat(model, "w4a8").train()
     weights = {n: p for n, p in prepared.named_parameters() if p.dim() >= 2}
@@ -237,7 +237,7 @@ def test_straight_through_gradients_equal_a_layer_s() -> None:
 
 def test_fast_paths_do_not_go_around_attention() -> None:
     """In evaluation without gradients torch has one kernel for all of an encoder layer."""
-    model, inputs, _ = made("encoder")
+    model, inputs, _ = make_case("encoder")
     prepared = prepare_qat(model, "w2a2")
     with_gradients = prepared(inputs)
     with torch.no_grad():
@@ -259,7 +259,7 @@ def pickled(model: nn.Module) -> nn.Module:
 @pytest.mark.parametrize("again", [copy.deepcopy, pickled])
 @pytest.mark.parametrize("case", ["functions", "encoder", "lstm", "tied-head"])
 def test_prepared_models_are_copied_and_pickled(case: str, again: Any) -> None:
-    model, inputs, _ = made(case)
+    model, inputs, _ = make_case(case)
     prepared = prepare_qat(model, "w3a4")
     expected = prepared(inputs)
     other = again(prepared)
@@ -272,7 +272,7 @@ def test_prepared_models_are_copied_and_pickled(case: str, again: Any) -> None:
 
 def test_a_part_may_be_called_alone() -> None:
     model: Any
-    model, inputs, _ = made("encoder")
+    model, inputs, _ = make_case("encoder")
     prepared: Any = prepare_qat(model, "w2a2")
     inside: list[tuple[torch.Tensor, torch.Tensor]] = []
 
@@ -298,7 +298,7 @@ def test_tied_layers_each_follow_their_own_scheme(recipe: str) -> None:
 
 
 def test_names_select_layers_that_are_no_modules() -> None:
-    model, inputs, _ = made("encoder")
+    model, inputs, _ = make_case("encoder")
     recipe = "w8a8,self_attn=w4a8,self_attn.in_proj_weight=w2a8"
     prepared = prepare_qat(model, recipe)
     prepared(inputs)
@@ -310,7 +310,7 @@ def test_names_select_layers_that_are_no_modules() -> None:
 
 
 def test_lists_count_modules_only() -> None:
-    model, inputs, _ = made("encoder")
+    model, inputs, _ = make_case("encoder")
     recipe = [[8, 4], [8, 8]]
     prepared = prepare_qat(model, recipe)
     direct = quantize(model, recipe, example_inputs=(inputs,))
@@ -320,13 +320,13 @@ def test_lists_count_modules_only() -> None:
 
 
 def test_a_float_recipe_changes_nothing() -> None:
-    model, _, _ = made("encoder")
+    model, _, _ = make_case("encoder")
     prepared = prepare_qat(model, "fp")
     assert not any(isinstance(m, QuantLayer | QuantScope) for m in prepared.modules())
 
 
 def test_mistakes_name_the_layer() -> None:
-    model, inputs, _ = made("attention")
+    model, inputs, _ = make_case("attention")
     with pytest.raises(ShapeError) as caught:
         prepare_qat(model, "w4a8g3")(inputs)
     assert caught.value.place.layer == "attention.in_proj_weight"
@@ -340,7 +340,7 @@ def test_mistakes_name_the_layer() -> None:
 
 
 def test_an_error_in_a_call_leaves_no_mode_behind() -> None:
-    model, _, _ = made("attention")
+    model, _, _ = make_case("attention")
     prepared = prepare_qat(model, "w4a8")
     with pytest.raises(AssertionError):
         prepared(torch.randn(2, 3, 7))
