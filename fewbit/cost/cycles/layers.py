@@ -27,7 +27,7 @@ class IntegerLayer:
     weight_bits: int
 
     def cycles(self, core: str) -> Estimate:
-        """What a core takes for it."""
+        """Return what a core takes for it."""
         return cycles(core, self.shape, self.act_bits, self.weight_bits)
 
 

@@ -256,7 +256,9 @@ class _Call(CallSite[Operation]):
         fits = columns % self.isa.lanes == 0 and 0 < columns <= self.isa.panel_width
         return fits and contraction.rhs[-2:] == (contraction.depth, contraction.column)
 
-    def multiply(self, stub: Stub, contraction: Contraction, panels: Dims, accumulates: bool) -> None:
+    def multiply(
+        self, stub: Stub, contraction: Contraction, panels: Dims, accumulates: bool
+    ) -> None:
         matmul = IntegerMatmul(self.isa, "i32") if contraction.is_integer else Matmul(self.isa)
         kernel = self.calls.use(matmul)
         scales = (NULL, ONE_SCALE, NULL) if contraction.is_integer else ()
@@ -277,9 +279,13 @@ class _Call(CallSite[Operation]):
         self.calls.seconds += Calibration.default(self.isa).seconds(call)
         with ExitStack() as loops:
             place = {
-                loop: loops.enter_context(stub.loop(0, sizes[loop])).index for loop in contraction.outer
+                loop: loops.enter_context(stub.loop(0, sizes[loop])).index
+                for loop in contraction.outer
             }
-            a, c = _address(stub, lhs, contraction.lhs, place), _address(stub, out, contraction.out, place)
+            a, c = (
+                _address(stub, lhs, contraction.lhs, place),
+                _address(stub, out, contraction.out, place),
+            )
             b = _address(stub, packed, panels, place)
             add = _address(stub, stub.memrefs[2], contraction.out, place) if accumulates else NULL
             shape = (c_stride, rows, sizes[contraction.column], depth)

@@ -73,7 +73,7 @@ class StoringSite(CallSite[StoringT]):
         return stub, pointers
 
     def outputs(self, pointers: dict[str, Value]) -> list[Operand]:
-        """The arguments that say where results go."""
+        """Return the arguments that say where results go."""
         names = tuple(self.results) if self.steps is None else ("y", "q", "steps")
         names = (*names, "largest") if self.finds_largest else names
         return [pointers.get(name, NULL) for name in names]

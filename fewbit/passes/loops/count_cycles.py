@@ -47,9 +47,9 @@ class Row:
     kernel: str
     macs: int
     bytes: int
-    """Of all arrays that the call is given."""
+    """The size of all arrays that the call is given."""
     weight_bytes: int
-    """Of those, what are weights."""
+    """The size of the weights among them."""
 
 
 @dataclass(frozen=True)
