@@ -5,10 +5,10 @@ loops are parallel in the result, or summed. One loop of the first input becomes
 matrix, one of the second its columns, a reduction its depth; all other loops are a loop of
 calls. The second matrix is packed at run time, whatever its strides; the first is read as it is, so
 its depth must be innermost, and so must the columns in the result. Values of attention whose heads
-are as wide as a panel lie as the kernel wants them, and are not packed. Matrices are of floats, or
-of bytes with i32 accumulators: queries and keys that are quantized. What does not fit
-stays loops, and so does a GEMV with a transposed matrix, such as a query and its keys: packing them
-would take longer than the matmul.
+are as wide as a panel have the kernel's layout already, and are not packed. Matrices are of floats,
+or of bytes with i32 accumulators: queries and keys that are quantized. What does not fit stays
+loops, and so does a GEMV with a transposed matrix, such as a query and its keys: packing them would
+take longer than the matmul.
 """
 
 from __future__ import annotations

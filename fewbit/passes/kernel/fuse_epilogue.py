@@ -5,7 +5,7 @@ there, and a pass over memory elsewhere, which silu and gelu save too. The contr
 by nothing else, and the order of operations is the kernel's: sum, scales, bias, what is added,
 activation, bounds. The fused op stands where the last part of it stood, so all that it reads has
 been computed. A reshape between the two moves behind, as the epilogue works on single elements.
-Bare sums of integers have no epilogue.
+Bare integer accumulators have no epilogue.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def _loop_to_split(op: OpView) -> int | None:
 
 
 def _loop_sizes(op: OpView) -> list[int | None]:
-    """Return the number of iterations of each loop, where a plain dimension of an operand tells."""
+    """Return the number of iterations of each loop, where a dimension of an operand is static."""
     from torch_mlir import ir
 
     kinds = loop_kinds(op)

@@ -6,7 +6,7 @@ LLVM vectorizes that, and no tile makes it faster. Two kinds of nests do not str
 - **Transposing**: reads have unit stride along one loop, writes along another. Tiles are of whole
   cache lines, and in them blocks are transposed in vector registers.
 - **Summing across**: the innermost loop is a sum, of floats, which may not be reordered, or of
-  elements that lie far apart. The loop along which results lie in a row goes into its place, and
+  strided elements. The loop with unit stride in the results goes into its place, and
   the sum in steps so short that the compiler unrolls them and keeps accumulators in registers.
 
 Sums are taken in the order in which they were: only independent iterations change places.

@@ -1,4 +1,4 @@
-"""Large constants of one number, written by the run.
+"""Large splat constants, filled at run time.
 
 As data of a library they would be as large as their tensors, though a text of one line asks for
 them. A loop that reads such a constant has the number itself, once the two are fused.
@@ -30,7 +30,7 @@ from fewbit.pipeline.entry import entry_of
 
 @dataclass(frozen=True)
 class FillSplats(ModulePass):
-    """Write large constants of one number by loops."""
+    """Fill large splat constants by loops."""
 
     name = "fill-splats"
 

@@ -120,7 +120,7 @@ class _Flow:
         self.fixed_point = fixed_point
         self.layers: dict[Operation, StaticLayer] = {}
         self.anchors: dict[Operation | Block, Operation] = {}
-        """What is made of a value stands in front of the op that followed the value's own."""
+        """By owner of a value, the op in front of which new ops for it are inserted."""
         self.few: dict[tuple[SSAValue, Grid], SSAValue] = {}
         self.wide: dict[tuple[SSAValue, Fraction], SSAValue] = {}
         self.accumulators: dict[Operation, SSAValue] = {}

@@ -1,4 +1,4 @@
-// Large constants of one number are written by loops, not kept as data.
+// Large splat constants are filled by loops, not kept as data.
 // RUN: fewbit-opt %s -p fill-splats --split-input-file | filecheck %s
 
 // CHECK-LABEL: func.func @large
