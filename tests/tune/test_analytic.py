@@ -12,7 +12,7 @@ from fewbit.tune.analytic import Analytic
 from fewbit.tune.model import best
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.space import schedules
-from tests.cost.loops.nests import convolution, product
+from tests.cost.loops.nests import convolution, matmul
 
 CPU = find_hardware("h200").model_copy(
     update={"kind": "cpu", "vector_bits": 512, "registers": 32, "multipliers": 2.0, "loads": 2.0}
@@ -21,7 +21,7 @@ MODEL = Analytic(CPU)
 
 
 def seconds(vector: tuple[int, int, int], size: int = 256) -> float:
-    return MODEL.seconds(product(size, size, size), Schedule((64, 64, 0), vector))
+    return MODEL.seconds(matmul(size, size, size), Schedule((64, 64, 0), vector))
 
 
 def test_larger_register_tiles_until_they_do_not_fit() -> None:
@@ -30,9 +30,9 @@ def test_larger_register_tiles_until_they_do_not_fit() -> None:
 
 
 def test_edges_cost_what_they_are() -> None:
-    nest = product(17, 64, 64)
+    nest = matmul(17, 64, 64)
     whole, ragged = (MODEL.seconds(nest, Schedule((17, 64, 0), (m, 64, 1))) for m in (17, 4))
-    even = MODEL.seconds(product(16, 64, 64), Schedule((16, 64, 0), (4, 64, 1)))
+    even = MODEL.seconds(matmul(16, 64, 64), Schedule((16, 64, 0), (4, 64, 1)))
     assert even < ragged < 1.5 * even
     assert whole > ragged  # 68 sums do not fit
 
@@ -48,7 +48,7 @@ def test_a_convolution_with_a_rest_is_scalars() -> None:
 
 
 def test_weights_that_lie_across_are_turned_in_squares() -> None:
-    nest = product(16, 64, 64)
+    nest = matmul(16, 64, 64)
     x, w, y = nest.accesses
     assert w.indices is not None
     across = replace(w, shape=w.shape[::-1], indices=w.indices[::-1])
@@ -68,7 +68,7 @@ def test_ops_without_products_stream() -> None:
 
 
 def test_ranking_takes_less_than_a_second() -> None:
-    nest = product(512, 512, 512)
+    nest = matmul(512, 512, 512)
     start = process_time()
     found = best(MODEL, nest, schedules(nest, CPU), 5)
     assert process_time() - start < 1.0

@@ -19,10 +19,10 @@ from fewbit.tune.cuda.space import (
     uses_mma,
 )
 from fewbit.tune.schedule import Schedule
-from tests.cost.loops.nests import product
+from tests.cost.loops.nests import matmul
 
 H200 = find_hardware("h200")
-NEST = product(256, 256, 128)
+NEST = matmul(256, 256, 128)
 PROMOTED = (("promote", 1),)
 
 
@@ -77,7 +77,7 @@ def test_halves_are_for_tensor_cores() -> None:
 
 def test_the_model_prefers_tiles_that_share() -> None:
     model = GpuAnalytic(gpu_hardware(HOPPER))
-    large = product(2048, 2048, 512)
+    large = matmul(2048, 2048, 512)
     alone = Schedule((1, 32, 0), (1, 1, 4), how=(("promote", 0),))
     shared = Schedule((64, 64, 0), (8, 8, 16), how=PROMOTED)
     assert model.can(large) is None

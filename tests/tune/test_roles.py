@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from fewbit.cost.loops import Access, Index, Loop, LoopNest
 from fewbit.tune.roles import roles_of
-from tests.cost.loops.nests import BODY, convolution, product
+from tests.cost.loops.nests import BODY, convolution, matmul
 
 
 def test_a_product() -> None:
-    roles = roles_of(product(4, 32, 8))
+    roles = roles_of(matmul(4, 32, 8))
     assert roles is not None
     assert (roles.columns, roles.rows, roles.sums, roles.inner) == (1, (0,), (2,), 2)
     assert not roles.transposed
@@ -18,7 +18,7 @@ def test_a_product() -> None:
 
 
 def test_weights_that_lie_across() -> None:
-    nest = product(4, 32, 8)
+    nest = matmul(4, 32, 8)
     x, w, y = nest.accesses
     assert w.indices is not None
     across = replace(w, shape=w.shape[::-1], indices=w.indices[::-1])
@@ -34,11 +34,11 @@ def test_a_window_is_bound_to_its_row() -> None:
 
 
 def test_no_product() -> None:
-    assert roles_of(replace(product(4, 4, 4), multiplies=0)) is None
+    assert roles_of(replace(matmul(4, 4, 4), multiplies=0)) is None
 
 
 def test_rows_with_weights_of_their_own() -> None:
-    nest = product(4, 32, 8)
+    nest = matmul(4, 32, 8)
     x, w, y = nest.accesses
     assert w.indices is not None
     batched = replace(w, shape=(4, *w.shape), indices=(Index((1, 0, 0)), *w.indices))

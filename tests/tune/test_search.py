@@ -14,10 +14,10 @@ from fewbit.tune.database import Database, Key, Trial
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried, diverse, neighbours, search
 from fewbit.tune.space import schedules
-from tests.cost.loops.nests import product
+from tests.cost.loops.nests import matmul
 
 HOST = find_hardware("h200").model_copy(update={"kind": "cpu", "vector_bits": 512, "registers": 32})
-NEST = product(64, 64, 64)
+NEST = matmul(64, 64, 64)
 KEY = Key("t", NEST.signature, "h", "v")
 
 
@@ -102,9 +102,9 @@ def test_every_schedule_fits() -> None:
 
 def test_columns_that_are_no_whole_vectors() -> None:
     """Parts of a vector that divide them; masks where nothing does."""
-    assert {s.vector[1] for s in schedules(product(8, 24, 8), HOST)} == {8, 4}
-    assert {s.vector[1] for s in schedules(product(8, 48, 8), HOST)} == {16}
-    assert {s.vector[1] for s in schedules(product(8, 99, 8), HOST)} == {9, 11, 16, 32}
+    assert {s.vector[1] for s in schedules(matmul(8, 24, 8), HOST)} == {8, 4}
+    assert {s.vector[1] for s in schedules(matmul(8, 48, 8), HOST)} == {16}
+    assert {s.vector[1] for s in schedules(matmul(8, 99, 8), HOST)} == {9, 11, 16, 32}
 
 
 def check(nest: LoopNest, schedule: Schedule) -> bool:

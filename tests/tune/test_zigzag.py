@@ -14,13 +14,13 @@ from fewbit.tune.roles import roles_of
 from fewbit.tune.zigzag import layer_of, refusal, zigzag_schedules
 from fewbit.tune.zigzag.accelerator import accelerator_of
 from fewbit.tune.zigzag.mapping import held
-from tests.cost.loops.nests import convolution, product
+from tests.cost.loops.nests import convolution, matmul
 
 CPU = find_hardware("vexii").model_copy(update={"vector_bits": 512, "cores": 1})
 
 
 def test_widths_are_true() -> None:
-    layer = layer_of(product(8, 16, 4, bits=4))
+    layer = layer_of(matmul(8, 16, 4, bits=4))
     assert layer["operand_precision"] == {"I": 32, "W": 4, "O": 32, "O_final": 32}
     assert layer["equation"] == "O[a][b]+=I[a][c]*W[c][b]"
     assert layer["loop_sizes"] == [8, 16, 4]
@@ -37,7 +37,7 @@ def unary(nest: LoopNest) -> LoopNest:
 
 
 def test_what_it_cannot_express_is_marked() -> None:
-    nest = product(8, 16, 4)
+    nest = matmul(8, 16, 4)
     three = replace(nest, accesses=(nest.accesses[0], *nest.accesses))
     for other, words in ((unary(nest), "one input"), (three, "more than two")):
         assert words in (refusal(other) or "")
@@ -57,7 +57,7 @@ def test_caches_are_above_the_array() -> None:
 
 
 def test_loops_of_a_mapping_become_tiles() -> None:
-    nest = product(64, 64, 32)
+    nest = matmul(64, 64, 32)
     roles = roles_of(nest)
     assert roles is not None
     levels = {"I": [[("C", 8), ("A", 2)], [("B", 4), ("C", 4)], [("A", 8)]]}
@@ -67,7 +67,7 @@ def test_loops_of_a_mapping_become_tiles() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("zigzag") is None, reason="ZigZag is not installed")
 def test_zigzag_itself() -> None:
-    nest = product(64, 64, 64)
+    nest = matmul(64, 64, 64)
     found = zigzag_schedules(nest, CPU)
     assert found
     for schedule in found:

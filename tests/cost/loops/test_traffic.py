@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import matmul as every
+from itertools import product as every
 
 from hypothesis import given
 from hypothesis import strategies as st
