@@ -8,7 +8,7 @@
 
 // 8 multiply-adds for each of 2 x 4 outputs are 64 MACs, over 352 bytes of which 256 are weights.
 // CHECK-DAG: @profile.text.0 = {{.*}} c"fc\00"
-// CHECK-DAG: @profile.table = {{.*}} [%profile.row { ptr @profile.text.0, ptr @profile.text.1, i64 64, i64 352, i64 256,
+// CHECK-DAG: @profile.table = {{.*}} { ptr @profile.text.0, ptr @profile.text.1, i64 64, i64 352, i64 256,
 mico.constant @fc.weight : tensor<4x8xf32> = dense<1.0>
 func.func @main(%x: tensor<2x8xf32>) -> tensor<2x4xf32> {
   %y = kernel.matmul(%x, @fc.weight) : (tensor<2x8xf32>) -> tensor<2x4xf32> loc("fc")
@@ -19,7 +19,7 @@ func.func @main(%x: tensor<2x8xf32>) -> tensor<2x4xf32> {
 
 // Left alone: pooling multiplies nothing, so it has no depth and no MACs.
 // CHECK: // -----
-// CHECK: @profile.table = {{.*}} [%profile.row { ptr @profile.text.0, ptr @profile.text.1, i64 0, i64
+// CHECK: @profile.table = {{.*}} { ptr @profile.text.0, ptr @profile.text.1, i64 0, i64
 func.func @main(%x: tensor<1x4x4x8xf32>) -> tensor<1x2x2x8xf32> {
   %y = kernel.pool2d(%x) {kind = "max", kernel_size = [2, 2]} : (tensor<1x4x4x8xf32>) -> tensor<1x2x2x8xf32> loc("pool")
   func.return %y : tensor<1x2x2x8xf32>
