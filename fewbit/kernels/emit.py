@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fewbit.llvm import function
-from fewbit.llvm.function import Loop
+from fewbit.llvm.control_flow import Loop
 from fewbit.llvm.types import F32, I32, Float, Int, Spelled, Type, Vector, scalar, with_element
 from fewbit.llvm.values import Operand, Value
 from fewbit.toolchain.isa import Isa

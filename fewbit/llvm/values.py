@@ -35,7 +35,7 @@ from fewbit.llvm.types import (
 )
 
 if TYPE_CHECKING:
-    from fewbit.llvm.function import Function
+    from fewbit.llvm.instructions import Instructions
 
 _INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 _POINTER_PREDICATES = ("eq", "ne", "ult", "ule", "ugt", "uge")
@@ -128,7 +128,7 @@ def _float_text(type: Float, value: float) -> str:
 class Value:
     """A name in a function, with its type."""
 
-    function: Function
+    function: Instructions
     type: Type
     text: str
 
