@@ -13,7 +13,7 @@ from fewbit.kernels.cuda.conv2d import LADDER
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.few_bit import FEW_BIT, FewBitMatmul
 from fewbit.kernels.cuda.separable import SEPARABLE, Separable
-from fewbit.kernels.cuda.tune import Candidate, compiled
+from fewbit.kernels.cuda.tune import Candidate, compile_candidates
 from fewbit.numerics.widths import Width
 
 ATTENTION = {family.name: family for family in (ATTENTION_WGMMA, ATTENTION_TRITON)}
@@ -165,7 +165,7 @@ def check_separable(pool, arch, seconds):
 def run_checks(pool, arch, tries, families, subject_of, reference_of, tolerance_of, error, seconds):
     rows = []
     start = time.time()
-    for t, plan in compiled(pool, tries, arch, families):
+    for t, plan in compile_candidates(pool, tries, arch, families):
         row = {"family": t.family.name, "problem": str(t.problem), "config": dict(t.config)}
         row["dtype"] = getattr(t.problem, "dtype", "") + " " + getattr(t.problem, "layout", "")
         if isinstance(plan, str):

@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("fewbit", "tests", "tools", "examples", "benchmarks")
 
-NOT_YET = ("kernels", "codegen", "cli", "tune", "bench", "targets")
+NOT_YET = ("cli", "tune", "bench", "targets")
 """Packages of fewbit, with their tests, that are still to be gone through."""
 NOT_YET_PAGES = ("architecture.md", "cli.md", "CHANGELOG.md")
 """Pages drawn from or describing those packages."""

@@ -43,11 +43,11 @@ BITS: Mapping[str, Mapping[str, Mapping[str, int]]] = {
 
 _SAVED = "saved"
 _YMM, _ZMM = 0x6, 0xE6
-"""What the system must save (`xgetbv`): halves of vectors, and the registers of AVX-512."""
+"""What the system must save (`xgetbv`): upper halves of AVX registers, and those of AVX-512."""
 
 
 def needs_ir(variants: Sequence[Isa]) -> str:
-    """What `runtime/detect.c` declares: how many variants there are, and the bits each needs."""
+    """Return what `runtime/detect.c` declares: the number of variants, and the bits each needs."""
     words = _words(variants[0].architecture)
     rows: list[Constant] = []
     for isa in variants:
@@ -62,14 +62,14 @@ def needs_ir(variants: Sequence[Isa]) -> str:
 
 
 def _words(architecture: str) -> tuple[str, ...]:
-    """The words of a family, in the order of the C."""
+    """Return the words of a family, in the order of the C."""
     if architecture == "x86_64":
         return (*_X86, _SAVED)
     return ("hwcap", "hwcap2")
 
 
 def _masks(isa: Isa) -> dict[str, int]:
-    """The bits that a variant needs, by the word that they are in."""
+    """Return the bits that a variant needs, by the word that they are in."""
     masks: dict[str, int] = {}
     for feature in sorted(isa.needs):
         word, bit = _bit(isa, feature)
@@ -84,7 +84,7 @@ def _bit(isa: Isa, feature: str) -> tuple[str, int]:
         if feature in bits:
             return word, bits[feature]
     raise UnsupportedError(
-        f"'{isa.name}' cannot be a variant: how a processor tells of '{feature}' is not known here"
+        f"'{isa.name}' cannot be a variant: how a processor reports '{feature}' is not known here"
     )
 
 
@@ -95,7 +95,7 @@ def _state(feature: str) -> int:
 
 
 def instructions_ir(architecture: str) -> str:
-    """What `runtime/detect.c` calls on x86. An optimizer would not see what the bytes do."""
+    """Return what `runtime/detect.c` calls on x86. An optimizer would not see what the bytes do."""
     if architecture != "x86_64":
         return ""
     # push rbx; mov r8, rdx; mov eax, edi; mov ecx, esi; cpuid; mov [r8], eax; mov [r8+4], ebx;

@@ -35,7 +35,7 @@ _VARIANT_FUNCTIONS = ("variant", "use_variant")
 
 
 def variant_functions(interface: Interface) -> tuple[str, ...]:
-    """What a library with variants has beside the functions of others."""
+    """Return what a library with variants has beside the functions of others."""
     return tuple(f"{interface.name}_{kind}" for kind in _VARIANT_FUNCTIONS)
 
 
@@ -45,7 +45,7 @@ def dispatch_object(
     symbols: Sequence[Mapping[str, str]],
     arena: int | None,
 ) -> bytes:
-    """The object of the public functions.
+    """Return the object of the public functions.
 
     `symbols` has the names of each variant's own functions, `arena` the size that is enough for
     all of them, if it is known.
@@ -84,7 +84,7 @@ def _names(variants: Sequence[Isa]) -> str:
 
 
 def _table(kind: str, symbols: Sequence[str]) -> str:
-    """The variants' functions."""
+    """Return the variants' functions."""
     result, types = _SIGNATURES[kind]
     table = array([symbol(name) for name in symbols])
     return "\n".join(

@@ -110,7 +110,7 @@ def header_text(
     signature: str,
     variants: Sequence[str] = (),
 ) -> str:
-    """The header; `arena` is the size in bytes, None where it depends on shapes."""
+    """Return the header; `arena` is the size in bytes, None where it depends on shapes."""
     upper = interface.name.upper()
     return TEMPLATE.format(
         description=description.replace("*/", "* /"),
@@ -131,7 +131,7 @@ def header_text(
 
 
 def _updates(interface: Interface) -> str:
-    """Which outputs are new values of which inputs."""
+    """Return which outputs are new values of which inputs."""
     pairs = [f" *   {p.name} of {p.updates}" for p in interface.outputs if p.updates is not None]
     if not pairs:
         return ""

@@ -60,7 +60,7 @@ class Port:
     shape: tuple[int | None, ...]
     element: str
     bytes: int
-    """Of one element."""
+    """Bytes of one element."""
     updates: str | None = None
     """The input that an output is the new value of; the two may be one array."""
 
@@ -90,7 +90,7 @@ class Interface:
 
     @property
     def least_bytes(self) -> int:
-        """Of inputs and outputs, where all dimensions that only a run knows are 1."""
+        """Bytes of inputs and outputs, where all dimensions that only a run knows are 1."""
         ports = (*self.inputs, *self.outputs)
         return sum(port.bytes * prod(size or 1 for size in port.shape) for port in ports)
 
@@ -143,14 +143,16 @@ _DEFINED = """
 linux unix NULL offsetof size_t ptrdiff_t max_align_t int8_t int16_t int32_t int64_t uint8_t
 uint16_t uint32_t uint64_t
 """
-"""By compilers, and by what our header includes."""
+"""Names that compilers define, or what our header includes."""
 _RESERVED = {*keyword.kwlist, *_WORDS_OF_C.split(), *_WORDS_OF_CPP.split(), *_DEFINED.split()}
 
 
 def c_name(name: str) -> str:
-    """An identifier of C, C++ and Python, none of those that compilers keep for themselves."""
-    made = re.sub(r"_+", "_", re.sub(r"\W", "_", name, flags=re.ASCII)).lstrip("_") or "model"
-    return f"n{made}" if made[0].isdigit() else f"{made}_" if made in _RESERVED else made
+    """Return an identifier of C, C++ and Python that is not reserved in any of them."""
+    identifier = re.sub(r"_+", "_", re.sub(r"\W", "_", name, flags=re.ASCII)).lstrip("_") or "model"
+    if identifier[0].isdigit():
+        return f"n{identifier}"
+    return f"{identifier}_" if identifier in _RESERVED else identifier
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ _RUN = Prototype.of("threads.run", "i32", "ptr", "ptr", "ptr", "i64", "i64")
 
 
 def interface_ir(interface: Interface, entry: str, weights_bytes: int, worth: Worth) -> str:
-    """LLVM IR of the public functions, given those that MLIR compiled, and the runtime's."""
+    """Return LLVM IR of the public functions, given those that MLIR compiled, and the runtime's."""
     writer = _Writer(interface, entry, weights_bytes)
     return "\n".join(
         [
@@ -198,7 +200,7 @@ class Fields:
         return Struct(tuple(t for port in self.ports for t in (PTR, *[I64] * len(port.dimensions))))
 
     def __iter__(self) -> Iterator[tuple[Port, int, list[int]]]:
-        """Ports, with the numbers of the fields of their pointer and of their dimensions."""
+        """Yield ports, with the fields of their pointer and of their dimensions."""
         index = 0
         for port in self.ports:
             count = len(port.dimensions)
@@ -234,7 +236,7 @@ class _Writer:
         return f
 
     def shapes(self) -> Function:
-        """Fills in the dimensions of outputs, and checks those of inputs."""
+        """Write the function that fills in outputs' dimensions, and checks those of inputs."""
         f = Function(f"{self.interface.name}_shapes", "ptr inputs, ptr outputs", "i32")
         inputs, outputs = f.parameters
         for struct in (inputs, outputs):
@@ -245,19 +247,19 @@ class _Writer:
         dims = [self.inputs.load(f, inputs, n) for _, _, fields in self.inputs for n in fields]
         for dim in dims:
             _fail_if(f, dim.compare("ugt", LARGEST_SIZE), "SHAPE")
-        found = f.call(self.entry_shapes, *dims)
+        shapes = f.call(self.entry_shapes, *dims)
         wanted = [n for _, _, fields in self.outputs for n in fields]
         for i, number in enumerate(wanted):
-            value = f.member(found, i)
+            value = f.member(shapes, i)
             f.store(value, f.field(self.outputs.type, outputs, number))
             _fail_if(f, value < 0, "SHAPE")
-        fits = f.member(found, len(wanted)) if wanted else found
+        fits = f.member(shapes, len(wanted)) if wanted else shapes
         _fail_if(f, fits ^ True, "SHAPE")
         f.ret(0)
         return f
 
     def part(self) -> Function:
-        """What one thread of a call does."""
+        """Write the function that is one thread's part of a call."""
         f = Function("threads.part", "ptr inputs, ptr outputs, ptr arena, i64 thread, i64 threads")
         inputs, outputs, arena, thread, threads = f.parameters
         scratch = f.at(arena, STATE_BYTES, I8)
@@ -295,7 +297,7 @@ class _Writer:
         return f
 
     def _worthwhile(self, f: Function, inputs: Value, threads: Value, worth: float) -> Value:
-        """How many of `threads` have enough to do, if work grows with the first dynamic input."""
+        """Return how many of `threads` have enough work, by the size of the first dynamic input."""
         more = f.constant(F64, float(np.float32(worth)))
         for field in next((fields for _, _, fields in self.inputs if fields), ()):
             more = more * f.convert("uitofp", self.inputs.load(f, inputs, field), F64)
@@ -311,7 +313,7 @@ class _Writer:
     def _descriptors(
         self, f: Function, inputs: Value, outputs: Value, *, pointers: bool
     ) -> list[Operand]:
-        """The arguments of the entry for inputs and outputs."""
+        """Return the arguments of the entry for inputs and outputs."""
         arguments: list[Operand] = []
         for struct, fields in ((inputs, self.inputs), (outputs, self.outputs)):
             for port, number, dim_fields in fields:
@@ -331,7 +333,7 @@ class _Writer:
 
 
 def shapes_prototype(interface: Interface, entry: str, index: Int = I64) -> Prototype:
-    """The function that finds the dimensions of outputs, and whether those of inputs fit."""
+    """Return the function that finds the dimensions of outputs, and whether those of inputs fit."""
     results = [index for port in interface.outputs for _ in port.dimensions]
     given = [index for port in interface.inputs for _ in port.dimensions]
     result = Struct((*results, I1)) if results else I1

@@ -6,7 +6,7 @@ All become bits, as older LLVM writes them: for float and double those of a doub
 
 Elsewhere IR is changed by attributes and bindings. Here it cannot be: text is all that the two
 versions of LLVM have in common, and llvmlite's binding adds no instruction to a module that it has
-read, which functions that say when they begin would need.
+read, which functions that report when they begin would need.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _QUIET_NAN = {"half": 0x7E00, "bfloat": 0x7FC0, "float": 0x7FC00000, "double": 0
 
 
 def for_older_llvm(text: str) -> str:
-    """The module with constants as older LLVM spells them."""
+    """Return the module with constants as older LLVM spells them."""
     return "\n".join(map(_line, text.split("\n")))
 
 
@@ -50,13 +50,13 @@ def _line(line: str) -> str:
         if match["type"]:
             type = match["type"]
             return match[0]
-        return _spelled(_bits(match, type), type)
+        return _spell(_bits(match, type), type)
 
     return _TOKEN.sub(spell, line)
 
 
 def _bits(match: re.Match[str], type: str) -> int:
-    """The bits of a constant, in the width of its type."""
+    """Return the bits of a constant, in the width of its type."""
     if match["bits"]:
         return int(match["bits"], 16)
     negative = match[0].startswith("-")
@@ -66,7 +66,7 @@ def _bits(match: re.Match[str], type: str) -> int:
     return int(value.view(f"u{_WIDTH[type] // 8}"))
 
 
-def _spelled(bits: int, type: str) -> str:
+def _spell(bits: int, type: str) -> str:
     if type in ("half", "bfloat"):
         return f"0x{'H' if type == 'half' else 'R'}{bits:04X}"
     if type == "double":
@@ -79,7 +79,7 @@ def _spelled(bits: int, type: str) -> str:
 
 
 def call_first(text: str, function: str, numbers: Mapping[str, int]) -> str:
-    """The module with functions that are not inlined and begin with a call, given their numbers."""
+    """Return the module with functions that begin with a call of `function`, by their numbers."""
 
     def mark(match: re.Match[str]) -> str:
         number = numbers.get(match["name"])

@@ -16,7 +16,7 @@ def memref_types(rank: int, index: Int = I64) -> list[Type]:
 
 
 def descriptor(pointer: Value, sizes: Sequence[Size]) -> list[Operand]:
-    """The arguments for an array without gaps."""
+    """Return the arguments for an array without gaps."""
     strides: list[Size] = []
     stride: Size = 1
     for size in reversed(sizes):

@@ -44,22 +44,22 @@ class KernelCalls:
     """Where calls leave the largest magnitudes of tensors."""
 
     def use(self, wanted: KernelT) -> KernelT:
-        """The kernel, which the program then has."""
+        """Add a kernel to the program, and return it."""
         self.kernels.setdefault(wanted.symbol, wanted)
         return wanted
 
     def name(self, *parts: str) -> str:
-        """A new name for a call, after what it is for."""
+        """Return a new name for a call, after what it is for."""
         name = re.sub(r"\W+", "_", "_".join(filter(None, parts)))
         self.names.append(f"kernel.{len(self.names):03}_{name}")
         return self.names[-1]
 
     def texts(self) -> list[str]:
-        """LLVM IR of stubs and kernels."""
+        """Return LLVM IR of stubs and kernels."""
         return self._texts(tiles=True)
 
     def texts_without_tiles(self) -> list[str]:
-        """The same with tiles only declared."""
+        """Return LLVM IR of stubs and kernels with tiles only declared."""
         return self._texts(tiles=False)
 
     def _texts(self, *, tiles: bool) -> list[str]:
@@ -72,7 +72,7 @@ class KernelCalls:
         ]
 
     def tiles(self) -> list[emit.Function]:
-        """What kernels call that can be compiled apart from them."""
+        """Return what kernels call that can be compiled apart from them."""
         return [each for each in functions_of(self.kernels.values(), self.isa) if each.apart]
 
 
@@ -101,11 +101,11 @@ class Stub(Function):
         shaped = cast("TensorType[Attribute] | MemRefType[Attribute]", type)
         shape, element = shaped.get_shape(), _element(shaped.element_type)
         _, pointer, offset = (next(given) for _ in range(3))
-        found = [next(given) for _ in shape]
+        dynamic = [next(given) for _ in shape]
         strides = tuple(next(given) for _ in shape)
         sizes = tuple(
             value if size == DYNAMIC_INDEX else size
-            for size, value in zip(shape, found, strict=True)
+            for size, value in zip(shape, dynamic, strict=True)
         )
         return Memref(self.at(pointer, offset, element), element, sizes, strides)
 
@@ -121,7 +121,7 @@ class Stub(Function):
         return reduce(multiply, sizes, 1)
 
     def integers(self, values: Sequence[Size]) -> Value:
-        """An array of integers on the stack."""
+        """Return an array of integers on the stack."""
         array = self.alloca(Array(len(values), I64))
         for i, value in enumerate(values):
             self.store(self.integer(value), array, i)
@@ -133,8 +133,8 @@ class Stub(Function):
             self.store(self.constant(F32, value), array, i)
         return array
 
-    def moved(self, pointer: Value, element: Spelled, *terms: tuple[Size, Size]) -> Value:
-        """A pointer moved on by a sum of products; null stays null."""
+    def advance(self, pointer: Value, element: Spelled, *terms: tuple[Size, Size]) -> Value:
+        """Return a pointer advanced by a sum of products; null stays null."""
         if pointer.text == "null":
             return pointer
         for a, b in terms:
@@ -154,7 +154,7 @@ class Stub(Function):
 
 
 def _parameters(number: int, rank: int) -> list[tuple[Type, str]]:
-    """Those of a memref."""
+    """Return the types and names of a memref's parameters."""
     names = [
         *("allocated", "start", "offset"),
         *(f"{what}{i}" for what in ("size", "stride") for i in range(rank)),

@@ -37,7 +37,7 @@ class TileObject:
 
 
 def tile_objects(functions: Iterable[Function], isa: Isa) -> list[TileObject]:
-    """One object for the tiles of each kind."""
+    """Return one object for the tiles of each kind."""
     ordered = sorted(functions, key=lambda each: each.name)
     return [_tile_object(tuple(group), isa) for _, group in groupby(ordered, _kind)]
 
@@ -45,16 +45,16 @@ def tile_objects(functions: Iterable[Function], isa: Isa) -> list[TileObject]:
 def tile_text(
     functions: Sequence[Function], symbols: Mapping[str, str] | None = None, linkage: str = ""
 ) -> str:
-    """LLVM IR that defines tiles, by these names if they have others than kernels call them."""
-    named = symbols or {each.name: each.name for each in functions}
-    defined = [each.definition(named[each.name], linkage) for each in functions]
+    """Return LLVM IR that defines tiles, under the names in `symbols` if there are any."""
+    names = symbols or {each.name: each.name for each in functions}
+    defined = [each.definition(names[each.name], linkage) for each in functions]
     declared = {line for each in functions for line in each.intrinsics}
     return "\n".join([*defined, *sorted(declared), ""])
 
 
 def tile_assembly(tiles: TileObject, functions: Iterable[Function], isa: Isa) -> str:
     own = [each for each in functions if each.name in tiles.symbols]
-    return objects.emit_assembly(_optimized(own, tiles.symbols, isa), isa)
+    return objects.emit_assembly(_optimize(own, tiles.symbols, isa), isa)
 
 
 def _kind(function: Function) -> str:
@@ -82,10 +82,10 @@ def _text(function: Function) -> str:
 
 
 def _compile(functions: Sequence[Function], symbols: Mapping[str, str], isa: Isa) -> bytes:
-    return objects.emit_object(_optimized(functions, symbols, isa), isa)
+    return objects.emit_object(_optimize(functions, symbols, isa), isa)
 
 
-def _optimized(functions: Sequence[Function], symbols: Mapping[str, str], isa: Isa) -> Any:
+def _optimize(functions: Sequence[Function], symbols: Mapping[str, str], isa: Isa) -> Any:
     # Weak: two libraries may have the same tile, beside others that differ.
     text = tile_text(functions, symbols, "weak_odr hidden")
     module = objects.link_modules([text], symbols.values(), isa)

@@ -1,7 +1,7 @@
 """Activation functions of vectors: the formulas of `numerics/approximations` as instructions.
 
 Each operation is rounded on its own, as in the loops that a program has where no kernel applies
-them. Products of integers activate sums before they store them; those of floats, whose tiles are
+them. Matmuls of integers activate sums before they store them; those of floats, whose tiles are
 many, go once more over each tile while it is near.
 """
 
@@ -21,13 +21,13 @@ from fewbit.numerics.approximations.number import Number, Op
 from fewbit.toolchain.isa import Isa
 
 
-def named(name: str, activation: Activation | None) -> str:
-    """The name of a function that ends in an activation."""
+def with_activation(name: str, activation: Activation | None) -> str:
+    """Return the symbol of a kernel that ends in an activation."""
     return name if activation is None else f"{name}_{activation}"
 
 
-def activated(x: Sequence[Value], activation: Activation | None) -> list[Value]:
-    """The function of each lane of some vectors; the lanes themselves, if there is none.
+def apply_activation(x: Sequence[Value], activation: Activation | None) -> list[Value]:
+    """Return the activation of each lane of some vectors; the lanes themselves, if there is none.
 
     Operations on several vectors take turns, so that one need not wait for the one before it.
     """
@@ -47,11 +47,11 @@ class _Emitted(Number):
     def emit(self, op: Op, *operands: Number) -> Number:
         given = [self, *(number for number in operands if isinstance(number, _Emitted))]
         count = max(len(number.vectors) for number in given)
-        rows = zip(*(number._repeated(count) for number in given), strict=True)
+        rows = zip(*(number._repeat(count) for number in given), strict=True)
         return _Emitted(tuple(_emit(op, *row) for row in rows))
 
-    def _repeated(self, count: int) -> tuple[Value, ...]:
-        """A constant is one vector, for all of them."""
+    def _repeat(self, count: int) -> tuple[Value, ...]:
+        """Return so many vectors; a constant is one, repeated for all of them."""
         return self.vectors if len(self.vectors) == count else self.vectors * count
 
     def constant(self, value: float) -> Number:
@@ -102,7 +102,7 @@ _INSTRUCTIONS: Final[Mapping[Op, Callable[..., Value]]] = {
 
 @cache
 def activate(isa: Isa, activation: Activation) -> Function:
-    """A part of a matrix in place: the function of each number, and then the bounds."""
+    """Return the function that activates and clamps a part of a matrix in place."""
     f = Function(
         isa,
         f"fewbit_activate_{activation}",
@@ -113,8 +113,8 @@ def activate(isa: Isa, activation: Activation) -> Function:
 
     def at(place: Value, vectors: int, mask: Value | None = None) -> None:
         places = [f.at(place, v * isa.lanes) for v in range(vectors)]
-        done = activated([f.load_part(each, mask) for each in places], activation)
-        for each, value in zip(places, done, strict=True):
+        values = apply_activation([f.load_part(each, mask) for each in places], activation)
+        for each, value in zip(places, values, strict=True):
             f.store_part(f.clamp(value, low, high), each, mask)
 
     together = isa.tile_vectors * isa.lanes

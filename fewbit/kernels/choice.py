@@ -1,6 +1,6 @@
-"""Which kernel multiplies integers of two widths: one that counts bits, or one of bytes.
+"""Which kernel multiplies integers of two widths: one by popcount, or one of bytes.
 
-Counting wins for the smallest pairs: `Isa.bit_products` says which. It loses where sums are so
+Popcount wins for the smallest pairs: `Isa.bit_products` says which. It loses where sums are so
 short, or words so empty, that packing the activations takes longer than is gained.
 """
 
@@ -18,11 +18,11 @@ from fewbit.toolchain.isa import Isa
 def integer_matmul(
     isa: Isa, output: Output, x_bits: int, w_bits: int, k: int
 ) -> IntegerMatmul | BitMatmul:
-    """For rows of k numbers."""
+    """Return the faster kernel for rows of k numbers."""
     if _pays(isa, x_bits, w_bits, k):
-        counting = BitMatmul(isa, output, x_bits, w_bits)
-        if counting.fits(k):
-            return counting
+        by_popcount = BitMatmul(isa, output, x_bits, w_bits)
+        if by_popcount.fits(k):
+            return by_popcount
     return IntegerMatmul(isa, output, w_bits)
 
 
@@ -36,12 +36,12 @@ def integer_conv2d(
     stride_h: int = 1,
     dilation_h: int = 1,
 ) -> IntegerConv2d | BitConv2d:
-    """For a kernel of c, kh, kw on images so wide, if that is known; else it is negative."""
+    """Return the faster kernel for filters of c, kh, kw; an unknown `width` is negative."""
     c, kh, kw = kernel
     if width > 0 and _pays(isa, x_bits, w_bits, c):
-        counting = BitConv2d(isa, output, x_bits, w_bits)
-        if counting.fits(c, kh, kw, width, stride_h, dilation_h):
-            return counting
+        by_popcount = BitConv2d(isa, output, x_bits, w_bits)
+        if by_popcount.fits(c, kh, kw, width, stride_h, dilation_h):
+            return by_popcount
     return IntegerConv2d(isa, output, w_bits)
 
 

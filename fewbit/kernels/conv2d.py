@@ -1,13 +1,13 @@
-"""Convolution as a product of matrices that are never made: rows are pointers into the image.
+"""Convolution as an implicit GEMM: rows of the left matrix are pointers into the image.
 
     void fewbit_conv2d_f32(ptr x, ptr w_packed, ptr bias, ptr add, ptr y, ptr sizes,
                            float lo, float hi, i64 thread, i64 threads)
 
-An output pixel is a row of the product, a tap of the kernel is a part of its sum. A tap outside
+An output pixel is a row of the matmul, a tap of the kernel is a part of its sum. A tap outside
 the image is read from zeros. With few channels, a row of the kernel is taken as one tap: its
 pixels are one run in the image, or in a copy where it crosses the edge.
 
-Channels are innermost in x and y; `sizes` points to the numbers of `image.Sizes`. Groups are one
+x and y are channels-last (NHWC); `sizes` points to the numbers of `image.Sizes`. Groups are one
 call each, on pointers to the group's channels.
 """
 
@@ -18,7 +18,7 @@ from typing import Generic
 
 import numpy as np
 
-from fewbit.kernels.activation import named
+from fewbit.kernels.activation import with_activation
 from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.image import Sizes, image_function
@@ -38,7 +38,7 @@ LONGEST_RUN = 64
 
 @dataclass(frozen=True)
 class Blocks(Generic[S]):
-    """How a convolution is cut: into blocks of `rows`, and sums into taps and depths."""
+    """How a convolution is divided: into blocks of `rows`, and K into taps and depths."""
 
     by_runs: S
     """Whether a row of the kernel is one tap."""
@@ -73,10 +73,10 @@ class Conv2d(Kernel):
 
     @property
     def symbol(self) -> str:
-        return named("fewbit_conv2d_f32", self.activation)
+        return with_activation("fewbit_conv2d_f32", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
-        """The weight [oc, c, kh, kw] of one group, in panels."""
+        """Return the weight [oc, c, kh, kw] of one group, in panels."""
         oc = weight.shape[0]
         return pack_panels(np.reshape(weight.transpose(2, 3, 1, 0), (-1, oc)), self.isa)
 

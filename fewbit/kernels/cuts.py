@@ -1,8 +1,8 @@
-"""Arithmetic on sizes that is written once: for the run of a kernel, and for who looks ahead.
+"""Arithmetic on sizes that is written once: for a kernel's run, and for the cost model.
 
-How a kernel cuts its work into blocks, tiles and parts for threads follows from sizes that only the
-run knows, so the cut is code of the kernel. The cost model has the same sizes as numbers. A rule of
-cutting takes an `Arithmetic` and sizes of its kind: with a `Function` it emits instructions, with
+How a kernel divides its work into blocks, tiles and parts for threads follows from sizes that only
+the run knows, so the division is code of the kernel. The cost model has the same sizes as numbers.
+A rule takes an `Arithmetic` and sizes of its kind: with a `Function` it emits instructions, with
 `Known` it computes. So there is no second copy of a rule, and none that could differ.
 """
 
@@ -118,5 +118,5 @@ class Known:
         return Number(max(int(a), int(b)))
 
     def ceiling(self, a: Number, b: Number | int) -> Number:
-        """a / b, rounded up."""
+        """Return a / b, rounded up."""
         return Number(-(-a.value // int(b)))

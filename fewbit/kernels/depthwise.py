@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from fewbit.kernels.activation import activate, named
+from fewbit.kernels.activation import activate, with_activation
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes, image_function
 from fewbit.kernels.kernel import Floats, Kernel
@@ -36,10 +36,10 @@ class Depthwise(Kernel):
 
     @property
     def symbol(self) -> str:
-        return named("fewbit_depthwise_f32", self.activation)
+        return with_activation("fewbit_depthwise_f32", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
-        """The weight [c, 1, kh, kw]: channels innermost, filled up to whole vectors."""
+        """Return the weight [c, 1, kh, kw] channels-last, padded to whole vectors."""
         c, _, kh, kw = weight.shape
         packed = np.zeros((kh * kw, packed_size(1, c, self.isa)), np.float32)
         packed[:, :c] = np.reshape(weight, (c, kh * kw)).T
@@ -106,7 +106,7 @@ def neighbours(
     together: Value | None = None,
     mixed: Value | None = None,
 ) -> Generator[Neighbours]:
-    """The thread's output pixels, at most so many at a time, of one run of `together` pixels.
+    """Yield the thread's output pixels, at most so many at a time, of one run of `together` pixels.
 
     If they may be `mixed`, those at an edge may see fewer columns.
     """
@@ -142,7 +142,7 @@ def neighbours(
 
 
 def _seen(f: Function, start: Value, size: Value, count: Value, step: Value) -> tuple[Value, Value]:
-    """Of `count` taps, `step` apart from `start` on: the first inside the image, and how many."""
+    """Return the first of `count` taps that is inside the image, and how many are."""
     first = f.select(start < 0, f.ceiling(f.integer(0) - start, step), 0)
     room = size - start
     last = f.smaller(count, f.select(room < 1, 0, f.ceiling(room, step)))
@@ -151,7 +151,7 @@ def _seen(f: Function, start: Value, size: Value, count: Value, step: Value) -> 
 
 @cache
 def depthwise_tile(isa: Isa, pixels: int) -> Function:
-    """All channels of neighbouring pixels, for kernel rows and columns that are in the image."""
+    """Return the function for all channels of neighbouring pixels, and taps inside the image."""
     f = Function(
         isa,
         f"fewbit_depthwise_tile_f32_{pixels}",

@@ -16,9 +16,9 @@ from fewbit.toolchain.isa import Isa
 __all__ = ["MOST_DEPTH", "ZEROS", "Function", "Loop", "Value"]
 
 ZEROS = "fewbit_zeros"
-"""A row of zeros, as long as one block of a sum: what is absent or outside an image."""
+"""A row of zeros, as long as one block of K: what is absent, and padding."""
 MOST_DEPTH = 4096
-"""Bytes of it that one tap of a sum of integers may read."""
+"""Bytes of it that one tap of an integer kernel may read."""
 
 
 class Function(function.Function):
@@ -40,7 +40,7 @@ class Function(function.Function):
     # Text
 
     def text(self) -> str:
-        """The definition."""
+        """Return the definition."""
         return self.definition(self.name, "" if self.public else "internal")
 
     def definition(self, name: str, linkage: str) -> str:
@@ -60,7 +60,7 @@ class Function(function.Function):
     # Memory
 
     def alignment(self, type: Type) -> int:
-        """Integers stand anywhere in an image."""
+        """Return the alignment of a type; integers may stand anywhere in an image."""
         if str(type) in ("ptr", "i64"):
             return 8
         kind = scalar(type)
@@ -88,7 +88,7 @@ class Function(function.Function):
         super().store(value, pointer, index, align=align)
 
     def prefetch(self, pointer: Value) -> None:
-        """Ask for a line of the cache, into the second level."""
+        """Prefetch a cache line into the second level."""
         how = (self.constant(I32, number) for number in (0, 2, 1))
         self.intrinsic("prefetch.p0", "void", pointer, *how)
 
@@ -102,35 +102,33 @@ class Function(function.Function):
         return Vector(self.isa.lanes, F32)
 
     def broadcast(self, scalar: Value, lanes: int | None = None) -> Value:
-        """A vector of one number, as long as a register unless `lanes` says otherwise."""
+        """Broadcast a number to a vector, as long as a register unless `lanes` says otherwise."""
         return self.broadcast_to(scalar, lanes or self.isa.lanes)
 
     def multiply_add(self, a: Value, b: Value, total: Value) -> Value:
-        """a · b + total, rounded once where the processor can."""
+        """Return a · b + total: one rounding (FMA) where the processor has it."""
         if not self.isa.fma:
             return a * b + total
         return self.intrinsic(f"fma.{_short(self.vector)}", self.vector, a, b, total)
 
     def clamp(self, value: Value, low: Value, high: Value) -> Value:
-        """Between low and high, vectors all three. What is not a number stays so."""
+        """Return a vector clamped between two others. NaN stays NaN."""
         value = self.select(low > value, low, value)
         return self.at_most(value, high)
 
     def at_most(self, value: Value, high: Value) -> Value:
-        """The smaller of two vectors."""
+        """Return the smaller of two vectors."""
         return self.select(high < value, high, value)
 
     def transpose(self, rows: Sequence[Value]) -> list[Value]:
-        """As many vectors as each has lanes, rows to columns: halves are interleaved, again and
-        again, until each lane has come home.
-        """
-        done, half = list(rows), len(rows) // 2
+        """Transpose a square matrix of vectors, by interleaving its halves log2(lanes) times."""
+        columns, half = list(rows), len(rows) // 2
         for _ in range(half.bit_length()):
-            done = [
-                self._interleave(done[i // 2], done[i // 2 + half], high=i % 2 == 1)
+            columns = [
+                self._interleave(columns[i // 2], columns[i // 2 + half], high=i % 2 == 1)
                 for i in range(len(rows))
             ]
-        return done
+        return columns
 
     def _interleave(self, a: Value, b: Value, *, high: bool) -> Value:
         lanes = self.isa.lanes
@@ -139,17 +137,17 @@ class Function(function.Function):
         return self.shuffle(a, order, b)
 
     def first_lanes(self, count: Value) -> Value:
-        """The mask of the first `count` lanes: all of them from that many on, none below 1."""
+        """Return the mask of the first `count` lanes, clamped between none and all."""
         return self.constants("i64", range(self.isa.lanes)) < self.broadcast(count)
 
     def load_part(self, pointer: Value, mask: Value | None, element: Spelled = "float") -> Value:
-        """A vector, of which the lanes outside the mask are not read, and zero."""
+        """Load a vector; lanes outside the mask are not read, and zero."""
         kind = with_element(mask.type if mask else self.vector, element)
         if mask is None:
             return self.load(kind, pointer)
         name = f"masked.load.{_short(kind)}.p0"
-        rest, align = self.zero(kind), self.alignment(kind)
-        return self.intrinsic(name, kind, pointer, mask, rest, align=align)
+        passthru, align = self.zero(kind), self.alignment(kind)
+        return self.intrinsic(name, kind, pointer, mask, passthru, align=align)
 
     def store_part(self, value: Value, pointer: Value, mask: Value | None) -> None:
         """Write the lanes of the mask, and no other."""
@@ -161,12 +159,12 @@ class Function(function.Function):
         self.intrinsic(name, "void", value, pointer, mask, align=align)
 
     def processor_call(self, name: str, returns: Spelled, *arguments: Value) -> Value:
-        """An instruction that only one family of processors has."""
+        """Call an instruction that only one family of processors has."""
         return self.intrinsic(name, returns, *arguments)
 
 
 def _short(type: Type) -> str:
-    """A vector in the name of an intrinsic: v16f32 for <16 x float>."""
+    """Return a vector in the name of an intrinsic: v16f32 for <16 x float>."""
     element = scalar(type)
     assert isinstance(type, Vector)
     assert isinstance(element, Int | Float)

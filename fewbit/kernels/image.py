@@ -43,5 +43,5 @@ class Sizes(Generic[S]):
 
 
 def image_function(isa: Isa, symbol: str) -> Function:
-    """A public function with the signature of convolutions."""
+    """Return a public function with the signature of convolutions."""
     return Function(isa, symbol, PARAMETERS, public=True)

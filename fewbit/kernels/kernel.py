@@ -30,19 +30,19 @@ class Kernel(ABC):
 
     @abstractmethod
     def function(self) -> Function:
-        """The function, with all that it calls in its `needs`."""
+        """Return the function, with all that it calls in its `needs`."""
 
     def ir(self) -> str:
-        """A module of this kernel alone."""
+        """Return a module of this kernel alone."""
         return module_text([self], self.isa)
 
     def declaration(self) -> str:
-        """The line by which another module may call it."""
+        """Return the line by which another module may call it."""
         return self.function().declaration()
 
 
 def module_text(kernels: Iterable[Kernel], isa: Isa, *, tiles: bool = True) -> str:
-    """One module of all kernels. Functions that several of them call are in it once.
+    """Return one module of all kernels. Functions that several of them call are in it once.
 
     Without `tiles`, functions that stand apart are only declared.
     """
@@ -63,7 +63,7 @@ def module_text(kernels: Iterable[Kernel], isa: Isa, *, tiles: bool = True) -> s
 
 
 def functions_of(kernels: Iterable[Kernel], isa: Isa) -> list[Function]:
-    """The kernels' functions and all that they call, each once."""
+    """Return the kernels' functions and all that they call, each once."""
     functions: dict[str, Function] = {}
     for kernel in kernels:
         if kernel.isa != isa:
@@ -76,7 +76,7 @@ def functions_of(kernels: Iterable[Kernel], isa: Isa) -> list[Function]:
 
 
 def zeros(isa: Isa) -> int:
-    """Floats in the row of zeros: a block of a sum, or a row of a panel, if that is longer."""
+    """Return the length of the row of zeros, in floats: a block of K, or a row of a panel."""
     return max(isa.block_depth, isa.panel_width, MOST_DEPTH // 4)
 
 

@@ -23,11 +23,11 @@ from fewbit.toolchain.isa import Isa
 PLACES = 64
 """Places of a row: as many as there may be threads, and whole vectors of every processor."""
 SLOT = 16
-"""Places of a thread where products find magnitudes: a line of the cache."""
+"""Places of a thread where matmuls leave magnitudes: a cache line."""
 AT_ONCE = 4
 """Vectors whose largest magnitudes are found side by side, to hide the latency."""
 COLUMNS = 64
-"""Columns that one thread takes at once: some lines of the cache."""
+"""Columns that one thread takes at once: some cache lines."""
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,20 @@ class LargestMagnitudes(Kernel):
         )
         x, ldx, largest, m, k, thread, threads = f.parameters
         first, last = columns_of(f, k, thread, threads)
-        found = f.array("i32", 1)
+        largest_of_row = f.array("i32", 1)
         with f.loop(0, m) as loop:
             row = f.at(x, loop.index * ldx + first)
-            f.call(largest_magnitude(self.isa), row, last - first, found)
+            f.call(largest_magnitude(self.isa), row, last - first, largest_of_row)
             places = f.at(largest, loop.index * PLACES, "i32")
             with f.loop(thread, PLACES, threads) as over_places:
-                f.store(f.load("i32", found), places, over_places.index)
+                f.store(f.load("i32", largest_of_row), places, over_places.index)
         return f
 
 
 def columns_of(
     f: Function, k: Value, thread: Value, threads: Value, columns: int = COLUMNS
 ) -> tuple[Value, Value]:
-    """The columns that a thread takes, of k, so many at once."""
+    """Return the columns that a thread takes, of k, so many at once."""
     blocks = f.ceiling(k, columns)
     first = blocks * thread // threads * columns
     last = blocks * (thread + 1) // threads * columns
@@ -70,7 +70,7 @@ def columns_of(
 def larger_magnitudes(
     f: Function, most: Value, values: Sequence[Value], mask: Value | None
 ) -> Value:
-    """The larger of what was found and of the magnitudes of vectors, lane by lane."""
+    """Return the larger of `most` and of the magnitudes of vectors, lane by lane."""
     unsigned = f.broadcast(f.constant("i32", 0x7FFFFFFF))
     for value in values:
         size = f.bits(value, most.type) & unsigned
@@ -81,11 +81,11 @@ def larger_magnitudes(
 
 @dataclass(frozen=True)
 class ClearPlaces(Kernel):
-    """What comes before products that find the largest magnitudes of what they store.
+    """Clears the places in which matmuls leave the largest magnitudes of their results.
 
     void fewbit_clear_places(ptr found, i64 thread, i64 threads)
 
-    A thread has 16 places, [64, 16] in all: a line of the cache, that no other thread writes.
+    A thread has 16 places, [64, 16] in all: a cache line, that no other thread writes.
     """
 
     @property
@@ -94,15 +94,15 @@ class ClearPlaces(Kernel):
 
     def function(self) -> Function:
         f = Function(self.isa, self.symbol, "ptr found, i64 thread, i64 threads", public=True)
-        found, thread, threads = f.parameters
+        places, thread, threads = f.parameters
         with f.loop(thread, PLACES, threads) as loop:
-            f.store(f.zero(f"<{SLOT} x i32>"), found, loop.index)
+            f.store(f.zero(f"<{SLOT} x i32>"), places, loop.index)
         return f
 
 
 @cache
 def largest_magnitude(isa: Isa) -> Function:
-    """max|x| of a row, and eps at least, into `to`."""
+    """Return the function that stores max(max|x|, eps) of a row."""
     f = Function(isa, "fewbit_largest_magnitude", "ptr x, i64 k, ptr to")
     x, k, to = f.parameters
     kind = f"<{isa.lanes} x i32>"
@@ -124,7 +124,7 @@ def largest_magnitude(isa: Isa) -> Function:
         most = larger(most, other)
     with f.loop(blocks, whole, isa.lanes, carried=[most]) as loop:
         loop.carry(larger(f.load(kind, f.at(x, loop.index)) & unsigned, loop.carried[0]))
-    rest = f.load_part(f.at(x, whole), f.first_lanes(k - whole), "i32") & unsigned
-    most = larger(rest, loop.results[0])
+    tail = f.load_part(f.at(x, whole), f.first_lanes(k - whole), "i32") & unsigned
+    most = larger(tail, loop.results[0])
     f.store(f.processor_call(f"vector.reduce.smax.v{isa.lanes}i32", "i32", most), to)
     return f

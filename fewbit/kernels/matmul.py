@@ -1,4 +1,4 @@
-"""Matrix times packed matrix: linear layers, and products of two matrices that a run computes.
+"""Matmul with a packed matrix: linear layers, and matmuls of two activations.
 
     void fewbit_matmul_f32(ptr a, i64 lda, ptr b_packed, ptr bias, ptr add, ptr c, i64 ldc,
                            i64 m, i64 n, i64 k, float lo, float hi, i64 thread, i64 threads)
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fewbit.kernels.activation import named
+from fewbit.kernels.activation import with_activation
 from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.kernel import Floats, Kernel
@@ -21,7 +21,7 @@ from fewbit.numerics.approximations.activations import Activation
 
 
 def depth_of_block(f: Arithmetic[T], m: T, k: T) -> T:
-    """How much of a sum of k is taken at once, for m rows."""
+    """Return how much of K is taken at once, for m rows."""
     # One tile of rows reads each weight once: then it is best read in one go.
     one_tile = m <= f.isa.tile_rows(f.isa.tile_vectors)
     blocks = f.select(one_tile, 1, f.ceiling(k, f.isa.block_depth))
@@ -30,16 +30,16 @@ def depth_of_block(f: Arithmetic[T], m: T, k: T) -> T:
 
 @dataclass(frozen=True)
 class Matmul(Kernel):
-    """A product with a matrix in panels, as `pack` or the kernel `PackB` makes them."""
+    """A matmul with a matrix in panels, as `pack` or the kernel `PackB` makes them."""
 
     activation: Activation | None = None
 
     @property
     def symbol(self) -> str:
-        return named("fewbit_matmul_f32", self.activation)
+        return with_activation("fewbit_matmul_f32", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
-        """A layer's weight, [n, k], in panels."""
+        """Return a layer's weight, [n, k], in panels."""
         return pack_panels(weight.T, self.isa)
 
     def function(self) -> Function:

@@ -1,4 +1,4 @@
-"""The largest value of each window of an image, channels innermost.
+"""The largest value of each window of a channels-last (NHWC) image.
 
     void fewbit_max_pool_f32(ptr x, ptr y, ptr sizes, i64 thread, i64 threads)
     void fewbit_max_pool_i8(the same)
@@ -18,7 +18,7 @@ from typing import Literal
 from fewbit.kernels.depthwise import neighbours
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
-from fewbit.kernels.integer.output import moved, pointers
+from fewbit.kernels.integer.output import advance, pointers
 from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.steps import Rounding
 from fewbit.toolchain.isa import Isa
@@ -52,7 +52,7 @@ class MaxPool(Kernel):
                 s.x_stride,
                 p.rows,
                 p.columns,
-                *moved(f, self.output, outputs, p.pixel * s.y_stride),
+                *advance(f, self.output, outputs, p.pixel * s.y_stride),
                 s.c,
             )
         return f
@@ -60,7 +60,7 @@ class MaxPool(Kernel):
 
 @cache
 def max_tile(isa: Isa, output: Pooled) -> Function:
-    """All channels of one window: `rows` by `columns` pixels of the image."""
+    """Return the function for all channels of one window of `rows` by `columns` pixels."""
     f = Function(
         isa,
         f"fewbit_max_tile_{output}",

@@ -43,21 +43,21 @@ class MagnitudeSums(Kernel):
             public=True,
         )
         x, ldx, sums, m, k, thread, threads = f.parameters
-        places, found = f.integer(PLACES), f.array("double", 1)
+        places, total = f.integer(PLACES), f.array("double", 1)
         first, last = places * thread // threads, places * (thread + 1) // threads
         with f.loop(0, m) as over_rows, f.loop(first, last) as loop:
             row, place = over_rows.index, loop.index
             start, stop = columns_of(f, k, place, places, COLUMNS)
-            f.store(f.constant("double", 0.0), found)
+            f.store(f.constant("double", 0.0), total)
             with f.when(start < stop):
-                f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, found)
-            f.store(f.load("double", found), sums, row * PLACES + place)
+                f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, total)
+            f.store(f.load("double", total), sums, row * PLACES + place)
         return f
 
 
 @cache
 def magnitude_sum(isa: Isa) -> Function:
-    """Σ|x| of a row, into `to`."""
+    """Return the function that stores Σ|x| of a row."""
     f = Function(isa, "fewbit_magnitude_sum", "ptr x, i64 k, ptr to")
     x, k, to = f.parameters
 
@@ -73,14 +73,14 @@ def magnitude_sum(isa: Isa) -> Function:
     a, b, c, d = loop.results
     with f.loop(many, whole, LANES, carried=[(a + b) + (c + d)]) as loop:
         loop.carry(loop.carried[0] + magnitudes(f.load(kind, f.at(x, loop.index))))
-    with f.loop(whole, k, carried=[_halved(f, loop.results[0])]) as rest:
-        rest.carry(rest.carried[0] + magnitudes(f.load("float", x, rest.index)))
-    f.store(rest.results[0], to)
+    with f.loop(whole, k, carried=[_sum_lanes(f, loop.results[0])]) as tail:
+        tail.carry(tail.carried[0] + magnitudes(f.load("float", x, tail.index)))
+    f.store(tail.results[0], to)
     return f
 
 
-def _halved(f: Function, lanes: Value) -> Value:
-    """The sum of all lanes: of both halves, again and again."""
+def _sum_lanes(f: Function, lanes: Value) -> Value:
+    """Return the sum of all lanes, by halving the vector until one is left."""
     count = LANES
     while count > 1:
         count //= 2
@@ -93,18 +93,18 @@ def _halved(f: Function, lanes: Value) -> Value:
 
 @cache
 def mean_magnitude(isa: Isa) -> Function:
-    """mean|x| of a row, and eps at least, into `to`."""
+    """Return the function that stores max(mean|x|, eps) of a row."""
     f = Function(isa, "fewbit_mean_magnitude", "ptr x, i64 k, ptr to")
     x, k, to = f.parameters
-    found = f.array("double", 1)
-    f.call(magnitude_sum(isa), x, k, found)
-    f.store(_mean(f, f.load("double", found), k), to)
+    total = f.array("double", 1)
+    f.call(magnitude_sum(isa), x, k, total)
+    f.store(_mean(f, f.load("double", total), k), to)
     return f
 
 
 @cache
 def mean_of_sums(isa: Isa) -> Function:
-    """The same, of the sums of a row's parts."""
+    """Return the function that stores max(mean|x|, eps) from the sums of a row's parts."""
     f = Function(isa, "fewbit_mean_of_sums", "ptr sums, i64 k, ptr to")
     sums, k, to = f.parameters
     with f.loop(0, PLACES, carried=[f.constant("double", 0.0)]) as loop:

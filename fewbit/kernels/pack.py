@@ -2,7 +2,7 @@
 
 A matrix [k, n] becomes panels, each a few whole vectors wide, and about equally wide, so that no
 narrow one is left over. A panel is its rows one after another: a tile reads it from front to back.
-The last vector is filled up with zeros. The panel from a column on is at `column · k`.
+The last vector is padded with zeros. The panel from a column on is at `column · k`.
 
     void fewbit_pack_b_f32(ptr b, i64 row_stride, i64 column_stride, ptr packed,
                            i64 k, i64 n, i64 thread, i64 threads)
@@ -25,12 +25,12 @@ ROWS_AT_ONCE = 16
 
 
 def packed_size(k: int, n: int, isa: Isa) -> int:
-    """Floats that a packed matrix [k, n] takes."""
+    """Return floats that a packed matrix [k, n] takes."""
     return k * -(-n // isa.lanes) * isa.lanes
 
 
 def pack_panels(matrix: Floats, isa: Isa) -> Floats:
-    """A matrix [k, n] in panels, as one row of numbers."""
+    """Return a matrix [k, n] in panels, as one row of numbers."""
     k, n = matrix.shape
     starts = panel_starts(n, isa)
     padded = np.zeros((k, starts[-1]), np.float32)
@@ -39,7 +39,7 @@ def pack_panels(matrix: Floats, isa: Isa) -> Floats:
 
 
 def panel_starts(n: int, isa: Isa) -> list[int]:
-    """The first column of each panel of n columns, and where the last one ends."""
+    """Return the first column of each panel of n columns, and where the last one ends."""
     f = Known(isa)
     panels = Panels.of(f, Number(n))
     return [int(panels.at(f, Number(p))[0]) for p in range(int(panels.count) + 1)]
@@ -61,13 +61,13 @@ class Panels(Generic[S]):
         return Panels(count, least, vectors - least * count)
 
     def at(self, f: Arithmetic[S], panel: S) -> tuple[S, S]:
-        """The panel's first column, and how many vectors wide it is."""
+        """Return the panel's first column, and how many vectors wide it is."""
         column = (panel * self.least + f.smaller(panel, self.wider)) * f.isa.lanes
         return column, f.select(panel < self.wider, self.least + 1, self.least)
 
 
 def pack_function(kernel: Kernel) -> Function:
-    """What packs a matrix [k, n], whose elements are so far apart; threads share the panels."""
+    """Return a function to pack a matrix [k, n] with these strides; threads share the panels."""
     return Function(
         kernel.isa,
         kernel.symbol,

@@ -43,12 +43,12 @@ class QuantizeRows(Kernel):
             public=True,
         )
         x, ldx, q, ldq, scale, m, k, thread, threads = f.parameters
-        width, found = Width.of(self.bits), f.array("i32", 1)
+        width, largest = Width.of(self.bits), f.array("i32", 1)
         magnitude = mean_magnitude if width.bits <= 2 else largest_magnitude
         with f.loop(m * thread // threads, m * (thread + 1) // threads) as loop:
             row = f.at(x, loop.index * ldx)
-            f.call(magnitude(self.isa), row, k, found)
-            factor, step = factors(f, width, f.load("float", found))
+            f.call(magnitude(self.isa), row, k, largest)
+            factor, step = factors(f, width, f.load("float", largest))
             f.store(step, scale, loop.index)
             f.call(round_row(self.isa, width), row, k, factor, f.at(q, loop.index * ldq, "i8"))
         return f

@@ -3,8 +3,8 @@
     void fewbit_round_rows_*(ptr x, i64 ldx, ptr found, ptr q, i64 ldq, ptr scale, i64 m, i64 k,
                              i64 thread, i64 threads)
 
-`found` is what `largest_magnitudes` has left, or below 3 bits `mean_magnitudes`: [m, 64] parts of
-what was looked for. Threads share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves
+`found` is what `largest_magnitudes` has left, or below 3 bits `mean_magnitudes`: [m, 64] partial
+results. Threads share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves
 the integer in the lowest byte. A product cannot round to more than the width holds, so nothing is
 clamped. Below 3 bits there are few integers, and numbers are compared with where they change: one
 bit is the sign; x / s rounds to more than 0 above s / 2, which is exact, and to -2 from about
@@ -26,7 +26,7 @@ from fewbit.toolchain.isa import Isa
 
 
 def width_name(bits: float) -> str:
-    """What the names of functions say of a width."""
+    """Return a width as the names of functions have it."""
     width = Width.of(bits)
     return "ternary" if width.is_ternary else f"i{width.bits}"
 
@@ -38,7 +38,7 @@ class RoundRows(Kernel):
     bits: float = 8
     """1 to 8; ternary is 1.58."""
     places: int = PLACES
-    """Parts of a row; products leave more of them than `largest_magnitudes`."""
+    """Parts of a row; matmuls leave more of them than `largest_magnitudes`."""
 
     def __post_init__(self) -> None:
         Width.of(self.bits)
@@ -58,15 +58,15 @@ class RoundRows(Kernel):
         )
         x, ldx, parts, q, ldq, scale, m, k, thread, threads = f.parameters
         first, last = columns_of(f, k, thread, threads)
-        width, found = Width.of(self.bits), f.array("i32", 1)
+        width, magnitude = Width.of(self.bits), f.array("i32", 1)
         with f.loop(0, m) as loop:
             row = loop.index
             if width.bits <= 2:
-                f.call(mean_of_sums(self.isa), f.at(parts, row * PLACES, "double"), k, found)
+                f.call(mean_of_sums(self.isa), f.at(parts, row * PLACES, "double"), k, magnitude)
             else:
                 places = f.at(parts, row * self.places)
-                f.call(largest_magnitude(self.isa), places, self.places, found)
-            factor, step = factors(f, width, f.load("float", found))
+                f.call(largest_magnitude(self.isa), places, self.places, magnitude)
+            factor, step = factors(f, width, f.load("float", magnitude))
             with f.when(thread.equals(0)):
                 f.store(step, scale, row)
             here, to = f.at(x, row * ldx + first), f.at(q, row * ldq + first, "i8")
@@ -74,20 +74,20 @@ class RoundRows(Kernel):
         return f
 
 
-def factors(f: Function, width: Width, found: Value) -> tuple[Value, Value]:
-    """What a row is rounded by, and its scale.
+def factors(f: Function, width: Width, magnitude: Value) -> tuple[Value, Value]:
+    """Return what a row is rounded by, and its scale.
 
     Rows are multiplied, and the scale is one by that; below 3 bits they are divided by it.
     """
     if width.bits <= 2:
-        return found, found
+        return magnitude, magnitude
     most = f.number(float(width.qmax))
-    multiplier = most / found
+    multiplier = most / magnitude
     return multiplier, f.number(1.0) / multiplier
 
 
 def _changes(f: Function, width: Width, scale: Value) -> list[tuple[str, Value]]:
-    """Where each integer but the least begins, and how a number is compared with that."""
+    """Return where each integer but the least begins, and how a number is compared with that."""
     if width.is_binary:
         return [("oge", f.number(0.0))]
     half = scale * f.number(0.5)
@@ -106,7 +106,7 @@ def _changes(f: Function, width: Width, scale: Value) -> list[tuple[str, Value]]
 
 @cache
 def round_row(isa: Isa, width: Width) -> Function:
-    """A row by its factor, rounded half to even, as bytes."""
+    """Return the function that rounds a row by its factor, half to even, to bytes."""
     kind = width_name(width.precision) if width.bits <= 2 else "many"
     f = Function(isa, f"fewbit_round_row_{kind}", "ptr x, i64 k, float factor, ptr q")
     x, k, factor, q = f.parameters
@@ -116,20 +116,20 @@ def round_row(isa: Isa, width: Width) -> Function:
 
     def bytes_of(values: Value) -> Value:
         if width.bits > 2:
-            moved = values * by + magic
-            return f.convert("trunc", f.bits(moved, f"<{isa.lanes} x i32>"), "i8")
-        found = least
+            shifted = values * by + magic
+            return f.convert("trunc", f.bits(shifted, f"<{isa.lanes} x i32>"), "i8")
+        integers = least
         for (how, change), integer in zip(changes, above[-len(changes) :], strict=True):
             reaches = values.compare(how, f.broadcast(change))
-            found = f.select(reaches, integer, found)
-        return found
+            integers = f.select(reaches, integer, integers)
+        return integers
 
-    def rounded(at: Value, mask: Value | None) -> None:
+    def round_at(at: Value, mask: Value | None) -> None:
         f.store_part(bytes_of(f.load_part(f.at(x, at), mask)), f.at(q, at, "i8"), mask)
 
     whole = k // isa.lanes * isa.lanes
     with f.loop(0, whole, isa.lanes) as loop:
-        rounded(loop.index, None)
+        round_at(loop.index, None)
     with f.when(whole < k):
-        rounded(whole, f.first_lanes(k - whole))
+        round_at(whole, f.first_lanes(k - whole))
     return f

@@ -1,4 +1,4 @@
-"""From tiles to matrices: which rows and panels a tile is applied to, and by which thread.
+"""The macrokernel: which rows and panels a microkernel is applied to, and by which thread.
 
 `sweep` takes a block of rows over a range of panels. A panel is read by all tiles of the block
 while it is near, and they fetch the next one meanwhile. Sums start from bias + add. A sum that is
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, NamedTuple
 
-from fewbit.kernels.activation import activate, named
+from fewbit.kernels.activation import activate, with_activation
 from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.pack import Panels
@@ -59,7 +59,7 @@ class Place:
     shape: Value
     panel: Value
     ahead: Value
-    """A part of the next panel, to be asked for meanwhile."""
+    """A part of the next panel, to be prefetched meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Panel:
     following: Value
 
     def place(self, f: Function, number: Value, row: Value, height: Value) -> Place:
-        """The panel's tile of this number."""
+        """Return the panel's tile of this number."""
         covers = number * LINE < self.width * self.weights.cell
         part = f.at(self.following, number * self.weights.steps * LINE, "i8")
         return Place(
@@ -92,7 +92,7 @@ class Panel:
 
 @contextmanager
 def panels(f: Function, n: Value, first: Value, last: Value, w: Weights) -> Generator[Panel]:
-    """The panels `first` up to `last`."""
+    """Yield the panels `first` up to `last`."""
     isa, all_ = f.isa, Panels.of(f, n)
     with f.loop(first, last) as loop:
         column, vectors = all_.at(f, loop.index)
@@ -121,7 +121,7 @@ def places(
     w: Weights,
     tallest: int = TALLEST,
 ) -> Generator[Place]:
-    """The tiles of a block of rows on the panels `first` up to `last`; heights are about equal."""
+    """Yield the tiles of a block of rows on panels `first` up to `last`, about equally high."""
     with panels(f, n, first, last, w) as panel:
         highest = highest_tile(f, panel.vectors, tallest)
         with heights(f, rows, highest) as (number, row, height):
@@ -129,7 +129,7 @@ def places(
 
 
 def highest_tile(f: Arithmetic[T], vectors: T, tallest: int) -> T:
-    """Rows of the highest tile that is so many vectors wide."""
+    """Return rows of the highest tile that is so many vectors wide."""
     highest = f.integer(tallest)
     for v in range(1, f.isa.tile_vectors + 1):
         highest = f.select(vectors.equals(v), min(tallest, f.isa.tile_rows(v)), highest)
@@ -151,11 +151,11 @@ class Heights(Generic[S]):
         return Heights(tiles, least, rows - least * tiles)
 
     def row(self, f: Arithmetic[S], number: S) -> S:
-        """The first row of a tile, or where the last one ends."""
+        """Return the first row of a tile, or where the last one ends."""
         return number * self.least + f.smaller(number, self.higher)
 
     def height(self, f: Arithmetic[S], number: S) -> S:
-        """How many rows a tile has."""
+        """Return how many rows a tile has."""
         return f.select(number < self.higher, self.least + 1, self.least)
 
 
@@ -163,7 +163,7 @@ class Heights(Generic[S]):
 def tiles_between(
     f: Function, tiles: Heights, first: Value | int, last: Value
 ) -> Generator[tuple[Value, Value, Value]]:
-    """The tiles `first` up to `last`: their numbers, first rows and heights."""
+    """Yield the tiles `first` up to `last`: their numbers, first rows and heights."""
     with f.loop(first, last) as loop:
         height = tiles.height(f, loop.index)
         yield loop.index, tiles.row(f, loop.index), height
@@ -173,14 +173,14 @@ def tiles_between(
 def heights(
     f: Function, rows: Value, highest: Value | int
 ) -> Generator[tuple[Value, Value, Value]]:
-    """Each of the tiles that rows make: its number, first row and height."""
+    """Yield each of the tiles that rows make: its number, first row and height."""
     tiles = Heights.of(f, rows, highest)
     with tiles_between(f, tiles, 0, tiles.tiles) as tile:
         yield tile
 
 
 def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:
-    """Every tile that there is: its number as a `shape`, its rows, its vectors."""
+    """Return every tile that there is: its number as a `shape`, its rows, its vectors."""
     return [
         (vectors * 64 + rows, rows, vectors)
         for vectors in range(1, isa.tile_vectors + 1)
@@ -190,14 +190,14 @@ def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:
 
 @cache
 def sweep(isa: Isa, activation: Activation | None = None) -> Function:
-    """A block of rows, given by their table, times the panels `first` up to `last`.
+    """Return the macrokernel: a block of rows, by their table, times panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`: `taps` times `depth` of them.
     Where it `ends` the sum, that is activated.
     """
     f = Function(
         isa,
-        f"fewbit_{named('sweep_f32', activation)}",
+        f"fewbit_{with_activation('sweep_f32', activation)}",
         "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, "
         "ptr bias, ptr add, ptr c, i64 c_step, i64 columns, i64 first, i64 last, i64 ends, "
         "float lo, float hi",
@@ -237,7 +237,7 @@ def sweep(isa: Isa, activation: Activation | None = None) -> Function:
 
 
 def or_zeros(f: Function, pointer: Value) -> tuple[Value, Value]:
-    """A pointer and the step 1; if it is null, zeros and the step 0, on which it stands still."""
+    """Return a pointer and the step 1; if it is null, zeros and the step 0."""
     absent = pointer.is_null()
     return f.select(absent, f.zeros(), pointer), f.select(absent, 0, 1)
 
@@ -252,7 +252,7 @@ class Share(NamedTuple, Generic[S]):
 
 
 def share(f: Arithmetic[T], m: T, n: T, k: T, thread: T, threads: T) -> Share[T]:
-    """The thread's part of m rows and n columns, sums of k.
+    """Return the thread's part of m rows and n columns, sums of k.
 
     Rows are best: what a thread writes, it reads again in the next layer, and they divide evenly.
     Panels are where there are few rows, or many weights, which then only one thread has to read.
@@ -273,10 +273,10 @@ def share(f: Arithmetic[T], m: T, n: T, k: T, thread: T, threads: T) -> Share[T]
 def part_of_sum(
     f: Function, first: Value, bias: Value, add: Value, c: Value
 ) -> tuple[Value, Value]:
-    """bias and add of a block of a sum: all but the first go on from what is in c."""
+    """Return bias and add of a block of K: all but the first accumulate into c."""
     return f.select(first, bias, f.null()), f.select(first, add, c)
 
 
 def row_of(f: Function, pointer: Value, offset: Value) -> Value:
-    """The pointer moved on, or null if it is null."""
+    """Return the pointer moved on, or null if it is null."""
     return f.select(pointer.is_null(), pointer, f.at(pointer, offset))

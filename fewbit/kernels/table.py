@@ -21,7 +21,7 @@ PLACES = BLOCK_ROWS + GROUP
 
 @cache
 def locate(isa: Isa, size: int = 4) -> Function:
-    """Addresses and places of the first taps of output pixels `row` and on.
+    """Return the function that locates the first taps of output pixels, from `row` on.
 
     A number of the image has `size` bytes.
     """
@@ -60,7 +60,7 @@ def locate(isa: Isa, size: int = 4) -> Function:
 
 @cache
 def fill_table(isa: Isa, size: int = 4) -> Function:
-    """Pointers for taps `tap` and on of kernels `kw` wide, all moved on to a channel."""
+    """Return the function that fills in pointers for taps `tap` and on, at a channel."""
     f = Function(
         isa,
         f"fewbit_fill_table_{8 * size}",
@@ -91,7 +91,7 @@ def fill_table(isa: Isa, size: int = 4) -> Function:
 
 @cache
 def copy_edges(isa: Isa) -> Function:
-    """Correct a table of whole kernel rows: a row that is partly outside is copied to `room`."""
+    """Return the function that copies kernel rows which cross the image's edge to `room`."""
     f = Function(
         isa,
         "fewbit_copy_edges_f32",
@@ -122,7 +122,7 @@ def copy_edges(isa: Isa) -> Function:
 def rows_before(
     f: Function, s: Sizes, places: Value, rows: Value, copies: Value, matters: Value
 ) -> Value:
-    """If it matters: the rows before more than `copies` of them are cut by the image's edge."""
+    """Return how many rows come before more than `copies` of them cross the image's edge."""
     none = f.integer(0)
     with f.loop(0, f.select(matters, rows, 0), carried=[none, none]) as loop:
         cuts, before = loop.carried
@@ -133,5 +133,5 @@ def rows_before(
 
 
 def _seen(f: Function, s: Sizes, left: Value) -> tuple[Value, Value]:
-    """The columns of a kernel, from and up to, that are inside the image."""
+    """Return the columns of a kernel, from and up to, that are inside the image."""
     return f.larger(f.integer(0) - left, 0), f.smaller(s.w - left, s.kw)

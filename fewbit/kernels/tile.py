@@ -1,4 +1,4 @@
-"""The tile: a few rows times one panel of weights, with all its sums in registers.
+"""The microkernel: a tile of a few rows times one panel of weights, its accumulators in registers.
 
 A row of A is a pointer, so a tile serves matrices and images alike. `table` holds, for each tap
 of a convolution (a matrix has one), a pointer for each row; a tap that is outside the image
@@ -11,7 +11,7 @@ row of the panel:
             for r, v: sum[r][v] += row[r][i] * w[v]        <- `dot`
             w += width of the panel
 
-Sums start from bias + add and end between lo and hi.
+Accumulators start from bias + add and are clamped between lo and hi.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.toolchain.isa import Isa
 
 LINE = 64
-"""Bytes of a line of the cache: a tile asks for one of the next panel at each step."""
+"""Bytes of a cache line: a tile prefetches one of the next panel at each step."""
 
 Sums = list[list[Value]]
 
 
 def dot(f: Function, rows: Sequence[Value], w: Value, i: Value, sums: Sums) -> Sums:
-    """One step of all sums of a tile: this is the inner loop."""
+    """Return all accumulators after one step of K, a rank-1 update: this is the inner loop."""
     weights = [f.load(f.vector, w, v) for v in range(len(sums[0]))]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
@@ -40,7 +40,7 @@ def dot(f: Function, rows: Sequence[Value], w: Value, i: Value, sums: Sums) -> S
 
 @cache
 def tile(isa: Isa, rows: int, vectors: int) -> Function:
-    """`rows` rows times a panel that is `vectors` vectors wide."""
+    """Return the microkernel of `rows` rows times a panel that is `vectors` vectors wide."""
     f = Function(
         isa,
         f"fewbit_tile_f32_{rows}x{vectors}",

@@ -22,7 +22,7 @@ from fewbit.llvm.values import Value
 
 @dataclass
 class Loop:
-    """An open loop: the `index`, the values `carried` into this round, and `results` after it.
+    """An open loop: the `index`, the values `carried` into this iteration, and `results` after it.
 
     The body may set the `step` to the next index.
     """
@@ -34,7 +34,7 @@ class Loop:
     results: list[Value]
 
     def carry(self, *values: Value) -> None:
-        """What the next round starts with."""
+        """Set what the next iteration starts with."""
         self.following = list(values)
 
 
@@ -66,7 +66,7 @@ class ControlFlow(Instructions):
 
     @contextmanager
     def when(self, condition: Value) -> Generator[None]:
-        """Do the body if the condition holds."""
+        """Execute the body if the condition holds."""
         body, end = self._label("then"), self._label("end")
         self._branch(condition, body, end)
         self._begin(body)
@@ -77,7 +77,7 @@ class ControlFlow(Instructions):
 
     @contextmanager
     def unless(self, condition: Value, *, rarely: bool = False) -> Generator[None]:
-        """Do the body, which leaves the function, where the condition does not hold."""
+        """Execute the body, which must return, where the condition does not hold."""
         on, off = self._label("on"), self._label("off")
         self._branch(condition, on, off, ", !prof !0" if rarely else "")
         self._begin(off)

@@ -16,7 +16,7 @@ from fewbit.llvm.values import Operand, Value, symbol
 
 @dataclass(frozen=True)
 class Prototype:
-    """A function by which it is called: its name and types."""
+    """What a call needs of a function: its name and types."""
 
     name: str
     result: Type
@@ -65,11 +65,11 @@ class Function(ControlFlow):
         return {prototype.declaration() for prototype in self.declared.values()}
 
     def declaration(self) -> str:
-        """The line by which another module may call it."""
+        """Return the line by which another module may call it."""
         return self.prototype.declaration()
 
     def text(self) -> str:
-        """The definition."""
+        """Return the definition."""
         parameters = ", ".join(value.typed for value in self.parameters)
         head = " ".join(filter(None, ("define", self.linkage, str(self.result))))
         attributes = f" {self.attributes}" if self.attributes else ""
@@ -132,7 +132,7 @@ class Function(ControlFlow):
     def intrinsic(
         self, name: str, result: Spelled, *arguments: Value, align: int | None = None
     ) -> Value:
-        """Call an intrinsic of LLVM, which is declared by the way; `align` is of its pointers."""
+        """Call an intrinsic of LLVM, and declare it; `align` is that of its pointers."""
         types = (argument.type for argument in arguments)
         prototype = Prototype.of(f"llvm.{name}", result, *types)
         if self.declared.setdefault(name, prototype) != prototype:
@@ -144,7 +144,7 @@ class Function(ControlFlow):
         return self._call(prototype.result, f"@{prototype.name}({given})")
 
     def ret(self, value: Operand | None = None) -> None:
-        """Return."""
+        """Return from the function."""
         given = Value(self, VOID, "") if value is None else self.value(value, self.result)
         if given.type != self.result:
             raise IrTypeError(f"'{self.name}' returns {self.result}, not {given.typed}")
@@ -174,7 +174,7 @@ def _parameter(text: str) -> tuple[str, str]:
 
 
 def forward(name: str, to: Prototype) -> str:
-    """A function of another name that calls one, with the declaration of that."""
+    """Return a function of another name that calls one, with the declaration of that."""
     f = Function(name, [(type, f"a{i}") for i, type in enumerate(to.parameters)], to.result)
     result = f.call(to, *f.parameters)
     f.ret(None if to.result == VOID else result)

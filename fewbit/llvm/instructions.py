@@ -70,7 +70,7 @@ class Instructions:
     # Constants
 
     def value(self, operand: Operand, type: Spelled = I64) -> Value:
-        """An operand as a value; a number becomes a constant of the type."""
+        """Return an operand as a value; a number becomes a constant of the type."""
         if isinstance(operand, Value):
             if operand.function is not self:
                 raise IrTypeError(f"{operand.typed} belongs to '{operand.function.name}'")
@@ -82,7 +82,7 @@ class Instructions:
         return self.value(constant(type, value))
 
     def constants(self, element: Spelled, values: Sequence[float]) -> Value:
-        """A vector of constants."""
+        """Return a vector of constants."""
         return self.value(constants(element, values))
 
     def integer(self, value: Value | int) -> Value:
@@ -98,7 +98,7 @@ class Instructions:
         return Value(self, PTR, "null")
 
     def symbol(self, name: str) -> Value:
-        """The address of a global or function."""
+        """Return the address of a global or function."""
         return self.value(symbol(name))
 
     # Memory
@@ -109,7 +109,7 @@ class Instructions:
         return value.typed
 
     def at(self, pointer: Value, index: Operand, type: Spelled = "float") -> Value:
-        """The address of an element."""
+        """Return the address of an element."""
         position = self.value(index)
         if not isinstance(position.type, Int):
             raise IrTypeError(f"{position.typed} is no index")
@@ -118,14 +118,14 @@ class Instructions:
         )
 
     def field(self, struct: Struct, pointer: Value, number: int) -> Value:
-        """The address of a field."""
+        """Return the address of a field."""
         if number >= len(struct.fields):
             raise IrTypeError(f"{struct} has no field {number}")
         place = f"{self._pointer(pointer)}, i32 0, i32 {number}"
         return self.emit(PTR, f"getelementptr inbounds {struct}, {place}")
 
     def alignment(self, type: Type) -> int | None:
-        """Bytes that addresses of a type are multiples of; none is what the processor wants."""
+        """Return the alignment of a type in bytes; None is the target's own."""
         return None
 
     def load(
@@ -138,7 +138,7 @@ class Instructions:
     ) -> Value:
         type = type_of(type)
         place = pointer if index is None else self.at(pointer, index, type)
-        return self.emit(type, f"load {type}, {self._pointer(place)}{self._aligned(type, align)}")
+        return self.emit(type, f"load {type}, {self._pointer(place)}{self._align(type, align)}")
 
     def store(
         self,
@@ -149,24 +149,24 @@ class Instructions:
         align: int | None = None,
     ) -> None:
         place = pointer if index is None else self.at(pointer, index, value.type)
-        aligned = self._aligned(value.type, align)
+        aligned = self._align(value.type, align)
         self._write(f"store {value.typed}, {self._pointer(place)}{aligned}")
 
-    def _aligned(self, type: Type, align: int | None) -> str:
+    def _align(self, type: Type, align: int | None) -> str:
         align = align or self.alignment(type)
         return "" if align is None else f", align {align}"
 
     def alloca(self, type: Spelled, align: int | None = None) -> Value:
-        """Room on the stack."""
+        """Allocate on the stack."""
         aligned = "" if align is None else f", align {align}"
         return self.emit(PTR, f"alloca {type_of(type)}{aligned}")
 
     def array(self, type: Spelled, count: int) -> Value:
-        """Room on the stack for several, from a line of the cache on."""
+        """Allocate an array on the stack, aligned to a cache line."""
         return self.alloca(Array(count, type_of(type)), align=64)
 
     def address(self, pointer: Value) -> Value:
-        """A pointer as a number."""
+        """Return a pointer as a number."""
         return self.emit(I64, f"ptrtoint {self._pointer(pointer)} to i64")
 
     def pointer(self, address: Value) -> Value:
@@ -195,13 +195,13 @@ class Instructions:
         return self.select(a > b, a, b)
 
     def ceiling(self, a: Value, b: Value | int) -> Value:
-        """a / b, rounded up."""
+        """Return a / b, rounded up."""
         return (a + (self.integer(b) - 1)) // b
 
     # Conversions
 
     def convert(self, how: str, value: Value, element: Spelled) -> Value:
-        """The same lanes as another type, as in `convert("sext", bytes, "i32")`."""
+        """Convert lanes to another type, as in `convert("sext", bytes, "i32")`."""
         kind = with_element(value.type, element)
         source, to = scalar(value.type), scalar(kind)
         takes, gives, widens = _CONVERSIONS[how]
@@ -211,7 +211,7 @@ class Instructions:
         return self.emit(kind, f"{how} {value.typed} to {kind}")
 
     def bits(self, value: Value, type: Spelled) -> Value:
-        """The same bits as another type."""
+        """Return the same bits as another type (bitcast)."""
         type = type_of(type)
         numbers = (Int, Float, Vector)
         if (
@@ -238,7 +238,7 @@ class Instructions:
         return self.emit(vector.type.element, f"extractelement {vector.typed}, i64 {index}")
 
     def shuffle(self, a: Value, order: Sequence[int], b: Value | None = None) -> Value:
-        """Lanes of one vector, or of two, in another order."""
+        """Return lanes of one vector, or of two, in another order."""
         b = Value(self, a.type, "poison") if b is None else a.like(b)
         if not isinstance(a.type, Vector) or not all(0 <= i < 2 * a.type.lanes for i in order):
             raise IrTypeError(f"{a.typed} has not all of the lanes {order}")
@@ -250,13 +250,13 @@ class Instructions:
         return self.emit(result, f"shufflevector {a.typed}, {b.typed}, {text}")
 
     def broadcast_to(self, scalar: Value, lanes: int) -> Value:
-        """A vector of one number."""
+        """Broadcast a number to a vector."""
         kind = with_element(Vector(lanes, I1), scalar.type)
         one = self.insert(Value(self, kind, "poison"), scalar, 0)
         return self.shuffle(one, [0] * lanes)
 
     def member(self, struct: Value, number: int) -> Value:
-        """A field of a struct that is a value."""
+        """Return a field of a struct that is a value."""
         if not isinstance(struct.type, Struct) or number >= len(struct.type.fields):
             raise IrTypeError(f"{struct.typed} has no field {number}")
         return self.emit(struct.type.fields[number], f"extractvalue {struct.typed}, {number}")

@@ -127,12 +127,12 @@ def _next_type(tokens: Iterator[str], token: str, text: str) -> Type:
 
 
 def scalar(type: Type) -> Type:
-    """What each lane of a vector is; any other type itself."""
+    """Return what each lane of a vector is; any other type itself."""
     return type.element if isinstance(type, Vector) else type
 
 
 def with_element(type: Type, element: Spelled) -> Type:
-    """As many lanes of another type; one, if the type is no vector."""
+    """Return as many lanes of another type; one, if the type is no vector."""
     element = type_of(element)
     if not isinstance(type, Vector):
         return element

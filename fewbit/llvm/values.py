@@ -62,7 +62,7 @@ class Constant:
 
 
 def constant(spelled: Spelled, value: float | bool) -> Constant:
-    """A number as a constant; in a vector, the same in every lane."""
+    """Return a number as a constant; in a vector, the same in every lane."""
     type = type_of(spelled)
     if isinstance(type, Vector):
         return constants(type.element, [value] * type.lanes)
@@ -76,7 +76,7 @@ def constant(spelled: Spelled, value: float | bool) -> Constant:
 
 
 def constants(element: Spelled, values: Sequence[float]) -> Constant:
-    """A vector of constants, one for each lane."""
+    """Return a vector of constants, one for each lane."""
     lanes = [constant(element, value) for value in values]
     type = with_element(Vector(len(values), I1), element)
     return Constant(type, f"<{', '.join(lane.typed for lane in lanes)}>")
@@ -94,14 +94,14 @@ def structure(values: Sequence[Constant]) -> Constant:
 
 
 def string(text: str) -> Constant:
-    """The bytes of a text, ended by a zero as in C."""
+    """Return the bytes of a text, ended by a zero as in C."""
     data = text.encode() + b"\0"
     spelled = "".join(chr(b) if chr(b).isalnum() else f"\\{b:02X}" for b in data)
     return Constant(Array(len(data), Int(8)), f'c"{spelled}"')
 
 
 def symbol(name: str) -> Constant:
-    """The address of a function or global."""
+    """Return the address of a function or global."""
     is_plain = re.fullmatch(r"[A-Za-z_.$][\w.$-]*", name, re.ASCII)
     return Constant(PTR, f"@{name}" if is_plain else f'@"{name}"')
 
@@ -114,7 +114,7 @@ def _join(values: Sequence[Constant]) -> str:
 
 
 def _float_text(type: Float, value: float) -> str:
-    """Bits in hexadecimal, as LLVM writes them: for float and double those of a double."""
+    """Return bits in hexadecimal, as LLVM writes them: for float and double those of a double."""
     kinds = {"half": np.float16, "bfloat": ml_dtypes.bfloat16, "float": np.float32}
     with np.errstate(over="ignore"):
         rounded = np.array(value, kinds.get(type.kind, np.float64))
@@ -140,7 +140,7 @@ class Value:
         return f"{self.type} {self.text}"
 
     def like(self, other: Operand) -> Value:
-        """The other operand of an instruction whose operands have one type."""
+        """Return the other operand of an instruction whose operands have one type."""
         other = self.function.value(other, self.type)
         if other.type != self.type:
             raise IrTypeError(f"{self.typed} does not go with {other.typed}")
@@ -168,11 +168,11 @@ class Value:
         return self._binary(None, "fdiv", other)
 
     def __floordiv__(self, other: Operand) -> Value:
-        """The quotient of unsigned integers."""
+        """Return the quotient of unsigned integers."""
         return self._binary("udiv", None, other)
 
     def __mod__(self, other: Operand) -> Value:
-        """The remainder of unsigned integers."""
+        """Return the remainder of unsigned integers."""
         return self._binary("urem", None, other)
 
     def signed_quotient(self, other: Operand) -> Value:
@@ -199,17 +199,17 @@ class Value:
         return self._binary("shl", None, places)
 
     def shift_right(self, places: Operand) -> Value:
-        """Zeros come in from the left."""
+        """Shift right; zeros come in from the left."""
         return self._binary("lshr", None, places)
 
     def shift_right_signed(self, places: Operand) -> Value:
-        """Copies of the sign come in from the left."""
+        """Shift right; copies of the sign come in from the left."""
         return self._binary("ashr", None, places)
 
     # Comparisons
 
     def compare(self, predicate: str, other: Operand) -> Value:
-        """LLVM's comparison of this name, which must be one of the operands' type."""
+        """Return LLVM's comparison of this name, which must be one of the operands' type."""
         kind = scalar(self.type)
         allowed: tuple[str, ...] = ()
         if isinstance(kind, Float):
@@ -247,7 +247,7 @@ class Value:
         return self.compare("une" if isinstance(scalar(self.type), Float) else "ne", other)
 
     def inside(self, size: Operand) -> Value:
-        """0 <= self < size, in one unsigned comparison."""
+        """Return 0 <= self < size, in one unsigned comparison."""
         return self.compare("ult", size)
 
     def is_null(self) -> Value:

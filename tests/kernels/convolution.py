@@ -70,7 +70,7 @@ def cases(draw: st.DrawFn, channels: st.SearchStrategy[int], depthwise: bool = F
 
 
 def windows(case: Case, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[batch, oh, ow, c, kh, kw]: what each output pixel sees of the padded image."""
+    """Return what each output pixel sees of the padded image, as [batch, oh, ow, c, kh, kw]."""
     top, left, bottom, right = case.pad
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
     (oh, ow), (sh, sw), (dh, dw) = case.out, case.stride, case.dilation

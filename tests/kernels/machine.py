@@ -58,7 +58,7 @@ BIT_SIGNATURES = {
 }
 Integer = IntegerMatmul | IntegerConv2d | IntegerDepthwise | BitMatmul | BitConv2d
 BIT_PAIRS = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (1, 3)]
-"""Widths of activations and weights whose products tests count in bits."""
+"""Widths of activations and weights that tests multiply by popcount."""
 SOME_OUTPUTS: tuple[Output, ...] = ("f32_silu", "steps_gelu", "f32_largest")
 """Outputs beside the plain ones that all kernels are tested with."""
 QUANTIZED = (1, 1.58, *range(2, 9))
@@ -77,7 +77,7 @@ def target_machine(isa: Isa) -> Any:
 
 
 def load(text: str, isa: Isa, signatures: dict[str, str]) -> dict[str, Call]:
-    """The module's functions of these names, to be called with what their letters say."""
+    """Return the module's functions of these names, to be called with what their letters say."""
     module = binding.parse_assembly(text)
     module.verify()
     engine = binding.create_mcjit_compiler(module, jit_machine(isa))
@@ -92,7 +92,7 @@ def load(text: str, isa: Isa, signatures: dict[str, str]) -> dict[str, Call]:
 
 @cache
 def compiled(isa: Isa) -> dict[type, Call]:
-    """All kernels for a processor, compiled once."""
+    """Return all kernels for a processor, compiled once."""
     kernels = [kind(isa) for kind in SIGNATURES]
     signatures = {kernel.symbol: SIGNATURES[type(kernel)] for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
@@ -101,7 +101,7 @@ def compiled(isa: Isa) -> dict[type, Call]:
 
 @cache
 def compiled_float_activated(isa: Isa) -> dict[str, Call]:
-    """Kernels on floats that end in an activation, compiled once, by their symbols."""
+    """Return kernels on floats that end in an activation, compiled once, by their symbols."""
     kernels = [kind(isa, name) for kind in (Matmul, Conv2d, Depthwise) for name in ACTIVATIONS]
     signatures = {kernel.symbol: SIGNATURES[type(kernel)] for kernel in kernels}
     return load(module_text(kernels, isa), isa, signatures)
@@ -109,7 +109,7 @@ def compiled_float_activated(isa: Isa) -> dict[str, Call]:
 
 @cache
 def compiled_integer(isa: Isa) -> dict[tuple[type, Output], Call]:
-    """All kernels on integers with all outputs, compiled once."""
+    """Return all kernels on integers with all outputs, compiled once."""
     kernels = [kind(isa, output) for kind in INTEGER_SIGNATURES for output in PLAIN]
     signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
@@ -125,7 +125,7 @@ def _signature(kernel: Integer) -> str:
 
 @cache
 def compiled_few_bits(isa: Isa) -> dict[str, Call]:
-    """Kernels for weights of fewer than 8 bits, compiled once, by their symbols."""
+    """Return kernels for weights of fewer than 8 bits, compiled once, by their symbols."""
     signatures: dict[str, str] = {}
     kernels = [
         kind(isa, output, bits)
@@ -140,7 +140,7 @@ def compiled_few_bits(isa: Isa) -> dict[str, Call]:
 
 @cache
 def compiled_few_bits_depthwise(isa: Isa) -> dict[str, Call]:
-    """Depthwise kernels for weights of fewer than 8 bits, compiled once, by their symbols."""
+    """Return depthwise kernels for weights of fewer than 8 bits, compiled once, by their symbols."""
     kernels = [IntegerDepthwise(isa, "steps", bits) for bits in range(1, 8)]
     signatures = {kernel.symbol: _signature(kernel) for kernel in kernels}
     return load(module_text(kernels, isa), isa, signatures)
@@ -148,7 +148,7 @@ def compiled_few_bits_depthwise(isa: Isa) -> dict[str, Call]:
 
 @cache
 def compiled_bits(isa: Isa) -> dict[str, Call]:
-    """Kernels that count bits, compiled once, by their symbols."""
+    """Return kernels by popcount, compiled once, by their symbols."""
     signatures: dict[str, str] = {}
     kernels: list[BitMatmul | BitConv2d] = []
     for pair in BIT_PAIRS:
@@ -162,7 +162,7 @@ def compiled_bits(isa: Isa) -> dict[str, Call]:
 
 @cache
 def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
-    """Kernels for rows without negative numbers, compiled once."""
+    """Return kernels for rows without negative numbers, compiled once."""
     kernels = [
         kind(isa, output, unsigned=True)
         for kind in (IntegerMatmul, IntegerConv2d)
@@ -175,7 +175,7 @@ def compiled_unsigned(isa: Isa) -> dict[tuple[type, Output], Call]:
 
 @cache
 def compiled_further(isa: Isa) -> dict[str, Call]:
-    """Kernels on integers whose outputs are not plain, compiled once, by their symbols."""
+    """Return kernels on integers whose outputs are not plain, compiled once, by their symbols."""
     signatures: dict[str, str] = {}
     kernels: list[Integer] = [IntegerMatmul(isa, output) for output in (*ACTIVATED, LARGEST)]
     for output in SOME_OUTPUTS:
@@ -188,7 +188,7 @@ def compiled_further(isa: Isa) -> dict[str, Call]:
 
 @cache
 def compiled_groups(isa: Isa) -> dict[int, Call]:
-    """Products with scales for groups, compiled once, by the bits of their weights."""
+    """Return matmuls with scales for groups, compiled once, by the bits of their weights."""
     kernels = [IntegerMatmul(isa, "f32", bits, True) for bits in range(1, 9)]
     signatures = {kernel.symbol: "pippippppiiiiiffii" for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
@@ -197,7 +197,7 @@ def compiled_groups(isa: Isa) -> dict[int, Call]:
 
 @cache
 def compiled_quantization(isa: Isa) -> dict[float, Call]:
-    """Quantization of rows, compiled once, by width."""
+    """Return quantization of rows, compiled once, by width."""
     kernels = [QuantizeRows(isa, bits) for bits in QUANTIZED]
     calls = load(module_text(kernels, isa), isa, {k.symbol: "pipipiiii" for k in kernels})
     return {kernel.bits: calls[kernel.symbol] for kernel in kernels}
@@ -205,7 +205,7 @@ def compiled_quantization(isa: Isa) -> dict[float, Call]:
 
 @cache
 def compiled_phases(isa: Isa) -> dict[float, tuple[Call, Call]]:
-    """Quantization in two phases, compiled once: magnitudes, and rounding, by width."""
+    """Return quantization in two phases, compiled once: magnitudes, and rounding, by width."""
     sums, largest = MagnitudeSums(isa), LargestMagnitudes(isa)
     rounding = [RoundRows(isa, bits) for bits in QUANTIZED]
     signatures = {kernel.symbol: "pipiiii" for kernel in (sums, largest)}
@@ -231,7 +231,7 @@ def compiled_max_pool(isa: Isa) -> dict[Pooled, Call]:
 
 
 def integer_call(kernel: Integer) -> Call:
-    """A kernel on integers, compiled with all others."""
+    """Return a kernel on integers, compiled with all others."""
     if kernel.output not in PLAIN:
         return compiled_further(kernel.isa)[kernel.symbol]
     if isinstance(kernel, BitMatmul | BitConv2d):
@@ -246,7 +246,7 @@ def integer_call(kernel: Integer) -> Call:
 
 
 def guarded(array: NDArray[Number]) -> NDArray[Number]:
-    """A copy that ends where readable memory ends: whoever reads on crashes."""
+    """Return a copy that ends where readable memory ends: whoever reads on crashes."""
     page = mmap.PAGESIZE
     pages = -(-array.nbytes // page) * page
     memory = mmap.mmap(-1, pages + page)

@@ -24,7 +24,7 @@ def product(
     threads: int = 1,
     into: Floats | None = None,
 ) -> Floats:
-    """The kernel's c; rows of a and c are one float further apart than they must be."""
+    """Return the kernel's c; rows of a and c are one float further apart than they must be."""
     (m, k), n = a.shape, b.shape[1]
     padded = np.full((m, k + 1), np.nan, np.float32)
     padded[:, :k] = a

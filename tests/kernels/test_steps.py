@@ -24,7 +24,7 @@ def divided(x: NDArray[np.float32], step: float, width: Width) -> NDArray[np.int
 
 
 def near_ties(step: float, width: Width) -> NDArray[np.float32]:
-    """What is half-way between integers, the floats beside it, and numbers out of bounds."""
+    """Return what is half-way between integers, the floats beside it, and numbers out of bounds."""
     ties = (np.arange(width.qmin - 2, width.qmax + 3) + 0.5).astype(np.float32) * np.float32(step)
     beside = np.concatenate([ties, np.nextafter(ties, -np.inf), np.nextafter(ties, np.inf)])
     far = np.array([0.0, -0.0, 1e-45, -1e-45, 3e38, -3e38, np.inf, -np.inf], np.float32)
@@ -32,7 +32,7 @@ def near_ties(step: float, width: Width) -> NDArray[np.float32]:
 
 
 def rounded(isa: Isa, x: NDArray[np.float32], steps: Steps) -> NDArray[np.int8]:
-    """Pooling by windows of one pixel does nothing else."""
+    """Round by max pooling with windows of one pixel, which does nothing else."""
     x, q = guarded(x), np.zeros(x.shape, np.int8)
     sizes = np.array([1, 1, 1, x.size, x.size, 1, 1, x.size, x.size, *[1] * 4, 0, 0, 1, 1])
     numbers = guarded(steps.numbers())

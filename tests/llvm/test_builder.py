@@ -64,7 +64,7 @@ CONVERSIONS = (
 
 
 def _verified(f: Function) -> str:
-    """The text of a finished function, which LLVM takes."""
+    """Return the text of a finished function, which LLVM takes."""
     if not f.ended:
         f.ret()
     text = "\n".join([*sorted(f.intrinsics), f.text()])

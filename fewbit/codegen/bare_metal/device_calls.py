@@ -28,7 +28,7 @@ class DeviceCalls(KernelCalls):
 
     @abstractmethod
     def object(self) -> bytes:
-        """The functions that are written in assembly, as an object."""
+        """Return the functions that are written in assembly, as an object."""
 
 
 def emit_mark(assembler: Assembler) -> None:

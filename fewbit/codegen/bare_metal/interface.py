@@ -29,7 +29,7 @@ def interface_ir(
     processor: Processor,
     first: Sequence[str] = (),
 ) -> str:
-    """LLVM IR of these functions, given those that MLIR compiled; `run` calls `first` first."""
+    """Return LLVM IR of these functions, around MLIR's; `run` calls `first` first."""
     writer = _Writer(interface, entry, weights_bytes, processor)
     called_first = [Prototype.of(name, "void") for name in first]
     functions = (writer.run(called_first), writer.arena_bytes(), writer.shapes())
@@ -88,11 +88,11 @@ class _Writer:
         (ports,) = f.parameters
         places = fields(self.ports)
         given = [n for port in self.interface.inputs for n in places[port.name][1]]
-        found = f.call(self.entry_shapes, *(self._load(f, ports, n, self.index) for n in given))
+        shapes = f.call(self.entry_shapes, *(self._load(f, ports, n, self.index) for n in given))
         wanted = [n for port in self.interface.outputs for n in places[port.name][1]]
         for i, number in enumerate(wanted):
-            f.store(f.member(found, i), self._at(f, ports, number))
-        fits = f.member(found, len(wanted)) if wanted else found
+            f.store(f.member(shapes, i), self._at(f, ports, number))
+        fits = f.member(shapes, len(wanted)) if wanted else shapes
         f.ret(f.select(fits, f.constant(self.index, 0), 1))
         return f
 
@@ -106,7 +106,7 @@ class _Writer:
         return descriptor(f.symbol(f"{self.interface.name}_weights"), [self.weights_bytes])
 
     def _descriptors(self, f: Function, ports: Value) -> list[Operand]:
-        """The entry's arguments for inputs and outputs."""
+        """Return the entry's arguments for inputs and outputs."""
         places = fields(self.ports)
         arguments: list[Operand] = []
         for port in self.ports:
@@ -123,11 +123,11 @@ class _Writer:
 
 
 def fields(ports: Sequence[Port]) -> dict[str, tuple[int, list[int]]]:
-    """By port, the places of its address and of its dimensions."""
-    made: dict[str, tuple[int, list[int]]] = {}
+    """Return the places of each port's address and dimensions, by its name."""
+    places: dict[str, tuple[int, list[int]]] = {}
     index = 0
     for port in ports:
         count = len(port.dimensions)
-        made[port.name] = index, list(range(index + 1, index + 1 + count))
+        places[port.name] = index, list(range(index + 1, index + 1 + count))
         index += 1 + count
-    return made
+    return places

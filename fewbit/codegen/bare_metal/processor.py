@@ -42,17 +42,17 @@ class Processor:
         return self.xlen // 8
 
     def native(self, text: str) -> str:
-        """LLVM IR in which i64 stands for sizes, with the processor's own type for them."""
+        """Return LLVM IR in which i64 stands for sizes, with the processor's own type for them."""
         return text if self.xlen == 64 else text.replace("i64", self.index)
 
 
 def processor_of(target: str) -> Processor:
-    """The processor that `vexii`, `vexii:rv32` or `vexii:rv64` means."""
+    """Return the processor that `vexii`, `vexii:rv32` or `vexii:rv64` means."""
     detail = TargetName.parse(target).detail
     known = {"": 32, "rv32": 32, "rv64": 64}
     if detail not in known:
         raise UsageError(
             f"there is no target '{target}'",
-            hint="vexii is vexii:rv32; the other is vexii:rv64. Cycles are told for all cores",
+            hint="vexii is vexii:rv32; the other is vexii:rv64. cycles are reported for all cores",
         )
     return Processor(known[detail])

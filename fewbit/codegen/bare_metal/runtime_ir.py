@@ -9,10 +9,10 @@ from fewbit.codegen.bare_metal.processor import Processor
 
 
 def runtime_ir(processor: Processor) -> str:
-    """LLVM IR of the functions, as a module of its own."""
+    """Return LLVM IR of the functions, as a module of its own."""
     return runtime.runtime_ir("bare_metal", f"rv{processor.xlen}")
 
 
 def names(text: str) -> list[str]:
-    """The functions that others may call."""
+    """Return the functions that others may call."""
     return re.findall(r"^define (?!internal)[^@]*@(\w+)", text, re.MULTILINE)

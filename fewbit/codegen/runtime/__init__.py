@@ -13,5 +13,5 @@ from importlib.resources import files
 
 @cache
 def runtime_ir(part: str, family: str) -> str:
-    """LLVM IR of one part, for a family of processors; `rv32` and `rv64` have no system."""
+    """Return LLVM IR of one part, for a family of processors; `rv32` and `rv64` have no system."""
     return (files(__name__) / "ir" / family / f"{part}.ll").read_text(encoding="utf-8")

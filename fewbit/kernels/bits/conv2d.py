@@ -1,4 +1,4 @@
-"""Convolutions of few-bit numbers by counting bits.
+"""Convolutions of few-bit numbers by popcount.
 
     void fewbit_conv2d_i1w1_*(the arguments of fewbit_conv2d_i8_*)
 
@@ -24,7 +24,7 @@ from fewbit.kernels.bits.sweep import MOST_TAPS, sweep
 from fewbit.kernels.emit import MOST_DEPTH, Function
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.conv2d import PARAMETERS, TABLE
-from fewbit.kernels.integer.output import moved, pointers
+from fewbit.kernels.integer.output import advance, pointers
 from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 from fewbit.kernels.table import GROUP, PLACES, fill_table, locate
@@ -41,14 +41,14 @@ class BitConv2d(BitKernel):
     def fits(
         self, c: int, kh: int, kw: int, width: int, stride_h: int = 1, dilation_h: int = 1
     ) -> bool:
-        """Whether there is room for what two lines of outputs see of an image so wide."""
+        """Return whether there is room for what two lines of outputs see of an image so wide."""
         record = self.pair.record(c)
         lines = (kh - 1) * dilation_h + 1 + stride_h
         fits = kh * kw <= MOST_TAPS and record <= MOST_DEPTH
         return c > 0 and fits and lines * width * record <= ROOM
 
     def pack(self, weight: Bytes) -> Bytes:
-        """The weight [oc, c, kh, kw] of one group, in panels."""
+        """Return the weight [oc, c, kh, kw] of one group, in panels."""
         oc, c, kh, kw = weight.shape
         if not self.fits(c, kh, kw, 1):
             raise UnsupportedError(
@@ -114,7 +114,7 @@ class BitConv2d(BitKernel):
                 w_scale,
                 bias,
                 row_of(f, add, row * s.y_stride),
-                *moved(f, self.output, outputs, row * s.y_stride),
+                *advance(f, self.output, outputs, row * s.y_stride),
                 s.y_stride,
                 s.oc,
                 first,

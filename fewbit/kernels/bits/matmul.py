@@ -1,4 +1,4 @@
-"""Products of few-bit numbers by counting bits: linear layers of 1 and 2 bits.
+"""Matmul of few-bit numbers by popcount: linear layers of 1 and 2 bits.
 
     void fewbit_matmul_i1w1_*(the arguments of fewbit_matmul_i8_*)
 
@@ -22,25 +22,25 @@ from fewbit.kernels.bits.planes import (
 from fewbit.kernels.bits.sweep import sweep
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.matmul import parameters
-from fewbit.kernels.integer.output import moved
+from fewbit.kernels.integer.output import advance
 from fewbit.kernels.kernel import Bytes
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 
 
 @dataclass(frozen=True)
 class BitMatmul(BitKernel):
-    """A product of numbers of `x_bits`, in bytes, with a weight of `w_bits` in panels of bits."""
+    """A matmul of numbers of `x_bits`, in bytes, with a weight of `w_bits` in panels of bits."""
 
     @property
     def symbol(self) -> str:
         return f"fewbit_matmul_{self.pair.name}_{self.output}"
 
     def fits(self, k: int) -> bool:
-        """Whether there is room for rows of so many numbers."""
+        """Return whether there is room for rows of so many numbers."""
         return k > 0 and self.pair.record(k) <= ROOM
 
     def pack(self, weight: Bytes) -> Bytes:
-        """A layer's weight, [n, k], in panels."""
+        """Return a layer's weight, [n, k], in panels."""
         if not self.fits(weight.shape[1]):
             raise UnsupportedError(
                 f"'{self.symbol}' takes no rows of {weight.shape[1]} numbers",
@@ -78,7 +78,7 @@ class BitMatmul(BitKernel):
                 w_scale,
                 bias,
                 row_of(f, add, row * ldy),
-                *moved(f, self.output, outputs, row * ldy),
+                *advance(f, self.output, outputs, row * ldy),
                 ldy,
                 n,
                 first,

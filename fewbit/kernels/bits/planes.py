@@ -1,9 +1,9 @@
-"""Few-bit numbers as planes of bits, and their products as counts of bits.
+"""Few-bit numbers as bit planes, and their dot products by popcount.
 
 A number is s · u - b, with u unsigned, as weights of fewer than 8 bits are stored: s is 2 for one
 bit, which stands for -1 and 1, and else 1. With the bits u_i of a row and v_j of a column,
 
-    Σ x · w = s · t · Σ_ij 2^(i+j) count(u_i & v_j)  -  c · Σ x  -  b · Σ (w + c)
+    Σ x · w = s · t · Σ_ij 2^(i+j) popcount(u_i & v_j)  -  c · Σ x  -  b · Σ (w + c)
 
 where w = t · v - c. The second term is one number for a row, known when its bits are; the third is
 one for a column, packed with the weight. Bits that fill up a word are 0 and count for nothing.
@@ -29,7 +29,7 @@ from fewbit.kernels.pack import panel_starts
 from fewbit.toolchain.isa import Isa
 
 WORD = 32
-"""Numbers whose bits are counted at once, for each lane."""
+"""Numbers whose bits one popcount takes, for each lane."""
 TERM = 4
 """Bytes of a row's term."""
 
@@ -44,7 +44,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """What the names of functions say of it."""
+        """The pair in the names of functions."""
         return f"i{self.x_bits}w{self.w_bits}"
 
     @property
@@ -57,29 +57,29 @@ class Pair:
 
     @property
     def places(self) -> int:
-        """Powers of two that products of bits have: as many counts are kept apart."""
+        """Powers of two that products of bits have: each has an accumulator of its own."""
         return self.x_bits + self.w_bits - 1
 
     @property
     def lift(self) -> int:
-        """Places by which all counts stand for more."""
+        """Places by which all counts are shifted to the left in the end."""
         return self.x.lift + self.w.lift
 
     def words(self, depth: int) -> int:
         return -(-depth // WORD)
 
     def record(self, depth: int) -> int:
-        """Bytes of a record of so many numbers."""
+        """Return bytes of a record of so many numbers."""
         return TERM + self.words(depth) * WORD // 8 * self.x_bits
 
     @property
     def tallest(self) -> int:
-        """Rows of a tile whose counts are all in registers."""
+        """Rows of a tile whose accumulators all fit in registers."""
         return max(1, self.isa.tile_rows(self.isa.tile_vectors) // self.places)
 
 
 def pack_planes(weight: Bytes, pair: Pair) -> Bytes:
-    """A weight [taps, depth, n] in panels of bits; each tap takes whole words."""
+    """Return a weight [taps, depth, n] in panels of bits; each tap takes whole words."""
     taps, depth, n = weight.shape
     starts = panel_starts(n, pair.isa)
     words = pair.words(depth)
@@ -95,7 +95,7 @@ def pack_planes(weight: Bytes, pair: Pair) -> Bytes:
 
 
 def unpack_planes(packed: Bytes, taps: int, depth: int, n: int, pair: Pair) -> Bytes:
-    """The weight [taps, depth, n] that `pack_planes` has packed."""
+    """Return the weight [taps, depth, n] that `pack_planes` has packed."""
     starts = panel_starts(n, pair.isa)
     words, at = taps * pair.words(depth), 0
     columns: list[NDArray[np.uint8]] = []
@@ -112,13 +112,13 @@ def unpack_planes(packed: Bytes, taps: int, depth: int, n: int, pair: Pair) -> B
 
 
 def record_bytes(f: Function, pair: Pair, depth: Value) -> Value:
-    """Bytes of a record, in a function."""
+    """Return bytes of a record, in a function."""
     return f.ceiling(depth, WORD) * (WORD // 8 * pair.x_bits) + TERM
 
 
 @cache
 def pack_records(pair: Pair) -> Function:
-    """Records of `count` rows of `depth` bytes, which are `step` apart."""
+    """Return the function that packs `count` rows of `depth` bytes, `step` apart, into records."""
     f = Function(
         pair.isa,
         f"fewbit_pack_records_{pair.name}",
@@ -134,7 +134,7 @@ def pack_records(pair: Pair) -> Function:
 
 @cache
 def pack_record(pair: Pair) -> Function:
-    """The record of a row of `depth` bytes."""
+    """Return the function that packs a row of `depth` bytes into a record."""
     f = Function(pair.isa, f"fewbit_pack_record_{pair.name}", "ptr row, i64 depth, ptr record")
     row, depth, record = f.parameters
     to, plane_step = f.at(record, TERM, "i8"), f.ceiling(depth, WORD) * (WORD // 8)
@@ -142,11 +142,11 @@ def pack_record(pair: Pair) -> Function:
     bias = f.broadcast(f.constant("i8", pair.x.bias), WORD)
 
     def pack(source: Value, at: Value, counted: Value) -> Value:
-        """A word of each plane, and the numbers' sum."""
-        moved = f.load(kind, source) + bias
+        """Store a word of each plane, and return the sum with its numbers added."""
+        biased = f.load(kind, source) + bias
         for i in range(pair.x_bits):
             bit = f.broadcast(f.constant("i8", 1 << i + pair.x.lift), WORD)
-            word = f.bits((moved & bit).differs(f.zero(kind)), "i32")
+            word = f.bits((biased & bit).differs(f.zero(kind)), "i32")
             f.store(word, f.at(to, plane_step * i + at // 8, "i8"))
             count = f.processor_call("ctpop.i32", "i32", word)
             counted = counted + count.shift_left(i + pair.x.lift)
@@ -160,9 +160,9 @@ def pack_record(pair: Pair) -> Function:
     f.store(counted, sum_)
     with f.when(whole < depth):
         f.store(f.zero(kind) - bias, last)
-        with f.loop(whole, depth) as rest:
-            f.store(f.load("i8", row, rest.index), last, rest.index - whole)
+        with f.loop(whole, depth) as tail:
+            f.store(f.load("i8", row, tail.index), last, tail.index - whole)
         f.store(pack(last, whole, counted), sum_)
-    biased = f.convert("trunc", depth * pair.x.bias, "i32")
-    f.store((biased - f.load("i32", sum_)) * pair.w.bias, record)
+    bias_sum = f.convert("trunc", depth * pair.x.bias, "i32")
+    f.store((bias_sum - f.load("i32", sum_)) * pair.w.bias, record)
     return f

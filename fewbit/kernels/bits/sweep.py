@@ -1,4 +1,4 @@
-"""From tiles to matrices, for bits: a block of rows, given by their table of records, over panels.
+"""The macrokernel on bits: a block of rows, given by their table of records, over panels.
 
 A tap outside the image is a record of zeros, which stands for the lowest number and not for 0. Its
 bits count for nothing, so all that is wrong with it is the column's term, which has its part for
@@ -12,7 +12,7 @@ from functools import cache
 from fewbit.kernels.bits.planes import WORD, Pair
 from fewbit.kernels.bits.tile import count, tile, times
 from fewbit.kernels.emit import Function, Value
-from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers, spread_scales
+from fewbit.kernels.integer.output import SCALED, Output, advance, finish, pointers, spread_scales
 from fewbit.kernels.sweep import BLOCK_ROWS, Weights, places, row_of, shapes
 from fewbit.toolchain.isa import Isa
 
@@ -21,7 +21,7 @@ MOST_TAPS = 64
 
 @cache
 def sweep(pair: Pair, output: Output) -> Function:
-    """The rows of a table, `words` in each plane, times the panels `first` up to `last`."""
+    """Return the macrokernel: a table's rows of `words` words times panels `first` up to `last`."""
     isa = pair.isa
     f = Function(
         isa,
@@ -74,7 +74,7 @@ def sweep(pair: Pair, output: Output) -> Function:
             f.at(w_scale, p.column),
             row_of(f, bias, p.column),
             row_of(f, add, to),
-            *moved(f, output, outputs, to),
+            *advance(f, output, outputs, to),
             y_step,
             p.columns,
             lo,
@@ -85,7 +85,7 @@ def sweep(pair: Pair, output: Output) -> Function:
 
 @cache
 def row_terms(isa: Isa) -> Function:
-    """Terms of rows, over all their taps; and whether any of these is outside the image."""
+    """Return the function that sums rows' terms over taps, and notes taps outside the image."""
     f = Function(isa, "fewbit_row_terms", "ptr table, i64 rows, i64 taps, ptr terms, ptr missing")
     table, rows, taps, terms, missing = f.parameters
     f.store(f.integer(0), missing)
@@ -101,7 +101,7 @@ def row_terms(isa: Isa) -> Function:
 
 @cache
 def tap_parts(pair: Pair) -> Function:
-    """The part that each tap of a panel has in its columns' terms, less its sign."""
+    """Return the function for the part of each tap in its columns' terms, with the sign changed."""
     isa = pair.isa
     f = Function(
         isa,
@@ -127,7 +127,7 @@ def tap_parts(pair: Pair) -> Function:
 
 @cache
 def give_back(isa: Isa) -> Function:
-    """Add, to the sums of a tile, the parts of those taps that are outside the image."""
+    """Return the function that adds, to a tile's sums, the parts of taps outside the image."""
     f = Function(
         isa,
         "fewbit_give_back",

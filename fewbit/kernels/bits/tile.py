@@ -1,7 +1,7 @@
-"""The tile of bits: a word of each row against a word of each column, 32 numbers at a time.
+"""The microkernel on bits: a word of each row against a word of each column, 32 numbers at a time.
 
-Counts of each power of two are apart until the tile ends, so that a step is nothing but ands,
-counts and additions. Rows are pointers to records, one for each tap.
+Each power of two has accumulators of its own until the tile ends, so that a step is nothing but
+ands, popcounts and additions. Rows are pointers to records, one for each tap.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PARAMETERS = "ptr table, i64 table_step, i64 taps, i64 words, ptr w, ptr ahead, 
 
 @cache
 def tile(pair: Pair, rows: int, vectors: int) -> Function:
-    """`rows` rows times a panel that is `vectors` vectors wide."""
+    """Return the microkernel of `rows` rows times a panel that is `vectors` vectors wide."""
     isa = pair.isa
     f = Function(isa, f"fewbit_tile_{pair.name}_{rows}x{vectors}", PARAMETERS, apart=True)
     table, table_step, taps, words, w, ahead, terms, sums = f.parameters
@@ -60,12 +60,12 @@ def tile(pair: Pair, rows: int, vectors: int) -> Function:
 
 
 def count(f: Function, words: Value) -> Value:
-    """The bits that are set, of each lane."""
+    """Return the popcount of each lane."""
     return f.processor_call(f"ctpop.v{f.isa.lanes}i32", words.type, words)
 
 
 def times(f: Function, counts: Value, power: int) -> Value:
-    """Times a power of two."""
+    """Return counts times a power of two, by doubling."""
     for _ in range(power):
         counts = counts + counts
     return counts

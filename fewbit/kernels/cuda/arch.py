@@ -1,7 +1,7 @@
 """The generations of GPUs that kernels are compiled for, and what each of them has.
 
 A kernel is machine code for one generation: `sm_80` code runs on Ampere and, slower than it could,
-on Ada. Hopper's own instructions (warpgroup products, tensor maps) exist under the name `sm_90a`
+on Ada. Hopper's own instructions (warpgroup matmuls, tensor maps) exist under the name `sm_90a`
 alone, so Hopper is always compiled under that name.
 """
 
@@ -22,7 +22,7 @@ class Arch:
     shared: int
     """Bytes of shared memory that a block may have."""
     multiprocessors: int
-    """Of the generation's usual server part; a grid that stays is sized by it."""
+    """Multiprocessors of the usual server part; persistent grids are sized by it."""
 
     @property
     def code(self) -> str:
@@ -30,7 +30,7 @@ class Arch:
         return f"sm_{self.compute}a" if self.compute >= 90 else f"sm_{self.compute}"
 
     def fits(self, dynamic: int, blocks: int = 1) -> bool:
-        """Whether so many blocks with this much shared memory run at once on a multiprocessor.
+        """Return whether so many blocks with this much shared memory fit on a multiprocessor.
 
         A block has up to a kilobyte of static memory, and the system takes another.
         """
@@ -48,7 +48,7 @@ class Arch:
 
     @property
     def has_warpgroups(self) -> bool:
-        """Products of four warps together, tensor maps and clusters of blocks."""
+        """Matmuls of four warps together (wgmma), tensor maps and clusters of blocks."""
         return self.compute >= 90
 
 
@@ -62,7 +62,7 @@ ARCHS = (TURING, AMPERE, AMPERE_CONSUMER, ADA, HOPPER)
 
 
 def find_arch(name: str) -> Arch:
-    """The generation called `hopper`, `sm_90`, `sm_90a` or `90`."""
+    """Return the generation called `hopper`, `sm_90`, `sm_90a` or `90`."""
     for arch in ARCHS:
         if name in (arch.name, arch.code, f"sm_{arch.compute}", str(arch.compute)):
             return arch

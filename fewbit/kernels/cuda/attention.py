@@ -29,8 +29,7 @@ class Attention:
     kv_dtype: str = ""
     kv_heads: int = 0
     strides: tuple[tuple[int, int, int], ...] = ()
-    """Of q, k, v and y, in elements, from batch to batch, head to head and row to row; if they are
-    not given, these lie one after another."""
+    """Strides of q, k, v and y, in elements, of batches, heads and rows; contiguous by default."""
 
     def __post_init__(self) -> None:
         if not self.kv_dtype:
@@ -62,7 +61,7 @@ class Attention:
         return sum(buffer.bytes for buffer in self.buffers().values())
 
     def strides_of(self, name: str) -> tuple[int, int, int]:
-        """From batch to batch, head to head and row to row of `q`, `k`, `v` or `y`."""
+        """Return the strides of batches, heads and rows of `q`, `k`, `v` or `y`."""
         if self.strides:
             return self.strides["qkvy".index(name)]
         length, heads = self.queries, self.heads

@@ -15,7 +15,7 @@ def _refuse(problem: Attention, arch: Arch) -> str | None:
     if not arch.has_async_copies:
         return "Triton has no tensor cores before Ampere"
     if problem.strides:
-        return "its heads do not lie one after another"
+        return "its heads are not contiguous"
     if problem.kv_dtype == "f8" and arch.compute < 89:
         return f"{arch.name} has no f8"
     return None

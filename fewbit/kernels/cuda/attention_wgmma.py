@@ -1,4 +1,4 @@
-"""Attention with Hopper's warpgroup products, in CUDA C++."""
+"""Attention with Hopper's warpgroup matmuls, in CUDA C++."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from fewbit.kernels.cuda.convolution import element
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import Launch, Plan, Pointer, Scalar, TensorMap
-from fewbit.kernels.cuda.warpgroup import product as warpgroup_product
-from fewbit.kernels.cuda.warpgroup import product_of_registers
+from fewbit.kernels.cuda.warpgroup import wgmma, wgmma_from_registers
 
 
 def _refuse(problem: Attention, arch: Arch) -> str | None:
     if not arch.has_warpgroups:
-        return f"{arch.name} has no warpgroup products"
+        return f"{arch.name} has no warpgroup matmuls"
     if problem.kv_dtype != problem.dtype:
         return "its keys have another type than its queries"
     if problem.size % 8:
@@ -34,8 +33,8 @@ def attention_source(problem: Attention, config: Config) -> str:
             source(
                 "prelude.cu", "hopper.cu", **element(dtype), INFINITY="__int_as_float(0x7f800000)"
             ),
-            warpgroup_product("product_keys", dtype, config["bn"]),
-            product_of_registers("product_values", dtype, padded, transposed=True),
+            wgmma("product_keys", dtype, config["bn"]),
+            wgmma_from_registers("product_values", dtype, padded, transposed=True),
             source(
                 "attention_wgmma.cu",
                 D=problem.size,
@@ -104,7 +103,7 @@ def _map(problem: Attention, name: str, length: int, heads: int, rows: int) -> T
 
 def _configs(problem: Attention, arch: Arch) -> list[Config]:
     wide = ceil_div(problem.size, 64)
-    found: list[Config] = []
+    configs: list[Config] = []
     for consumers, blocks in ((2, 1), (3, 1), (1, 2), (1, 3), (1, 1), (2, 2)):
         most = 240 if blocks == 1 and consumers < 3 else 160
         if blocks > 1:
@@ -124,10 +123,10 @@ def _configs(problem: Attention, arch: Arch) -> list[Config]:
                     "stay": stay,
                 }
                 if arch.fits(shared_bytes(problem, config), blocks):
-                    found.append(config)
-    return found
+                    configs.append(config)
+    return configs
 
 
 ATTENTION_WGMMA = Family(
-    "wgmma", "Hopper's warpgroup products, fed by the copy engine", _refuse, _configs, _build
+    "wgmma", "Hopper's warpgroup matmuls, fed by the copy engine", _refuse, _configs, _build
 )

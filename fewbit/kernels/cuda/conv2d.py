@@ -35,7 +35,7 @@ LADDER: dict[str, Family[Convolution]] = {
 
 
 def find_variants(names: str) -> list[Family[Convolution]]:
-    """The families that a text names: `all`, or names with commas between them."""
+    """Return the families that a text names: `all`, or names with commas between them."""
     if names == "all":
         return list(LADDER.values())
     unknown = [name for name in names.split(",") if name not in LADDER]

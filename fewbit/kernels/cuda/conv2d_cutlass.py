@@ -25,7 +25,7 @@ _TYPES = {
 }
 """Input, result and sums."""
 _DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "i8": 32}
-"""Of one instruction."""
+"""M, N and K of one instruction."""
 
 
 def _refuse(problem: Convolution, arch: Arch) -> str | None:
@@ -68,7 +68,7 @@ def cutlass_source(problem: Convolution, config: Config) -> str:
 
 
 def _includes() -> list[str]:
-    found: list[str] = []
+    flags: list[str] = []
     for pattern in ("cutlass_library/source/include", "nvidia/*/include", "nvidia/*/include/cccl"):
         paths = [path for folder in sys.path for path in sorted(Path(folder).glob(pattern))]
         if not paths:
@@ -76,12 +76,12 @@ def _includes() -> list[str]:
                 f"CUTLASS needs headers that are not installed ({pattern})",
                 hint="pip install 'fewbit[cuda]'",
             )
-        found += [f"-I{path}" for path in paths]
-    return found
+        flags += [f"-I{path}" for path in paths]
+    return flags
 
 
 def shared_bytes(problem: Convolution, config: Config) -> int:
-    """Of the operands' ring; the epilogue takes less."""
+    """Return the bytes of the operands' ring; the epilogue takes less."""
     return config["stages"] * (config["bm"] + config["bn"]) * config["bk"]
 
 
@@ -99,7 +99,7 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
 
 
 def _configs(problem: Convolution, arch: Arch) -> list[Config]:
-    found: list[Config] = [
+    configs: list[Config] = [
         {"bm": bm, "bn": bn, "bk": bk, "wm": wm, "wn": wn, "stages": stages}
         for bm, bn, wm, wn in (
             (128, 64, 64, 32),
@@ -110,7 +110,7 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
         for bk, stages in ((64, 4), (128, 3))
         if bn <= max(64, problem.filters)
     ]
-    return [config for config in found if arch.fits(shared_bytes(problem, config))]
+    return [config for config in configs if arch.fits(shared_bytes(problem, config))]
 
 
 CUTLASS = Family("cutlass", "CUTLASS's implicit GEMM for Ampere", _refuse, _configs, _build)

@@ -71,13 +71,13 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
         (256, 64, 64, 32),
     ]
     filters = problem.filters // problem.groups
-    found: list[Config] = [
+    configs: list[Config] = [
         {"bm": bm, "bn": bn, "wm": wm, "wn": wn, "stages": stages}
         for bm, bn, wm, wn in tiles
         for stages in ((2,) if not arch.has_async_copies else (3, 4))
         if bn <= max(filters, 64) or bn == 32
     ]
-    return [config for config in found if shared_bytes(config) <= arch.shared]
+    return [config for config in configs if shared_bytes(config) <= arch.shared]
 
 
 MMA = Family("mma", "tensor cores, a warp at a time (mma.sync)", _refuse, _configs, _build)

@@ -2,7 +2,7 @@
 
 As an implicit GEMM, a 3x3 convolution reads its input nine times, and on Hopper it is the
 second-level cache that limits it. Here shared memory holds a patch of the padded image as a line of
-pixels, and a tap is the same line from a pixel further on: nine products read one patch. Outputs on
+pixels, and a tap is the same line from a pixel further on: nine matmuls read one patch. Outputs on
 the padding's columns are computed in vain, so this pays for large images; stride is 1.
 """
 
@@ -15,7 +15,7 @@ from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import BYTES, Launch, Plan, TensorMap
-from fewbit.kernels.cuda.warpgroup import product
+from fewbit.kernels.cuda.warpgroup import wgmma
 
 _SLICE = 128
 _MOST_PIXELS = 256
@@ -31,7 +31,7 @@ def _refuse(problem: Convolution, arch: Arch) -> str | None:
 
 
 def _patch(problem: Convolution, config: Config) -> tuple[int, int]:
-    """Copies that fetch a patch, and pixels in each."""
+    """Return the number of copies that fetch a patch, and of pixels in each."""
     wide = problem.width + 2 * problem.padding[1]
     halo = (problem.kh - 1) * problem.dilation[0] * wide
     halo += (problem.kw - 1) * problem.dilation[1]
@@ -56,7 +56,7 @@ def patch_source(problem: Convolution, config: Config) -> str:
     return "\n".join(
         [
             source("prelude.cu", "convolution.cu", "hopper.cu", **problem.defines()),
-            product("product", problem.dtype, config["bn"]),
+            wgmma("product", problem.dtype, config["bn"]),
             source(
                 "conv2d_patch.cu",
                 BN=config["bn"],
@@ -101,13 +101,13 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
 
 
 def _line(problem: Convolution) -> int:
-    """Pixels of all padded images."""
+    """Return the number of pixels of all padded images."""
     wide = problem.width + 2 * problem.padding[1]
     return problem.batch * (problem.height + 2 * problem.padding[0]) * wide
 
 
 def _configs(problem: Convolution, arch: Arch) -> list[Config]:
-    found: list[Config] = []
+    configs: list[Config] = []
     for consumers, mi, bn in _TILES:
         if bn // 2 >= max(problem.filters, 64):
             continue
@@ -134,12 +134,12 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
                             arch,
                         )
                         if config is not None:
-                            found.append(config)
-    return found
+                            configs.append(config)
+    return configs
 
 
 def _fitting(problem: Convolution, config: Config, arch: Arch) -> Config | None:
-    """The settings with the longest ring of filters that fits."""
+    """Return the settings with the longest ring of filters that fits."""
     for stages in (1,) if config["resident"] else (8, 6, 4, 3):
         tried = {**config, "stages": stages}
         if arch.fits(shared_bytes(problem, tried), config["blocks"]):
@@ -161,5 +161,5 @@ _TILES = (
 )
 
 PATCH = Family(
-    "patch", "Hopper's products, each pixel fetched once for all taps", _refuse, _configs, _build
+    "patch", "Hopper's matmuls, each pixel fetched once for all taps", _refuse, _configs, _build
 )

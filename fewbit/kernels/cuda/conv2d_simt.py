@@ -17,11 +17,11 @@ _POINTERS = (Pointer("x"), Pointer("w"), Pointer("y"))
 _THREADS = 256
 
 
-def _any(problem: Convolution, arch: Arch) -> str | None:
+def _refuse(problem: Convolution, arch: Arch) -> str | None:
     return "tf32 is for tensor cores" if problem.dtype == "tf32" else None
 
 
-def _naive(problem: Convolution, config: Config, arch: Arch) -> Plan:
+def _build_naive(problem: Convolution, config: Config, arch: Arch) -> Plan:
     text = source("prelude.cu", "convolution.cu", "conv2d_naive.cu", **problem.defines())
     image = compile_source(text, arch).image
     blocks = ceil_div(problem.pixels * problem.filters, _THREADS)
@@ -48,7 +48,7 @@ def tiled_source(problem: Convolution, config: Config) -> str:
     )
 
 
-def _tiled(problem: Convolution, config: Config, arch: Arch) -> Plan:
+def _build_tiled(problem: Convolution, config: Config, arch: Arch) -> Plan:
     image = compile_source(tiled_source(problem, config), arch).image
     blocks = (
         ceil_div(problem.pixels, config["bm"]),
@@ -62,7 +62,7 @@ def _tiled(problem: Convolution, config: Config, arch: Arch) -> Plan:
 
 
 def _vector(size: int, most: int) -> int:
-    """The widest power of two that divides a row."""
+    """Return the widest power of two that divides a row."""
     return next(width for width in (16, 8, 4, 2, 1) if width <= most and size % width == 0)
 
 
@@ -79,27 +79,31 @@ def _tiles(problem: Convolution, arch: Arch) -> list[Config]:
 
 
 NAIVE = Family(
-    "naive", "a thread an output, all from global memory", _any, lambda _p, _a: [{}], _naive
+    "naive",
+    "a thread an output, all from global memory",
+    _refuse,
+    lambda _p, _a: [{}],
+    _build_naive,
 )
 TILED = Family(
     "tiled",
     "blocks fetch tiles into shared memory together",
-    _any,
+    _refuse,
     lambda _p, _a: [_tile(*SMALL, vectors=0)],
-    _tiled,
+    _build_tiled,
 )
 TILED_VECTORS = Family(
     "tiled+vectors",
     "tiled, with 16 bytes an access",
-    _any,
+    _refuse,
     lambda _p, _a: [_tile(*SMALL, vectors=1)],
-    _tiled,
+    _build_tiled,
 )
 TILED_THREADS = Family(
     "tiled+threads",
     "tiled, with a tile of outputs in each thread's registers",
-    _any,
+    _refuse,
     lambda _p, _a: [_tile(*LARGE, vectors=0)],
-    _tiled,
+    _build_tiled,
 )
-TILED_BOTH = Family("tiled+both", "tiled, with both", _any, _tiles, _tiled)
+TILED_BOTH = Family("tiled+both", "tiled, with both", _refuse, _tiles, _build_tiled)

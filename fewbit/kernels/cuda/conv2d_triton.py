@@ -21,7 +21,7 @@ def _refuse(problem: Convolution, arch: Arch) -> str | None:
 
 
 def constants(problem: Convolution, config: Config, programs: int) -> dict[str, Any]:
-    """What the kernel knows when it is compiled."""
+    """Return what the kernel knows when it is compiled."""
     language: Any = import_module("triton.language")
     (sh, sw), (ph, pw), (dh, dw) = problem.stride, problem.padding, problem.dilation
     return {
@@ -107,7 +107,7 @@ def _add_parts(problem: Convolution, split: int, sums: str, arch: Arch) -> Any:
 
 def _configs(problem: Convolution, arch: Arch) -> list[Config]:
     filters = problem.filters // problem.groups
-    found: list[Config] = []
+    configs: list[Config] = []
     for bm, bn, bk, warps, stages in _TILES:
         if bn > max(64, 2 * filters):
             continue
@@ -119,14 +119,14 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
         tiles = _tiles(problem, base)
         if (bm + bn) * bk * problem.unit * stages > arch.shared:
             continue
-        found.append({**base, "split": 1, "stay": 0})
+        configs.append({**base, "split": 1, "stay": 0})
         if tiles > 2 * arch.multiprocessors:
-            found.append({**base, "split": 1, "stay": 1})
+            configs.append({**base, "split": 1, "stay": 1})
         if tiles < arch.multiprocessors:
             for split in (2, 4, 8):
                 if ceil_div(problem.depth, bk) >= 2 * split and tiles * split <= 512:
-                    found.append({**base, "split": split, "stay": 0})
-    return found
+                    configs.append({**base, "split": split, "stay": 0})
+    return configs
 
 
 _TILES = (

@@ -1,8 +1,7 @@
-"""Convolutions with Hopper's tensor cores: warpgroup products, fed by the copy engine.
+"""Convolutions with Hopper's tensor cores: warpgroup matmuls, fed by the copy engine.
 
 The copy engine takes pixels in the order of the output and fills in zeros for padding, if a pixel's
-channels are a multiple of 16 bytes. A matrix product is a convolution of one tap, and uses the same
-kernel.
+channels are a multiple of 16 bytes. A matmul is a convolution of one tap, and uses the same kernel.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import BYTES, Launch, Plan, TensorMap
-from fewbit.kernels.cuda.warpgroup import product
+from fewbit.kernels.cuda.warpgroup import wgmma
 
 _SLICE = 128
 """Bytes along k that are fetched at a time: as wide as a swizzle."""
@@ -21,14 +20,14 @@ _BARRIERS = 1024
 
 
 def refuse(problem: Convolution, arch: Arch) -> str | None:
-    """Why Hopper's copy engine cannot feed this convolution, if it cannot."""
+    """Return why Hopper's copy engine cannot feed this convolution, if it cannot."""
     inner = problem.channels // problem.groups
     if not arch.has_warpgroups:
-        return f"{arch.name} has no warpgroup products"
+        return f"{arch.name} has no warpgroup matmuls"
     if problem.dtype == "f32":
         return "tensor cores have no f32; tf32 is the nearest"
     if problem.layout != "nhwc":
-        return "the copy engine wants a pixel's channels side by side (nhwc)"
+        return "the copy engine wants channels-last images (nhwc)"
     if inner * problem.unit % 16:
         return "a pixel's channels are not a multiple of 16 bytes"
     if problem.groups > 1 and inner * problem.unit % _SLICE:
@@ -44,7 +43,7 @@ def wgmma_source(problem: Convolution, config: Config) -> str:
     return "\n".join(
         [
             source("prelude.cu", "convolution.cu", "hopper.cu", **problem.defines()),
-            product("product", problem.dtype, config["bn"]),
+            wgmma("product", problem.dtype, config["bn"]),
             source(
                 "conv2d_wgmma.cu",
                 BN=config["bn"],
@@ -60,7 +59,7 @@ def wgmma_source(problem: Convolution, config: Config) -> str:
 
 
 def pixel_map(problem: Convolution, pixels: int) -> TensorMap:
-    """Columns of pixels of x, in the order of the output."""
+    """Return the tensor map of columns of pixels of x, in the order of the output."""
     unit, c = problem.unit, problem.channels
     (ph, pw), (dh, dw) = problem.padding, problem.dilation
     return TensorMap(
@@ -75,7 +74,7 @@ def pixel_map(problem: Convolution, pixels: int) -> TensorMap:
 
 
 def weight_map(problem: Convolution, filters: int) -> TensorMap:
-    """One tap of some filters."""
+    """Return the tensor map of one tap of some filters."""
     unit, inner = problem.unit, problem.channels // problem.groups
     taps = problem.kh * problem.kw
     return TensorMap(
@@ -118,7 +117,7 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
 
 
 def threads(config: Config) -> int:
-    """One warp fetches; alone on its multiprocessor it gives away registers, in fours of warps."""
+    """Return the threads of a block: one warp fetches, or four where they give registers away."""
     return config["consumers"] * 128 + (128 if config["blocks"] == 1 else 32)
 
 
@@ -126,7 +125,7 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
     filters = problem.filters // problem.groups
     inner = problem.channels // problem.groups * problem.unit
     steps = problem.kh * problem.kw * ceil_div(inner, _SLICE)
-    found: list[Config] = []
+    configs: list[Config] = []
     for consumers, mi, bn in _TILES:
         if bn // 2 >= max(filters, 64):
             continue
@@ -148,9 +147,9 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
                 for stages in (8, 7, 6, 5, 4, 3, 2):
                     config = {**chosen, "stages": stages}
                     if arch.fits(shared_bytes(problem, config), blocks):
-                        found.append(config)
+                        configs.append(config)
                         break
-    return found
+    return configs
 
 
 _TILES = (
@@ -168,5 +167,5 @@ _TILES = (
 )
 
 WGMMA = Family(
-    "wgmma", "Hopper's warpgroup products, fed by the copy engine", refuse, _configs, _build
+    "wgmma", "Hopper's warpgroup matmuls, fed by the copy engine", refuse, _configs, _build
 )

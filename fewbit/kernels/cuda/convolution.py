@@ -37,7 +37,7 @@ class Epilogue:
 
 @dataclass(frozen=True)
 class Convolution:
-    """y[n, oh, ow, f] = sum of x[n, ih, iw, c] w[f, kh, kw, c], or with channels first.
+    """y[n, oh, ow, f] = sum of x[n, ih, iw, c] w[f, kh, kw, c], or channels-first (NCHW).
 
     Integers give their sums (i32); floats are summed in f32 and rounded to their own type.
     """
@@ -56,7 +56,7 @@ class Convolution:
     dtype: str = "f16"
     layout: str = "nhwc"
     epilogue: Epilogue | None = None
-    """Of floats only; the first of the ladder, Triton's and CUTLASS's have none."""
+    """Floats only; the first of the ladder, Triton's and CUTLASS's have none."""
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -81,12 +81,12 @@ class Convolution:
 
     @property
     def pixels(self) -> int:
-        """Outputs of one filter: the rows of the matrix product."""
+        """Outputs of one filter: M of the implicit GEMM."""
         return self.batch * self.out_height * self.out_width
 
     @property
     def depth(self) -> int:
-        """Products in one output."""
+        """Multiplications of one output: K of the implicit GEMM."""
         return self.kh * self.kw * self.channels // self.groups
 
     @property
@@ -132,7 +132,7 @@ class Convolution:
         }
 
     def arguments(self) -> tuple[Pointer, ...]:
-        """Of a kernel, behind x and w; what there is not is not read."""
+        """Return the arguments of a kernel after x and w; what is absent is not read."""
         y = Pointer("y")
         if self.epilogue is None:
             return (y,)
@@ -140,7 +140,7 @@ class Convolution:
         return y, bias, Pointer("add") if self.epilogue.add else y
 
     def defines(self) -> dict[str, str | int]:
-        """Macros of the sources."""
+        """Return the macros of the sources."""
         sizes = {
             "BATCH": self.batch,
             "HEIGHT": self.height,
@@ -169,8 +169,8 @@ class Convolution:
 
     @staticmethod
     def parse(text: str) -> Convolution:
-        """`n32,56x56,64,64,k3`: images, size, channels, filters, filter size; then stride `s2`,
-        padding `p0` (half of the filter if not given), dilation `d2`, groups `g4`; `p0x1` for
+        """Parse `n32,56x56,64,64,k3`: images, size, channels, filters, filter size; then stride
+        `s2`, padding `p0` (half of the filter if not given), dilation `d2`, groups `g4`; `p0x1` for
         rows and columns."""
         match = re.fullmatch(
             r"n(\d+),(\d+)x(\d+),(\d+),(\d+),k(\d+)(?:x(\d+))?((?:,[spdg]\d+(?:x\d+)?)*)",
@@ -216,7 +216,7 @@ def _text(pair: tuple[int, int]) -> str:
 
 
 def element(dtype: str) -> dict[str, int]:
-    """The macro that names the type of a source's inputs."""
+    """Return the macro that names the type of a source's inputs."""
     return {f"ELEMENT_{'F32' if dtype == 'tf32' else dtype.upper()}": 1}
 
 

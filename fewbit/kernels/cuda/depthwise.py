@@ -14,11 +14,11 @@ from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer
 
 _REGISTERS = 176
-"""More that a thread would need than this, and it would spill or run alone."""
+"""The most registers of a thread: with more it would spill, or run alone."""
 
 
 def pack(problem: Convolution, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Weights [C, KH, KW, 1] as sums [KH, KW, C], which neighbouring threads read together."""
+    """Return weights [C, KH, KW, 1] as [KH, KW, C], in the accumulators' type: loads coalesce."""
     wide = w.astype(np.int32 if problem.dtype == "i8" else np.float32)
     if problem.layout == "nchw":
         return wide
@@ -63,12 +63,12 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
 
 
 def buffers(problem: Convolution) -> dict[str, Buffer]:
-    """The problem's, with repacked filters."""
-    found = problem.buffers()
-    shape = found["w"].shape
+    """Return the problem's, with repacked filters."""
+    plain = problem.buffers()
+    shape = plain["w"].shape
     if problem.layout == "nhwc":
         shape = (*shape[1:3], shape[0])
-    return {**found, "w": Buffer("i32" if problem.dtype == "i8" else "f32", shape)}
+    return {**plain, "w": Buffer("i32" if problem.dtype == "i8" else "f32", shape)}
 
 
 def _configs(problem: Convolution, arch: Arch) -> list[Config]:
@@ -77,7 +77,7 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
         widths = tuple(
             v for v in (4, 8, 2, 1) if problem.channels % v == 0 and v * problem.unit <= 16
         )[:3]
-    found: list[Config] = [
+    configs: list[Config] = [
         {"vec": vec, "th": th, "tw": tw, "threads": threads}
         for vec in widths
         for th, tw in (
@@ -95,7 +95,7 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
         for threads in (128, 256)
         if registers(problem, vec, th, tw) <= _REGISTERS
     ]
-    return found or [{"vec": 1, "th": 1, "tw": 1, "threads": 128}]
+    return configs or [{"vec": 1, "th": 1, "tw": 1, "threads": 128}]
 
 
 def registers(problem: Convolution, vec: int, th: int, tw: int) -> int:

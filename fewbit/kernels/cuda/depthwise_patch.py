@@ -18,14 +18,14 @@ def refuse(problem: Convolution, arch: Arch) -> str | None:
     if not arch.has_warpgroups:
         return f"{arch.name} has no copy engine"
     if problem.layout != "nhwc":
-        return "the copy engine wants a pixel's channels side by side (nhwc)"
+        return "the copy engine wants channels-last images (nhwc)"
     if problem.channels * problem.unit % 16:
         return "a pixel's channels are not a multiple of 16 bytes"
     return depthwise.refuse(problem, arch)
 
 
 def patch_sizes(problem: Convolution, high: int, wide: int) -> tuple[int, int]:
-    """Rows and columns of the input that so many outputs need."""
+    """Return rows and columns of the input that so many outputs need."""
     (sh, sw), (dh, dw) = problem.stride, problem.dilation
     rows = (high - 1) * sh + (problem.kh - 1) * dh + 1
     return rows, (wide - 1) * sw + (problem.kw - 1) * dw + 1
@@ -62,7 +62,7 @@ def patch_source(problem: Convolution, config: Config) -> str:
 
 
 def threads(config: Config) -> int:
-    """About 256, a multiple of a warp, and such that a thread keeps its channels."""
+    """Return about 256 threads, a multiple of a warp, such that a thread keeps its channels."""
     least = lcm(config["cb"] // config["vec"], 32)
     return least * max(1, 256 // least)
 
@@ -94,17 +94,17 @@ def _build(problem: Convolution, config: Config, arch: Arch) -> Plan:
 
 
 def blocks_of_channels(problem: Convolution) -> list[int]:
-    """Divisors of the channels that the copy engine takes, widest first."""
-    found = [
+    """Return the divisors of the channels that the copy engine takes, widest first."""
+    sizes = [
         size
         for size in range(min(problem.channels, 256), 0, -1)
         if problem.channels % size == 0 and size * problem.unit % 16 == 0
     ]
-    return [size for size in found if size * problem.unit >= 64][:4] or found[:1]
+    return [size for size in sizes if size * problem.unit >= 64][:4] or sizes[:1]
 
 
 def _configs(problem: Convolution, arch: Arch) -> list[Config]:
-    found: list[Config] = []
+    configs: list[Config] = []
     for cb in blocks_of_channels(problem):
         for bh, bw in ((8, 8), (8, 16), (16, 16), (4, 28), (14, 14), (7, 14), (8, 28), (4, 8)):
             if bh > 2 * problem.out_height or bw > 2 * problem.out_width:
@@ -120,8 +120,8 @@ def _configs(problem: Convolution, arch: Arch) -> list[Config]:
                 if depthwise.registers(problem, vec, th, tw) > 65536 // threads(config) // 2:
                     continue
                 if arch.fits(shared_bytes(problem, config)):
-                    found.append(config)
-    return found
+                    configs.append(config)
+    return configs
 
 
 _WORK = (

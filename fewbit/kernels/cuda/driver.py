@@ -159,7 +159,7 @@ class Loaded:
 
 
 def encode(tensor: TensorMap, address: int) -> Any:
-    """A tensor map for a buffer at an address."""
+    """Return a tensor map for a buffer at an address."""
     memory = ctypes.create_string_buffer(128 + 64)
     start = -ctypes.addressof(memory) % 64
     words = _Map.from_buffer(memory, start)

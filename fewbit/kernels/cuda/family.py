@@ -31,7 +31,7 @@ class Family(Generic[Problem]):
     build: Callable[[Problem, Config, Arch], Plan]
 
     def plan(self, problem: Problem, arch: Arch, config: Config | None = None) -> Plan:
-        """The compiled kernel; with the first of the settings if none are given."""
+        """Return the compiled kernel; with the first of the settings if none are given."""
         reason = self.refuse(problem, arch)
         if reason is not None:
             raise UnsupportedError(f"'{self.name}' cannot compute {problem}: {reason}")

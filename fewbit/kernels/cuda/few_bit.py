@@ -1,4 +1,4 @@
-"""Matrix products with few-bit weights and few rows: what a language model does at each token.
+"""Matmuls with few-bit weights and few rows (GEMV): what a language model does at each token.
 
 Weights are read once, so the time is that of their bytes. They come packed as everywhere in this
 project, a row after another, and are repacked here, when a program is compiled, into the order in
@@ -22,7 +22,7 @@ from fewbit.numerics.packing import unpack
 from fewbit.numerics.widths import Width, WidthLike
 
 _BLOCK = 16
-"""Outputs of one product of the tensor cores."""
+"""Outputs of one matmul of the tensor cores."""
 _LANES = {False: (4, 2), True: (2, 4)}
 """Whether a lane's values of two steps lie side by side, or, `narrow`, a step's four lanes."""
 
@@ -41,12 +41,12 @@ class FewBitMatmul:
     groups: int = 1
     """Scales of one output, along k."""
     dtype: str = "f16"
-    """Of activations: f16, bf16 or i8."""
+    """The type of activations: f16, bf16 or i8."""
     result: str = "f16"
 
     @property
     def bits(self) -> int:
-        """Of the field that a weight lies in."""
+        """Bits of the field that a weight lies in."""
         return next(bits for bits in (2, 4, 8) if self.width.bits <= bits)
 
     @property
@@ -60,7 +60,7 @@ class FewBitMatmul:
 
     @property
     def step(self) -> int:
-        """Values of k that one product of the tensor cores takes."""
+        """Values of k that one matmul of the tensor cores takes."""
         return 32 // self.unit
 
     @property
@@ -79,14 +79,14 @@ class FewBitMatmul:
         return self.groups > 1 and self.group == self.step
 
     @property
-    def padded(self) -> int:
+    def padded_k(self) -> int:
         """k in whole units: weights have zeros behind a row, and of x zeros are taken."""
         return ceil_div(self.k, self.depth) * self.depth
 
     @property
     def padded_groups(self) -> int:
         """Rows of scales, with those of groups behind k."""
-        return 1 if self.groups == 1 else self.padded // self.group
+        return 1 if self.groups == 1 else self.padded_k // self.group
 
     @property
     def blocks(self) -> int:
@@ -99,7 +99,7 @@ class FewBitMatmul:
     def buffers(self) -> dict[str, Buffer]:
         return {
             "x": Buffer(self.dtype, (self.m, self.k)),
-            "q": Buffer("i32", (self.blocks, self.padded // self.depth * self.words // 4, 32, 4)),
+            "q": Buffer("i32", (self.blocks, self.padded_k // self.depth * self.words // 4, 32, 4)),
             "scale": Buffer("f32", (self.padded_groups, self.blocks * _BLOCK)),
             "row_scale": Buffer("f32", (self.m if self.dtype == "i8" else 1,)),
             "y": Buffer(self.result, (self.m, self.n), "out"),
@@ -113,16 +113,16 @@ class FewBitMatmul:
 def repack(
     problem: FewBitMatmul, packed: npt.NDArray[np.uint8], width: WidthLike
 ) -> npt.NDArray[np.uint32]:
-    """Rows of packed weights, as `fewbit.numerics.packing` packs them, for the lanes of a warp."""
+    """Repack rows of weights from `fewbit.numerics.packing` for the lanes of a warp."""
     return arrange(problem, unpack(packed, width, problem.k))
 
 
 def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.uint32]:
-    """Integers [N, K] as words [N / 16, quarters of units, lanes, 4]."""
+    """Return integers [N, K] as words [N / 16, quarters of units, lanes, 4]."""
     if q.shape != (problem.n, problem.k):
         raise ShapeError(f"weights are {q.shape}, not {(problem.n, problem.k)}")
     bits, unit = problem.bits, problem.unit
-    padded = np.zeros((problem.blocks * _BLOCK, problem.padded), np.int16)
+    padded = np.zeros((problem.blocks * _BLOCK, problem.padded_k), np.int16)
     padded[: problem.n, : problem.k] = q
     if unit == 2:
         padded += 1 << (bits - 1)
@@ -142,7 +142,7 @@ def arrange(problem: FewBitMatmul, q: npt.NDArray[np.int8]) -> npt.NDArray[np.ui
 def arrange_scales(
     problem: FewBitMatmul, scale: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Scales of outputs, [N, groups] or fewer, as [groups, N], with zeros behind both."""
+    """Return scales of outputs, [N, groups] or fewer, as [groups, N], with zeros behind both."""
     wide = np.broadcast_to(scale.reshape(-1, problem.groups), (problem.n, problem.groups))
     arranged = np.zeros((problem.padded_groups, problem.blocks * _BLOCK), np.float32)
     arranged[: problem.groups, : problem.n] = wide.T
@@ -150,7 +150,7 @@ def arrange_scales(
 
 
 def _shifts(bits: int, per: int) -> npt.NDArray[np.uint32]:
-    """Where a word has the values [register, value of the register]."""
+    """Return where a word has the values [register, value of the register]."""
     register = np.arange(32 // (bits * per), dtype=np.uint32)[:, None]
     value = np.arange(per, dtype=np.uint32)
     if per == 2 and bits == 8:
@@ -190,7 +190,7 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
         **_field(problem),
         M=problem.m,
         N=problem.n,
-        K=problem.padded,
+        K=problem.padded_k,
         K_GIVEN=problem.k,
         GROUPS_K=problem.padded_groups,
         BITS=problem.bits,
@@ -204,7 +204,7 @@ def few_bit_source(problem: FewBitMatmul, config: Config) -> str:
 
 
 def _field(problem: FewBitMatmul) -> dict[str, str]:
-    """How a field becomes a number."""
+    """Return how a field becomes a number."""
     bits = problem.bits
     if problem.dtype == "i8":
         return {"MASK": hex(0x01010101 * ((1 << 8) - (1 << (8 - bits))))}
@@ -235,7 +235,7 @@ def _build(problem: FewBitMatmul, config: Config, arch: Arch) -> Plan:
 
 
 def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
-    """Of the ring, or of the sums that replace it; without a ring, of activations and sums."""
+    """Return the bytes of the ring or of the sums after it; else of activations and sums."""
     warps, rows, columns = config["warps_n"] * config["warps_k"], config["rows"], config["bm"] // 8
     if not config["stages"]:
         high, shares = min(problem.m, config["bm"]), config["cluster"] * config["warps_k"]
@@ -243,13 +243,13 @@ def shared_bytes(problem: FewBitMatmul, config: Config) -> int:
         sums = config["warps_k"] * (outputs + 4) + outputs * (config["cluster"] > 1) + 1
         return high * (config["warps_k"] * (ceil_div(pitch, 128) * 128 + 64) + sums * 4)
     loads = problem.depth // (2 * problem.step)
-    scales = max(1, problem.depth * problem.padded_groups // problem.padded)
+    scales = max(1, problem.depth * problem.padded_groups // problem.padded_k)
     stage = (rows * problem.words // 4 + loads * columns) * 512 + rows * scales * 64
     return max(config["stages"] * warps * stage, warps * rows * _BLOCK * (config["bm"] + 1) * 4)
 
 
 def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
-    found: list[Config] = []
+    configs: list[Config] = []
     tallest = ceil_div(problem.m, 8) * 8
     shapes = _SHAPES if tallest <= 16 else sorted(_SHAPES, key=lambda shape: -shape[2])
     for bm in sorted({min(tallest, size) for size in ((16,) if tallest <= 32 else ()) + (32, 64)}):
@@ -265,17 +265,17 @@ def _configs(problem: FewBitMatmul, arch: Arch) -> list[Config]:
                     "rows": rows,
                     "cluster": cluster,
                 }
-                found += [
+                configs += [
                     config
                     for config in [*_at_once(problem, shape), *_rings(problem, shape, arch)]
                     if arch.fits(shared_bytes(problem, config))
                 ]
-    return found
+    return configs
 
 
 def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
-    """Not longer than what goes through them; in clusters where blocks are few."""
-    units, shares = problem.padded // problem.depth, shape["warps_k"] * shape["cluster"]
+    """Return settings with rings no longer than K needs; in clusters where blocks are few."""
+    units, shares = problem.padded_k // problem.depth, shape["warps_k"] * shape["cluster"]
     blocks = ceil_div(problem.blocks, shape["warps_n"] * shape["rows"])
     if shape["cluster"] > 1 and 2 * blocks > arch.multiprocessors:
         return []
@@ -284,10 +284,10 @@ def _rings(problem: FewBitMatmul, shape: Config, arch: Arch) -> list[Config]:
 
 
 def _at_once(problem: FewBitMatmul, shape: Config) -> list[Config]:
-    """Without a ring: what a warp needs fits into its registers, and shares are even."""
+    """Return settings without a ring: a warp's weights fit into registers, and shares are even."""
     units, shares = problem.k // problem.depth, shape["warps_k"] * shape["cluster"]
     warps, rows, bm = shape["warps_n"] * shape["warps_k"], shape["rows"], shape["bm"]
-    if problem.padded != problem.k or units % shares or shape["cluster"] > 4:
+    if problem.padded_k != problem.k or units % shares or shape["cluster"] > 4:
         return []
     share, each = problem.k // shares, units // shares
     if share % problem.group and problem.group % share:

@@ -12,7 +12,7 @@ _THREADS = 256
 
 
 def max_pool_plan(problem: Convolution, arch: Arch) -> Plan:
-    """The kernel for windows that move as the filters of a depthwise convolution do."""
+    """Return the kernel for windows that move as the filters of a depthwise convolution do."""
     vec = next(v for v in (8, 4, 2, 1) if problem.channels % v == 0 and v * problem.unit <= 16)
     text = source("prelude.cu", "max_pool.cu", **problem.defines(), VEC=vec, THREADS=_THREADS)
     blocks = ceil_div(problem.pixels * problem.channels // vec, _THREADS)

@@ -40,7 +40,7 @@ class Compiled:
 
 
 def source(*names: str, **defines: str | int) -> str:
-    """The files of this folder, one after another, with macros before them."""
+    """Return the files of this folder, one after another, with macros before them."""
     lines = [f"#define {name} {value}" for name, value in defines.items()]
     texts = [(HERE / name).read_text(encoding="utf-8") for name in names]
     return "\n".join([*lines, *texts])
@@ -75,16 +75,16 @@ def compile_source(text: str, arch: Arch, *options: str) -> Compiled:
 
 
 def parse_resources(log: str) -> dict[str, Resources]:
-    """What ptxas -v prints, by kernel."""
-    found: dict[str, Resources] = {}
+    """Return what ptxas -v prints, by kernel."""
+    resources: dict[str, Resources] = {}
     for part in re.split(r"Compiling entry function '", log)[1:]:
         spilled = re.search(r"(\d+) bytes spill stores", part)
         registers = re.search(r"Used (\d+) registers", part)
         shared = re.search(r"(\d+) bytes smem", part)
-        found[part.split("'")[0]] = Resources(
+        resources[part.split("'")[0]] = Resources(
             *(int(match.group(1)) if match else 0 for match in (registers, shared, spilled))
         )
-    return found
+    return resources
 
 
 def _read(program: ctypes.c_void_p, what: str) -> bytes:
@@ -104,7 +104,7 @@ def _check(status: int) -> None:
 @cache
 def _library() -> ctypes.CDLL:
     for name in NAMES:
-        for path in (*_installed(name), name):
+        for path in (*_find_installed(name), name):
             try:
                 for builtins in Path(path).parent.glob("libnvrtc-builtins.so.*"):
                     ctypes.CDLL(str(builtins))  # which it opens by name, and would not find
@@ -117,8 +117,8 @@ def _library() -> ctypes.CDLL:
     )
 
 
-def _installed(name: str) -> list[Path]:
-    """The library in wheels that pip has installed, wherever Python looks for packages."""
+def _find_installed(name: str) -> list[Path]:
+    """Return the library in wheels that pip has installed, wherever Python looks for packages."""
     return [
         path for folder in sys.path for path in sorted(Path(folder).glob(f"nvidia/*/lib/{name}"))
     ]

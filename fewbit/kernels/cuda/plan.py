@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fewbit.errors import StoreError
 
 Dtype = Literal["f32", "tf32", "f16", "bf16", "i8", "i32", "u8", "f8"]
-"""Types of elements; tf32 is f32 in memory, and products of 10 bits of mantissa."""
+"""Types of elements; tf32 is f32 in memory, and multiplications with 10 bits of mantissa."""
 
 BYTES: dict[str, int] = {
     "f32": 4,
@@ -113,7 +113,7 @@ class Plan:
     images: tuple[bytes, ...] = field(repr=False)
 
     def plain(self) -> dict[str, Any]:
-        """What JSON can hold; images as base64."""
+        """Return what JSON can hold; images as base64."""
         plain = asdict(self)
         plain["images"] = [base64.b64encode(image).decode() for image in self.images]
         for launch, ours in zip(plain["launches"], self.launches, strict=True):
@@ -123,7 +123,7 @@ class Plan:
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Plan:
-        """The plan that `plain` made this of."""
+        """Return the plan that `plain` made this of."""
         try:
             return Plan(
                 plain["name"],

@@ -1,8 +1,8 @@
 """Multi-head self-attention with its projections: x to queries, keys and values, attention, output.
 
-Three launches, and nothing between them. One product makes queries, keys and values of all heads,
+Three launches, and nothing between them. One matmul makes queries, keys and values of all heads,
 [batch, length, 3, heads, size]; attention reads them there, and stores heads side by side, in rows
-that the last product takes. The compiler makes the same of a program.
+that the last matmul takes. The compiler makes the same of a program.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class SelfAttention:
         return self.heads * self.size
 
     @property
-    def projected(self) -> Convolution:
-        """The first product: a convolution of one tap."""
-        return self._product(3 * self.width)
+    def projection(self) -> Convolution:
+        """The first matmul, as a convolution of one tap."""
+        return self._matmul(3 * self.width)
 
     @property
     def attention(self) -> Attention:
@@ -58,18 +58,18 @@ class SelfAttention:
         )
 
     @property
-    def joined(self) -> Convolution:
-        """The last product."""
-        return self._product(self.width)
+    def output_projection(self) -> Convolution:
+        """The last matmul."""
+        return self._matmul(self.width)
 
-    def _product(self, filters: int) -> Convolution:
+    def _matmul(self, filters: int) -> Convolution:
         rows = self.batch * self.length
         finish = Epilogue(bias=True)
         return Convolution(rows, 1, 1, self.width, filters, 1, 1, dtype=self.dtype, epilogue=finish)
 
     @property
     def operations(self) -> int:
-        parts = (self.projected, self.attention, self.joined)
+        parts = (self.projection, self.attention, self.output_projection)
         return sum(part.operations for part in parts)
 
     @property
@@ -92,7 +92,7 @@ class SelfAttention:
 
     @staticmethod
     def parse(text: str) -> SelfAttention:
-        """`32x12x197x64`: sequences, heads, length, size of a head; `,causal`."""
+        """Parse `32x12x197x64`: sequences, heads, length, size of a head; `,causal`."""
         match = re.fullmatch(r"(\d+)x(\d+)x(\d+)x(\d+)(,causal)?", text.strip())
         if match is None:
             raise UsageError(
@@ -108,12 +108,12 @@ class SelfAttention:
 
 
 def refuse(problem: SelfAttention, arch: Arch) -> str | None:
-    """Why it is not three launches, if it is not."""
+    """Return why it is not three launches, if it is not."""
     return ATTENTION_WGMMA.refuse(problem.attention, arch)
 
 
 def self_attention_plan(problem: SelfAttention, arch: Arch) -> Plan:
-    """The plan, with the best settings known."""
+    """Return the plan, with the best settings known."""
     reason = refuse(problem, arch)
     if reason is not None:
         raise UnsupportedError(f"there is no plan for {problem}: {reason}")
@@ -123,23 +123,23 @@ def self_attention_plan(problem: SelfAttention, arch: Arch) -> Plan:
     last = {"x": Pointer("heads"), "w": Pointer("out_weight"), "bias": Pointer("out_bias")}
     attention = problem.attention
     parts = (
-        (_product(problem.projected, arch), {**first, "y": Pointer("qkv")}),
+        (_matmul(problem.projection, arch), {**first, "y": Pointer("qkv")}),
         (
             _best(ATTENTION_WGMMA, "attention", f"{attention}|{attention.dtype}", attention, arch),
             {**qkv, "lengths": Pointer("x"), "y": Pointer("heads")},
         ),
-        (_product(problem.joined, arch), {**last, "y": Pointer("y")}),
+        (_matmul(problem.output_projection, arch), {**last, "y": Pointer("y")}),
     )
     launches, images = list[Launch](), list[bytes]()
     for plan, places in parts:
         for launch in plan.launches:
-            given = tuple(_placed(argument, places) for argument in launch.arguments)
+            given = tuple(_bind(argument, places) for argument in launch.arguments)
             launches.append(replace(launch, image=launch.image + len(images), arguments=given))
         images += plan.images
     return Plan("self_attention", arch.code, problem.buffers(), tuple(launches), tuple(images))
 
 
-def _product(problem: Convolution, arch: Arch) -> Plan:
+def _matmul(problem: Convolution, arch: Arch) -> Plan:
     key = f"{problem}|{problem.dtype}|nhwc"
     return _best(LADDER["wgmma"], "conv2d", key, problem, arch)
 
@@ -150,7 +150,7 @@ def _best(family: Family[Problem], kind: str, key: str, problem: Problem, arch: 
     return family.build(problem, config, arch)
 
 
-def _placed(argument: Argument, places: Mapping[str, Pointer]) -> Argument:
+def _bind(argument: Argument, places: Mapping[str, Pointer]) -> Argument:
     if isinstance(argument, Scalar):
         return argument
     place = places[argument.buffer]

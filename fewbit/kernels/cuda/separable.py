@@ -16,10 +16,10 @@ from fewbit.kernels.cuda.depthwise_patch import refuse as refuse_depthwise
 from fewbit.kernels.cuda.family import Config, Family, ceil_div
 from fewbit.kernels.cuda.nvrtc import compile_source, source
 from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer
-from fewbit.kernels.cuda.warpgroup import product
+from fewbit.kernels.cuda.warpgroup import wgmma
 
 _STEP = 16
-"""Channels of one product of the tensor cores."""
+"""Channels of one matmul of the tensor cores."""
 _CHUNK = 64
 """Channels of a warp that has a tile: a swizzled row of an operand of four warps."""
 
@@ -45,14 +45,14 @@ class Separable:
 
 
 def pack_depthwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Weights [C, KH, KW, 1] as floats [KH, KW, C]."""
+    """Return weights [C, KH, KW, 1] as floats [KH, KW, C]."""
     return depthwise.pack(problem.depthwise, w)
 
 
 def pack_pointwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Filters [F, C] in the order of a warp's operands, [k / 16][f / 8][lane][4].
+    """Return filters [F, C] in the order of a warp's operands, [k / 16][f / 8][lane][4].
 
-    Pairs of lanes are exchanged in the upper half, as products of four warps want to find them.
+    Pairs of lanes are exchanged in the upper half, as matmuls of four warps want to find them.
     """
     shape = problem.buffers()["p"].shape
     split = w.reshape(shape[1], 8, shape[0], 2, 4, 2)
@@ -78,7 +78,7 @@ def separable_source(problem: Separable, config: Config) -> str:
         head = ""
     else:
         text, names = "separable_tile.cu", ("bh", "bw", "producers")
-        head = product("product", problem.depthwise.dtype, problem.out)
+        head = wgmma("product", problem.depthwise.dtype, problem.out)
     return source(
         "prelude.cu",
         "convolution.cu",
@@ -130,9 +130,9 @@ def _configs(problem: Separable, arch: Arch) -> list[Config]:
 
 
 def _rings(problem: Separable, arch: Arch) -> list[Config]:
-    """Blocks that stay, with channels going through them in chunks."""
+    """Return settings of persistent blocks, which take channels in chunks."""
     d = problem.depthwise
-    found: list[Config] = []
+    configs: list[Config] = []
     for cb in [cb for cb in (192, 144, 96, 64, 48, 32, 16) if d.channels % cb == 0][:4]:
         for bh, bw in ((8, 8), (4, 16), (8, 16), (4, 8), (2, 16)):
             for vec, tw in ((4, 4), (4, 8)):
@@ -146,8 +146,8 @@ def _rings(problem: Separable, arch: Arch) -> list[Config]:
                     for stages in (2, 3):
                         tried = {**config, "stages": stages}
                         if arch.fits(shared_bytes(problem, tried)):
-                            found.append(tried)
-    return found
+                            configs.append(tried)
+    return configs
 
 
 def _tiles_of(problem: Convolution, bh: int, bw: int) -> int:
@@ -155,7 +155,7 @@ def _tiles_of(problem: Convolution, bh: int, bw: int) -> int:
 
 
 def _tiles(problem: Separable, arch: Arch) -> list[Config]:
-    """Blocks that have all channels of a tile at once."""
+    """Return settings of blocks that have all channels of a tile at once."""
     d = problem.depthwise
     if d.channels % _CHUNK or problem.out > 256 or d.kh * d.kw > 9:
         return []
@@ -165,15 +165,15 @@ def _tiles(problem: Separable, arch: Arch) -> list[Config]:
         for high in range(1, 15)
         for wide in (1, 2, 4, 8)
     }
-    found: list[Config] = []
+    configs: list[Config] = []
     for bh, bw in sorted(sizes, key=lambda size: (_tiles_of(d, *size), sum(size))):
         if not 32 <= bh * bw <= 64:
             continue
         for producers in sorted({chunks, ceil_div(chunks, 2)}, reverse=True):
             config = {"bh": bh, "bw": bw, "producers": producers, "stages": 0}
             if producers <= 12 and arch.fits(shared_bytes(problem, config)):
-                found.append(config)
-    return found
+                configs.append(config)
+    return configs
 
 
 SEPARABLE = Family(

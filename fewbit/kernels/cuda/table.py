@@ -42,9 +42,9 @@ _preferred: ContextVar[Table | None] = ContextVar("preferred", default=None)
 
 
 @contextmanager
-def preferring(found: Table) -> Generator[None]:
-    """Inside, what a search found comes before what the package has."""
-    before = _preferred.set(found)
+def preferring(searched: Table) -> Generator[None]:
+    """Prefer, inside, what a search found to what the package has."""
+    before = _preferred.set(searched)
     try:
         yield
     finally:
@@ -52,22 +52,25 @@ def preferring(found: Table) -> Generator[None]:
 
 
 def best_known(arch: Arch) -> Table:
-    """The table of a generation, and before it what is preferred."""
-    kept, found = load(arch), _preferred.get() or {}
-    if not found:
+    """Return the table of a generation, and before it what is preferred."""
+    kept, searched = load(arch), _preferred.get() or {}
+    if not searched:
         return kept
     return {
         kind: {
-            problem: [*found.get(kind, {}).get(problem, []), *kept.get(kind, {}).get(problem, [])]
-            for problem in {**kept.get(kind, {}), **found.get(kind, {})}
+            problem: [
+                *searched.get(kind, {}).get(problem, []),
+                *kept.get(kind, {}).get(problem, []),
+            ]
+            for problem in {**kept.get(kind, {}), **searched.get(kind, {})}
         }
-        for kind in {**kept, **found}
+        for kind in {**kept, **searched}
     }
 
 
 @cache
 def load(arch: Arch) -> Table:
-    """The table of a generation; empty if nothing was measured on it."""
+    """Return the table of a generation; empty if nothing was measured on it."""
     path = path_of(arch)
     if not path.exists():
         return {}
@@ -81,7 +84,7 @@ def load(arch: Arch) -> Table:
 
 
 def find(arch: Arch, kind: str, problem: str, family: str | None = None) -> Entry | None:
-    """The best known settings for a problem, of one family if it is given."""
+    """Return the best known settings for a problem, of one family if it is given."""
     entries = best_known(arch).get(kind, {}).get(problem, [])
     return next((entry for entry in entries if family in (None, entry.family)), None)
 

@@ -44,7 +44,7 @@ class TritonKernel:
 
 
 def pointer(dtype: str) -> str:
-    """The signature of a pointer to elements of a type."""
+    """Return the signature of a pointer to elements of a type."""
     return "*" + _TYPES[dtype]
 
 

@@ -36,7 +36,7 @@ class Tried:
 
 
 def candidates(families: Iterable[Family[Any]], problem: Any, arch: Arch) -> list[Candidate]:
-    """All settings of all families that can compute a problem."""
+    """Return all settings of all families that can compute a problem."""
     return [
         Candidate(family, problem, config)
         for family in families
@@ -45,10 +45,10 @@ def candidates(families: Iterable[Family[Any]], problem: Any, arch: Arch) -> lis
     ]
 
 
-def compiled(
+def compile_candidates(
     pool: Pool, tries: list[Candidate], arch: Arch, families: dict[str, Family[Any]]
 ) -> Iterator[tuple[Candidate, Plan | str]]:
-    """Plans in the order of the candidates, or why there is none."""
+    """Yield plans in the order of the candidates, or why there is none."""
     jobs = [
         pool.apply_async(_compile, (families[t.family.name].build, t.problem, t.config, arch))
         for t in tries
@@ -64,9 +64,9 @@ def tune(
     families: dict[str, Family[Any]],
     measure: Callable[[Candidate, Plan], float],
 ) -> list[Tried]:
-    """Every candidate's time, fastest first; those that failed last."""
+    """Return every candidate's time, fastest first; those that failed last."""
     tried: list[Tried] = []
-    for candidate, plan in compiled(pool, tries, arch, families):
+    for candidate, plan in compile_candidates(pool, tries, arch, families):
         if isinstance(plan, str):
             tried.append(Tried(candidate, None, plan))
             continue

@@ -67,7 +67,7 @@ class Unfold:
         )
 
     def filters(self, weight: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """O x kh x kw x C as O x taps x 1 x channels, zeros where a filter has nothing."""
+        """Return O x kh x kw x C as O x taps x 1 x channels, zeros where a filter has nothing."""
         outputs, kh, kw, channels = weight.shape
         whole = np.zeros((outputs, self.taps * self.of.stride[0], kw, channels), weight.dtype)
         whole[:, :kh] = weight

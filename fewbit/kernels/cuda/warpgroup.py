@@ -1,7 +1,7 @@
-"""The text of Hopper's warpgroup product, which has a register operand for every sum.
+"""The text of Hopper's warpgroup matmul, which has a register operand for every accumulator.
 
-`wgmma` multiplies 64 rows by n columns with 128 threads; each of them holds n / 2 sums, and all of
-them are operands of one instruction. Such a text is written by a program.
+`wgmma` multiplies 64 rows by n columns with 128 threads; each of them holds n / 2 accumulators, and
+all of them are operands of one instruction. Such a text is written by a program.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _TYPES = {
 }
 
 
-def product(name: str, dtype: str, columns: int, *, transposed: bool = False) -> str:
-    """`name(sums, a, b, add)`: sums = a b + (add ? sums : 0), both operands in shared memory."""
+def wgmma(name: str, dtype: str, columns: int, *, transposed: bool = False) -> str:
+    """Return `name(sums, a, b, add)`: sums = a b + (add ? sums : 0), operands in shared memory."""
     depth, types, suffix = _TYPES[dtype]
     count = columns // 2
     letter, kind = ("r", "int") if dtype == "i8" else ("f", "float")
@@ -30,8 +30,8 @@ def product(name: str, dtype: str, columns: int, *, transposed: bool = False) ->
     )
 
 
-def product_of_registers(name: str, dtype: str, columns: int, *, transposed: bool = False) -> str:
-    """The same with a in registers: `name(sums, a[4], b, add)`."""
+def wgmma_from_registers(name: str, dtype: str, columns: int, *, transposed: bool = False) -> str:
+    """Return `name(sums, a[4], b, add)`: the same with a in registers."""
     depth, types, _ = _TYPES[dtype]
     count = columns // 2
     left = ", ".join(f"%{count + i}" for i in range(4))

@@ -18,7 +18,7 @@ from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.dot import BIAS, multiply
-from fewbit.kernels.integer.output import SCALED, Output, finish, moved, pointers
+from fewbit.kernels.integer.output import SCALED, Output, advance, finish, pointers
 from fewbit.kernels.sweep import row_of
 from fewbit.toolchain.isa import VNNI, Isa
 
@@ -181,7 +181,7 @@ def columns(isa: Isa, output: Output) -> Function:
             f.at(w_scale, channel),
             row_of(f, bias, channel),
             row_of(f, add, channel),
-            *moved(f, output, outputs, channel),
+            *advance(f, output, outputs, channel),
             y_step,
             f.smaller(depth, WIDTH),
             lo,

@@ -19,7 +19,7 @@ from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import MOST_DEPTH, Function, Value
 from fewbit.kernels.image import Sizes
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import Output, moved, pointers
+from fewbit.kernels.integer.output import Output, advance, pointers
 from fewbit.kernels.integer.pack import column_offsets, pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.strip import (
     ROOM,
@@ -46,7 +46,7 @@ PARAMETERS = (
 
 @dataclass(frozen=True)
 class Blocks(Generic[S]):
-    """How a convolution by taps is cut: into blocks of `rows`, and sums into taps and depths."""
+    """How a convolution by taps is divided: into blocks of `rows`, and K into taps and depths."""
 
     taps: S
     runs: S
@@ -59,7 +59,7 @@ class Blocks(Generic[S]):
 
     @staticmethod
     def of(f: Arithmetic[T], s: Sizes[T], unit: int, first: T, last: T) -> Blocks[T]:
-        """The blocks of the rows `first` up to `last`; a run is `unit` numbers."""
+        """Return the blocks of the rows `first` up to `last`; a run is `unit` numbers."""
         taps, c, few = s.kh * s.kw, s.c, TALLEST
         runs = f.ceiling(c, unit)
         depth_step = f.ceiling(f.ceiling(c, f.ceiling(c, MOST_DEPTH)), unit) * unit
@@ -79,7 +79,7 @@ class IntegerConv2d(Kernel):
 
     output: Output = "f32"
     bits: int = 8
-    """Of the weight, as it is stored; ternary ones have 2."""
+    """Bits of a stored weight; ternary ones have 2."""
     unsigned: bool = False
     """Whether no number of x is negative; see `takes_unsigned`."""
 
@@ -92,18 +92,21 @@ class IntegerConv2d(Kernel):
         return f"fewbit_conv2d_{self.fields.name}_{self.output}"
 
     def pack(self, weight: Bytes) -> Bytes:
-        """The weight [oc, c, kh, kw] of one group, in panels."""
+        """Return the weight [oc, c, kh, kw] of one group, in panels."""
         oc, c, kh, kw = weight.shape
         taps, depth = self._taps(c, kh, kw)
         steps = weight.transpose(2, 3, 1, 0).reshape(taps, depth, oc)
         if not (takes_strips(kh, kw, c, self.isa) and shifts(self.fields)):
             return pack_taps(steps, self.fields)
-        packed, offsets = pack_taps(steps, unsigned(self.fields)), column_offsets(steps, self.isa)
+        packed, offsets = (
+            pack_taps(steps, as_unsigned(self.fields)),
+            column_offsets(steps, self.isa),
+        )
         return np.concatenate([packed, offsets.view(np.int8)])
 
     def unpack(self, packed: Bytes, oc: int, c: int, kh: int, kw: int) -> Bytes:
         shifted = takes_strips(kh, kw, c, self.isa) and shifts(self.fields)
-        fields = unsigned(self.fields) if shifted else self.fields
+        fields = as_unsigned(self.fields) if shifted else self.fields
         taps = unpack_taps(packed, *self._taps(c, kh, kw), oc, fields)
         return taps.reshape(kh, kw, c, oc).transpose(3, 2, 0, 1)
 
@@ -121,11 +124,11 @@ class IntegerConv2d(Kernel):
 
 
 def shifts(fields: Fields) -> bool:
-    """Whether a strip holds unsigned numbers because products want it."""
+    """Return whether a strip holds unsigned numbers because the dot product takes them."""
     return fields.bits == 8 and fields.bias != 0
 
 
-def unsigned(fields: Fields) -> Fields:
+def as_unsigned(fields: Fields) -> Fields:
     return replace(fields, unsigned=True)
 
 
@@ -135,7 +138,7 @@ def _share(f: Function, s: Sizes, thread: Value, threads: Value) -> Share:
 
 @cache
 def over_strips(fields: Fields, output: Output) -> Function:
-    """The convolution where a tap is a row of the kernel, in a strip."""
+    """Return the convolution in which a tap is a row of the kernel, in a strip."""
     f = Function(
         fields.isa, f"fewbit_strips_{fields.name}_{output}", PARAMETERS.format(pointers(output))
     )
@@ -161,12 +164,12 @@ def over_strips(fields: Fields, output: Output) -> Function:
             here.clear(f, rows)
             here.add(f, table, 0, strip.pitch, rows, s.kh, run)
         f.call(
-            sweep_of(unsigned(fields) if shifted else fields, output, shifted=shifted),
+            sweep_of(as_unsigned(fields) if shifted else fields, output, shifted=shifted),
             *(table, 0, strip.pitch, rows, s.kh, f.larger(run, isa.step)),
             *(w, 0, taps_runs, one, one),
             *(offsets if shifted else here.offsets, here.scales, here.sums),
             *(w_scale, bias, row_of(f, add, row * s.y_stride)),
-            *moved(f, output, outputs, row * s.y_stride),
+            *advance(f, output, outputs, row * s.y_stride),
             *(s.y_stride, s.oc, first, last, lo, hi),
         )
     return f
@@ -174,7 +177,7 @@ def over_strips(fields: Fields, output: Output) -> Function:
 
 @cache
 def over_taps(fields: Fields, output: Output) -> Function:
-    """The convolution where each tap has its own pointers."""
+    """Return the convolution in which each tap has its own pointers."""
     f = Function(
         fields.isa, f"fewbit_taps_{fields.name}_{output}", PARAMETERS.format(pointers(output))
     )
@@ -231,7 +234,7 @@ def over_taps(fields: Fields, output: Output) -> Function:
                     w_scale,
                     bias,
                     row_of(f, add, row * s.y_stride),
-                    *moved(f, output, outputs, row * s.y_stride),
+                    *advance(f, output, outputs, row * s.y_stride),
                     s.y_stride,
                     s.oc,
                     panel,

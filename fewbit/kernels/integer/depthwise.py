@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from fewbit.errors import UnsupportedError
-from fewbit.kernels.activation import activated
+from fewbit.kernels.activation import apply_activation
 from fewbit.kernels.depthwise import MOST_PIXELS, neighbours
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.image import Sizes
@@ -37,7 +37,7 @@ from fewbit.kernels.integer.output import (
     Columns,
     Output,
     activation_of,
-    moved,
+    advance,
     plain,
     pointers,
 )
@@ -60,7 +60,7 @@ class IntegerDepthwise(Kernel):
 
     output: Output = "f32"
     bits: int = 8
-    """Of the weight, as it is stored; ternary ones have 2. Fewer than 8 must fit (`fits`)."""
+    """Bits of a stored weight; ternary ones have 2. Fewer than 8 must fit (`fits`)."""
 
     @property
     def fields(self) -> Fields:
@@ -72,11 +72,11 @@ class IntegerDepthwise(Kernel):
 
     @staticmethod
     def fits(kh: int, kw: int) -> bool:
-        """Whether there is room for kernels of so many taps, with weights of fewer than 8 bits."""
+        """Return whether there is room for filters of so many taps, with weights below 8 bits."""
         return kh * kw * BLOCK <= ROOM
 
     def pack(self, weight: Bytes) -> Bytes:
-        """The weight [c, 1, kh, kw]: channels innermost, and filled up to whole vectors.
+        """Return the weight [c, 1, kh, kw] channels-last, padded to whole vectors.
 
         Below 8 bits, a block of channels is one run of numbers, tap by tap.
         """
@@ -91,9 +91,11 @@ class IntegerDepthwise(Kernel):
                 f"'{self.symbol}' takes no kernels of {kh}x{kw}", hint="keep their weights in bytes"
             )
         most = _block(kh * kw)
-        return np.concatenate([self._packed(rows[:, at : at + most]) for at in range(0, c, most)])
+        return np.concatenate(
+            [self._pack_block(rows[:, at : at + most]) for at in range(0, c, most)]
+        )
 
-    def _packed(self, rows: Bytes) -> Bytes:
+    def _pack_block(self, rows: Bytes) -> Bytes:
         fields, width = self.fields, self.isa.lanes * self.isa.step
         numbers = fields.number(np.ascontiguousarray(rows)).ravel()
         runs = -(-numbers.size // (fields.run * width))
@@ -122,8 +124,8 @@ class IntegerDepthwise(Kernel):
         w, sizes = f.parameters[1], f.parameters[-5]
         s = Sizes.load(f, sizes)
         taps, fast = s.kh * s.kw, columns_fit(f, s)
-        made, few = self._rooms(f)
-        if few is None and made is None:
+        made_columns, few = self._buffers(f)
+        if few is None and made_columns is None:
             self._channels(f, s, w, f.ceiling(s.c, isa.lanes) * isa.lanes, f.integer(0), s.c)
             return f
         most = f.integer(ROOM // BLOCK) // taps * BLOCK
@@ -139,14 +141,14 @@ class IntegerDepthwise(Kernel):
                 place = first // most * f.ceiling(taps * most, unit) * each
                 runs = f.ceiling(taps * count, unit)
                 f.call(take_rows_apart(isa, self.bits), f.at(w, place, "i8"), runs, rows)
-            if made is not None:
+            if made_columns is not None:
                 with f.when(fast):
-                    f.call(make_columns(isa), rows, step, count, made)
-            self._channels(f, s, rows, step, first, count, made)
+                    f.call(make_columns(isa), rows, step, count, made_columns)
+            self._channels(f, s, rows, step, first, count, made_columns)
         return f
 
-    def _rooms(self, f: Function) -> tuple[Value | None, Value | None]:
-        """Rooms for columns and for weights in bytes, as far as they are needed.
+    def _buffers(self, f: Function) -> tuple[Value | None, Value | None]:
+        """Return buffers for columns and for weights in bytes, as far as they are needed.
 
         Columns are in front, as near to the sums of tiles as if they were alone: at some distances
         processors take a read of one for a read of what was just written to the other.
@@ -164,9 +166,9 @@ class IntegerDepthwise(Kernel):
         w_step: Value,
         first: Value,
         count: Value,
-        made: Value | None = None,
+        made_columns: Value | None = None,
     ) -> None:
-        """So many channels of all pixels, from the first on, with their weights."""
+        """Compute `count` channels of all pixels, from the first on, with their weights."""
         x, _, x_scale, together, w_scale, bias, add, *rest = f.parameters
         *outputs, sizes, lo, hi, thread, threads = rest
         scaled = self.output in SCALED
@@ -181,7 +183,7 @@ class IntegerDepthwise(Kernel):
                 w_scale,
                 row_of(f, bias, first),
                 row_of(f, add, to),
-                *moved(f, self.output, outputs, to),
+                *advance(f, self.output, outputs, to),
                 s.y_stride,
                 count,
                 lo,
@@ -201,23 +203,23 @@ class IntegerDepthwise(Kernel):
                 p.columns,
                 *ends,
             )
-            if made is not None:
+            if made_columns is not None:
                 corner = f.at(x, p.corner, "i8")
                 with f.when(fast):
                     f.call(
                         columns(self.isa, self.output),
-                        *(sizes, corner, p.top, p.left, made, p.count, *ends),
+                        *(sizes, corner, p.top, p.left, made_columns, p.count, *ends),
                     )
 
 
 def _block(taps: int) -> int:
-    """Channels that there is room for at once."""
+    """Return how many channels there is room for at once."""
     return ROOM // BLOCK // taps * BLOCK
 
 
 @cache
 def take_rows_apart(isa: Isa, bits: int) -> Function:
-    """Weights of so many bits as bytes."""
+    """Return the function that unpacks weights of so many bits to bytes."""
     fields = Fields(isa, bits)
     f = Function(isa, f"fewbit_take_rows_apart_{fields.name}", "ptr w, i64 runs, ptr to")
     w, runs, to = f.parameters
@@ -234,7 +236,7 @@ def take_rows_apart(isa: Isa, bits: int) -> Function:
 
 @cache
 def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
-    """All channels of neighbouring pixels, for kernel rows and columns that are in the image."""
+    """Return the function for all channels of neighbouring pixels, and taps inside the image."""
     f = Function(
         isa,
         f"fewbit_depthwise_tile_i8_{output}_{pixels}",
@@ -254,7 +256,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
     def store(
         common: Columns, totals: list[Value], places: list[Value], mask: Value | None
     ) -> None:
-        """The same channels of some pixels."""
+        """Store the same channels of some pixels."""
         if scale is None:
             for total, place in zip(totals, places, strict=True):
                 common.store_integers(f, output, total, to, place, mask)
@@ -263,19 +265,19 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
         for total, place in zip(totals, places, strict=True):
             source = f.select(absent, f.zeros(), f.at(add, place))
             more = f.select(absent, nothing, f.load_part(source, mask))
-            values.append(common.added(common.scaled(f, total, scale), more))
-        values = activated(values, activation_of(output))
+            values.append(common.add_bias(common.dequantize(f, total, scale), more))
+        values = apply_activation(values, activation_of(output))
         if output == LARGEST:
-            found = [common.bounded(f, value) for value in values]
+            results = [common.clamp(f, value) for value in values]
             most = f.load(f"<{lanes} x i32>", to[1])
-            f.store(larger_magnitudes(f, most, found, mask), to[1])
+            f.store(larger_magnitudes(f, most, results, mask), to[1])
         for value, place in zip(values, places, strict=True):
             if rounding is None:
-                f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
+                f.store_part(common.clamp(f, value), f.at(to[0], place), mask)
                 continue
             f.store_part(rounding.bytes_of(f, value), f.at(to[1], place, "i8"), mask)
             with f.when(to[0].is_null().equals(0)):
-                f.store_part(common.bounded(f, value), f.at(to[0], place), mask)
+                f.store_part(common.clamp(f, value), f.at(to[0], place), mask)
 
     def channels(channel: Value, vectors: int, mask: Value | None) -> None:
         cells = [(p, v) for p in range(pixels) for v in range(vectors)]
@@ -288,12 +290,12 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
                 x_tap = f.at(x_line, over_columns.index * x_column, "i8")
                 w_tap = f.at(w_line, over_columns.index * w_column, "i8")
                 factors = [widened(f, f.load(f"<{lanes} x i8>", w_tap, v)) for v in range(vectors)]
-                done: list[Value] = []
+                accumulators: list[Value] = []
                 for (p, v), total in zip(cells, over_columns.carried, strict=True):
                     place = f.at(f.at(x_tap, x_step * p, "i8"), v * lanes, "i8")
                     seen = f.convert("sext", f.load_part(place, mask, "i8"), "i32")
-                    done.append(multiply_lanes(f, seen, factors[v], total))
-                over_columns.carry(*done)
+                    accumulators.append(multiply_lanes(f, seen, factors[v], total))
+                over_columns.carry(*accumulators)
             over_rows.carry(*over_columns.results)
         for v in range(vectors):
             at = channel + v * lanes

@@ -13,7 +13,7 @@ from functools import cache
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import weights
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import Output, finish, moved, pointers
+from fewbit.kernels.integer.output import Output, advance, finish, pointers
 from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.sweep import Weights, heights, highest_tile, row_of, shapes
@@ -190,7 +190,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                 f.at(w_scale, column),
                 row_of(f, bias, column),
                 row_of(f, add, column),
-                *moved(f, output, outputs, column),
+                *advance(f, output, outputs, column),
                 y_step,
                 f.smaller(n - column, width),
                 lo,

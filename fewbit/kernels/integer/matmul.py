@@ -1,4 +1,4 @@
-"""Matrix of bytes times packed weights: linear layers.
+"""Matmul of bytes with packed weights: linear layers.
 
     void fewbit_matmul_i8_*(ptr x, i64 ldx, ptr w_packed, ptr x_scale, i64 rows_per_scale,
                             ptr w_scale, ptr bias, ptr add, ptr y, i64 ldy, i64 m, i64 n, i64 k,
@@ -21,7 +21,7 @@ from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.few_bits import MOST_ROWS
 from fewbit.kernels.integer.fields import Fields
-from fewbit.kernels.integer.output import SCALED, Output, moved, pointers
+from fewbit.kernels.integer.output import SCALED, Output, advance, pointers
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
@@ -39,22 +39,22 @@ def parameters(output: Output, *, grouped: bool = False) -> str:
 
 
 def takes_groups(isa: Isa, k: int, groups: int) -> bool:
-    """Whether a row of k can have so many groups: equally long ones, of a step at least."""
+    """Return whether a row of k can have so many groups: equally long ones, of a step at least."""
     return k % groups == 0 and k // groups >= isa.step and groups <= OFFSETS
 
 
 def rows_of_groups(f: Arithmetic[T], groups: T, most: int) -> T:
-    """Rows that go over a panel at once where each group has offsets of its own."""
+    """Return rows that go over a panel at once where each group has offsets of its own."""
     return f.smaller(f.integer(OFFSETS) // groups, most)
 
 
 @dataclass(frozen=True)
 class IntegerMatmul(Kernel):
-    """A product of bytes with a weight in panels."""
+    """A matmul of bytes with a weight in panels."""
 
     output: Output = "f32"
     bits: int = 8
-    """Of the weight, as it is stored; ternary ones have 2."""
+    """Bits of a stored weight; ternary ones have 2."""
     grouped: bool = False
     """Whether the weight has scales for groups along k; outputs are floats then."""
     unsigned: bool = False
@@ -75,14 +75,14 @@ class IntegerMatmul(Kernel):
         return f"fewbit_matmul_{name}_{'groups_' if self.grouped else ''}{self.output}"
 
     def pack(self, weight: Bytes, groups: int = 1) -> Bytes:
-        """A layer's weight, [n, k], in panels."""
+        """Return a layer's weight, [n, k], in panels."""
         n, k = weight.shape
         self._check(k, groups)
         taps = weight.T.reshape(groups, k // groups, n)
         return pack_taps(taps, self.fields)
 
     def pack_scale(self, scale: Floats) -> Floats:
-        """Scales of groups, [n, groups], in panels."""
+        """Return scales of groups, [n, groups], in panels."""
         return pack_panels(scale.T, self.isa)
 
     def unpack(self, packed: Bytes, n: int, k: int, groups: int = 1) -> Bytes:
@@ -158,7 +158,7 @@ class IntegerMatmul(Kernel):
                 w_scale,
                 bias,
                 row_of(f, add, row * ldy),
-                *moved(f, self.output, outputs, row * ldy),
+                *advance(f, self.output, outputs, row * ldy),
                 ldy,
                 n,
                 first,

@@ -1,4 +1,4 @@
-"""What becomes of a sum: the sum itself, a float, or a byte for the next layer.
+"""The epilogue of integer kernels: a sum stays as it is, or becomes a float, or a byte.
 
 - `i32`: sum + bias, the bias an integer.
 - `f32`: clamp(sum · x_scale · w_scale + bias + add, lo, hi), each operation rounded on its own, in
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, cast, get_args
 
-from fewbit.kernels.activation import activated
+from fewbit.kernels.activation import apply_activation
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.largest_magnitudes import larger_magnitudes
 from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
@@ -40,14 +40,14 @@ Output = Plain | Activated | Largest
 PLAIN: tuple[Plain, ...] = get_args(Plain)
 ACTIVATED: tuple[Activated, ...] = get_args(Activated)
 Offset = Literal["rows", "columns", "none"]
-"""What sums are wrong by: something of their row, of their column, or nothing."""
+"""What sums are to be corrected by: an offset of their row, of their column, or none."""
 LARGEST: Largest = "f32_largest"
 SCALED: Final = ("f32", "steps", *ACTIVATED, LARGEST)
 """Outputs with a scale for each row, and with what is added."""
 
 
 def plain(output: Output) -> Plain:
-    """The output but for its activation, and but for magnitudes."""
+    """Return the output but for its activation, and but for magnitudes."""
     return cast(Plain, output if output in PLAIN else output.partition("_")[0])
 
 
@@ -56,13 +56,13 @@ def activation_of(output: Output) -> Activation | None:
 
 
 def pointers(output: Output) -> str:
-    """The parameters that say where outputs go; `steps` points to `Steps.numbers()`."""
+    """Return the parameters that say where outputs go; `steps` points to `Steps.numbers()`."""
     more = {"i32_i8": ", ptr q", "steps": ", ptr q, ptr steps", LARGEST: ", ptr largest"}
     return f"ptr y{more.get(output if output == LARGEST else plain(output), '')}"
 
 
-def moved(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
-    """Where outputs go, from a place on."""
+def advance(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
+    """Return the pointers to outputs, advanced to a place."""
     y, *rest = given
     if output == LARGEST:
         return [f.at(y, place), *rest]
@@ -117,31 +117,31 @@ class Columns:
         place: Value,
         mask: Value | None,
     ) -> None:
-        """The outputs of one row, where it has no scale of its own."""
+        """Store the outputs of one row, where it has no scale of its own."""
         total = total + self.bias
         if output != "i8":
             f.store_part(total, f.at(to[0], place, "i32"), mask)
         if self.scale is None:
             return
         scaled = f.convert("sitofp", total, "float") * self.scale
-        whole = self.bounded(f, scaled) + f.broadcast(f.number(TO_INTEGER))
+        whole = self.clamp(f, scaled) + f.broadcast(f.number(TO_INTEGER))
         few = f.convert("trunc", f.bits(whole, total.type), "i8")
         f.store_part(few, f.at(to[-1], place, "i8"), mask)
 
-    def scaled(self, f: Function, total: Value, x_scale: Value) -> Value:
+    def dequantize(self, f: Function, total: Value, x_scale: Value) -> Value:
         assert self.scale is not None
         return f.convert("sitofp", total, "float") * x_scale * self.scale
 
-    def added(self, scaled: Value, add: Value | None) -> Value:
+    def add_bias(self, scaled: Value, add: Value | None) -> Value:
         return scaled + self.bias if add is None else scaled + self.bias + add
 
-    def bounded(self, f: Function, value: Value) -> Value:
+    def clamp(self, f: Function, value: Value) -> Value:
         return f.clamp(value, self.low, self.high)
 
 
 @cache
 def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "rows") -> Function:
-    """Outputs of a tile: of its sums and their offsets, of `columns` in rows of `width`."""
+    """Return the epilogue of a tile: outputs from its sums, in rows of `width`, and offsets."""
     f = Function(
         isa,
         f"fewbit_finish_{'groups_' if grouped else ''}{output}_{offset}",
@@ -158,14 +158,14 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
 
     def sums_of(row: Value, columns: list[Value]) -> list[Value]:
         kind = f.vector if grouped else f"<{lanes} x i32>"
-        found = [f.load(kind, f.at(sums, row * width + column)) for column in columns]
+        loaded = [f.load(kind, f.at(sums, row * width + column)) for column in columns]
         if grouped or offset == "none":
-            return found
+            return loaded
         if offset == "columns":
             by = [f.load(kind, f.at(offsets, column)) for column in columns]
         else:
-            by = [f.broadcast(f.load("i32", offsets, row))] * len(found)
-        return [total + other for total, other in zip(found, by, strict=True)]
+            by = [f.broadcast(f.load("i32", offsets, row))] * len(loaded)
+        return [total + other for total, other in zip(loaded, by, strict=True)]
 
     def down(
         first: Value,
@@ -189,17 +189,17 @@ def finish(isa: Isa, output: Output, grouped: bool = False, offset: Offset = "ro
                 return
             if not grouped:
                 x_scale = f.broadcast(f.load("float", x_scales, row))
-                totals = [c.scaled(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
+                totals = [c.dequantize(f, t, x_scale) for c, t in zip(common, totals, strict=True)]
             more = [f.load_part(f.at(add, place), mask) if adds else None for place in places]
-            totals = [c.added(t, m) for c, t, m in zip(common, totals, more, strict=True)]
-            totals = activated(totals, activation)
-            found = [c.bounded(f, total) for c, total in zip(common, totals, strict=True)]
-            for value, place in zip(found, places, strict=True):
+            totals = [c.add_bias(t, m) for c, t, m in zip(common, totals, more, strict=True)]
+            totals = apply_activation(totals, activation)
+            results = [c.clamp(f, total) for c, total in zip(common, totals, strict=True)]
+            for value, place in zip(results, places, strict=True):
                 if floats:
                     f.store_part(value, f.at(y, place), mask)
             if rounding is not None:
                 rounding.store(f, totals, f.at(to[1], places[0], "i8"), mask, positive)
-            loop.carry(*(larger_magnitudes(f, most, found, mask) for most in loop.carried))
+            loop.carry(*(larger_magnitudes(f, most, results, mask) for most in loop.carried))
         for most in loop.results:
             f.store(most, to[1])
 
@@ -243,7 +243,7 @@ def _is_given(pointer: Value, yes: bool) -> Value:
 
 @cache
 def spread_scales(isa: Isa) -> Function:
-    """The scale of each row from `row` on, of which each serves `together` of them.
+    """Return the function that writes each row's scale, where one serves `together` rows.
 
     There is room for whole vectors of scales.
     """

@@ -23,14 +23,14 @@ from fewbit.toolchain.isa import Isa
 
 
 def packed_bytes(taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> int:
-    """Bytes that a packed weight takes."""
+    """Return bytes that a packed weight takes."""
     fields = Fields(isa, bits)
     column = taps * fields.runs(depth) * fields.stored * isa.step
     return column * -(-n // isa.lanes) * isa.lanes
 
 
 def pack_taps(weight: Bytes, fields: Fields) -> Bytes:
-    """A weight [taps, depth, n] in panels, as one row of bytes."""
+    """Return a weight [taps, depth, n] in panels, as one row of bytes."""
     taps, depth, n = weight.shape
     isa = fields.isa
     runs, starts = fields.runs(depth), panel_starts(n, isa)
@@ -42,14 +42,14 @@ def pack_taps(weight: Bytes, fields: Fields) -> Bytes:
 
 
 def column_offsets(weight: Bytes, isa: Isa) -> NDArray[np.int32]:
-    """What to add to sums of rows that are too large by 128 everywhere, for each column."""
+    """Return what to add to sums of rows that are too large by 128 everywhere, for each column."""
     offsets = np.zeros(panel_starts(weight.shape[2], isa)[-1], np.int32)
     offsets[: weight.shape[2]] = -BIAS * weight.sum((0, 1), dtype=np.int32)
     return offsets
 
 
 def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, fields: Fields) -> Bytes:
-    """The weight [taps, depth, n] that `pack_taps` has packed."""
+    """Return the weight [taps, depth, n] that `pack_taps` has packed."""
     isa = fields.isa
     starts = panel_starts(n, isa)
     runs, at = taps * fields.runs(depth), 0
@@ -65,21 +65,21 @@ def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, fields: Fields) ->
 
 
 def _in_columns(steps: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Runs [runs, run, step, columns] with the weights of a column side by side."""
+    """Return runs [runs, run, step, columns] with the weights of a column side by side."""
     runs, run, step, columns = steps.shape
     return steps.swapaxes(2, 3).reshape(runs, run, columns * step)
 
 
 def _cells(depth: int, isa: Isa) -> list[int]:
-    """Where in its steps each number of a tap stands."""
-    rest = depth % isa.step
-    shift = isa.step - rest if rest and depth > isa.step else 0
-    return [k if k < depth - rest else k + shift for k in range(depth)]
+    """Return where in its steps each number of a tap stands."""
+    tail = depth % isa.step
+    shift = isa.step - tail if tail and depth > isa.step else 0
+    return [k if k < depth - tail else k + shift for k in range(depth)]
 
 
 @cache
 def widen(isa: Isa) -> Function:
-    """Copy rows shorter than a step to `room`, a step for each, filled up with zeros."""
+    """Return the function that copies rows shorter than a step to `room`, padded with zeros."""
     f = Function(isa, "fewbit_widen_i8", "ptr table, i64 count, i64 depth, ptr room")
     table, count, depth, room = f.parameters
     with f.loop(0, count) as loop:

@@ -59,12 +59,12 @@ class IntegerPackB(Kernel):
                     exists = (across.index < columns) & (at >= s * step) & (at < k)
                     place = f.select(exists, across.index * column_stride + at * row_stride, 0)
                     byte = f.load("i8", f.select(exists, source, f.zeros()), place)
-                    moved = f.select(exists, self._number(f, byte), f.constant("i8", 0))
-                    f.store(moved, to, (s * width + across.index) * step + along.index)
+                    number = f.select(exists, self._number(f, byte), f.constant("i8", 0))
+                    f.store(number, to, (s * width + across.index) * step + along.index)
         return f
 
     def _block(self, f: Function, corner: Value, stride: Value, to: Value, width: Value) -> None:
-        """As many steps of as many columns as a vector has lanes."""
+        """Transpose a square block: as many steps and columns as a vector has lanes."""
         lanes, step = self.isa.lanes, self.isa.step
         words = f"<{lanes} x i{8 * step}>"
         loaded = [f.load(words, f.at(corner, stride * i, "i8")) for i in range(lanes)]
@@ -73,7 +73,7 @@ class IntegerPackB(Kernel):
             f.store(bytes_, f.at(to, width * (i * step), "i8"))
 
     def _number(self, f: Function, value: Value) -> Value:
-        """Bytes as what is stored of them: w + 128 is w with its sign turned."""
+        """Return bytes as what is stored of them: w + 128 is w with its sign bit flipped."""
         bias = f.constant("i8", Fields(self.isa).bias)
         if value.type == I8:
             return value ^ bias

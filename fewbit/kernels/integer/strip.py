@@ -8,8 +8,9 @@ is small then, and steps of single taps would be short or not even full.
 Where a row of the kernel is no run of the image, because its taps or the image's pixels are apart,
 or where pixels share nothing, a line of the strip is the runs of its pixels, one after another.
 
-Unsigned products need unsigned rows or weights. The copy can make rows unsigned, by adding 128 to
-every number and to the zeros: sums are then too large by 128 times the sum of a column's weights.
+Unsigned dot products need unsigned rows or weights. The copy can make rows unsigned, by adding 128
+to every number and to the zeros: sums are then too large by 128 times the sum of a column's
+weights.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ LONGEST_RUN = 128
 
 
 def takes_strips(kh: int, kw: int, c: int, isa: Isa) -> bool:
-    """Whether a kernel of this size takes strips; its weight is packed accordingly."""
+    """Return whether a kernel of this size takes strips; its weight is packed accordingly."""
     return bool(int(are_taken(Known(isa), Number(kh), Number(kw), Number(c))))
 
 
 def are_taken(f: Arithmetic[T], kh: T, kw: T, c: T) -> T:
-    """The same, of sizes that only the run knows."""
+    """Return `takes_strips` of sizes that only the run knows."""
     run = kw * c
     fits = (run <= LONGEST_RUN) & (kh * run <= ROOM // TALLEST)
     return fits & ((kh * kw).equals(1) & (c >= f.isa.step)).equals(0)
@@ -62,11 +63,11 @@ class Strip(Generic[S]):
 
     @staticmethod
     def at(f: Arithmetic[T], s: Sizes[T], row: T, stop: T) -> Strip[T]:
-        """The block from a row on: a part of a line, or as many whole ones as there is room for."""
+        """Return the block from a row on: part of a line, or as many whole lines as fit."""
         run, step = s.kw * s.c, f.select(is_dense(s), s.stride_w, s.kw) * s.c
-        rest = f.smaller(s.ow - row % s.ow, stop - row)
+        remaining = f.smaller(s.ow - row % s.ow, stop - row)
         most = f.smaller((f.integer(ROOM) // s.kh - run) // step + 1, BLOCK_ROWS)
-        across = f.ceiling(rest, f.ceiling(rest, most))
+        across = f.ceiling(remaining, f.ceiling(remaining, most))
         pitch = (across - 1) * step + run
         room = (f.integer(ROOM) // pitch - s.kh) // s.stride_h + 1
         left = f.smaller((stop - row) // s.ow, s.oh - row // s.ow % s.oh)
@@ -112,7 +113,7 @@ def point_into_strip(f: Function, s: Sizes, strip: Strip, room: Value, table: Va
 
 
 def is_dense(s: Sizes[T]) -> T:
-    """Whether rows of the kernel are runs of the image, which neighbours share."""
+    """Return whether rows of the kernel are runs of the image, which neighbours share."""
     return s.x_stride.equals(s.c) & s.dilation_w.equals(1) & (s.stride_w <= s.kw)
 
 
@@ -123,7 +124,7 @@ _PARAMETERS = (
 
 @cache
 def copy_lines(isa: Isa, shift: bool) -> Function:
-    """Copy lines as they are, from the place (top, left) of the image on, where x points to."""
+    """Return the function that copies lines as they are, from (top, left), where x points, on."""
     f = Function(isa, f"fewbit_copy_lines_{_name(shift)}", _PARAMETERS)
     x, sizes, top, left, count, apart, _, pitch, room = f.parameters
     s = Sizes.load(f, sizes)
@@ -151,13 +152,13 @@ def copy_lines(isa: Isa, shift: bool) -> Function:
                 f.store(numbers ^ nothing, f.at(to, along.index, "i8"))
             with f.loop(whole, stop) as along:
                 number = f.load("i8", source, along.index)
-                f.store(_moved(f, number, shift), to, along.index)
+                f.store(_shift(f, number, shift), to, along.index)
     return f
 
 
 @cache
 def copy_runs(isa: Isa, shift: bool) -> Function:
-    """Copy each pixel's runs, a byte after another."""
+    """Return the function that copies each pixel's runs, byte by byte."""
     f = Function(isa, f"fewbit_copy_runs_{_name(shift)}", _PARAMETERS)
     x, sizes, top, left, count, apart, across, pitch, room = f.parameters
     s = Sizes.load(f, sizes)
@@ -170,7 +171,7 @@ def copy_runs(isa: Isa, shift: bool) -> Function:
         place = loop.index * pitch + (along.index * s.kw + right.index) * s.c
         with f.loop(0, s.c) as channels:
             number = f.load("i8", source, channels.index)
-            f.store(_moved(f, number, shift), room, place + channels.index)
+            f.store(_shift(f, number, shift), room, place + channels.index)
     return f
 
 
@@ -178,11 +179,11 @@ def _name(shift: bool) -> str:
     return "u8" if shift else "i8"
 
 
-def _moved(f: Function, number: Value, shift: bool) -> Value:
+def _shift(f: Function, number: Value, shift: bool) -> Value:
     return number ^ f.constant("i8", BIAS) if shift else number
 
 
 def _ones(f: Function, count: Value) -> Value:
-    """As many ones, from the lowest bit on: all of them from 64 on, none below 1."""
+    """Return as many ones, from the lowest bit on: all of them from 64 on, none below 1."""
     some = f.integer(1).shift_left(f.smaller(f.larger(count, 0), MASKED - 1)) - 1
     return f.select(count < MASKED, some, -1)

@@ -1,4 +1,4 @@
-"""From tiles to matrices, for integers: a few tiles, and then what makes outputs of their sums.
+"""The macrokernel on integers: a few tiles, and then the epilogue of their sums.
 
 A sum is taken in one go wherever it can be. One that is cut has few rows and one panel at a time,
 whose sums wait on the stack.
@@ -17,8 +17,8 @@ from fewbit.kernels.integer.output import (
     SCALED,
     Offset,
     Output,
+    advance,
     finish,
-    moved,
     pointers,
     spread_scales,
 )
@@ -51,9 +51,7 @@ class Rows:
 
     @staticmethod
     def make(f: Function, fields: Fields, most: int, groups: bool = False) -> Rows:
-        """At `most` so many rows. Sums are those of a few tiles, or all rows' where these do not
-        end them.
-        """
+        """Allocate room for `most` rows, with sums of a few tiles, or of all rows below 8 bits."""
         whole = fields.bits < 8 or groups
         return Rows(
             fields,
@@ -83,7 +81,7 @@ class Rows:
         taps: Value,
         depth: Value,
     ) -> None:
-        """Take a part of the sums of these rows."""
+        """Add a part of K to the rows' offsets."""
         if self.fields.bias:
             summed = offsets(f.isa, self.fields.bias)
             f.call(summed, table, table_step, 0, tap_step, rows, taps, depth, self.offsets)
@@ -91,7 +89,7 @@ class Rows:
     def add_groups(
         self, f: Function, table: Value, rows: Value, groups: Value, depth: Value
     ) -> None:
-        """Take each group's part for itself: offsets are [groups, rows]."""
+        """Compute the offsets of each group: [groups, rows]."""
         if self.fields.bias:
             summed = offsets(f.isa, self.fields.bias)
             with f.loop(0, groups) as loop:
@@ -102,7 +100,7 @@ class Rows:
 def sweep_of(
     fields: Fields, output: Output, grouped: bool = False, shifted: bool = False
 ) -> Function:
-    """The sweep for weights of so many bits; rows that are `shifted` have offsets of columns."""
+    """Return the macrokernel for these weights; `shifted` rows have offsets of columns."""
     if fields.bits == 8 and not grouped:
         offset = "columns" if shifted else "rows" if fields.bias else "none"
         return sweep(fields.isa, output, fields.unsigned, offset)
@@ -111,7 +109,7 @@ def sweep_of(
 
 @cache
 def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
-    """A block of rows, given by their table, times the panels `first` up to `last`.
+    """Return the macrokernel: a block of rows, by their table, times panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`; it `begins` the sum, `ends` it,
     or both.
@@ -154,7 +152,7 @@ def sweep(isa: Isa, output: Output, unsigned: bool, offset: Offset) -> Function:
                     f.at(w_scale, panel.column),
                     row_of(f, bias, panel.column),
                     row_of(f, add, to),
-                    *moved(f, output, outputs, to),
+                    *advance(f, output, outputs, to),
                     *(y_step, panel.columns, lo, hi),
                 )
     return f

@@ -1,10 +1,10 @@
-"""The tile of integers: as the one of floats, with sums of 32 bits.
+"""The microkernel on integers: as the one on floats, with 32-bit accumulators.
 
 Sums go to a small place on the stack, from which `finish` makes outputs; a sum that is cut goes on
 from there. A row's last step ends where the row does: it reads some numbers once more, for which
 the panel holds zeros.
 
-Weights of fewer bits are taken apart in registers, a run of steps at a time: `few_bits.py` says
+Weights of fewer bits are unpacked in registers, a run of steps at a time: `few_bits.py` says
 when that is better than doing so beforehand. With scales for groups of numbers, a group is a tap:
 its sums become floats, which are added up on the stack.
 """
@@ -22,7 +22,7 @@ from fewbit.toolchain.isa import Isa
 TALLEST = 10
 """Rows of a tile, at most: with more, pointers of rows are not in registers."""
 FEW_SUMS = 8
-"""So few do not hide each other's latency: steps of a run take turns between two of each."""
+"""So few accumulators do not hide latency: a run's steps take turns between two of each."""
 PARAMETERS = (
     "ptr table, i64 table_step, i64 from, i64 tap_step, i64 taps, i64 depth, ptr w, ptr ahead, "
     "ptr start, ptr sums"
@@ -39,7 +39,7 @@ def tile(
     grouped: bool = False,
     unsigned: bool = False,
 ) -> Function:
-    """`rows` rows times a panel that is `vectors` vectors wide; a tap is a step deep at least.
+    """Return the microkernel of `rows` rows times `vectors` vectors; a tap has a step at least.
 
     A tap has its own pointers in the table, `table_step` after those of the one before, or the same
     ones and numbers that are `tap_step` further on.
@@ -61,7 +61,7 @@ def tile(
     kept = [] if grouped else starts
 
     def take(loop: Loop, pointers: list[Value], last: Value, *, whole: bool) -> None:
-        """A run of steps, the `last` one at most, which a `whole` run does not go beyond."""
+        """Take a run of steps, up to the `last`, which a `whole` run does not go beyond."""
         run_w, line, *totals = loop.carried
         if asks_ahead:
             f.prefetch(line)
@@ -75,7 +75,7 @@ def tile(
             at = at if whole else f.smaller(at, last)
             taken = [fields.take(f, stored[v::vectors], s) for v in range(vectors)]
             chains.append(dot(f, pointers, taken, at, chains.pop(0), unsigned))
-        done = chains[0] if len(chains) == 1 else _added(*chains)
+        done = chains[0] if len(chains) == 1 else _add_sums(*chains)
         following = f.at(run_w, width * step * fields.stored, "i8")
         loop.carry(following, line, *(sum_ for row in done for sum_ in row))
 
@@ -108,19 +108,19 @@ def tile(
     return f
 
 
-def _added(a: Sums, b: Sums) -> Sums:
+def _add_sums(a: Sums, b: Sums) -> Sums:
     return [[x + y for x, y in zip(r, s, strict=True)] for r, s in zip(a, b, strict=True)]
 
 
 def _offsets(f: Function, offsets: Value, at: Value, rows: int, vectors: int) -> list[Value]:
-    """What the sums of a group start from."""
+    """Return what the accumulators of a group start from."""
     here = f.at(offsets, at, "i32")
     each = [f.broadcast(f.load("i32", here, r)) for r in range(rows)]
     return [offset for offset in each for _ in range(vectors)]
 
 
 def _add_group(f: Function, totals: Sums, x_scales: Value, w_scale: Value, sums: Value) -> None:
-    """sums + total · x_scale · w_scale, each operation rounded on its own."""
+    """Add total · x_scale · w_scale to the sums, each operation rounded on its own."""
     vectors = len(totals[0])
     w_scales = [f.load(f.vector, w_scale, v) for v in range(vectors)]
     for r, row in enumerate(totals):

@@ -295,7 +295,7 @@ class _Call(CallSite[Operation]):
 
 def _address(stub: Stub, memory: Memref, dims: Sequence[int], place: dict[int, Value]) -> Value:
     terms = [(place[loop], memory.strides[axis]) for axis, loop in enumerate(dims) if loop in place]
-    return stub.moved(memory.pointer, memory.element, *terms)
+    return stub.advance(memory.pointer, memory.element, *terms)
 
 
 def _work(contraction: Contraction) -> int | None:

@@ -40,7 +40,7 @@ from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
-from fewbit.kernels.activation import named
+from fewbit.kernels.activation import with_activation
 from fewbit.kernels.bits.matmul import BitMatmul
 from fewbit.kernels.choice import integer_conv2d, integer_matmul
 from fewbit.kernels.integer.conv2d import IntegerConv2d
@@ -209,12 +209,12 @@ class _Contraction(StoringSite[ContractionT]):
     @property
     def output(self) -> Any:
         if self.op.step is not None:
-            return named("steps", self.op.activation_name)
+            return with_activation("steps", self.op.activation_name)
         if self.op.multiplier is not None:
             return "i32_i8" if "y" in self.results else "i8"
         if tensor_of(self.op.result).element_type == i32:
             return "i32"
-        return LARGEST if self.finds_largest else named("f32", self.op.activation_name)
+        return LARGEST if self.finds_largest else with_activation("f32", self.op.activation_name)
 
     def pack_constant(self, pack: Callable[[Any], Any]) -> SSAValue:
         """Return the weight in the kernel's layout, as a constant."""
@@ -334,7 +334,7 @@ class _Conv2d(_Contraction[kernel.Conv2dOp]):
                  "add": each_out, "y": each_out, "q": each_out}  # fmt: skip
         for part in range(parts):
             moved = {
-                name: stub.moved(p.get(name, stub.null()), self.element(name), (part, step))
+                name: stub.advance(p.get(name, stub.null()), self.element(name), (part, step))
                 for name, step in steps.items()
             }
             scales: tuple[Operand, ...] = ()

@@ -69,7 +69,7 @@ class StoringSite(CallSite[StoringT]):
         if self.finds_largest:
             clear = self.calls.use(ClearPlaces(self.isa))
             stub.call_kernel(clear, pointers["largest"])
-            pointers["largest"] = stub.moved(pointers["largest"], I32, (stub.thread, SLOT))
+            pointers["largest"] = stub.advance(pointers["largest"], I32, (stub.thread, SLOT))
         return stub, pointers
 
     def outputs(self, pointers: dict[str, Value]) -> list[Operand]:

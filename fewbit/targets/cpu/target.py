@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from fewbit import __version__
 from fewbit.base.files import PathLike
 from fewbit.base.target_name import TargetName
-from fewbit.codegen.described import described_port, described_weight
 from fewbit.codegen.dispatch import dispatch_object, variant_functions
 from fewbit.codegen.header import header_text
 from fewbit.codegen.interface import STATE_BYTES, Interface, interface_of
+from fewbit.codegen.manifest import manifest_port, manifest_weight
 from fewbit.errors import UsageError
 from fewbit.passes.blas.use_blas import BlasCalls
 from fewbit.passes.llvm.emit_object import HiddenSymbols
@@ -213,12 +213,12 @@ def write_library(
         name=name,
         target=request.target,
         compiler=__version__,
-        inputs=tuple(map(described_port, interface.inputs)),
-        outputs=tuple(map(described_port, interface.outputs)),
+        inputs=tuple(map(manifest_port, interface.inputs)),
+        outputs=tuple(map(manifest_port, interface.outputs)),
         recipe=program.recipe,
         arena_bytes=arena,
         weight_bytes=weights.nbytes,
-        weights=tuple(map(described_weight, weights.entries)),
+        weights=tuple(map(manifest_weight, weights.entries)),
         float_weights=request.float_weights,
         variants=tuple(map(_variant, made)) if variants else (),
         options=options,
@@ -278,5 +278,5 @@ def _variant(made: Compilation) -> Variant:
         features=isa.features,
         arena_bytes=_arena_bytes(made),
         weight_bytes=weights.bytes_read,
-        weights=tuple(map(described_weight, weights.entries)),
+        weights=tuple(map(manifest_weight, weights.entries)),
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from fewbit import __version__
-from fewbit.codegen.described import described_weight
+from fewbit.codegen.manifest import manifest_weight
 from fewbit.errors import UsageError
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.pipeline.compilation import Compilation
@@ -174,7 +174,7 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
         recipe=made.ctx.recipe,
         arena_bytes=plan.buffers["arena"].bytes,
         weight_bytes=assembly.weights.nbytes,
-        weights=tuple(map(described_weight, assembly.weights.entries)),
+        weights=tuple(map(manifest_weight, assembly.weights.entries)),
         float_weights=request.float_weights,
         options={"arch": plan.arch, "precision": settings.precision},
         files={},

@@ -182,7 +182,7 @@ class _Site(CallSite[Any]):
         else:
             with stub.loop(0, stub.memrefs[0].sizes[0]) as samples:
                 moved = [
-                    stub.moved(m.pointer, m.element, (samples.index, stub.product(m.sizes[1:])))
+                    stub.advance(m.pointer, m.element, (samples.index, stub.product(m.sizes[1:])))
                     if name in ("x", "y")
                     else m.pointer
                     for name, m in zip(stream.buffers, stub.memrefs, strict=True)

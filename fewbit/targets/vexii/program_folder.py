@@ -10,8 +10,8 @@ from fewbit.codegen.bare_metal.device_calls import DeviceCalls
 from fewbit.codegen.bare_metal.interface import FUNCTIONS
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.codegen.bare_metal.runtime_ir import names, runtime_ir
-from fewbit.codegen.described import described_port, described_weight
 from fewbit.codegen.interface import Interface, interface_of
+from fewbit.codegen.manifest import manifest_port, manifest_weight
 from fewbit.passes.llvm.translate_to_bare_metal_ir import LayerFunctions
 from fewbit.passes.memory.plan_memory import Arena
 from fewbit.pipeline.compilation import Compilation
@@ -47,12 +47,12 @@ def write_program(
         name=interface.name,
         target=request.target,
         compiler=__version__,
-        inputs=tuple(map(described_port, interface.inputs)),
-        outputs=tuple(map(described_port, interface.outputs)),
+        inputs=tuple(map(manifest_port, interface.inputs)),
+        outputs=tuple(map(manifest_port, interface.outputs)),
         recipe=recipe,
         arena_bytes=made.ctx.get(Arena).static,
         weight_bytes=weights.nbytes,
-        weights=tuple(map(described_weight, weights.entries)),
+        weights=tuple(map(manifest_weight, weights.entries)),
         float_weights=request.float_weights,
         options={"xlen": str(made.ctx.get(Processor).xlen), "layers": ",".join(layers)},
         files={},

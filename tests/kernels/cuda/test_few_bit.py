@@ -23,7 +23,7 @@ WIDTHS = (1, 1.58, 2, 3, 4, 5, 8)
 
 
 def operand(problem: FewBitMatmul, word: int, register: int, value: int) -> int:
-    """A value of a lane's operand register, decoded as the kernel does it."""
+    """Return a value of a lane's operand register, decoded as the kernel does it."""
     bits = problem.bits
     if problem.dtype == "i8":
         shift = 8 - bits - register % (8 // bits) * bits
@@ -38,11 +38,11 @@ def operand(problem: FewBitMatmul, word: int, register: int, value: int) -> int:
 def product(
     problem: FewBitMatmul, words: npt.NDArray[np.uint32], x: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """x qᵀ from words: lane by lane, register by register, with the kernel's indices."""
+    """Return x qᵀ from words: lane by lane, register by register, with the kernel's indices."""
     unit, step, depth = problem.unit, problem.step, problem.depth
     per, y = 4 // unit, np.zeros((len(x), problem.blocks * 16), np.int64)
     in_word, quarters = 32 // (problem.bits * per), problem.words // 4
-    for block, u, lane in np.ndindex(problem.blocks, problem.padded // depth, 32):
+    for block, u, lane in np.ndindex(problem.blocks, problem.padded_k // depth, 32):
         for number in range(problem.words * in_word):
             load, half, i = number // 8, number // 4 % 2, number % 4
             at = number // in_word

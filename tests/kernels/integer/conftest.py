@@ -25,7 +25,7 @@ def isa(request: pytest.FixtureRequest) -> Isa:
 
 
 def stand_in(name: str) -> Isa:
-    """The processor of this name, or what stands in for it."""
+    """Return the processor of this name, or what stands in for it."""
     plain = replace(Isa.of(RUNNABLE[-1]), name="plain", dot=PLAIN)
     if name == "plain":
         return plain

@@ -86,12 +86,12 @@ class Wanted:
     """Whether no number is negative."""
 
     def integers(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float = 8) -> Bytes:
-        """What weights are multiplied with."""
+        """Return what weights are multiplied with."""
         made = self.weights(rng, shape, bits)
         return guarded(made & 127) if self.unsigned else made
 
     def weights(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float) -> Bytes:
-        """Any weights of a width, or the extremes of it, mostly the lowest; 1.58 is ternary."""
+        """Draw any weights of a width, or the extremes of it, mostly the lowest; 1.58 is ternary."""
         few = bits < 2
         low, high = (-1, 1) if few else (-(2 ** (int(bits) - 1)), 2 ** (int(bits) - 1) - 1)
         some = rng.integers(low, high + 1, shape) if bits > 1 else rng.choice([low, high], shape)
@@ -130,7 +130,7 @@ class Epilogue:
         self.steps = guarded(found.numbers())
 
     def scales(self, channel: int = 0) -> list[int | None]:
-        """The arguments x_scale, rows_per_scale, w_scale, bias and add, from a channel on."""
+        """Return the arguments x_scale, rows_per_scale, w_scale, bias, add, from a channel on."""
         return [
             address(self.x_scale),
             self.want.together,
@@ -140,7 +140,7 @@ class Epilogue:
         ]
 
     def of(self, sums: NDArray[Any], channel: int = 0) -> list[NDArray[Any]]:
-        """Every operation on floats is one of numpy's on float32, in the order that is promised."""
+        """Compute each operation on floats by numpy in float32, in the order that is promised."""
         sums = sums.astype(np.int64)
         assert np.abs(sums).max(initial=0) < 2**31
         n = sums.shape[-1]

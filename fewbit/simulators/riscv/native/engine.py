@@ -29,7 +29,7 @@ class Engine:
 
 @cache
 def engine(xlen: int, lines: bool = False) -> Engine:
-    """The handlers as machine code of this computer; with `lines`, those that count misses."""
+    """Return the handlers as machine code; with `lines`, those that count cache misses."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -54,7 +54,7 @@ def engine(xlen: int, lines: bool = False) -> Engine:
 
 
 def module(xlen: int, lines: bool = False) -> tuple[list[str], str]:
-    """The names of the handlers, and all of them as LLVM IR."""
+    """Return the names of the handlers, and all of them as LLVM IR."""
     every = [_slow(xlen), *integer.handlers(xlen), *floats.handlers(xlen)]
     names = [handler.name for handler in every]
     table = array([symbol(name) for name in names])
@@ -76,7 +76,7 @@ def module(xlen: int, lines: bool = False) -> tuple[list[str], str]:
 
 
 def _slow(xlen: int) -> Handler:
-    """Note where the program is, and return to Python."""
+    """Write the handler that notes where the program is, and returns to Python."""
     h = Handler(SLOW.name, xlen)
     for name, value in (("record", h.record), ("start", h.start)):
         h.set_context(name, h.address(value))

@@ -31,7 +31,7 @@ def handlers(xlen: int) -> Iterator[Handler]:
 
 
 def _take(h: Handler, field: int, kind: str) -> Value:
-    """A register's bits; a single that is not boxed is NaN."""
+    """Return a register's bits; a single that is not boxed is NaN."""
     whole = h.get(field, I64)
     if kind == "d":
         return whole
@@ -48,7 +48,7 @@ def _number(h: Handler, field: int, kind: str) -> Value:
 
 
 def _result(h: Handler, value: Value, kind: str) -> Handler:
-    """Put a result, the canonical NaN for any other."""
+    """Set the result, the canonical NaN for any other, and end the handler."""
     _, whole, _, form = _TYPES[kind]
     bits = h.bits(value, whole)
     _put(h, h.select(_is_nan(value), form.nan, bits))

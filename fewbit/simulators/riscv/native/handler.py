@@ -73,11 +73,11 @@ class Handler(Function):
         self.record, self.regs, self.mem, self.start, self.left, self.ctx = self.parameters
 
     def byte_at(self, base: Value, offset: Operand) -> Value:
-        """An address so many bytes behind another."""
+        """Return an address so many bytes behind another."""
         return self.at(base, offset, I8)
 
     def imm(self, kind: Int | None = None) -> Value:
-        """The immediate, extended to the word or to `kind`."""
+        """Return the immediate, extended to the word or to `kind`."""
         kind = kind or self.word
         value = self.load(I32, self.byte_at(self.record, IMM))
         return value if kind == I32 else self.convert("sext", value, kind)
@@ -87,7 +87,7 @@ class Handler(Function):
         return self.at(self.regs, self.convert("zext", number, I64), I64)
 
     def get(self, field: int, kind: Int | None = None) -> Value:
-        """The register that a field of the record names."""
+        """Return the register that a field of the record names."""
         return self.load(kind or self.word, self._slot(field))
 
     def set(self, value: Value) -> None:
@@ -97,18 +97,18 @@ class Handler(Function):
         self.store(value, self._slot(RD))
 
     def extend(self, value: Value, how: str = "sext") -> Value:
-        """A smaller number as a word."""
+        """Return a smaller number as a word."""
         return value if value.type == self.word else self.convert(how, value, self.word)
 
     def context(self, name: str) -> Value:
-        """A number of the context."""
+        """Return a number of the context."""
         return self.load(I64, self.byte_at(self.ctx, context_offset(name)))
 
     def set_context(self, name: str, value: Value) -> None:
         self.store(value, self.byte_at(self.ctx, context_offset(name)))
 
     def next(self) -> Handler:
-        """Go on with the next record; the handler, to return from writers."""
+        """Go on with the next record, and return the handler."""
         self._dispatch(self.byte_at(self.record, RECORD_BYTES), self.start, self.left)
         return self
 
@@ -134,7 +134,7 @@ class Handler(Function):
         return self
 
     def place(self, size: int) -> Value:
-        """The address rs1 + imm, checked: in memory, and a multiple of the size.
+        """Return the address rs1 + imm, checked: in memory, and a multiple of the size.
 
         Rotating moves the bits that must be zero to the top, where they make the number too large.
         """
@@ -168,7 +168,7 @@ TOUCH = Prototype.of("touch", "void", "i64", "ptr")
 
 
 def touch_ir(counted: bool) -> str:
-    """What every access of memory calls: nothing, or `RecentLines.touch` of two ways."""
+    """Return what every access of memory calls: nothing, or `RecentLines.touch` of two ways."""
     touch = Function(
         TOUCH.name, "i64 address, ptr ctx", linkage="internal", attributes="alwaysinline nounwind"
     )
@@ -189,7 +189,7 @@ def touch_ir(counted: bool) -> str:
 
 
 def _miss() -> Function:
-    """A line that was not the latest of its set."""
+    """Return a line that was not the latest of its set."""
     f = Function(
         "miss",
         "i64 line, i64 latest, ptr first, ptr ctx",

@@ -35,7 +35,7 @@ _LOADS = {"b": 1, "h": 2, "w": 4, "d": 8}
 
 
 def handlers(xlen: int) -> Iterator[Handler]:
-    """Every handler of integers, by the names that `handler_name` gives."""
+    """Yield every handler of integers, by the names that `handler_name` gives."""
     yield from _arithmetic(xlen)
     yield from _memory(xlen)
     yield from _transfers(xlen)
@@ -157,7 +157,7 @@ def _dot(a: int, b: int, xlen: int) -> Handler:
 
 
 def _elements(h: Handler, word: Value, width: int, count: int) -> Value:
-    """The lowest elements of a word, each in 32 bits: moved to the top, then back with the sign."""
+    """Return the lowest elements of a word, sign-extended to 32 bits by two shifts."""
     each = 32 // width
     pieces = h.bits(word, Vector(h.xlen // 32, I32))
     copies = h.shuffle(pieces, [i // each for i in range(count)])

@@ -70,7 +70,7 @@ class Processor:
         )
 
     def run(self, index: int, limit: int, counters: Counters, marks: Marks) -> int:
-        """Execute until the call returns or the limit is passed; the index where it stopped."""
+        """Execute until the call returns or the limit is passed; return the index of the stop."""
         context, interpreter, state = self._context, self._interpreter, self._state
         starts, jumps, breaks = counters.starts, counters.jumps, counters.breaks
         left = limit

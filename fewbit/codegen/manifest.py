@@ -7,11 +7,11 @@ from fewbit.program.artifact import Constant, Tensor
 from fewbit.program.weight_image import Placed
 
 
-def described_port(port: Port) -> Tensor:
+def manifest_port(port: Port) -> Tensor:
     return Tensor(name=port.name, shape=port.shape, element=port.element, updates=port.updates)
 
 
-def described_weight(placed: Placed) -> Constant:
+def manifest_weight(placed: Placed) -> Constant:
     array = placed.array
     return Constant(
         name=placed.name, offset=placed.offset, shape=array.shape, dtype=str(array.dtype)
