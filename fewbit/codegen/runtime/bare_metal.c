@@ -31,16 +31,16 @@ void *memset(void *to, int value, size_t count) {
 #if __riscv_xlen == 32
 
 typedef struct {
-  uint64_t quotient, rest;
+  uint64_t quotient, remainder;
 } division;
 
-/* A bit of the quotient after another. */
+/* Long division, a bit of the quotient at a time. */
 static division divide(uint64_t a, uint64_t b) {
   division result = {0, 0};
   for (int i = 63; i >= 0; i--) {
-    result.rest = result.rest << 1 | (a >> i & 1);
-    if (result.rest >= b) {
-      result.rest -= b;
+    result.remainder = result.remainder << 1 | (a >> i & 1);
+    if (result.remainder >= b) {
+      result.remainder -= b;
       result.quotient |= (uint64_t)1 << i;
     }
   }
@@ -55,14 +55,14 @@ static int64_t with_sign(uint64_t magnitude, bool is_negative) {
 
 uint64_t __udivdi3(uint64_t a, uint64_t b) { return divide(a, b).quotient; }
 
-uint64_t __umoddi3(uint64_t a, uint64_t b) { return divide(a, b).rest; }
+uint64_t __umoddi3(uint64_t a, uint64_t b) { return divide(a, b).remainder; }
 
 int64_t __divdi3(int64_t a, int64_t b) {
   return with_sign(divide(magnitude(a), magnitude(b)).quotient, (a ^ b) < 0);
 }
 
 int64_t __moddi3(int64_t a, int64_t b) {
-  return with_sign(divide(magnitude(a), magnitude(b)).rest, a < 0);
+  return with_sign(divide(magnitude(a), magnitude(b)).remainder, a < 0);
 }
 
 #define TWO_TO_32 4294967296.0
@@ -75,8 +75,8 @@ double __floatdidf(int64_t a) {
   return (double)(int32_t)(a >> 32) * TWO_TO_32 + (double)(uint32_t)a;
 }
 
-/* Where a double cannot hold all bits, the lowest ones are joined to one: rounded once more, the
-   number goes where the exact one would. */
+/* Where a double cannot hold all bits, the lowest ones become one sticky bit: the second
+   rounding then gives what a single one would. */
 float __floatundisf(uint64_t a) {
   if (a >= (uint64_t)1 << 53)
     a = (a & ~(uint64_t)2047) | ((a & 2047) != 0 ? 2048 : 0);

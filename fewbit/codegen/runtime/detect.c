@@ -19,26 +19,26 @@ enum { OSXSAVE = 1u << 27 };
 /* Words in the order of detect.py. */
 enum { ECX1, ECX_EXTENDED, EBX7, ECX7, EAX7_1, EDX7_1, SAVED, WORDS };
 
-static void ask(uint64_t words[WORDS]) {
-  uint32_t found[4];
-  cpuid(0, 0, found);
-  const bool has7 = found[EAX] >= 7;
-  cpuid(1, 0, found);
-  words[ECX1] = found[ECX];
+static void read_features(uint64_t words[WORDS]) {
+  uint32_t registers[4];
+  cpuid(0, 0, registers);
+  const bool has7 = registers[EAX] >= 7;
+  cpuid(1, 0, registers);
+  words[ECX1] = registers[ECX];
   if (has7) {
-    cpuid(7, 0, found);
-    words[EBX7] = found[EBX];
-    words[ECX7] = found[ECX];
-    if (found[EAX] >= 1) {
-      cpuid(7, 1, found);
-      words[EAX7_1] = found[EAX];
-      words[EDX7_1] = found[EDX];
+    cpuid(7, 0, registers);
+    words[EBX7] = registers[EBX];
+    words[ECX7] = registers[ECX];
+    if (registers[EAX] >= 1) {
+      cpuid(7, 1, registers);
+      words[EAX7_1] = registers[EAX];
+      words[EDX7_1] = registers[EDX];
     }
   }
-  cpuid(0x80000000, 0, found);
-  if (found[EAX] > 0x80000000) {
-    cpuid(0x80000001, 0, found);
-    words[ECX_EXTENDED] = found[ECX];
+  cpuid(0x80000000, 0, registers);
+  if (registers[EAX] > 0x80000000) {
+    cpuid(0x80000001, 0, registers);
+    words[ECX_EXTENDED] = registers[ECX];
   }
   /* Without OSXSAVE, xgetbv is an instruction that does not exist. */
   if (words[ECX1] & OSXSAVE)
@@ -51,7 +51,7 @@ static void ask(uint64_t words[WORDS]) {
 
 enum { HWCAP, HWCAP2, WORDS };
 
-static void ask(uint64_t words[WORDS]) {
+static void read_features(uint64_t words[WORDS]) {
   words[HWCAP] = getauxval(AT_HWCAP);
   words[HWCAP2] = getauxval(AT_HWCAP2);
 }
@@ -63,7 +63,7 @@ extern const uint64_t needs[][WORDS] NAMED("variants.needs");
 
 uint32_t variants_fitting(void) {
   uint64_t words[WORDS] = {0};
-  ask(words);
+  read_features(words);
   uint32_t fitting = 0;
   for (uint32_t i = 0; i < variants_count; i++) {
     uint64_t missing = 0;

@@ -55,17 +55,17 @@ static uint32_t state(void) {
   if (known != 0)
     return known;
   const uint32_t fitting = variants_fitting();
-  const uint32_t found = fitting << NUMBER_BITS | best(fitting);
+  const uint32_t detected = fitting << NUMBER_BITS | best(fitting);
   /* What another thread has chosen meanwhile is kept: it may have been told which. */
-  if (atomic_compare_exchange_strong_explicit(&chosen, &known, found, memory_order_relaxed,
+  if (atomic_compare_exchange_strong_explicit(&chosen, &known, detected, memory_order_relaxed,
                                               memory_order_relaxed))
-    return found;
+    return detected;
   return known;
 }
 
 static uint32_t current(void) { return state() & NUMBER_MASK; }
 
-static bool is_same(const char *a, const char *b) {
+static bool equal(const char *a, const char *b) {
   while (*a == *b) {
     if (*a == 0)
       return true;
@@ -76,10 +76,10 @@ static bool is_same(const char *a, const char *b) {
 
 /* The number of a name: 0 for the best that fits, one more than there are for others. */
 static uint32_t find(const char *name) {
-  if (is_same(name, AUTO))
+  if (equal(name, AUTO))
     return 0;
   uint32_t number = 1;
-  while (number <= variants_count && !is_same(name, names[number - 1]))
+  while (number <= variants_count && !equal(name, names[number - 1]))
     number++;
   return number;
 }

@@ -32,11 +32,11 @@ __attribute__((always_inline)) void profile_add(uint64_t number, uint64_t start,
   const uint64_t end = read_clock();
   if (thread != 0)
     return;
-  row *its = &table[number];
+  row *entry = &table[number];
   const uint64_t spent = end - start;
-  its->calls++;
-  its->ticks += spent;
-  its->least = spent < its->least ? spent : its->least;
+  entry->calls++;
+  entry->ticks += spent;
+  entry->least = spent < entry->least ? spent : entry->least;
 }
 
 row *profile_table(size_t *rows) {

@@ -1,5 +1,5 @@
-/* What the runtime wants of a system and of a processor. To bring it to another one, write these
-   functions anew. */
+/* What the runtime needs of an operating system and of a processor: to port it, write these
+   functions. */
 
 #ifndef SYSTEM_H
 #define SYSTEM_H
@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Futexes that only threads of one process know, by the kernel's header. */
-enum { FUTEX_WAIT_HERE = 128, FUTEX_WAKE_HERE = 129 };
+/* Private futexes, those of one process: FUTEX_WAIT_PRIVATE and FUTEX_WAKE_PRIVATE. */
+enum { FUTEX_WAIT_PRIVATE = 128, FUTEX_WAKE_PRIVATE = 129 };
 
-/* Tells a processor that nothing but waiting is done; rv64gc has no instruction for that. */
+/* The hint that a thread spins; rv64gc has no instruction for it. */
 static inline void pause_processor(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -25,23 +25,22 @@ static inline void pause_processor(void) {
 #endif
 }
 
-/* Sleep as long as a word has this value; it may also be woken for nothing. Not by a condition
-   variable: a library of ours cannot say which version of glibc's it wants, and would get those
-   that allocate. */
-static inline void sleep_while(_Atomic uint32_t *word, uint32_t value) {
-  syscall(SYS_futex, word, (long)FUTEX_WAIT_HERE, (long)value, NULL);
+/* Sleep while a word has this value; wakeups may be spurious. Not by a condition variable: a library
+   of ours cannot say which version of glibc's it wants, and would get those that allocate. */
+static inline void wait_while(_Atomic uint32_t *word, uint32_t value) {
+  syscall(SYS_futex, word, (long)FUTEX_WAIT_PRIVATE, (long)value, NULL);
 }
 
 static inline void wake_one(_Atomic uint32_t *word) {
-  syscall(SYS_futex, word, (long)FUTEX_WAKE_HERE, 1L);
+  syscall(SYS_futex, word, (long)FUTEX_WAKE_PRIVATE, 1L);
 }
 
-static inline void give_way(void) { sched_yield(); }
+static inline void yield_processor(void) { sched_yield(); }
 
-static inline uint32_t process(void) { return (uint32_t)getpid(); }
+static inline uint32_t process_id(void) { return (uint32_t)getpid(); }
 
-/* Nanoseconds of a clock that is never set. */
-static inline uint64_t now(void) {
+/* A monotonic clock. */
+static inline uint64_t nanoseconds(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
@@ -55,9 +54,9 @@ static inline uint64_t now(void) {
 typedef pthread_t thread_id;
 typedef sigset_t signals;
 
-/* Keep signals from threads that are started until `take_signals`, but for those that a thread's
+/* Block signals in threads that are started until `restore_signals`, but for those that a thread's
    own instructions raise: the others are for the caller's threads. */
-static inline void keep_signals(signals *before) {
+static inline void block_signals(signals *before) {
   static const int raised[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
   /* Bit by bit, as every libc of Linux has them: libraries of ours call few functions. */
   signals mask;
@@ -67,7 +66,7 @@ static inline void keep_signals(signals *before) {
   pthread_sigmask(SIG_SETMASK, &mask, before);
 }
 
-static inline void take_signals(const signals *before) {
+static inline void restore_signals(const signals *before) {
   pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
@@ -75,6 +74,6 @@ static inline int start_thread(thread_id *id, void *(*work)(void *), void *given
   return pthread_create(id, NULL, work, given);
 }
 
-static inline void end_thread(thread_id id) { pthread_join(id, NULL); }
+static inline void join_thread(thread_id id) { pthread_join(id, NULL); }
 
 #endif

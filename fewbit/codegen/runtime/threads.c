@@ -1,33 +1,33 @@
 /* Threads of a library: they start with the first call that wants them, and stay.
 
-   After a call a worker looks out for the next, busily for a while and then asleep. To wake one
-   takes much longer than a small program: a call waits only for as many as its caller is sure are
-   worth it, and has others where they are awake. A call that comes soon after another wakes all
-   that it wants, because more calls will.
+   After a call a worker spins for a while for the next one, and then sleeps. To wake one takes much
+   longer than a small program: a call wakes only as many as its caller is sure are worth it, and
+   uses others where they are awake. A call that comes soon after another wakes all that it wants,
+   because more calls will.
 
-   Each worker has a line of memory of its own, in which its caller leaves what to do: nobody else
-   is woken, and waiting threads do not disturb one another. The pool belongs to one call at a time.
-   A call that meets another in it starts workers of its own, in a pool on its stack, which end with
-   it. A forked process has none of its parent's threads: it finds another process's number in the
-   pool, and starts anew. Nothing is allocated. */
+   Each worker has a cache line of its own, in which its caller leaves what to do: nobody else is
+   woken, and there is no false sharing. The pool belongs to one call at a time. A call that meets
+   another in it starts workers of its own, in a pool on its stack, which end with it. A forked process
+   has none of its parent's threads: it finds another process's number in the pool, and starts anew.
+   Nothing is allocated. */
 
 #include <stdatomic.h>
 
 #include "interface.h"
 #include "system.h"
 
-/* Nanoseconds for which a worker looks out for work before it sleeps. */
-#define LOOKS_OUT 150000
-/* Times that it looks before it gives way to others and looks at the clock. */
-#define LOOKS 256
-/* Turns of waiting within a call before a thread gives way: the others may have no processor. */
-#define PATIENCE 200
+/* How long a worker spins before it sleeps. */
+#define SPIN_NANOSECONDS 150000
+/* Spins of an idle worker before it yields and reads the clock. */
+#define SPINS_PER_YIELD 256
+/* Spins within a call before a thread yields: the others may have no processor. */
+#define SPINS_BEFORE_YIELD 200
 
-/* What the sign of a worker says. */
+/* States of a worker. */
 enum { IDLE, WORK, END, ASLEEP };
 
 typedef struct {
-  _Alignas(64) _Atomic uint32_t sign;
+  _Alignas(64) _Atomic uint32_t state;
   void *inputs, *outputs, *arena;
   int64_t thread, threads;
   thread_id id;
@@ -54,61 +54,62 @@ void meet(_Atomic int64_t *arrivals, int64_t threads) NAMED("threads.meet");
 
 static pool shared;
 
-/* One turn of waiting for another thread of the same call; how many there have been. */
-static uint32_t rest(uint32_t turn) {
-  if (turn > PATIENCE) {
-    give_way();
-    return turn;
+/* Spin once, or yield after many spins, while waiting for another thread of the same call; returns
+   the number of spins. */
+static uint32_t wait_a_turn(uint32_t spins) {
+  if (spins > SPINS_BEFORE_YIELD) {
+    yield_processor();
+    return spins;
   }
   pause_processor();
-  return turn + 1;
+  return spins + 1;
 }
 
-/* Give a worker a sign, and wake it where it sleeps. */
-static void give_sign(worker *its, uint32_t sign) {
-  if (atomic_exchange_explicit(&its->sign, sign, memory_order_acq_rel) == ASLEEP)
-    wake_one(&its->sign);
+/* Set a worker's state, and wake it where it sleeps. */
+static void set_state(worker *worker, uint32_t state) {
+  if (atomic_exchange_explicit(&worker->state, state, memory_order_acq_rel) == ASLEEP)
+    wake_one(&worker->state);
 }
 
-static uint32_t next_sign(worker *its) {
-  const uint64_t begin = now();
-  for (uint32_t turn = 1;; turn++) {
-    const uint32_t sign = atomic_load_explicit(&its->sign, memory_order_acquire);
-    if (sign != IDLE)
-      return sign;
+static uint32_t await_call(worker *worker) {
+  const uint64_t begin = nanoseconds();
+  for (uint32_t spins = 1;; spins++) {
+    const uint32_t state = atomic_load_explicit(&worker->state, memory_order_acquire);
+    if (state != IDLE)
+      return state;
     pause_processor();
-    if (turn % LOOKS != 0)
+    if (spins % SPINS_PER_YIELD != 0)
       continue;
-    give_way();
-    if (now() - begin > LOOKS_OUT)
+    yield_processor();
+    if (nanoseconds() - begin > SPIN_NANOSECONDS)
       break;
   }
-  uint32_t sign = IDLE;
-  atomic_compare_exchange_strong_explicit(&its->sign, &sign, ASLEEP, memory_order_acquire,
+  uint32_t state = IDLE;
+  atomic_compare_exchange_strong_explicit(&worker->state, &state, ASLEEP, memory_order_acquire,
                                           memory_order_acquire);
   do {
-    sleep_while(&its->sign, ASLEEP);
-    sign = atomic_load_explicit(&its->sign, memory_order_acquire);
-  } while (sign == ASLEEP);
-  return sign;
+    wait_while(&worker->state, ASLEEP);
+    state = atomic_load_explicit(&worker->state, memory_order_acquire);
+  } while (state == ASLEEP);
+  return state;
 }
 
-/* A worker counts as asleep until it looks out for the first time. */
+/* A worker counts as asleep until it spins for the first time. */
 static void *work(void *given) {
-  worker *its = given;
-  uint32_t sign = ASLEEP;
-  atomic_compare_exchange_strong_explicit(&its->sign, &sign, IDLE, memory_order_relaxed,
+  worker *worker = given;
+  uint32_t state = ASLEEP;
+  atomic_compare_exchange_strong_explicit(&worker->state, &state, IDLE, memory_order_relaxed,
                                           memory_order_relaxed);
-  while (next_sign(its) != END) {
-    part(its->inputs, its->outputs, its->arena, its->thread, its->threads);
-    atomic_store_explicit(&its->sign, IDLE, memory_order_release);
+  while (await_call(worker) != END) {
+    part(worker->inputs, worker->outputs, worker->arena, worker->thread, worker->threads);
+    atomic_store_explicit(&worker->state, IDLE, memory_order_release);
   }
   return NULL;
 }
 
-/* Whether the pool is ours now: it is, unless another call of this process has it. */
-static bool take(void) {
-  const uint32_t free = process() << 1, used = free | 1;
+/* Acquire the shared pool; false where another call of this process has it. */
+static bool acquire_pool(void) {
+  const uint32_t free = process_id() << 1, used = free | 1;
   uint32_t owner = atomic_load_explicit(&shared.owner, memory_order_acquire);
   if (owner == used)
     return false;
@@ -121,100 +122,100 @@ static bool take(void) {
   return true;
 }
 
-static void give_back(void) {
+static void release_pool(void) {
   const uint32_t used = atomic_load_explicit(&shared.owner, memory_order_relaxed);
   atomic_store_explicit(&shared.owner, used & ~1u, memory_order_release);
 }
 
-/* Starts the workers that are missing; whether all are there then. */
-static bool start(pool *in, int64_t threads) {
-  if (in->started >= threads - 1)
+/* Start the workers that are missing; false where some could not be started. */
+static bool start_workers(pool *pool, int64_t threads) {
+  if (pool->started >= threads - 1)
     return true;
   signals before;
-  keep_signals(&before);
-  while (in->started < threads - 1) {
-    worker *its = &in->workers[in->started + 1];
-    atomic_store_explicit(&its->sign, ASLEEP, memory_order_relaxed);
-    if (start_thread(&its->id, work, its) != 0)
+  block_signals(&before);
+  while (pool->started < threads - 1) {
+    worker *worker = &pool->workers[pool->started + 1];
+    atomic_store_explicit(&worker->state, ASLEEP, memory_order_relaxed);
+    if (start_thread(&worker->id, work, worker) != 0)
       break;
-    in->started++;
+    pool->started++;
   }
-  take_signals(&before);
-  return in->started >= threads - 1;
+  restore_signals(&before);
+  return pool->started >= threads - 1;
 }
 
-static void end(pool *in) {
-  for (int64_t i = 1; i <= in->started; i++) {
-    give_sign(&in->workers[i], END);
-    end_thread(in->workers[i].id);
+static void end_workers(pool *pool) {
+  for (int64_t i = 1; i <= pool->started; i++) {
+    set_state(&pool->workers[i], END);
+    join_thread(pool->workers[i].id);
   }
-  in->started = 0;
+  pool->started = 0;
 }
 
 /* Workers end when the library is unloaded or the process exits. Where another thread is in a call
    at that moment, the process is about to end them. */
-static void finish(void) {
-  if (!take())
+static void end_at_exit(void) {
+  if (!acquire_pool())
     return;
-  end(&shared);
-  give_back();
+  end_workers(&shared);
+  release_pool();
 }
 
-AT_END(finish);
+AT_END(end_at_exit);
 
 /* How many threads a call has: those that are sure, and others as far as they are awake; but all
    where it comes soon after another. */
-static int64_t choose(pool *in, int64_t threads, int64_t sure) {
+static int64_t choose_threads(pool *pool, int64_t threads, int64_t sure) {
   for (int64_t i = sure; i < threads; i++)
-    if (atomic_load_explicit(&in->workers[i].sign, memory_order_acquire) == ASLEEP)
-      return now() - in->last < LOOKS_OUT ? threads : i;
+    if (atomic_load_explicit(&pool->workers[i].state, memory_order_acquire) == ASLEEP)
+      return nanoseconds() - pool->last < SPIN_NANOSECONDS ? threads : i;
   return threads;
 }
 
-static int32_t run_together(pool *in, void *inputs, void *outputs, void *arena, int64_t threads,
+static int32_t run_in_pool(pool *pool, void *inputs, void *outputs, void *arena, int64_t threads,
                             int64_t sure) {
-  if (!start(in, threads))
+  if (!start_workers(pool, threads))
     return ERROR_START;
-  const int64_t all = choose(in, threads, sure);
+  const int64_t all = choose_threads(pool, threads, sure);
   /* Arrivals at barriers are counted in the first word of the arena. */
   *(int64_t *)arena = 0;
   for (int64_t i = 1; i < all; i++) {
-    worker *its = &in->workers[i];
-    its->inputs = inputs;
-    its->outputs = outputs;
-    its->arena = arena;
-    its->thread = i;
-    its->threads = all;
-    give_sign(its, WORK);
+    worker *worker = &pool->workers[i];
+    worker->inputs = inputs;
+    worker->outputs = outputs;
+    worker->arena = arena;
+    worker->thread = i;
+    worker->threads = all;
+    set_state(worker, WORK);
   }
   part(inputs, outputs, arena, 0, all);
   for (int64_t i = 1; i < all; i++)
-    for (uint32_t turn = 0;
-         atomic_load_explicit(&in->workers[i].sign, memory_order_acquire) == WORK;)
-      turn = rest(turn);
-  in->last = now();
+    for (uint32_t spins = 0;
+         atomic_load_explicit(&pool->workers[i].state, memory_order_acquire) == WORK;)
+      spins = wait_a_turn(spins);
+  pool->last = nanoseconds();
   return 0;
 }
 
-__attribute__((noinline)) static int32_t run_apart(void *inputs, void *outputs, void *arena,
-                                                   int64_t threads) {
+__attribute__((noinline)) static int32_t run_in_own_pool(void *inputs, void *outputs,
+                                                         void *arena, int64_t threads) {
   pool own;
   own.started = 0;
-  const int32_t code = run_together(&own, inputs, outputs, arena, threads, threads);
-  end(&own);
+  const int32_t code = run_in_pool(&own, inputs, outputs, arena, threads, threads);
+  end_workers(&own);
   return code;
 }
 
 /* Run with up to so many threads, of which `sure` are worth waiting for. */
 int32_t run(void *inputs, void *outputs, void *arena, int64_t threads, int64_t sure) {
   if (threads != 1) {
-    if (take()) {
-      const int32_t code = run_together(&shared, inputs, outputs, arena, threads, sure);
-      give_back();
+    if (acquire_pool()) {
+      const int32_t code = run_in_pool(&shared, inputs, outputs, arena, threads, sure);
+      release_pool();
       return code;
     }
     if (sure != 1)
-      return run_apart(inputs, outputs, arena, sure);
+      return run_in_own_pool(inputs, outputs, arena, sure);
   }
   part(inputs, outputs, arena, 0, 1);
   return 0;
@@ -223,8 +224,8 @@ int32_t run(void *inputs, void *outputs, void *arena, int64_t threads, int64_t s
 __attribute__((noinline)) void meet(_Atomic int64_t *arrivals, int64_t threads) {
   const int64_t before = atomic_fetch_add_explicit(arrivals, 1, memory_order_acq_rel);
   const int64_t all = before - (int64_t)((uint64_t)before % (uint64_t)threads) + threads;
-  for (uint32_t turn = 0; atomic_load_explicit(arrivals, memory_order_acquire) < all;)
-    turn = rest(turn);
+  for (uint32_t spins = 0; atomic_load_explicit(arrivals, memory_order_acquire) < all;)
+    spins = wait_a_turn(spins);
 }
 
 /* All threads of a call meet here. */

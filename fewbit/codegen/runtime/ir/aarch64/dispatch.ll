@@ -69,9 +69,9 @@ if.end.i.i:
   %cmp.i.i = icmp eq i8 %1, %2
   %cmp4.i.i = icmp ne i8 %1, 0
   %or.cond.not.i.i = and i1 %cmp4.i.i, %cmp.i.i
-  br i1 %or.cond.not.i.i, label %if.end.i.i, label %is_same.exit.i
+  br i1 %or.cond.not.i.i, label %if.end.i.i, label %equal.exit.i
 
-is_same.exit.i:
+equal.exit.i:
   br i1 %cmp.i.i, label %if.end3, label %while.cond.preheader.i
 
 while.cond.preheader.i:
@@ -92,7 +92,7 @@ land.rhs.i:
   %5 = load i8, ptr %4, align 1
   %cmp10.i6.i = icmp eq i8 %0, %5
   %or.cond.not12.i.i = and i1 %cmp411.i7.i, %cmp10.i6.i
-  br i1 %or.cond.not12.i.i, label %if.end.i9.i, label %is_same.exit17.i
+  br i1 %or.cond.not12.i.i, label %if.end.i9.i, label %equal.exit17.i
 
 if.end.i9.i:
   %b.addr.014.i10.i = phi ptr [ %incdec.ptr6.i13.i, %if.end.i9.i ], [ %4, %land.rhs.i ]
@@ -104,9 +104,9 @@ if.end.i9.i:
   %cmp.i14.i = icmp eq i8 %6, %7
   %cmp4.i15.i = icmp ne i8 %6, 0
   %or.cond.not.i16.i = and i1 %cmp4.i15.i, %cmp.i14.i
-  br i1 %or.cond.not.i16.i, label %if.end.i9.i, label %is_same.exit17.i
+  br i1 %or.cond.not.i16.i, label %if.end.i9.i, label %equal.exit17.i
 
-is_same.exit17.i:
+equal.exit17.i:
   %cmp.lcssa.i8.i = phi i1 [ %cmp10.i6.i, %land.rhs.i ], [ %cmp.i14.i, %if.end.i9.i ]
   br i1 %cmp.lcssa.i8.i, label %find.exit, label %while.body.i
 
@@ -116,12 +116,12 @@ while.body.i:
   br i1 %cmp.not.i, label %find.exit, label %land.rhs.i
 
 find.exit:
-  %retval.0.i = phi i32 [ 1, %while.cond.preheader.i ], [ %number.019.i, %is_same.exit17.i ], [ %inc.i, %while.body.i ]
+  %retval.0.i = phi i32 [ 1, %while.cond.preheader.i ], [ %number.019.i, %equal.exit17.i ], [ %inc.i, %while.body.i ]
   %cmp1 = icmp ugt i32 %retval.0.i, %3
   br i1 %cmp1, label %return, label %if.end3
 
 if.end3:
-  %retval.0.i27 = phi i32 [ %retval.0.i, %find.exit ], [ 0, %is_same.exit.i ]
+  %retval.0.i27 = phi i32 [ %retval.0.i, %find.exit ], [ 0, %equal.exit.i ]
   %8 = load atomic i32, ptr @chosen monotonic, align 4
   %cmp.not.i21 = icmp eq i32 %8, 0
   br i1 %cmp.not.i21, label %if.end.i, label %state.exit

@@ -5,11 +5,11 @@
 %struct.timespec = type { i64, i64 }
 %struct.__sigset_t = type { [16 x i64] }
 
-@at_end = internal global ptr @finish, section ".fini_array", align 8
+@at_end = internal global ptr @end_at_exit, section ".fini_array", align 8
 @shared = internal global %struct.pool zeroinitializer, align 64
 @llvm.compiler.used = appending global [1 x ptr] [ptr @at_end], section "llvm.metadata"
 
-define internal void @finish() #0 {
+define internal void @end_at_exit() #0 {
 entry:
   %call.i.i = tail call i32 @getpid() #7
   %shl.i = shl i32 %call.i.i, 1
@@ -23,37 +23,37 @@ if.end.i:
   %2 = extractvalue { i32, i1 } %1, 1
   %cmp3.not.i = icmp ne i32 %0, %shl.i
   %or.cond.not.i = and i1 %cmp3.not.i, %2
-  br i1 %or.cond.not.i, label %end.exit, label %take.exit
+  br i1 %or.cond.not.i, label %end_workers.exit, label %acquire_pool.exit
 
-take.exit:
+acquire_pool.exit:
   br i1 %2, label %if.end, label %return
 
 if.end:
   %.pr = load i64, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 8), align 8
   %cmp.not10.i = icmp slt i64 %.pr, 1
-  br i1 %cmp.not10.i, label %end.exit, label %for.body.i
+  br i1 %cmp.not10.i, label %end_workers.exit, label %for.body.i
 
 for.body.i:
-  %i.011.i = phi i64 [ %inc.i, %give_sign.exit.i ], [ 1, %if.end ]
+  %i.011.i = phi i64 [ %inc.i, %set_state.exit.i ], [ 1, %if.end ]
   %arrayidx.i = getelementptr inbounds nuw [64 x %struct.worker], ptr getelementptr inbounds nuw (i8, ptr @shared, i64 64), i64 0, i64 %i.011.i
   %3 = atomicrmw xchg ptr %arrayidx.i, i32 2 acq_rel, align 64
   %cmp.i.i = icmp eq i32 %3, 3
-  br i1 %cmp.i.i, label %if.then.i.i, label %give_sign.exit.i
+  br i1 %cmp.i.i, label %if.then.i.i, label %set_state.exit.i
 
 if.then.i.i:
   %call.i.i.i = tail call i64 (i64, ...) @syscall(i64 noundef 98, ptr noundef nonnull %arrayidx.i, i64 noundef 129, i64 noundef 1) #7
-  br label %give_sign.exit.i
+  br label %set_state.exit.i
 
-give_sign.exit.i:
+set_state.exit.i:
   %id.i = getelementptr inbounds nuw i8, ptr %arrayidx.i, i64 48
   %4 = load i64, ptr %id.i, align 16
   %call.i.i1 = tail call i32 @pthread_join(i64 noundef %4, ptr noundef null) #7
   %inc.i = add nuw nsw i64 %i.011.i, 1
   %5 = load i64, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 8), align 8
   %cmp.not.not.i = icmp slt i64 %i.011.i, %5
-  br i1 %cmp.not.not.i, label %for.body.i, label %end.exit
+  br i1 %cmp.not.not.i, label %for.body.i, label %end_workers.exit
 
-end.exit:
+end_workers.exit:
   store i64 0, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 8), align 8
   %6 = load atomic i32, ptr @shared monotonic, align 64
   %and.i = and i32 %6, -2
@@ -82,17 +82,17 @@ if.end.i:
   %2 = extractvalue { i32, i1 } %1, 1
   %cmp3.not.i = icmp ne i32 %0, %shl.i
   %or.cond.not.i = and i1 %cmp3.not.i, %2
-  br i1 %or.cond.not.i, label %take.exit.thread, label %take.exit
+  br i1 %or.cond.not.i, label %acquire_pool.exit.thread, label %acquire_pool.exit
 
-take.exit.thread:
+acquire_pool.exit.thread:
   store i64 0, ptr getelementptr inbounds nuw (i8, ptr @shared, i64 8), align 8
   br label %if.then1
 
-take.exit:
+acquire_pool.exit:
   br i1 %2, label %if.then1, label %if.end
 
 if.then1:
-  %call2 = tail call fastcc i32 @run_together(ptr noundef nonnull @shared, ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef %threads, i64 noundef %sure)
+  %call2 = tail call fastcc i32 @run_in_pool(ptr noundef nonnull @shared, ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef %threads, i64 noundef %sure)
   %3 = load atomic i32, ptr @shared monotonic, align 64
   %and.i = and i32 %3, -2
   store atomic i32 %and.i, ptr @shared release, align 64
@@ -103,7 +103,7 @@ if.end:
   br i1 %cmp3.not, label %if.end7, label %if.then4
 
 if.then4:
-  %call5 = tail call fastcc i32 @run_apart(ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef %sure)
+  %call5 = tail call fastcc i32 @run_in_own_pool(ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef %sure)
   br label %return
 
 if.end7:
@@ -117,13 +117,13 @@ return:
 
 declare void @llvm.lifetime.start.p0(i64 immarg, ptr captures(none)) #1
 
-define internal fastcc range(i32 0, 6) i32 @run_together(ptr noundef %in, ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef range(i64 2, 1) %threads, i64 noundef %sure) unnamed_addr #0 {
+define internal fastcc range(i32 0, 6) i32 @run_in_pool(ptr noundef %pool, ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef range(i64 2, 1) %threads, i64 noundef %sure) unnamed_addr #0 {
 entry:
   %time.i = alloca %struct.timespec, align 8
   %time.i.i = alloca %struct.timespec, align 8
   %mask.i.i = alloca %struct.__sigset_t, align 8
   %before.i = alloca %struct.__sigset_t, align 8
-  %started.i = getelementptr inbounds nuw i8, ptr %in, i64 8
+  %started.i = getelementptr inbounds nuw i8, ptr %pool, i64 8
   %0 = load i64, ptr %started.i, align 8
   %sub.i = add nsw i64 %threads, -1
   %cmp.not.i = icmp slt i64 %0, %sub.i
@@ -137,10 +137,10 @@ if.end.i:
   store i64 -1273, ptr %mask.i.i, align 8
   %call.i.i = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %mask.i.i, ptr noundef nonnull %before.i) #7
   call void @llvm.lifetime.end.p0(i64 128, ptr nonnull %mask.i.i) #7
-  %workers.i = getelementptr inbounds nuw i8, ptr %in, i64 64
+  %workers.i = getelementptr inbounds nuw i8, ptr %pool, i64 64
   %2 = load i64, ptr %started.i, align 8
   %cmp326.i = icmp slt i64 %2, %sub.i
-  br i1 %cmp326.i, label %while.body.i, label %start.exit
+  br i1 %cmp326.i, label %while.body.i, label %start_workers.exit
 
 while.body.i:
   %3 = phi i64 [ %inc.i, %cleanup.i ], [ %2, %if.end.i ]
@@ -150,16 +150,16 @@ while.body.i:
   %id.i = getelementptr inbounds nuw i8, ptr %arrayidx.i, i64 48
   %call.i22.i = call i32 @pthread_create(ptr noundef nonnull %id.i, ptr noundef null, ptr noundef nonnull @work, ptr noundef nonnull %arrayidx.i) #7
   %cmp5.not.i = icmp eq i32 %call.i22.i, 0
-  br i1 %cmp5.not.i, label %cleanup.i, label %start.exit
+  br i1 %cmp5.not.i, label %cleanup.i, label %start_workers.exit
 
 cleanup.i:
   %4 = load i64, ptr %started.i, align 8
   %inc.i = add nsw i64 %4, 1
   store i64 %inc.i, ptr %started.i, align 8
   %cmp3.i = icmp slt i64 %inc.i, %sub.i
-  br i1 %cmp3.i, label %while.body.i, label %start.exit
+  br i1 %cmp3.i, label %while.body.i, label %start_workers.exit
 
-start.exit:
+start_workers.exit:
   %call.i23.i = call i32 @pthread_sigmask(i32 noundef 2, ptr noundef nonnull %before.i, ptr noundef null) #7
   %5 = load i64, ptr %started.i, align 8
   %cmp11.i.not = icmp slt i64 %5, %sub.i
@@ -168,10 +168,10 @@ start.exit:
 
 if.end:
   %cmp.not10.i = icmp slt i64 %sure, %threads
-  br i1 %cmp.not10.i, label %for.body.lr.ph.i, label %choose.exit
+  br i1 %cmp.not10.i, label %for.body.lr.ph.i, label %choose_threads.exit
 
 for.body.lr.ph.i:
-  %workers.i46 = getelementptr inbounds nuw i8, ptr %in, i64 64
+  %workers.i46 = getelementptr inbounds nuw i8, ptr %pool, i64 64
   br label %for.body.i
 
 for.body.i:
@@ -190,19 +190,19 @@ if.then.i:
   %8 = load i64, ptr %tv_nsec.i.i, align 8
   %add.i.i = add i64 %mul.i.i, %8
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %time.i.i) #7
-  %last.i = getelementptr inbounds nuw i8, ptr %in, i64 16
+  %last.i = getelementptr inbounds nuw i8, ptr %pool, i64 16
   %9 = load i64, ptr %last.i, align 16
   %sub.i50 = sub i64 %add.i.i, %9
   %cmp2.i = icmp ult i64 %sub.i50, 150000
   %cond.i = select i1 %cmp2.i, i64 %threads, i64 %i.011.i
-  br label %choose.exit
+  br label %choose_threads.exit
 
 for.inc.i:
   %inc.i48 = add i64 %i.011.i, 1
   %exitcond.not.i = icmp eq i64 %inc.i48, %threads
-  br i1 %exitcond.not.i, label %choose.exit, label %for.body.i
+  br i1 %exitcond.not.i, label %choose_threads.exit, label %for.body.i
 
-choose.exit:
+choose_threads.exit:
   %spec.select.i = phi i64 [ %cond.i, %if.then.i ], [ %threads, %if.end ], [ %threads, %for.inc.i ]
   store i64 0, ptr %arena, align 8
   %cmp63 = icmp sgt i64 %spec.select.i, 1
@@ -213,16 +213,16 @@ for.cond.cleanup.thread:
   br label %for.cond.cleanup9
 
 for.body.lr.ph:
-  %workers = getelementptr inbounds nuw i8, ptr %in, i64 64
+  %workers = getelementptr inbounds nuw i8, ptr %pool, i64 64
   br label %for.body
 
 for.cond.cleanup:
   call void @threads.part(ptr noundef %inputs, ptr noundef %outputs, ptr noundef nonnull %arena, i64 noundef 0, i64 noundef %spec.select.i) #7
-  %workers12 = getelementptr inbounds nuw i8, ptr %in, i64 64
+  %workers12 = getelementptr inbounds nuw i8, ptr %pool, i64 64
   br label %for.cond11.preheader
 
 for.body:
-  %i.064 = phi i64 [ 1, %for.body.lr.ph ], [ %inc, %give_sign.exit ]
+  %i.064 = phi i64 [ 1, %for.body.lr.ph ], [ %inc, %set_state.exit ]
   %arrayidx = getelementptr inbounds nuw [64 x %struct.worker], ptr %workers, i64 0, i64 %i.064
   %inputs2 = getelementptr inbounds nuw i8, ptr %arrayidx, i64 8
   store ptr %inputs, ptr %inputs2, align 8
@@ -236,13 +236,13 @@ for.body:
   store i64 %spec.select.i, ptr %threads5, align 8
   %10 = atomicrmw xchg ptr %arrayidx, i32 1 acq_rel, align 64
   %cmp.i = icmp eq i32 %10, 3
-  br i1 %cmp.i, label %if.then.i52, label %give_sign.exit
+  br i1 %cmp.i, label %if.then.i52, label %set_state.exit
 
 if.then.i52:
   %call.i.i53 = call i64 (i64, ...) @syscall(i64 noundef 98, ptr noundef nonnull %arrayidx, i64 noundef 129, i64 noundef 1) #7
-  br label %give_sign.exit
+  br label %set_state.exit
 
-give_sign.exit:
+set_state.exit:
   %inc = add nuw nsw i64 %i.064, 1
   %exitcond.not = icmp eq i64 %inc, %spec.select.i
   br i1 %exitcond.not, label %for.cond.cleanup, label %for.body
@@ -263,7 +263,7 @@ for.cond.cleanup9:
   %13 = load i64, ptr %tv_nsec.i, align 8
   %add.i54 = add i64 %mul.i, %13
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %time.i) #7
-  %last = getelementptr inbounds nuw i8, ptr %in, i64 16
+  %last = getelementptr inbounds nuw i8, ptr %pool, i64 16
   store i64 %add.i54, ptr %last, align 16
   br label %return
 
@@ -273,68 +273,68 @@ for.cond.cleanup15:
   br i1 %exitcond70.not, label %for.cond.cleanup9, label %for.cond11.preheader
 
 for.body16:
-  %turn.066 = phi i32 [ %retval.0.i58, %rest.exit ], [ 0, %for.cond11.preheader ]
-  %cmp.i55 = icmp ugt i32 %turn.066, 200
+  %spins.066 = phi i32 [ %retval.0.i58, %wait_a_turn.exit ], [ 0, %for.cond11.preheader ]
+  %cmp.i55 = icmp ugt i32 %spins.066, 200
   br i1 %cmp.i55, label %if.then.i59, label %if.end.i56
 
 if.then.i59:
   %call.i.i60 = call i32 @sched_yield() #7
-  br label %rest.exit
+  br label %wait_a_turn.exit
 
 if.end.i56:
   call void @llvm.aarch64.hint(i32 1)
-  %add.i57 = add nuw nsw i32 %turn.066, 1
-  br label %rest.exit
+  %add.i57 = add nuw nsw i32 %spins.066, 1
+  br label %wait_a_turn.exit
 
-rest.exit:
-  %retval.0.i58 = phi i32 [ %turn.066, %if.then.i59 ], [ %add.i57, %if.end.i56 ]
+wait_a_turn.exit:
+  %retval.0.i58 = phi i32 [ %spins.066, %if.then.i59 ], [ %add.i57, %if.end.i56 ]
   %14 = load atomic i32, ptr %arrayidx13 acquire, align 64
   %cmp14 = icmp eq i32 %14, 1
   br i1 %cmp14, label %for.body16, label %for.cond.cleanup15
 
 return:
-  %retval.0 = phi i32 [ 0, %for.cond.cleanup9 ], [ 5, %start.exit ]
+  %retval.0 = phi i32 [ 0, %for.cond.cleanup9 ], [ 5, %start_workers.exit ]
   ret i32 %retval.0
 }
 
 declare void @llvm.lifetime.end.p0(i64 immarg, ptr captures(none)) #1
 
-define internal fastcc range(i32 0, 6) i32 @run_apart(ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef range(i64 2, 1) %threads) unnamed_addr #2 {
+define internal fastcc range(i32 0, 6) i32 @run_in_own_pool(ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef range(i64 2, 1) %threads) unnamed_addr #2 {
 entry:
   %own = alloca %struct.pool, align 64
   call void @llvm.lifetime.start.p0(i64 4160, ptr nonnull %own) #7
   %started = getelementptr inbounds nuw i8, ptr %own, i64 8
   store i64 0, ptr %started, align 8
-  %call = call fastcc i32 @run_together(ptr noundef nonnull %own, ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef %threads, i64 noundef %threads)
+  %call = call fastcc i32 @run_in_pool(ptr noundef nonnull %own, ptr noundef %inputs, ptr noundef %outputs, ptr noundef %arena, i64 noundef %threads, i64 noundef %threads)
   %0 = load i64, ptr %started, align 8
   %cmp.not10.i = icmp slt i64 %0, 1
-  br i1 %cmp.not10.i, label %end.exit, label %for.body.lr.ph.i
+  br i1 %cmp.not10.i, label %end_workers.exit, label %for.body.lr.ph.i
 
 for.body.lr.ph.i:
   %workers.i = getelementptr inbounds nuw i8, ptr %own, i64 64
   br label %for.body.i
 
 for.body.i:
-  %i.011.i = phi i64 [ 1, %for.body.lr.ph.i ], [ %inc.i, %give_sign.exit.i ]
+  %i.011.i = phi i64 [ 1, %for.body.lr.ph.i ], [ %inc.i, %set_state.exit.i ]
   %arrayidx.i = getelementptr inbounds nuw [64 x %struct.worker], ptr %workers.i, i64 0, i64 %i.011.i
   %1 = atomicrmw xchg ptr %arrayidx.i, i32 2 acq_rel, align 64
   %cmp.i.i = icmp eq i32 %1, 3
-  br i1 %cmp.i.i, label %if.then.i.i, label %give_sign.exit.i
+  br i1 %cmp.i.i, label %if.then.i.i, label %set_state.exit.i
 
 if.then.i.i:
   %call.i.i.i = call i64 (i64, ...) @syscall(i64 noundef 98, ptr noundef nonnull %arrayidx.i, i64 noundef 129, i64 noundef 1) #7
-  br label %give_sign.exit.i
+  br label %set_state.exit.i
 
-give_sign.exit.i:
+set_state.exit.i:
   %id.i = getelementptr inbounds nuw i8, ptr %arrayidx.i, i64 48
   %2 = load i64, ptr %id.i, align 16
   %call.i.i = call i32 @pthread_join(i64 noundef %2, ptr noundef null) #7
   %inc.i = add nuw nsw i64 %i.011.i, 1
   %3 = load i64, ptr %started, align 8
   %cmp.not.not.i = icmp slt i64 %i.011.i, %3
-  br i1 %cmp.not.not.i, label %for.body.i, label %end.exit
+  br i1 %cmp.not.not.i, label %for.body.i, label %end_workers.exit
 
-end.exit:
+end_workers.exit:
   call void @llvm.lifetime.end.p0(i64 4160, ptr nonnull %own) #7
   ret i32 %call
 }
@@ -355,21 +355,21 @@ for.cond.cleanup:
   ret void
 
 for.body:
-  %turn.06 = phi i32 [ %retval.0.i, %rest.exit ], [ 0, %entry ]
-  %cmp.i = icmp ugt i32 %turn.06, 200
+  %spins.06 = phi i32 [ %retval.0.i, %wait_a_turn.exit ], [ 0, %entry ]
+  %cmp.i = icmp ugt i32 %spins.06, 200
   br i1 %cmp.i, label %if.then.i, label %if.end.i
 
 if.then.i:
   %call.i.i = tail call i32 @sched_yield() #7
-  br label %rest.exit
+  br label %wait_a_turn.exit
 
 if.end.i:
   tail call void @llvm.aarch64.hint(i32 1)
-  %add.i = add nuw nsw i32 %turn.06, 1
-  br label %rest.exit
+  %add.i = add nuw nsw i32 %spins.06, 1
+  br label %wait_a_turn.exit
 
-rest.exit:
-  %retval.0.i = phi i32 [ %turn.06, %if.then.i ], [ %add.i, %if.end.i ]
+wait_a_turn.exit:
+  %retval.0.i = phi i32 [ %spins.06, %if.then.i ], [ %add.i, %if.end.i ]
   %2 = load atomic i64, ptr %arrivals acquire, align 8
   %cmp = icmp slt i64 %2, %add
   br i1 %cmp, label %for.body, label %for.cond.cleanup
@@ -416,12 +416,12 @@ while.cond:
   call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %time.i.i) #7
   %3 = load atomic i32, ptr %given acquire, align 64
   %cmp.not46.i = icmp eq i32 %3, 0
-  br i1 %cmp.not46.i, label %if.end.i, label %next_sign.exit
+  br i1 %cmp.not46.i, label %if.end.i, label %await_call.exit
 
 if.end.i:
-  %turn.047.i = phi i32 [ %inc.i, %for.inc.i ], [ 1, %while.cond ]
+  %spins.047.i = phi i32 [ %inc.i, %for.inc.i ], [ 1, %while.cond ]
   call void @llvm.aarch64.hint(i32 1)
-  %rem.i = and i32 %turn.047.i, 255
+  %rem.i = and i32 %spins.047.i, 255
   %cmp2.not.i = icmp eq i32 %rem.i, 0
   br i1 %cmp2.not.i, label %if.end4.i, label %for.inc.i
 
@@ -440,10 +440,10 @@ if.end4.i:
   br i1 %cmp6.i, label %for.end.i, label %for.inc.i
 
 for.inc.i:
-  %inc.i = add i32 %turn.047.i, 1
+  %inc.i = add i32 %spins.047.i, 1
   %6 = load atomic i32, ptr %given acquire, align 64
   %cmp.not.i = icmp eq i32 %6, 0
-  br i1 %cmp.not.i, label %if.end.i, label %next_sign.exit
+  br i1 %cmp.not.i, label %if.end.i, label %await_call.exit
 
 for.end.i:
   %7 = cmpxchg ptr %given, i32 0, i32 3 acquire acquire, align 64
@@ -453,9 +453,9 @@ do.body.i:
   %call.i35.i = call i64 (i64, ...) @syscall(i64 noundef 98, ptr noundef nonnull %given, i64 noundef 128, i64 noundef 3, ptr noundef null) #7
   %8 = load atomic i32, ptr %given acquire, align 64
   %cmp16.i = icmp eq i32 %8, 3
-  br i1 %cmp16.i, label %do.body.i, label %next_sign.exit
+  br i1 %cmp16.i, label %do.body.i, label %await_call.exit
 
-next_sign.exit:
+await_call.exit:
   %retval.2.i = phi i32 [ %3, %while.cond ], [ %8, %do.body.i ], [ %6, %for.inc.i ]
   %cmp.not = icmp eq i32 %retval.2.i, 2
   br i1 %cmp.not, label %while.end, label %while.body

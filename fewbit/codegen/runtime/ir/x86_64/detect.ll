@@ -5,28 +5,28 @@
 
 define i32 @variants.fitting() local_unnamed_addr #0 {
 entry:
-  %found.i = alloca [4 x i32], align 16
-  call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %found.i) #4
-  call void @processor.cpuid(i32 noundef 0, i32 noundef 0, ptr noundef nonnull %found.i) #4
-  %0 = load i32, ptr %found.i, align 16
+  %registers.i = alloca [4 x i32], align 16
+  call void @llvm.lifetime.start.p0(i64 16, ptr nonnull %registers.i) #4
+  call void @processor.cpuid(i32 noundef 0, i32 noundef 0, ptr noundef nonnull %registers.i) #4
+  %0 = load i32, ptr %registers.i, align 16
   %cmp.i = icmp ugt i32 %0, 6
-  call void @processor.cpuid(i32 noundef 1, i32 noundef 0, ptr noundef nonnull %found.i) #4
-  %arrayidx2.i = getelementptr inbounds nuw i8, ptr %found.i, i64 8
+  call void @processor.cpuid(i32 noundef 1, i32 noundef 0, ptr noundef nonnull %registers.i) #4
+  %arrayidx2.i = getelementptr inbounds nuw i8, ptr %registers.i, i64 8
   %1 = load i32, ptr %arrayidx2.i, align 8
   %conv.i = zext i32 %1 to i64
   br i1 %cmp.i, label %if.then.i, label %if.end22.i
 
 if.then.i:
-  call void @processor.cpuid(i32 noundef 7, i32 noundef 0, ptr noundef nonnull %found.i) #4
-  %arrayidx5.i = getelementptr inbounds nuw i8, ptr %found.i, i64 4
+  call void @processor.cpuid(i32 noundef 7, i32 noundef 0, ptr noundef nonnull %registers.i) #4
+  %arrayidx5.i = getelementptr inbounds nuw i8, ptr %registers.i, i64 4
   %2 = load <2 x i32>, ptr %arrayidx5.i, align 4
-  %3 = load i32, ptr %found.i, align 16
+  %3 = load i32, ptr %registers.i, align 16
   %cmp12.not.i = icmp eq i32 %3, 0
   br i1 %cmp12.not.i, label %if.end22.i, label %if.then14.i
 
 if.then14.i:
-  call void @processor.cpuid(i32 noundef 7, i32 noundef 1, ptr noundef nonnull %found.i) #4
-  %4 = load <4 x i32>, ptr %found.i, align 16
+  call void @processor.cpuid(i32 noundef 7, i32 noundef 1, ptr noundef nonnull %registers.i) #4
+  %4 = load <4 x i32>, ptr %registers.i, align 16
   %5 = shufflevector <4 x i32> %4, <4 x i32> poison, <2 x i32> <i32 0, i32 3>
   %6 = zext <2 x i32> %5 to <2 x i64>
   %7 = xor <2 x i64> %6, splat (i64 -1)
@@ -36,13 +36,13 @@ if.end22.i:
   %8 = phi <2 x i32> [ %2, %if.then.i ], [ %2, %if.then14.i ], [ zeroinitializer, %entry ]
   %9 = phi <2 x i64> [ splat (i64 -1), %if.then.i ], [ %7, %if.then14.i ], [ splat (i64 -1), %entry ]
   %10 = zext <2 x i32> %8 to <2 x i64>
-  call void @processor.cpuid(i32 noundef -2147483648, i32 noundef 0, ptr noundef nonnull %found.i) #4
-  %11 = load i32, ptr %found.i, align 16
+  call void @processor.cpuid(i32 noundef -2147483648, i32 noundef 0, ptr noundef nonnull %registers.i) #4
+  %11 = load i32, ptr %registers.i, align 16
   %cmp25.i = icmp ugt i32 %11, -2147483648
   br i1 %cmp25.i, label %if.then27.i, label %if.end32.i
 
 if.then27.i:
-  call void @processor.cpuid(i32 noundef -2147483647, i32 noundef 0, ptr noundef nonnull %found.i) #4
+  call void @processor.cpuid(i32 noundef -2147483647, i32 noundef 0, ptr noundef nonnull %registers.i) #4
   %12 = load i32, ptr %arrayidx2.i, align 8
   %conv30.i = zext i32 %12 to i64
   %13 = xor i64 %conv30.i, -1
@@ -52,17 +52,17 @@ if.end32.i:
   %words.sroa.5.0 = phi i64 [ %13, %if.then27.i ], [ -1, %if.end22.i ]
   %and.i = and i64 %conv.i, 134217728
   %tobool.not.i = icmp eq i64 %and.i, 0
-  br i1 %tobool.not.i, label %ask.exit, label %if.then34.i
+  br i1 %tobool.not.i, label %read_features.exit, label %if.then34.i
 
 if.then34.i:
   %call.i = call i32 @processor.xgetbv() #4
   %conv35.i = zext i32 %call.i to i64
   %14 = xor i64 %conv35.i, -1
-  br label %ask.exit
+  br label %read_features.exit
 
-ask.exit:
+read_features.exit:
   %words.sroa.15.0 = phi i64 [ -1, %if.end32.i ], [ %14, %if.then34.i ]
-  call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %found.i) #4
+  call void @llvm.lifetime.end.p0(i64 16, ptr nonnull %registers.i) #4
   %15 = load i32, ptr @variants.count, align 4
   %cmp24.not = icmp eq i32 %15, 0
   br i1 %cmp24.not, label %for.cond.cleanup, label %for.cond1.preheader.preheader
@@ -103,7 +103,7 @@ for.cond1.preheader:
   br i1 %exitcond.not, label %for.cond.cleanup, label %for.cond1.preheader
 
 for.cond.cleanup:
-  %fitting.0.lcssa = phi i32 [ 0, %ask.exit ], [ %or10, %for.cond1.preheader ]
+  %fitting.0.lcssa = phi i32 [ 0, %read_features.exit ], [ %or10, %for.cond1.preheader ]
   ret i32 %fitting.0.lcssa
 }
 
