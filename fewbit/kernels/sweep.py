@@ -202,8 +202,8 @@ def sweep(isa: Isa, activation: Activation | None = None) -> Function:
         "ptr bias, ptr add, ptr c, i64 c_step, i64 columns, i64 first, i64 last, i64 ends, "
         "float lo, float hi",
     )
-    table, rows, taps, depth, w, k_first, k_total, bias, add, c, c_step, n, *rest = f.parameters
-    first, last, ends, lo, hi = rest
+    table, rows, taps, depth, w, k_first, k_total, bias, add, c, c_step, n, *more = f.parameters
+    first, last, ends, lo, hi = more
     waits = ends.equals(0) if activation is None else f.constant("i1", True)
     unbounded = [f.number(float("-inf")), f.number(float("inf"))]
     bounds = [f.select(waits, a, b) for a, b in zip(unbounded, (lo, hi), strict=True)]

@@ -153,10 +153,10 @@ def compiled_bits(isa: Isa) -> dict[str, Call]:
     kernels: list[BitMatmul | BitConv2d] = []
     for pair in BIT_PAIRS:
         for output in PLAIN:
-            product, image = BitMatmul(isa, output, *pair), BitConv2d(isa, output, *pair)
-            signatures[product.symbol] = _signature(product)
+            matmul, image = BitMatmul(isa, output, *pair), BitConv2d(isa, output, *pair)
+            signatures[matmul.symbol] = _signature(matmul)
             signatures[image.symbol] = _signature(image)
-            kernels += [product, image]
+            kernels += [matmul, image]
     return load(module_text(kernels, isa), isa, signatures)
 
 

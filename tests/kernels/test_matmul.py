@@ -14,7 +14,7 @@ from tests.kernels.machine import Floats, address, compiled, guarded, on_threads
 INF = float("inf")
 
 
-def product(
+def matmul(
     isa: Isa,
     a: Floats,
     b: Floats,
@@ -93,9 +93,9 @@ def test_is_the_product(
     bias = rng.standard_normal(n, np.float32) if has_bias else None
     add = rng.standard_normal((m, n), np.float32) if has_add else None
     bounds = (0.0, 3.0) if clamped else (-INF, INF)
-    got = product(isa, a, b, bias, add, bounds)
+    got = matmul(isa, a, b, bias, add, bounds)
     close(got, a, b, bias, add, bounds=bounds)
-    again = product(isa, a, b, bias, add, bounds, threads)
+    again = matmul(isa, a, b, bias, add, bounds, threads)
     assert got.tobytes() == again.tobytes()
 
 
@@ -104,13 +104,13 @@ def test_adds_in_place(isa: Isa) -> None:
     a, b = rng.standard_normal((50, 700), np.float32), rng.standard_normal((700, 70), np.float32)
     add = rng.standard_normal((50, 70), np.float32)
     c = np.full((50, 71), np.nan, np.float32)
-    got = product(isa, a, b, add=add, into=c)
-    assert got.tobytes() == product(isa, a, b, add=add).tobytes()
+    got = matmul(isa, a, b, add=add, into=c)
+    assert got.tobytes() == matmul(isa, a, b, add=add).tobytes()
 
 
 def test_what_is_not_a_number_stays_so(isa: Isa) -> None:
     a, b = np.full((3, 5), np.nan, np.float32), np.ones((5, 4), np.float32)
-    assert np.isnan(product(isa, a, b, bounds=(0, 6))).all()
+    assert np.isnan(matmul(isa, a, b, bounds=(0, 6))).all()
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["rows", "columns"])

@@ -17,7 +17,7 @@ WIDTHS = ["1.58", "2", "3", "4", "5", "6", "7", "8"]
 FLOATS = st.floats(width=32, allow_nan=False)
 
 
-def divided(x: NDArray[np.float32], step: float, width: Width) -> NDArray[np.int8]:
+def divide(x: NDArray[np.float32], step: float, width: Width) -> NDArray[np.int8]:
     with np.errstate(over="ignore"):
         whole = np.rint(x / np.float32(step))
     return np.clip(whole, width.qmin, width.qmax).astype(np.int8)
@@ -31,7 +31,7 @@ def near_ties(step: float, width: Width) -> NDArray[np.float32]:
     return np.concatenate([beside, far]).astype(np.float32)
 
 
-def rounded(isa: Isa, x: NDArray[np.float32], steps: Steps) -> NDArray[np.int8]:
+def round_by_kernel(isa: Isa, x: NDArray[np.float32], steps: Steps) -> NDArray[np.int8]:
     """Round by max pooling with windows of one pixel, which does nothing else."""
     x, q = guarded(x), np.zeros(x.shape, np.int8)
     sizes = np.array([1, 1, 1, x.size, x.size, 1, 1, x.size, x.size, *[1] * 4, 0, 0, 1, 1])
@@ -55,7 +55,7 @@ def test_steps_are_quotients(isa: Isa, step: float, width: str, more: list[float
     steps = Steps.of(step, kind)
     assert steps is not None
     x = np.concatenate([near_ties(step, kind), np.array(more, np.float32)])
-    np.testing.assert_array_equal(rounded(isa, x, steps), divided(x, step, kind))
+    np.testing.assert_array_equal(round_by_kernel(isa, x, steps), divide(x, step, kind))
 
 
 @given(step=st.floats(2.0**-20, 2.0**20, width=32), ends=st.tuples(FLOATS, FLOATS))
@@ -65,7 +65,9 @@ def test_bounds_are_taken_together(isa: Isa, step: float, ends: tuple[float, flo
     assert steps is not None
     x = near_ties(step, Width.of(8))
     bounded = np.minimum(np.maximum(x, np.float32(low)), np.float32(high))
-    np.testing.assert_array_equal(rounded(isa, x, steps), divided(bounded, step, Width.of(8)))
+    np.testing.assert_array_equal(
+        round_by_kernel(isa, x, steps), divide(bounded, step, Width.of(8))
+    )
 
 
 @pytest.mark.parametrize("step", [1e-45, 2.0**-127, 3e38])

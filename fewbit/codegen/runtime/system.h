@@ -25,8 +25,8 @@ static inline void pause_processor(void) {
 #endif
 }
 
-/* Sleep while a word has this value; wakeups may be spurious. Not by a condition variable: a library
-   of ours cannot say which version of glibc's it wants, and would get those that allocate. */
+/* Sleep while a word has this value; wakeups may be spurious. Not by a condition variable: a
+   library of ours cannot say which version of glibc's it wants, and would get those that allocate. */
 static inline void wait_while(_Atomic uint32_t *word, uint32_t value) {
   syscall(SYS_futex, word, (long)FUTEX_WAIT_PRIVATE, (long)value, NULL);
 }

@@ -7,9 +7,9 @@
 
    Each worker has a cache line of its own, in which its caller leaves what to do: nobody else is
    woken, and there is no false sharing. The pool belongs to one call at a time. A call that meets
-   another in it starts workers of its own, in a pool on its stack, which end with it. A forked process
-   has none of its parent's threads: it finds another process's number in the pool, and starts anew.
-   Nothing is allocated. */
+   another in it starts workers of its own, in a pool on its stack, which end with it. A forked
+   process has none of its parent's threads: it finds another process's number in the pool, and
+   starts anew. Nothing is allocated. */
 
 #include <stdatomic.h>
 

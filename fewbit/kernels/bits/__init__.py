@@ -1,1 +1,1 @@
-"""Kernels on bits: products of few-bit numbers by counting the bits that both have."""
+"""Kernels on bits: dot products of few-bit numbers by popcount."""

@@ -63,8 +63,8 @@ class BitConv2d(BitKernel):
 
     def function(self) -> Function:
         f = Function(self.isa, self.symbol, PARAMETERS.format(pointers(self.output)), public=True)
-        x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
-        *outputs, sizes, lo, hi, thread, threads = rest
+        x, w, x_scale, together, w_scale, bias, add, *more = f.parameters
+        *outputs, sizes, lo, hi, thread, threads = more
         s = Sizes.load(f, sizes)
         pixels, k = s.oh * s.ow, s.kh * s.kw * s.c
         m = s.batch * pixels

@@ -53,8 +53,8 @@ class BitMatmul(BitKernel):
 
     def function(self) -> Function:
         f = Function(self.isa, self.symbol, parameters(self.output), public=True)
-        x, ldx, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
-        *outputs, ldy, m, n, k, lo, hi, thread, threads = rest
+        x, ldx, w, x_scale, together, w_scale, bias, add, *more = f.parameters
+        *outputs, ldy, m, n, k, lo, hi, thread, threads = more
         row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         room, table = f.array("i8", ROOM), f.array("ptr", BLOCK_ROWS)
         record = record_bytes(f, self.pair, k)

@@ -30,8 +30,8 @@ def sweep(pair: Pair, output: Output) -> Function:
         f"i64 rows_per_scale, ptr w_scale, ptr bias, ptr add, {pointers(output)}, i64 y_step, "
         "i64 columns, i64 first, i64 last, float lo, float hi",
     )
-    table, row, rows, taps, words, w, x_scale, together, w_scale, bias, *rest = f.parameters
-    add, *outputs, y_step, n, first, last, lo, hi = rest
+    table, row, rows, taps, words, w, x_scale, together, w_scale, bias, *more = f.parameters
+    add, *outputs, y_step, n, first, last, lo, hi = more
     sums = f.array("i32", pair.tallest * isa.panel_width)
     parts = f.array("i32", MOST_TAPS * isa.panel_width)
     offsets, scales = f.array("i32", BLOCK_ROWS), f.array("float", BLOCK_ROWS)

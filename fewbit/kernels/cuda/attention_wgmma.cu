@@ -1,8 +1,8 @@
 // softmax(q k^T) v in one kernel, for Hopper. One warp has the copy engine fetch q once and tiles of k
-// and v through rings; each of CONSUMERS warpgroups has 64 rows of q, whose sums never leave its
-// registers. Products of the next tile's scores and of this tile's values are issued together, and
+// and v through rings; each of CONSUMERS warpgroups has 64 rows of q, whose accumulators never leave
+// its registers. Matmuls of the next tile's scores and of this tile's values are issued together, and
 // the exponentials of one are computed while the tensor cores work on the other. Two warpgroups take
-// turns (PINGPONG), so that one's exponentials hide behind the other's products. Tiles of keys are
+// turns (PINGPONG), so that one's exponentials hide behind the other's matmuls. Tiles of keys are
 // taken from the last to the first: those that need a mask come first. A block takes q tile after q
 // tile; with Q_STAGES > 1 the next one's operands arrive while this one's result is stored.
 constexpr int HALVES = ceil_div(D, 64), DP = HALVES * 64, BM = 64 * CONSUMERS;
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #pragma unroll
     for (int i = 0; i < BN / 16; i++) product_values(out, weights[i], matrix_of_columns(vs + s * TILE) + i * (16 * 128 >> 4), 1);
   };
-  // Turns scores into weights of the softmax, and returns what older sums must be multiplied by.
+  // Replaces scores by softmax weights, and returns what older accumulators must be multiplied by.
   auto exponentials = [&](int tile, float (&fix)[2]) {
     int at = tile * BN;
     if (at + BN > keys || (CAUSAL && at + BN > first + group * 64 + SK - SQ)) {

@@ -1,6 +1,6 @@
 // Hopper's convolution that fetches every pixel once for all taps. x is walked as a line of padded
 // pixels, image after image; a tile is BM neighbours on that line, and a tap is the same line, shifted.
-// So one patch of BM + HALO pixels in shared memory serves all taps: a product reads it from a row
+// So one patch of BM + HALO pixels in shared memory serves all taps: a matmul reads it from a row
 // further on. Outputs that fall on padding are computed and not stored. Filters stream through a ring
 // of their own, or stay if they fit (RESIDENT); CLUSTER blocks fetch a part of them each, for all.
 constexpr int UNIT = sizeof(element), BK = 128 / UNIT, BM = 64 * MI * CONSUMERS;

@@ -1,7 +1,7 @@
 // Hopper's implicit GEMM. One warp has the copy engine fetch slices of 128 bytes along k, through a
 // ring of STAGES; GROUPS_OF_WARPS warpgroups multiply them, MI times 64 pixels by BN filters each.
 // The copy engine finds the pixels of a tap itself, padding, stride and dilation included, so there is
-// no address arithmetic. Blocks stay and take tile after tile: the next tile is being fetched while
+// no address arithmetic. Blocks are persistent: the next tile is being fetched while
 // this one is stored. With SPLIT > 1, a cluster of blocks shares a tile's k and adds up its sums
 // through their shared memories, always in the same order; such a cluster has one tile.
 constexpr int UNIT = sizeof(element), BK = 128 / UNIT, BM = 64 * MI * CONSUMERS;
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     }
     cluster_sync();
 #else
-    // Each warp turns its 16 rows around in memory of its own, and stores 16 bytes at a time.
+    // Each warp transposes its 16 rows in memory of its own, and stores 16 bytes at a time.
     u8* mine = staging + (group * 4 + warp) * 16 * PITCH;
     constexpr int PIECES = BN * sizeof(result) / 16, PER = 16 / sizeof(result);
 #pragma unroll

@@ -57,7 +57,7 @@ __device__ __forceinline__ sum finish(sum value, int f, u64 at, const float* bia
   if (HAS_ADD) value += widen(add[at]);
   return bounded(value);
 }
-// In two steps, where sums are turned around in shared memory between them: first what depends on
+// In two steps, where sums are transposed in shared memory between them: first what depends on
 // the filter alone, then what is added, 16 bytes at a time.
 __device__ __forceinline__ sum finish_first(sum value, int f, const float* bias) {
   if (HAS_BIAS && f < FILTERS) value += bias[f];

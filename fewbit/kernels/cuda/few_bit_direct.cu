@@ -37,7 +37,7 @@ __device__ __forceinline__ void arrived_but(int groups) {
     default: return wait_group<4>();
   }
 }
-// Of warps that have a share of k, or one of two neighbouring shares, where there are more shares than barriers.
+// The barrier of warps that have a share of k, or one of two neighbouring shares, where there are more shares than barriers.
 constexpr int MEETING = WARPS_K > 8 && WARPS_K % 2 == 0 ? 2 : 1;
 static_assert(WARPS_N == 1 || WARPS_K / MEETING <= 15, "there are 15 barriers");
 __device__ __forceinline__ void meet(u32 share) {

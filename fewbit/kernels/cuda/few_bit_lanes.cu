@@ -1,4 +1,4 @@
-// What kernels of few-bit products have in common. Weights are the tensor cores' left operand: a warp has
+// What few-bit matmuls have in common. Weights are the tensor cores' left operand: a warp has
 // ROWS blocks of 16 outputs and a share of k, and reads their bits in the order in which its lanes use them,
 // 16 bytes at a time. k is permuted in blocks so that a lane's activations are 16 neighbouring bytes, or 8 where
 // a group is one step of the tensor cores. Fields become floats by writing them into the mantissa of 2^10 (f16)

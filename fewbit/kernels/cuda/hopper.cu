@@ -1,4 +1,4 @@
-// Hopper's asynchronous machinery: barriers that count bytes, the copy engine, warpgroup products.
+// Hopper's asynchronous machinery: barriers that count bytes, the copy engine, warpgroup matmuls.
 struct alignas(64) TensorMap {
   u64 words[16];
 };
@@ -20,7 +20,7 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
       "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
       "@done bra.uni DONE;\nbra.uni WAIT;\nDONE:\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
-// A barrier of the same place in another block of the cluster.
+// The barrier at the same place in another block of the cluster.
 __device__ __forceinline__ void barrier_arrive_at(u32 barrier, u32 rank) {
   u32 remote;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(barrier), "r"(rank));
@@ -89,7 +89,7 @@ __device__ __forceinline__ float cluster_load(u32 address, u32 rank) {
                : "=f"(value) : "r"(address), "r"(rank) : "memory");
   return value;
 }
-// A number to the shared memory of a block of the cluster, whose barrier counts its bytes.
+// Sends a number to the shared memory of a block of the cluster, whose barrier counts its bytes.
 __device__ __forceinline__ void cluster_send(u32 to, u32 barrier, u32 rank, float value) {
   asm volatile("{\n.reg .u32 there, counted;\nmapa.shared::cluster.u32 there, %0, %3;\nmapa.shared::cluster.u32 counted, %1, %3;\n"
                "st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %2, [counted];\n}"

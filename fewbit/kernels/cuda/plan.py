@@ -123,7 +123,7 @@ class Plan:
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Plan:
-        """Return the plan that `plain` made this of."""
+        """Return the plan that `plain` describes."""
         try:
             return Plan(
                 plain["name"],

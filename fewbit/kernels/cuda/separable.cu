@@ -1,8 +1,8 @@
 // Depthwise and pointwise convolution in one kernel, for Hopper. A block has BH x BW pixels. Channels go
 // through it CB at a time: the copy engine brings a patch and both convolutions' filters, all threads
 // compute its depthwise sums into shared memory, rounded as they would be in global memory, and warps
-// multiply those by the pointwise filters with tensor cores, into sums that stay in registers until
-// the last channel. Depthwise filters are [taps][channels]; pointwise ones lie in the order in which the
+// multiply those by the pointwise filters with tensor cores, into accumulators until the last
+// channel. Depthwise filters are [taps][channels]; pointwise ones lie in the order in which the
 // lanes of a warp want them, [k / 16][f / 8][lane][4], pairs of the upper 16 lanes exchanged.
 constexpr int IH = (BH - 1) * STRIDE_H + (KH - 1) * DILATION_H + 1, IW = (BW - 1) * STRIDE_W + (KW - 1) * DILATION_W + 1;
 constexpr int BYTES = IH * IW * CB * 2, PATCH = ceil_div(BYTES, 128) * 128, PARTS = CB / VEC, CHUNKS = CHANNELS / CB;

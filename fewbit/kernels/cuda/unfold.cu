@@ -1,7 +1,7 @@
 // Rows of an image of few channels, spread so that a filter's columns lie side by side:
 // y[n, row, ow, (a, kw, c)] = x[n, c, row * STRIDE_H + a - PAD_H, ow * STRIDE_W + kw - PAD_W]. A block
-// has one row of y. It brings the STRIDE_H rows of x that are in it to shared memory, channels
-// innermost; there, what one output needs of a row is neighbouring elements.
+// has one row of y. It brings the STRIDE_H rows of x that are in it to shared memory,
+// channels-last; there, what one output needs of a row is neighbouring elements.
 constexpr int INNER = KW * CHANNELS, LINE = (COLUMNS - 1) * STRIDE_W + KW, VEC = 16 / sizeof(element);
 constexpr int PARTS = SPREAD / VEC;
 struct alignas(16) Piece {

@@ -142,8 +142,8 @@ def over_strips(fields: Fields, output: Output) -> Function:
     f = Function(
         fields.isa, f"fewbit_strips_{fields.name}_{output}", PARAMETERS.format(pointers(output))
     )
-    x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
-    *outputs, sizes, lo, hi, thread, threads = rest
+    x, w, x_scale, together, w_scale, bias, add, *more = f.parameters
+    *outputs, sizes, lo, hi, thread, threads = more
     s, isa = Sizes.load(f, sizes), fields.isa
     row_first, row_last, first, last = _share(f, s, thread, threads)
     here = Rows.make(f, fields, BLOCK_ROWS)
@@ -181,8 +181,8 @@ def over_taps(fields: Fields, output: Output) -> Function:
     f = Function(
         fields.isa, f"fewbit_taps_{fields.name}_{output}", PARAMETERS.format(pointers(output))
     )
-    x, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
-    *outputs, sizes, lo, hi, thread, threads = rest
+    x, w, x_scale, together, w_scale, bias, add, *more = f.parameters
+    *outputs, sizes, lo, hi, thread, threads = more
     s = Sizes.load(f, sizes)
     row_first, row_last, first, last = _share(f, s, thread, threads)
     isa, step = fields.isa, fields.isa.step

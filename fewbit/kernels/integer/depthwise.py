@@ -3,7 +3,7 @@
     void fewbit_depthwise_i8_*(the arguments of fewbit_conv2d_i8_*)
 
 Neighbouring output pixels share each vector of weights, and the scale of their image. Weights are
-stored tap by tap, and below 8 bits at their width: a block of channels is taken apart on the stack
+stored tap by tap, and below 8 bits at their width: a block of channels is unpacked on the stack
 first, which is little beside the image that it meets.
 """
 
@@ -49,7 +49,7 @@ from fewbit.kernels.sweep import row_of
 from fewbit.toolchain.isa import Isa
 
 ROOM = 9216
-"""Bytes on the stack for weights that are taken apart, or whose columns are made."""
+"""Bytes on the stack for unpacked weights, or their columns."""
 BLOCK = 64
 """Channels are taken in blocks of a multiple of these, as many as there is room for."""
 
@@ -140,7 +140,7 @@ class IntegerDepthwise(Kernel):
                 unit, each = fields.run * isa.lanes * isa.step, fields.stored * isa.lanes * isa.step
                 place = first // most * f.ceiling(taps * most, unit) * each
                 runs = f.ceiling(taps * count, unit)
-                f.call(take_rows_apart(isa, self.bits), f.at(w, place, "i8"), runs, rows)
+                f.call(unpack_rows(isa, self.bits), f.at(w, place, "i8"), runs, rows)
             if made_columns is not None:
                 with f.when(fast):
                     f.call(make_columns(isa), rows, step, count, made_columns)
@@ -169,8 +169,8 @@ class IntegerDepthwise(Kernel):
         made_columns: Value | None = None,
     ) -> None:
         """Compute `count` channels of all pixels, from the first on, with their weights."""
-        x, _, x_scale, together, w_scale, bias, add, *rest = f.parameters
-        *outputs, sizes, lo, hi, thread, threads = rest
+        x, _, x_scale, together, w_scale, bias, add, *more = f.parameters
+        *outputs, sizes, lo, hi, thread, threads = more
         scaled = self.output in SCALED
         fast = columns_fit(f, s)
         most = f.select(fast, AT_ONCE, MOST_PIXELS)
@@ -218,7 +218,7 @@ def _block(taps: int) -> int:
 
 
 @cache
-def take_rows_apart(isa: Isa, bits: int) -> Function:
+def unpack_rows(isa: Isa, bits: int) -> Function:
     """Return the function that unpacks weights of so many bits to bytes."""
     fields = Fields(isa, bits)
     f = Function(isa, f"fewbit_take_rows_apart_{fields.name}", "ptr w, i64 runs, ptr to")
@@ -244,8 +244,8 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
         "i64 w_column_step, i64 rows, i64 across, ptr x_scale, ptr w_scale, ptr bias, ptr add, "
         f"{pointers(output)}, i64 y_step, i64 c, float lo, float hi",
     )
-    x, x_step, x_row, x_column, w, w_row, w_column, rows, across, *rest = f.parameters
-    x_scale, w_scale, bias, add, *to, y_step, c, lo, hi = rest
+    x, x_step, x_row, x_column, w, w_row, w_column, rows, across, *more = f.parameters
+    x_scale, w_scale, bias, add, *to, y_step, c, lo, hi = more
     lanes = isa.lanes
     low, high = f.broadcast(lo), f.broadcast(hi)
     scale = f.broadcast(f.load("float", x_scale)) if output in SCALED else None

@@ -110,10 +110,10 @@ class IntegerMatmul(Kernel):
             parameters(self.output, grouped=self.grouped),
             public=True,
         )
-        x, ldx, w, x_scale, together, w_scale, bias, add, *rest = f.parameters
+        x, ldx, w, x_scale, together, w_scale, bias, add, *more = f.parameters
         count = len(pointers(self.output).split(","))
-        outputs = rest[:count]
-        ldy, m, n, k, *counts, lo, hi, thread, threads = rest[count:]
+        outputs = more[:count]
+        ldy, m, n, k, *counts, lo, hi, thread, threads = more[count:]
         row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         step = self.isa.step
         block = self.block_rows

@@ -63,12 +63,12 @@ def pointers(output: Output) -> str:
 
 def advance(f: Function, output: Output, given: Sequence[Value], place: Value) -> list[Value]:
     """Return the pointers to outputs, advanced to a place."""
-    y, *rest = given
+    y, *more = given
     if output == LARGEST:
-        return [f.at(y, place), *rest]
-    if not rest:
+        return [f.at(y, place), *more]
+    if not more:
         return [f.at(y, place, "i8" if output == "i8" else "float")]
-    q, *steps = rest
+    q, *steps = more
     return [row_of(f, y, place), f.at(q, place, "i8"), *steps]
 
 

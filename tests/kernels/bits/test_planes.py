@@ -24,8 +24,8 @@ def test_unpacks_what_is_packed(
     weight = np.where(numbers < 0, -1, 1).astype(np.int8) if bits == 1 else numbers
     image = BitConv2d(isa, "i32", 1, bits)
     assert np.array_equal(image.unpack(image.pack(weight), *shape), weight)
-    matrix, product = weight[:, :, 0, 0], BitMatmul(isa, "i32", 1, bits)
-    assert np.array_equal(product.unpack(product.pack(matrix), *shape[:2]), matrix)
+    matrix, matmul = weight[:, :, 0, 0], BitMatmul(isa, "i32", 1, bits)
+    assert np.array_equal(matmul.unpack(matmul.pack(matrix), *shape[:2]), matrix)
 
 
 def test_bits_take_their_room() -> None:

@@ -1,4 +1,4 @@
-"""Words of weights, read as the kernel's lanes read them, give the product again."""
+"""Words of weights, read as the kernel's lanes read them, give the matmul's result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def operand(problem: FewBitMatmul, word: int, register: int, value: int) -> int:
     return field - (1 << (bits - 1))
 
 
-def product(
+def multiply(
     problem: FewBitMatmul, words: npt.NDArray[np.uint32], x: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Return x qᵀ from words: lane by lane, register by register, with the kernel's indices."""
@@ -72,7 +72,7 @@ def test_lanes_read_the_weights_that_were_packed(width: float, dtype: str, group
     words = repack(problem, pack(q, wide), wide)
     assert words.shape == problem.buffers()["q"].shape
     x = rng.integers(-5, 6, (2, 256))
-    np.testing.assert_array_equal(product(problem, words, x), x @ q.T.astype(np.int64))
+    np.testing.assert_array_equal(multiply(problem, words, x), x @ q.T.astype(np.int64))
 
 
 @pytest.mark.parametrize(("dtype", "groups"), [("f16", 1), ("f16", 9), ("i8", 1), ("i8", 9)])
@@ -85,7 +85,7 @@ def test_rows_that_fill_no_unit(dtype: str, groups: int) -> None:
     q = rng.integers(-8, 8, (19, 288)).astype(np.int8)
     x = np.zeros((2, 320), np.int64)
     x[:, :288] = rng.integers(-5, 6, (2, 288))
-    found = product(problem, arrange(problem, q), x)
+    found = multiply(problem, arrange(problem, q), x)
     np.testing.assert_array_equal(found, x[:, :288] @ q.T.astype(np.int64))
     scales = arrange_scales(problem, rng.random((19, groups), np.float32) + 1)
     assert scales.shape == problem.buffers()["scale"].shape

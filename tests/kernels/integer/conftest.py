@@ -1,5 +1,5 @@
 """The processors of the float kernels' tests, and some that stand in for those that this machine is
-not: without products of bytes, with this machine's vectors or with none; and the code for AVX-VNNI,
+not: without dot products of bytes, with this machine's vectors or with none; and the code for AVX-VNNI,
 whose instructions AVX-512 has in another encoding.
 """
 

@@ -87,8 +87,8 @@ class Wanted:
 
     def integers(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float = 8) -> Bytes:
         """Return what weights are multiplied with."""
-        made = self.weights(rng, shape, bits)
-        return guarded(made & 127) if self.unsigned else made
+        rows = self.weights(rng, shape, bits)
+        return guarded(rows & 127) if self.unsigned else rows
 
     def weights(self, rng: np.random.Generator, shape: tuple[int, ...], bits: float) -> Bytes:
         """Draw any weights of a width, or the extremes of it, mostly the lowest; 1.58 is ternary."""
