@@ -139,7 +139,7 @@ class Rounding:
         Bytes are `positive` if the lower bound is 0.
         """
         if mask is None and packs(f.isa):
-            packed = _packed(f, [self.quotient(f, each, positive) for each in x], positive)
+            packed = _pack_bytes(f, [self.quotient(f, each, positive) for each in x], positive)
             first = [int(i < len(x) * f.isa.lanes) for i in range(_PACKED)]
             f.store_part(packed, to, f.constants("i1", first) if len(x) < 4 else None)
             return
@@ -155,7 +155,7 @@ def packs(isa: Isa) -> bool:
 _PACKED = 64
 
 
-def _packed(f: Function, x: list[Value], positive: bool) -> Value:
+def _pack_bytes(f: Function, x: list[Value], positive: bool) -> Value:
     """Four vectors as bytes: in each quarter of a register, first four numbers of each of them.
 
     The last packing makes bytes of words, signed ones or unsigned ones: then it bounds by 0.

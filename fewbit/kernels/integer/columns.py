@@ -62,7 +62,7 @@ def make_columns(isa: Isa) -> Function:
         starts = [f.zero(f"<{isa.lanes} x i32>")] * _VECTORS
         for kx in range(SIDE):
             places = [f.at(w, step * (ky * SIDE + kx) + channel, "i8") for ky in range(SIDE)]
-            vectors = _interleaved(f, [_seen(f, place, mask) for place in places])
+            vectors = _interleave(f, [_seen(f, place, mask) for place in places])
             for v, weights in enumerate(vectors):
                 f.store(weights, chunk, kx * _VECTORS + v)
                 starts[v] = multiply(f, ones, weights, starts[v], unsigned=True)
@@ -114,7 +114,7 @@ def columns_tile(isa: Isa, stride: int, pixels: int) -> Function:
             for row, step in zip(rows, steps, strict=True):
                 place = f.select(exists, f.at(row, step * column, "i8"), f.zeros())
                 bytes_.append(_seen(f, place, seen) ^ unsigned)
-            interleaved = _interleaved(f, bytes_)
+            interleaved = _interleave(f, bytes_)
             for pixel in range(pixels):
                 kx = column - pixel * stride
                 if 0 <= kx < SIDE:
@@ -190,8 +190,8 @@ def columns(isa: Isa, output: Output) -> Function:
     return f
 
 
-def _interleaved(f: Function, rows: list[Value]) -> list[Value]:
-    """Of vectors of 64 bytes: the first bytes of all and a zero, the second bytes, and so on."""
+def _interleave(f: Function, rows: list[Value]) -> list[Value]:
+    """Interleave vectors of 64 bytes: the first bytes of all and a zero, then the second bytes."""
     rows = [_dealt(f, row) for row in rows]
     zero = f.zero(rows[0].type)
     pairs = [_unpack(f, rows[0], rows[1], 1), _unpack(f, rows[2], zero, 1)]

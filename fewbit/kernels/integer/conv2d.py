@@ -152,7 +152,7 @@ def over_strips(fields: Fields, output: Output) -> Function:
     shifted, run, one = shifts(fields), s.kw * s.c, f.integer(1)
     taps_runs = s.kh * f.ceiling(run, fields.unit)
     columns = f.ceiling(s.oc, isa.lanes) * isa.lanes
-    offsets = f.at(w, taps_runs * columns, f"[{fields.stored * isa.step} x i8]")
+    offsets = f.at(w, taps_runs * columns, f"[{fields.run_vectors * isa.step} x i8]")
     with f.loop(row_first, row_last) as over_rows:
         row = over_rows.index
         strip = Strip.at(f, s, row, row_last)

@@ -108,7 +108,7 @@ class IntegerDepthwise(Kernel):
         if self.bits == 8:
             return packed.reshape(taps, -1)[:, :c].T.reshape(c, 1, kh, kw)
         fields, width = self.fields, self.isa.lanes * self.isa.step
-        steps = fields.part(packed.view(np.uint8).reshape(-1, fields.stored, width))
+        steps = fields.part(packed.view(np.uint8).reshape(-1, fields.run_vectors, width))
         numbers, most = steps.reshape(-1, fields.run * width), _block(taps)
         rows: list[Bytes] = []
         for at in range(0, c, most):
@@ -137,7 +137,8 @@ class IntegerDepthwise(Kernel):
                 rows, step = f.at(w, first, "i8"), f.ceiling(s.c, isa.lanes) * isa.lanes
             else:
                 rows, step = few, count
-                unit, each = fields.run * isa.lanes * isa.step, fields.stored * isa.lanes * isa.step
+                width = isa.lanes * isa.step
+                unit, each = fields.run * width, fields.run_vectors * width
                 place = first // most * f.ceiling(taps * most, unit) * each
                 runs = f.ceiling(taps * count, unit)
                 f.call(unpack_rows(isa, self.bits), f.at(w, place, "i8"), runs, rows)
@@ -226,8 +227,8 @@ def unpack_rows(isa: Isa, bits: int) -> Function:
     width = isa.lanes * isa.step
     bias = f.broadcast(f.constant("i8", fields.bias), width)
     with f.loop(0, runs) as loop:
-        run = f.at(w, loop.index * (fields.stored * width), "i8")
-        stored = [weights(f, run, i) for i in range(fields.stored)]
+        run = f.at(w, loop.index * (fields.run_vectors * width), "i8")
+        stored = [weights(f, run, i) for i in range(fields.run_vectors)]
         place = f.at(to, loop.index * (fields.run * width), "i8")
         for s in range(fields.run):
             f.store(fields.take(f, stored, s) - bias, place, s)

@@ -64,12 +64,12 @@ def take_apart(isa: Isa, vectors: int, bits: int) -> Function:
         tap = f.at(room, over_taps.index * steps * size, "i8")
         with f.loop(0, runs, carried=[*over_taps.carried, tap], hot=True) as loop:
             run, to = loop.carried
-            stored = [weights(f, run, i) for i in range(fields.stored * vectors)]
+            stored = [weights(f, run, i) for i in range(fields.run_vectors * vectors)]
             for s in range(fields.run):
                 for v in range(vectors):
                     f.store(fields.take(f, stored[v::vectors], s), to, s * vectors + v)
             loop.carry(
-                f.at(run, fields.stored * size, "i8"),
+                f.at(run, fields.run_vectors * size, "i8"),
                 f.at(to, fields.run * size, "i8"),
             )
         over_taps.carry(loop.results[0])
@@ -93,7 +93,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
     k_first, k_total, begins, ends, *given = given
     offsets, x_scales, sums, w_scale, bias, add, *outputs, y_step, n, first, last, lo, hi = given
     step, lanes, highest = isa.step, isa.lanes, few_rows(isa)
-    cell = fields.stored * step
+    cell = fields.run_vectors * step
     room = f.array("i8", ROOM + fields.unit * isa.panel_width) if bits < 8 else f.zeros()
     steps = f.ceiling(depth, step)
     runs = f.ceiling(steps, fields.run)

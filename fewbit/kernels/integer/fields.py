@@ -69,7 +69,7 @@ class Fields:
         return 8 // self.planes[-1]
 
     @property
-    def stored(self) -> int:
+    def run_vectors(self) -> int:
         """Vectors that hold a run."""
         return self.run * self.bits // 8
 
@@ -128,14 +128,14 @@ class Fields:
         return np.stack(steps, -2).astype(np.uint8)
 
     def _places(self, step: int) -> list[tuple[int, int, int, int]]:
-        """Of each plane: its bits, the lowest of them, and a step's vector and place in a byte."""
-        found: list[tuple[int, int, int, int]] = []
+        """Return each plane's bits, the lowest of them, and a step's vector and place in a byte."""
+        places: list[tuple[int, int, int, int]] = []
         low = first = 0
         for plane in self.planes:
             each = 8 // plane
-            found.append((plane, low, first + step // each, step % each * plane))
+            places.append((plane, low, first + step // each, step % each * plane))
             low, first = low + plane, first + self.run // each
-        return found
+        return places
 
     def _check(self, weight: Bytes) -> None:
         least, most = (
@@ -172,7 +172,7 @@ def _field(f: Function, packed: Value, plane: int, place: int, low: int) -> Valu
         matrix = f.constant(words, sum(r << 8 * i for i, r in enumerate(rows)))
         none = f.constant("i8", 0)
         return f.processor_call(name, packed.type, packed, f.bits(matrix, packed.type), none)
-    return _shifted(f, packed, place - low) & f.constant(packed.type, mask)
+    return _shift(f, packed, place - low) & f.constant(packed.type, mask)
 
 
 _GFNI = {
@@ -181,8 +181,8 @@ _GFNI = {
 }
 
 
-def _shifted(f: Function, packed: Value, right: int) -> Value:
-    """Moved in 16 bits, as processors can; what comes over from the other byte is masked."""
+def _shift(f: Function, packed: Value, right: int) -> Value:
+    """Shift in 16 bits, as processors can; bits from the other byte are masked by the caller."""
     if right == 0:
         return packed
     assert isinstance(packed.type, Vector)

@@ -25,7 +25,7 @@ from fewbit.toolchain.isa import Isa
 def packed_bytes(taps: int, depth: int, n: int, isa: Isa, bits: int = 8) -> int:
     """Return bytes that a packed weight takes."""
     fields = Fields(isa, bits)
-    column = taps * fields.runs(depth) * fields.stored * isa.step
+    column = taps * fields.runs(depth) * fields.run_vectors * isa.step
     return column * -(-n // isa.lanes) * isa.lanes
 
 
@@ -55,9 +55,9 @@ def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, fields: Fields) ->
     runs, at = taps * fields.runs(depth), 0
     columns: list[Bytes] = []
     for a, b in pairwise(starts):
-        size = runs * fields.stored * isa.step * (b - a)
+        size = runs * fields.run_vectors * isa.step * (b - a)
         stored = packed[at : at + size].view(np.uint8)
-        stored = stored.reshape(runs, fields.stored, (b - a) * isa.step)
+        stored = stored.reshape(runs, fields.run_vectors, (b - a) * isa.step)
         steps = fields.part(stored).reshape(runs, fields.run, b - a, isa.step).swapaxes(2, 3)
         columns.append(fields.weight(steps).reshape(taps, fields.runs(depth) * fields.unit, b - a))
         at += size

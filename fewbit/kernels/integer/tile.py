@@ -69,14 +69,14 @@ def tile(
         chains = [grid(totals, vectors)]
         if fields.run >= 4 and rows * vectors <= FEW_SUMS:
             chains.append([[f.zero(t.type) for t in row] for row in chains[0]])
-        stored = [weights(f, run_w, i) for i in range(fields.stored * vectors)]
+        stored = [weights(f, run_w, i) for i in range(fields.run_vectors * vectors)]
         for s in range(fields.run):
             at = loop.index + s * step if s else loop.index
             at = at if whole else f.smaller(at, last)
             taken = [fields.take(f, stored[v::vectors], s) for v in range(vectors)]
             chains.append(dot(f, pointers, taken, at, chains.pop(0), unsigned))
         done = chains[0] if len(chains) == 1 else _add_sums(*chains)
-        following = f.at(run_w, width * step * fields.stored, "i8")
+        following = f.at(run_w, width * step * fields.run_vectors, "i8")
         loop.carry(following, line, *(sum_ for row in done for sum_ in row))
 
     asks_ahead = rows > 1 and vectors > isa.tile_vectors // 2  # else it takes more than it gives

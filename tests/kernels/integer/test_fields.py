@@ -20,7 +20,7 @@ VNNI = Isa.of("x86-64-v4-vnni")
 )
 def test_runs_fill_their_bytes(bits: int, run: int, stored: int) -> None:
     fields = Fields(VNNI, bits)
-    assert (fields.run, fields.stored) == (run, stored)
+    assert (fields.run, fields.run_vectors) == (run, stored)
 
 
 @given(bits=st.integers(1, 8), count=st.integers(1, 9), seed=st.integers(0, 2**32))
@@ -28,7 +28,7 @@ def test_parts_what_is_joined(bits: int, count: int, seed: int) -> None:
     fields = Fields(VNNI, bits)
     steps = np.random.default_rng(seed).integers(0, 1 << bits, (count, fields.run, 12), np.uint8)
     joined = fields.join(steps)
-    assert joined.shape == (count, fields.stored, 12)
+    assert joined.shape == (count, fields.run_vectors, 12)
     assert np.array_equal(fields.part(joined), steps)
 
 
