@@ -56,7 +56,7 @@ class Case(BaseModel):
         return [read_arrays(path) for path in sorted(self.folder.glob("sample*.npz"))]
 
     def place(self, tool: str) -> Path:
-        """The folder of a tool."""
+        """Return the folder of a tool."""
         path = self.folder / tool
         path.mkdir(exist_ok=True)
         return path
@@ -68,7 +68,7 @@ class Case(BaseModel):
         return read_arrays(self.place(tool) / "outputs.npz")
 
     def module(self) -> Any:
-        """The PyTorch model, with the weights that all tools have."""
+        """Return the PyTorch model, with the weights that all tools have."""
         import torch
 
         from fewbit.frontends.locate import find_module
@@ -80,7 +80,7 @@ class Case(BaseModel):
         return found.model
 
     def tensors(self) -> tuple[Any, ...]:
-        """The inputs, for PyTorch."""
+        """Return the inputs, for PyTorch."""
         import torch
 
         return tuple(torch.from_numpy(array) for array in self.inputs)

@@ -57,7 +57,7 @@ class Worker:
         )
 
     def answer(self) -> dict[str, Any]:
-        """The next message; it says so itself where the process ended."""
+        """Return the next message; it says so itself where the process ended."""
         line = cast("IO[str]", self._process.stdout).readline()
         if line:
             return json.loads(line)
@@ -65,7 +65,7 @@ class Worker:
         return {"failed": f"its process ended with status {code}: {self._last_words()}"}
 
     def ask(self, seconds: float) -> dict[str, Any]:
-        """How long calls take, tried for this long."""
+        """Return how long calls take, tried for this long."""
         self._process.send_signal(signal.SIGCONT)
         stdin = cast("IO[str]", self._process.stdin)
         stdin.write(f"{seconds}\n")
@@ -113,7 +113,7 @@ def prepare(case: Case, tools: Sequence[str]) -> tuple[dict[str, Prepared], dict
 def contest(
     case: Case, tools: Mapping[str, Prepared], threads: int, seconds: float
 ) -> tuple[dict[str, Timing], dict[str, str]]:
-    """Times of each tool, measured for so many seconds each; and why some have none."""
+    """Return times of each tool, measured for so many seconds each; and why some have none."""
     absent: dict[str, str] = {}
     samples: dict[str, list[float]] = {tool: [] for tool in tools}
     repeats: dict[str, int] = {}
@@ -162,7 +162,7 @@ def _counted(threads: int) -> str:
 
 
 def usable_cpus() -> list[int]:
-    """The processors that this process may use."""
+    """Return the processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
@@ -178,7 +178,7 @@ def check_threads(threads: int) -> None:
 
 
 def _cpus(threads: int) -> list[int]:
-    """Where a worker runs: the last, because systems use the first for themselves."""
+    """Return where a worker runs: the last, because systems use the first for themselves."""
     return usable_cpus()[-threads:]
 
 

@@ -15,7 +15,7 @@ LENGTH = 128
 
 
 def decoding() -> tuple[Any, tuple[Any, ...]]:
-    """The model after its prompt, and the inputs of the next step."""
+    """Return the model after its prompt, and the inputs of the next step."""
     import torch
 
     from fewbit.models import create

@@ -193,7 +193,7 @@ def _times(
 
 
 def _quality(expected: Sequence[Array], given: Sequence[Array]) -> float:
-    """The worst of all outputs."""
+    """Return the worst of all outputs."""
     return min(
         (sqnr(a, b.reshape(a.shape)) for a, b in zip(expected, given, strict=True)), default=0.0
     )
@@ -230,7 +230,7 @@ def _sizes(artifact: Artifact, subject: Subject) -> Sizes:
 
 
 def _runs(manifest: Manifest) -> list[str]:
-    """The files that a run loads."""
+    """Return the files that a run loads."""
     return [name for name in manifest.files if Path(name).suffix in (".so", ".vmfb", ".irpa")]
 
 

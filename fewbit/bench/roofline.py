@@ -44,7 +44,7 @@ class Roofline:
         return max(call.macs / peak, reading) / threads
 
     def rate(self, footprint: int) -> float:
-        """Bytes a second, read from a memory of this size."""
+        """Return bytes a second, read from a memory of this size."""
         known = next((size for size in self.bytes_read if footprint <= size), None)
         return self.bytes_read[max(self.bytes_read) if known is None else known]
 
@@ -69,7 +69,7 @@ def _falling(rates: dict[int, float]) -> dict[int, float]:
 
 
 def _least(timer: Timer) -> float:
-    """Seconds of a call, at best."""
+    """Return seconds of a call, at best."""
     best, end = inf, perf_counter() + SECONDS
     while perf_counter() < end:
         best = min(best, timer.seconds())

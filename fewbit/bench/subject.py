@@ -32,7 +32,7 @@ class Subject:
     inputs: list[Array]
 
     def expected(self) -> list[Array] | None:
-        """The outputs in float32."""
+        """Return the outputs in float32."""
         if self.module is None:
             return None
         import torch
@@ -48,7 +48,7 @@ class Subject:
 
 
 def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = None) -> Subject:
-    """The model of a name; `batch` replaces the first size of its inputs."""
+    """Return the model of a name; `batch` replaces the first size of its inputs."""
     from fewbit.frontends import import_model
     from fewbit.frontends.frontend import Given
     from fewbit.frontends.input_shape import example_inputs
@@ -76,7 +76,7 @@ def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = No
 
 
 def _made_up(program: Program, batch: int | None) -> list[Array]:
-    """Inputs for a program; a size that is not known is the batch."""
+    """Return inputs for a program; a size that is not known is the batch."""
     rng = np.random.default_rng(0)
     made: list[Array] = []
     for port in program.signature.inputs:
@@ -88,7 +88,7 @@ def _made_up(program: Program, batch: int | None) -> list[Array]:
 
 
 def _like(array: Array, rng: np.random.Generator) -> Array:
-    """Random floats; other types as they are, which are valid as indices."""
+    """Return random floats; other types as they are, which are valid as indices."""
     if array.dtype.kind in "iub":
         return array
     return rng.standard_normal(array.shape).astype(array.dtype)

@@ -52,7 +52,7 @@ def time_together(
 
 
 def sample(function: Callable[[], object], repeats: int, clock: Callable[[], float]) -> float:
-    """Seconds of a call, as the mean of several in a row."""
+    """Return seconds of a call, as the mean of several in a row."""
     start = clock()
     for _ in range(repeats):
         function()
@@ -60,7 +60,7 @@ def sample(function: Callable[[], object], repeats: int, clock: Callable[[], flo
 
 
 def repeats_of(function: Callable[[], object], clock: Callable[[], float]) -> int:
-    """How many calls in a row make a sample."""
+    """Return how many calls in a row make a sample."""
     for _ in range(3):
         function()
     count = 1

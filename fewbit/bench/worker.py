@@ -92,7 +92,7 @@ def variant_folder(case: Case, tool: str, variant: str) -> Path:
 
 
 def _private_stdout() -> Say:
-    """What writes to the one who started this process; prints of tools go elsewhere."""
+    """Return what writes to the one who started this process; prints of tools go elsewhere."""
     stream: IO[str] = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

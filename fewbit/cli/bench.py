@@ -133,7 +133,7 @@ def bench_model(
 
 
 def _benches() -> dict[str, dict[str, Bench]]:
-    """What can be measured by itself, and on which targets."""
+    """Return what can be measured by itself, and on which targets."""
     from fewbit.targets.registry import all_targets
 
     found: dict[str, dict[str, Bench]] = {}

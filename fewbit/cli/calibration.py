@@ -34,7 +34,7 @@ class CalibrationOptions:
         recipe: str | None,
         otherwise: Sequence[Sequence[Array]] | None = None,
     ) -> Program:
-        """The program quantized by the recipe; as it is without one.
+        """Return the program quantized by the recipe; as it is without one.
 
         Batch norms become part of layers first: what is deployed has none. Where no data is given,
         static scales are those of the inputs `otherwise`.
@@ -48,7 +48,7 @@ class CalibrationOptions:
         return quantize(program, recipe, self._calibration(program, recipe, otherwise))
 
     def fold(self, program: Program) -> Program:
-        """The float program that is quantized: its batch norms are part of layers.
+        """Return the float program that is quantized: its batch norms are part of layers.
 
         This, and not the one that was imported, is what a quantized program is compared with: a
         layer that took over a batch norm gives other values than before.
@@ -107,7 +107,7 @@ class CalibrationOptions:
         )
 
     def inputs(self, program: Program) -> list[list[Array]]:
-        """The data as inputs of the program."""
+        """Return the data as inputs of the program."""
         from fewbit.quant.sample_data import read_samples
 
         return read_samples(program.signature, self.data or [], self.samples or SAMPLES)

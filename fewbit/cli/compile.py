@@ -166,7 +166,7 @@ def _imported(
 
 
 def _folder_name(name: str, target: str) -> str:
-    """The name, with what is not this machine's own processor."""
+    """Return the name, with what is not this machine's own processor."""
     from fewbit.targets.registry import DEFAULT_TARGET
 
     kind, detail = TargetName.parse(target)

@@ -65,7 +65,7 @@ def _target(match: re.Match[str], index: int, lines: list[str], first_line: int)
 
 
 def unmet(expectations: list[Expectation], errors: list[Error], file: str) -> list[Error]:
-    """What is wrong with what came: expected errors that did not, and others that did."""
+    """Return what is wrong with what came: expected errors that did not, and others that did."""
     complaints: list[Error] = []
     open_ones = list(expectations)
     for error in errors:

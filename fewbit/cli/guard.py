@@ -100,7 +100,7 @@ def _is_closed(stream: TextIO | None) -> bool:
 
 
 def _is_about_output(exception: Exception) -> TypeGuard[OSError]:
-    """Whether the system refused a write to a stream that is already open."""
+    """Return whether the system refused a write to a stream that is already open."""
     if not isinstance(exception, OSError) or exception.filename is not None:
         return False
     return exception.errno in _WRITE_ERRORS

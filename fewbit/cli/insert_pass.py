@@ -22,7 +22,7 @@ Pass = str | Callable[[Any], None]
 
 
 def parse_inserted(texts: Sequence[str], target: Target) -> dict[str, list[Pass]]:
-    """The passes by the stage of a target that they follow, in the order given."""
+    """Return the passes by the stage of a target that they follow, in the order given."""
     inserted: dict[str, list[Pass]] = {}
     for text in texts:
         stage, colon, given = text.partition(":")
@@ -57,7 +57,7 @@ def _function(path: Path, name: str) -> Callable[[Any], None]:
 
 
 def load_file(path: Path) -> object:
-    """The user's file, run as a module; its folder is where its imports are found."""
+    """Return the user's file, run as a module; its folder is where its imports are found."""
     if not path.is_file():
         raise UsageError(f"there is no file '{path}'")
     loader = SourceFileLoader(path.stem, str(path))

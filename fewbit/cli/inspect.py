@@ -58,7 +58,7 @@ inspect.command("artifact")(show_artifact)
 
 
 def _views() -> dict[str, View]:
-    """The views of all targets, by name."""
+    """Return the views of all targets, by name."""
     from fewbit.targets.registry import all_targets
 
     return {view.name: view for target in all_targets() for view in target.views}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def plain_times(
     times: list[LayerTime], calibration: Calibration, threads: int
 ) -> dict[str, object]:
-    """The table as JSON has it."""
+    """Return the table as JSON has it."""
     total = sum(time.seconds for time in times)
     return {
         "calibrated": calibration.is_calibrated,

@@ -31,7 +31,7 @@ class CycleTable:
 
 
 def estimate(program: Program, inputs: Sequence[Any]) -> CycleTable:
-    """All layers of integers, on the machines of all targets."""
+    """Return all layers of integers, on the machines of all targets."""
     layers = integer_layers(program, inputs)
     models = [found for each in all_targets() if (found := each.model_layers(layers)) is not None]
     cycles = {machine: found for model in models for machine, found in model.cycles.items()}
@@ -47,7 +47,7 @@ def estimate(program: Program, inputs: Sequence[Any]) -> CycleTable:
 
 
 def plain(table: CycleTable) -> list[dict[str, object]]:
-    """The table as JSON has it."""
+    """Return the table as JSON has it."""
     return [{"name": row.name, "widths": row.widths, **row.cycles} for row in table.rows]
 
 

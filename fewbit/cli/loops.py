@@ -68,7 +68,7 @@ def inspect_loops(
 
 
 def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
-    """The tile that our model likes best here, and what it moves into each cache."""
+    """Return the tile that our model likes best here, and what it moves into each cache."""
     from fewbit.cost.hardware.host import host
     from fewbit.cost.loops.traffic import bytes_at_levels
     from fewbit.tune.analytic import Analytic

@@ -42,7 +42,7 @@ def _print(found: Calibration, as_json: bool) -> None:
 
 
 def describe(calibration: Calibration) -> str:
-    """What is known of a machine, in a few lines."""
+    """Return what is known of a machine, in a few lines."""
     bounds = calibration.bounds()
     state = (
         f"calibrated on {calibration.date}"

@@ -50,14 +50,14 @@ class ModeGroup(typer.core.TyperGroup):
         return list(dict.fromkeys([*super().list_commands(ctx), *self.later()]))
 
     def later(self) -> Sequence[str]:
-        """Names of subcommands that are made when they are asked for: targets bring them."""
+        """Return names of subcommands that are made when they are asked for: targets bring them."""
         return ()
 
     def make(self, name: str) -> typer.core.TyperCommand:
         raise NotImplementedError
 
     def spell(self, ctx: Any, args: list[str]) -> list[str]:
-        """The words with the subcommand that is meant."""
+        """Return the words with the subcommand that is meant."""
         first = next((word for word in args if not _SHARED.fullmatch(word)), "")
         if first in _HELP or first in self.commands:
             return args
@@ -70,7 +70,7 @@ class ModeGroup(typer.core.TyperGroup):
         return [self.default, *args]
 
     def find_old(self, flags: Sequence[str]) -> Mapping[str, OldFlag]:
-        """Those of some flags that became subcommands."""
+        """Return those of some flags that became subcommands."""
         return {flag: self.old_flags[flag] for flag in flags if flag in self.old_flags}
 
 

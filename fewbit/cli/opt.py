@@ -161,7 +161,7 @@ class Session:
         return max((report(e, debug=self.options.debug) for e in complaints), default=0)
 
     def _process(self, part: Part, step: progress.Step) -> str:
-        """The text of a module after all passes."""
+        """Return the text of a module after all passes."""
         from fewbit.pipeline.driver import Driver, Step
 
         module, ctx = self._read(part)
@@ -269,7 +269,7 @@ class _Announcer:
 
 
 def split_input(text: str) -> list[Part]:
-    """The parts between separator lines, numbered from 1."""
+    """Return the parts between separator lines, numbered from 1."""
     parts: list[list[str]] = [[]]
     starts = [1]
     for number, line in enumerate(StringIO(text), 1):
@@ -285,7 +285,7 @@ def split_input(text: str) -> list[Part]:
 
 
 def _pipeline_text(target: str | None) -> str:
-    """The passes of a target, a line for each stage."""
+    """Return the passes of a target, a line for each stage."""
     from fewbit.targets.target import Request
 
     if target is None:

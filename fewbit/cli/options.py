@@ -83,7 +83,7 @@ KeepBatchNorm = Annotated[
 
 
 def parse_shapes(texts: list[str] | None) -> Shapes | None:
-    """Shapes in order, or by the names of inputs and sizes: `x=1x3x32x32`, `batch=4`."""
+    """Return shapes in order, or by the names of inputs and sizes: `x=1x3x32x32`, `batch=4`."""
     from fewbit.frontends.input_shape import InputShape
 
     if not texts:
@@ -97,7 +97,7 @@ def parse_shapes(texts: list[str] | None) -> Shapes | None:
 
 
 def parse_constants(texts: list[str] | None) -> dict[str, Any] | None:
-    """Numbers by name; several are a list."""
+    """Return numbers by name; several are a list."""
     if not texts:
         return None
     found: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from fewbit.pipeline.registry import BINDINGS, OwnPass, available_passes, load_p
 
 
 def describe_passes() -> str:
-    """Every pass with its options, in groups by where it comes from, fewbit's first."""
+    """Return every pass with its options, in groups by where it comes from, fewbit's first."""
     available = available_passes()
     groups = sorted(entry_points(group="xdsl.universe"), key=lambda e: (e.name != "fewbit", e.name))
     lines: list[str] = []

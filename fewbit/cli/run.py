@@ -215,7 +215,7 @@ def _program(path: Path) -> Runnable:
 
 
 def _arrays(runnable: Runnable, given: Sequence[str], random: bool) -> list[Array]:
-    """An array for each input."""
+    """Return an array for each input."""
     if random:
         if given:
             raise UsageError("--random and --input exclude each other")
@@ -233,7 +233,7 @@ def _arrays(runnable: Runnable, given: Sequence[str], random: bool) -> list[Arra
 
 
 def _given(text: str, ports: Sequence[Port], position: int) -> list[Array]:
-    """What an input on the command line means; `position` is that of the next input."""
+    """Return what an input on the command line means; `position` is that of the next input."""
     from fewbit.runtime.buffer_view import is_buffer_view, parse_buffer_view, parse_scalar
 
     port = ports[position].tensor if position < len(ports) else None
@@ -353,7 +353,7 @@ def _plain(
 
 
 def _time(runnable: Runnable, arrays: Sequence[Array], count: int) -> tuple[float, float]:
-    """The least and the median time of a run, in seconds."""
+    """Return the least and the median time of a run, in seconds."""
     from fewbit.base.progress import progress
 
     seconds: list[float] = []

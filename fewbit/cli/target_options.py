@@ -45,7 +45,7 @@ class TargetCommand(typer.core.TyperCommand):
         return super().invoke(ctx)
 
     def load_all(self) -> Sequence[CliParameter]:
-        """The options of all targets; the help of `--target` then names these."""
+        """Return the options of all targets; the help of `--target` then names these."""
         from fewbit.targets.registry import all_targets
 
         targets = [each for each in all_targets() if self.takes(each)]
@@ -55,7 +55,7 @@ class TargetCommand(typer.core.TyperCommand):
         return option_params(self.verb, targets)
 
     def takes(self, target: Target) -> bool:
-        """Whether the command is of any use for a target."""
+        """Return whether the command is of any use for a target."""
         return True
 
     def _needed(self, ctx: Any, args: Sequence[str]) -> Sequence[CliParameter]:
@@ -74,13 +74,13 @@ class TargetCommand(typer.core.TyperCommand):
 
 
 def target_options(context: typer.Context) -> dict[str, Any]:
-    """The options of targets that were given, by their names in Python."""
+    """Return the options of targets that were given, by their names in Python."""
     found: dict[str, Any] = context.obj or {}
     return {name: value for name, value in found.items() if value}
 
 
 def option_params(verb: str, targets: Iterable[Target]) -> list[CliParameter]:
-    """The options that targets have for a verb, each once, in panels by whose they are."""
+    """Return the options that targets have for a verb, each once, in panels by whose they are."""
     from fewbit.targets.registry import shorten
 
     owners: dict[str, list[str]] = {}

@@ -258,7 +258,7 @@ def _search_passes(
 
 
 def parse_time(text: str) -> float:
-    """Seconds of `90s`, `5m` or `1h`."""
+    """Return seconds of `90s`, `5m` or `1h`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
     if found is None:
         raise UsageError(f"'{text}' is no time", hint="write 90s, 5m or 1h")

@@ -95,17 +95,17 @@ def lower(
 
 
 def is_read_by(target: Target, model: object) -> bool:
-    """Whether a model is a file that the target's own compiler takes as it is."""
+    """Return whether a model is a file that the target's own compiler takes as it is."""
     return isinstance(model, str | Path) and target.reads(Path(str(model)))
 
 
 def check_target(target: str, **options: Any) -> Target:
-    """The target of that name, which takes these options."""
+    """Return the target of that name, which takes these options."""
     return registry.check(Request(target, options=registry.make_options(target, options)))
 
 
 def name_of(model: Model) -> str:
-    """What a model is called: the end of its path or class."""
+    """Return what a model is called: the end of its path or class."""
     if isinstance(model, Program):
         return "model"
     if isinstance(model, str | Path):
@@ -134,7 +134,7 @@ def _program(
 
 
 def _named(passes: Inserted | None) -> Inserted:
-    """Passes of the caller's own, whose failures name them."""
+    """Return passes of the caller's own, whose failures name them."""
     for stage, given in (passes or {}).items():
         if isinstance(given, str) or callable(given):
             raise UsageError(

@@ -132,7 +132,7 @@ class Simulator(Protocol):
     """Runs one artifact."""
 
     def run(self, inputs: Sequence[Array]) -> Execution:
-        """The outputs for inputs of the right types and shapes, and what happened."""
+        """Return the outputs for inputs of the right types and shapes, and what happened."""
         ...
 
 
@@ -147,12 +147,12 @@ class Device(Target):
     """Bits that an operand may have, in rising order; 8 is the last."""
 
     def legalize(self, program: Program) -> Legal:
-        """How the device runs each layer of a program."""
+        """Return how the device runs each layer of a program."""
         found = [op for op in program.module.walk() if isinstance(op, QuantizedLayerOp)]
         return Legal(program, tuple(self._legal(op) for op in found))
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:
-        """Why the device cannot run a layer of integers, if it cannot."""
+        """Return why the device cannot run a layer of integers, if it cannot."""
         return None
 
     def stored_bits(self, op: QuantizedLayerOp) -> tuple[int, int]:
@@ -162,7 +162,7 @@ class Device(Target):
         return self.stored(op.act_width), self.stored(op.weight_width)
 
     def stored(self, width: Width) -> int:
-        """The least width of the device that holds all integers of this one."""
+        """Return the least width of the device that holds all integers of this one."""
         return next(bits for bits in self.widths if bits >= width.bits)
 
     def run(self, folder: Folder, inputs: Sequence[Any]) -> Execution:
@@ -171,11 +171,11 @@ class Device(Target):
 
     @abstractmethod
     def simulator(self, folder: Folder) -> Simulator:
-        """What runs an artifact, with its code and weights loaded."""
+        """Return what runs an artifact, with its code and weights loaded."""
 
     @abstractmethod
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
-        """What a run takes: one for each machine that there is a model of."""
+        """Return what a run takes: one for each machine that there is a model of."""
 
     def load(self, folder: Folder) -> Simulated:
         return Simulated(self, folder)
@@ -196,7 +196,7 @@ class Device(Target):
 
 
 def float_reason(op: QuantizedLayerOp) -> str | None:
-    """Why no hardware of integers takes a layer, if so."""
+    """Return why no hardware of integers takes a layer, if so."""
     if op.act_width is None:
         return "its activations are floats"
     if op.weight_width is None:
@@ -225,7 +225,7 @@ class Simulated:
         return self.execute(*arrays).outputs
 
     def execute(self, *arrays: Any) -> Execution:
-        """The outputs, and what happened."""
+        """Return the outputs, and what happened."""
         from fewbit.runtime.native import check_inputs
 
         inputs = check_inputs(arrays, self.folder.manifest.inputs)
@@ -239,7 +239,7 @@ class Simulated:
         return self.device.estimate(self.folder, events)
 
     def stats(self) -> str:
-        """What the last call counted, and what it would take, for people to read."""
+        """Return what the last call counted, and what it would take, for people to read."""
         from fewbit.targets.device_report import stats_text
 
         events = self._counted()

@@ -67,7 +67,7 @@ def _estimate(estimate: Estimate) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns side by side; all but the first are right-aligned."""
+    """Return columns side by side; all but the first are right-aligned."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines: list[str] = []
     for row in (head, *rows):

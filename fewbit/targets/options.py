@@ -66,7 +66,7 @@ def option(
     also: Iterable[str] = (),
     see: str = "",
 ) -> Any:
-    """A field of a class of options; `also` are verbs that have it beside `compile`."""
+    """Return a field of a class of options; `also` are verbs that have it beside `compile`."""
     default = False if kind.is_flag else () if kind.is_repeatable else default
     said = Option("", kind, help, flag or "", metavar, default, ("compile", *also), see)
     return field(default=default, metadata={_KEY: said})
@@ -78,7 +78,7 @@ class Options:
 
     @classmethod
     def declared(cls) -> tuple[Option, ...]:
-        """All options, in their order."""
+        """Return all options, in their order."""
         return tuple(
             _named(each.metadata[_KEY], each.name) for each in fields(cls) if _KEY in each.metadata
         )
@@ -105,7 +105,7 @@ class Options:
 
     @classmethod
     def of(cls, request: Request) -> Self:
-        """Those of a request; where it has none, all are as if not given."""
+        """Return those of a request; where it has none, all are as if not given."""
         given = request.options
         if isinstance(given, cls):
             return given
@@ -181,7 +181,7 @@ SHAPES = Kind("a list of shapes such as 32x3x224x224", _shapes, is_repeatable=Tr
 
 
 def one_of(*choices: str) -> Kind:
-    """One of some words."""
+    """Return one of some words."""
 
     def convert(value: Any) -> str:
         if value not in choices:

@@ -42,7 +42,7 @@ class Transfer:
 
 
 def partition(legal: Legal, device: str) -> Program:
-    """The program with its layers on a device, as legalization says, and transfers."""
+    """Return the program with its layers on a device, as legalization says, and transfers."""
     given = legal.program
     program = Program(given.module.clone(), given.store, given.recipe)
     context = make_context()
@@ -64,7 +64,7 @@ def partition(legal: Legal, device: str) -> Program:
 
 
 def transfers_of(program: Program) -> list[Transfer]:
-    """What passes between devices in one run, in order."""
+    """Return what passes between devices in one run, in order."""
     return [
         Transfer(
             place_of(op).layer or op.name,
@@ -88,7 +88,7 @@ def _bytes(type: Attribute) -> int:
 
 
 def elsewhere(module: ModuleOp, device: str) -> set[str]:
-    """Names of the layers that a program which is split has on other devices."""
+    """Return names of the layers that a program which is split has on other devices."""
     ops = list(module.walk())
     if not any(isinstance(op, SubgraphOp) and op.device_name == device for op in ops):
         return set()

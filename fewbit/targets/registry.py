@@ -45,7 +45,7 @@ def target_names() -> tuple[str, ...]:
 
 
 def find_target(text: str) -> Target:
-    """The target that `cpu`, `cpu:riscv64` or `iree-cuda:sm_89` names."""
+    """Return the target that `cpu`, `cpu:riscv64` or `iree-cuda:sm_89` names."""
     places, name = _places(tuple(sys.path)), TargetName.parse(text).kind
     if name not in places:
         raise UsageError(f"there is no target '{text}'", hint=f"targets: {', '.join(places)}")
@@ -53,7 +53,7 @@ def find_target(text: str) -> Target:
 
 
 def all_targets() -> list[Target]:
-    """Every target; of those of other packages, the ones that can be loaded."""
+    """Return every target; of those of other packages, the ones that can be loaded."""
     found: list[Target] = []
     for name in target_names():
         try:
@@ -64,12 +64,12 @@ def all_targets() -> list[Target]:
 
 
 def make_options(target: str, given: Mapping[str, Any]) -> Options:
-    """What was given by name, checked, as the options of a target."""
+    """Return what was given by name, checked, as the options of a target."""
     return find_target(target).options.check(given, target)
 
 
 def check(request: Request) -> Target:
-    """The target of a request, which it takes with its passes and all options."""
+    """Return the target of a request, which it takes with its passes and all options."""
     target = find_target(request.target)
     for stage in request.passes:
         target.check_insertable(stage)

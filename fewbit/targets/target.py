@@ -89,11 +89,11 @@ class Target(ABC):
 
     @abstractmethod
     def pipeline(self, request: Request) -> Pipeline:
-        """The stages that a program goes through."""
+        """Return the stages that a program goes through."""
 
     @abstractmethod
     def facts(self, program: Program | None, request: Request) -> Sequence[object]:
-        """What passes must know of the target and of what was asked for.
+        """Return what passes must know of the target and of what was asked for.
 
         Without a program, which `fewbit-opt` has not where a text is no longer one, only that.
         """
@@ -108,16 +108,16 @@ class Target(ABC):
 
     @abstractmethod
     def load(self, folder: Folder) -> Any:
-        """What runs an artifact on this machine: a function of arrays that gives a tuple."""
+        """Return what runs an artifact on this machine: a function of arrays that gives a tuple."""
 
     def probe(self, name: str) -> Found:
-        """Whether it works on this machine: a layer is compiled, run and compared."""
+        """Return whether it works on this machine: a layer is compiled, run and compared."""
         from fewbit.targets.probe import probe_layer
 
         return probe_layer(name)
 
     def load_tuner(self) -> KnownSettings:
-        """What searches for settings of its programs."""
+        """Return what searches for settings of its programs."""
         if self.tuner is None:
             raise UsageError(f"tiles for {self.name} cannot be searched for")
         return make_from(self.tuner, "tuner")
@@ -133,15 +133,15 @@ class Target(ABC):
         return self.load_tuner().known(program, request, file, named=bool(given))
 
     def summarize(self, folder: Folder) -> Seen | None:
-        """What there is to say of an artifact beside what its manifest has."""
+        """Return what there is to say of an artifact beside what its manifest has."""
         return None
 
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel | None:
-        """Cycles of layers on the target's machines, where there is a model of them."""
+        """Return cycles of layers on the target's machines, where there is a model of them."""
         return None
 
     def begin(self, program: Program, request: Request) -> Compilation:
-        """A compilation in which no stage has run yet."""
+        """Return a compilation in which no stage has run yet."""
         ctx = make_compile_context(program.store, program.recipe, self.facts(program, request))
         return Compilation(
             self.pipeline(request),
@@ -157,7 +157,7 @@ class Target(ABC):
         return self.write(self.begin(program, request).run(), program, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
-        """The text of a program after a stage."""
+        """Return the text of a program after a stage."""
         return self.begin(program, request).run(stage).text
 
     @property
@@ -171,7 +171,7 @@ class Target(ABC):
         return self.pipeline(Request(""))
 
     def suffix(self, stage: str) -> str:
-        """The ending of a file with the text after a stage."""
+        """Return the ending of a file with the text after a stage."""
         return self.default_pipeline[stage].suffix
 
     def reads(self, path: Path) -> bool:

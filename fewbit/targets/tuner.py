@@ -22,7 +22,7 @@ FILE = "tuning.db"
 
 
 def default_path() -> Path:
-    """The database that compiles use if no other is named."""
+    """Return the database that compiles use if no other is named."""
     return cache_folder() / FILE
 
 

@@ -109,7 +109,7 @@ class Analytic:
         tile: Sequence[int],
         turning: float,
     ) -> float:
-        """Cycles of one step of a register tile."""
+        """Return cycles of one step of a register tile."""
         hardware, sums = self.hardware, rows * vectors
         steps = prod(nest.extents[i] for i in roles.sums)
         batch = prod(tile[i] for i in roles.batches)
@@ -128,7 +128,7 @@ class Analytic:
         return step * (SPILLED if spilled else 1.0)
 
     def _turning(self, nest: LoopNest, roles: Roles, schedule: Schedule, lanes: int) -> float:
-        """Cycles for each vector of weights of a step, where they lie across."""
+        """Return cycles for each vector of weights of a step, where they lie across."""
         if not roles.transposed or roles.inner is None:
             return 0.0
         tile = schedule.vector
@@ -147,7 +147,7 @@ class Analytic:
     def _with_rests(
         self, cycles: float, nest: LoopNest, roles: Roles, tile: Sequence[int]
     ) -> float:
-        """What it takes more where tiles leave a rest."""
+        """Return what it takes more where tiles leave a rest."""
         loops = (*roles.rows, roles.columns)
         if not any(nest.extents[i] % min(tile[i], nest.extents[i]) for i in loops):
             return cycles
@@ -157,7 +157,7 @@ class Analytic:
         return cycles * (MASKED_STEP if single else MASKED)
 
     def _reading(self, nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
-        """Seconds that memories take, one after the other."""
+        """Return seconds that memories take, one after the other."""
         memories = self.hardware.memories
         if nest.bytes <= memories[0].bytes:
             return 0.0
@@ -250,7 +250,7 @@ def _kept(roles: Roles, schedule: Schedule) -> list[Tile]:
 
 
 def _group(nest: LoopNest, schedule: Schedule) -> LoopNest:
-    """What one workgroup has of a nest."""
+    """Return what one workgroup has of a nest."""
     loops = [
         replace(loop, extent=min(part or loop.extent, loop.extent))
         for loop, part in zip(nest.loops, schedule.distribution, strict=True)

@@ -52,7 +52,7 @@ class CpuTuner(Tuner):
 
 
 def key_of(program: Program) -> Key:
-    """A program is known by its text, in which weights are names and shapes."""
+    """Return a program is known by its text, in which weights are names and shapes."""
     digest = sha256(program.text().encode()).hexdigest()[:24]
     return Key(TARGET, f"program {digest}", host().identity, versions_of(*PACKAGES))
 
@@ -75,7 +75,7 @@ def isa_with(schedule: Schedule) -> Isa:
 
 
 def choices() -> Iterator[Schedule]:
-    """All but the usual one."""
+    """Yield all but the usual one."""
     for vectors, depth, counted in product(VECTORS, DEPTHS, COUNTED):
         if (vectors, depth, counted) != (0, 0, 1):
             yield Schedule((depth,), (vectors, counted))

@@ -85,7 +85,7 @@ class Result:
 
 
 def versions_of(*packages: str) -> str:
-    """What a result depends on besides the op and the hardware."""
+    """Return what a result depends on besides the op and the hardware."""
     return " ".join([f"format={FORMAT}", *(f"{name}={_version(name)}" for name in packages)])
 
 
@@ -129,12 +129,12 @@ class Database:
         return found[0] if found else None
 
     def results(self, target: str | None = None) -> list[Result]:
-        """All results, or those of a target, in the order of their signatures."""
+        """Return all results, or those of a target, in the order of their signatures."""
         where = "where target=? order by signature" if target else "order by signature"
         return self._results(where, (target,) if target else ())
 
     def holds(self, target: str, hardware: str, versions: str) -> bool:
-        """Whether anything is known for these: a quick look before any work."""
+        """Return whether anything is known for these: a quick look before any work."""
         query = "select 1 from results where target=? and hardware=? and versions=? limit 1"
         return bool(self._read(query, (target, hardware, versions), bool))
 

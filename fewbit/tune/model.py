@@ -26,5 +26,5 @@ class CostModel(Protocol):
 def best(
     model: CostModel, nest: LoopNest, candidates: Iterable[Schedule], count: int
 ) -> list[Schedule]:
-    """The schedules that the model thinks fastest, the best first."""
+    """Return the schedules that the model thinks fastest, the best first."""
     return nsmallest(count, candidates, key=lambda schedule: model.seconds(nest, schedule))

@@ -36,7 +36,7 @@ class Choice:
 
 
 def pass_choices(program: Program, passes: Sequence[type[ModulePass]]) -> list[ModulePass]:
-    """All that the passes can do to a program."""
+    """Return all that the passes can do to a program."""
     context = make_context()
     found: list[ModulePass] = []
     for each in passes:

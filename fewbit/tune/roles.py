@@ -31,7 +31,7 @@ class Roles:
 
 
 def roles_of(nest: LoopNest) -> Roles | None:
-    """The roles of a nest that multiplies and adds; None for any other."""
+    """Return the roles of a nest that multiplies and adds; None for any other."""
     if not nest.multiplies or not nest.of_kind("reduction"):
         return None
     output = nest.outputs[0]

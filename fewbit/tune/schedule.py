@@ -53,7 +53,7 @@ def _tile(stored: Any) -> Tile:
 
 
 def spread(tile: Sequence[int], left: Sequence[int], loops: int, unit: int) -> list[int]:
-    """A tile for all loops of a nest, given that of the loops that are left in it."""
+    """Return a tile for all loops of a nest, given that of the loops that are left in it."""
     found = [unit] * loops
     for loop, size in zip(left, tile, strict=True):
         found[loop] = size

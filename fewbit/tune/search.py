@@ -110,7 +110,7 @@ def search(
 
 
 def diverse(ranked: Sequence[Schedule], count: int, nest: LoopNest) -> list[Schedule]:
-    """The best of each register tile; not many of them that only unroll other steps."""
+    """Return the best of each register tile; not many of them that only unroll other steps."""
     sums = nest.of_kind("reduction")
     found: dict[Tile, Schedule] = {}
     shapes: Counter[Tile] = Counter()

@@ -24,7 +24,7 @@ LARGEST_VECTOR = 32768
 
 
 def schedules(nest: LoopNest, hardware: Hardware) -> Iterator[Schedule]:
-    """All schedules of a nest without loops of one step; none where it is no product."""
+    """Yield all schedules of a nest without loops of one step; none where it is no product."""
     roles = roles_of(nest)
     if roles is None:
         return
@@ -100,7 +100,7 @@ def _steps(nest: LoopNest, roles: Roles) -> list[int]:
 
 
 def workgroup_tiles(nest: LoopNest, roles: Roles, vector: Tile, cores: int) -> Iterator[Tile]:
-    """What a workgroup has; where that can be, there is a workgroup for each core."""
+    """Yield what a workgroup has; where that can be, there is a workgroup for each core."""
     choices: list[list[int]] = []
     for loop, extent in enumerate(nest.extents):
         if loop in roles.sums:

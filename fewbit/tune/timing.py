@@ -52,7 +52,7 @@ class Times:
 def time_by_turns(
     default: tuple[Timed, Timed], others: Sequence[Timed], rounds: int = ROUNDS
 ) -> Times:
-    """The least times of all, with the default as first and as last of each round."""
+    """Return the least times of all, with the default as first and as last of each round."""
     first, again = default
     order = [first, *others, again]
     calls = [max(1, int(ROUND_SECONDS / max(each(1), 1e-8))) for each in order]

@@ -64,7 +64,7 @@ class Tuner(KnownSettings):
     can_export: bool = False
 
     def takes(self, detail: str) -> bool:
-        """Whether it searches for what stands behind the colon of a target."""
+        """Return whether it searches for what stands behind the colon of a target."""
         return not detail
 
     def check(self, target: str) -> None:
@@ -83,16 +83,16 @@ class Tuner(KnownSettings):
         raise NotImplementedError
 
     def list_loops(self, program: Program, dynamic: int) -> Listing:
-        """The loop nests that are searched for, with the layers that they come from."""
+        """Return the loop nests that are searched for, with the layers that they come from."""
         raise NotImplementedError
 
     def export(self, database: Database) -> Exported:
-        """What the database has, for another tool."""
+        """Return what the database has, for another tool."""
         raise NotImplementedError
 
 
 def find_tuner(target: str) -> Tuner:
-    """What searches for a target."""
+    """Return what searches for a target."""
     found = find_target(target)
     tuner = None if found.tuner is None else found.load_tuner()
     if not isinstance(tuner, Tuner) or not tuner.takes(TargetName.parse(target).detail):
@@ -104,7 +104,7 @@ def find_tuner(target: str) -> Tuner:
 
 
 def find_preparing_tuner(target: str) -> Tuner:
-    """What searches for a target and can compile candidates for another machine."""
+    """Return what searches for a target and can compile candidates for another machine."""
     tuner = find_tuner(target)
     if not tuner.can_prepare:
         names = [name for name in tuned_targets() if find_tuner(name).can_prepare]
@@ -116,7 +116,7 @@ def find_preparing_tuner(target: str) -> Tuner:
 
 
 def find_exporting_tuner(target: str) -> Tuner:
-    """What searches for a target and can tell another tool what was found."""
+    """Return what searches for a target and can tell another tool what was found."""
     tuner = find_tuner(target)
     if not tuner.can_export:
         names = [name for name in tuned_targets() if find_tuner(name).can_export]
@@ -127,5 +127,5 @@ def find_exporting_tuner(target: str) -> Tuner:
 
 
 def tuned_targets() -> list[str]:
-    """Names of the targets that can be searched for."""
+    """Return names of the targets that can be searched for."""
     return [target.name for target in all_targets() if target.tuner is not None]

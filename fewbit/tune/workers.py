@@ -32,7 +32,7 @@ Work = Callable[[T], R]
 
 
 def do_all(work: Work[T, R], jobs: Sequence[T], workers: str = "1") -> Iterator[tuple[T, R]]:
-    """The jobs with their outcomes, in the order in which they end."""
+    """Yield the jobs with their outcomes, in the order in which they end."""
     if workers.startswith(RAY):
         yield from _on_ray(work, jobs, workers)
         return
@@ -54,7 +54,7 @@ def _count(workers: str) -> int:
 
 
 def _on_processes(work: Work[T, R], jobs: Sequence[T], count: int) -> Iterator[tuple[T, R]]:
-    """A pool breaks as a whole when one of its processes dies; what is left starts anew."""
+    """Yield a pool breaks as a whole when one of its processes dies; what is left starts anew."""
     left = dict(enumerate(jobs))
     deaths = 0
     while left:

@@ -15,7 +15,7 @@ _CHUNK = 1 << 27
 
 
 def data(problem: Convolution, seed: int = 0) -> dict[str, torch.Tensor]:
-    """Random inputs of a convolution, in its layout."""
+    """Return random inputs of a convolution, in its layout."""
     generator = torch.Generator("cuda").manual_seed(seed)
     tensors = {}
     for name, buffer in problem.buffers().items():
@@ -34,7 +34,7 @@ def data(problem: Convolution, seed: int = 0) -> dict[str, torch.Tensor]:
 def inputs_of(
     family: str, problem: Convolution, tensors: dict[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """The tensors as a family wants them; depthwise filters are repacked when compiled."""
+    """Return the tensors as a family wants them; depthwise filters are repacked when compiled."""
     if not family.startswith("depthwise"):
         return tensors
     w = tensors["w"].to(torch.int32 if problem.dtype == "i8" else torch.float32)
@@ -45,12 +45,12 @@ def inputs_of(
 
 
 def first_channels(problem: Convolution, tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor as PyTorch sees it: NCHW in name, in its own order in memory."""
+    """Return a tensor as PyTorch sees it: NCHW in name, in its own order in memory."""
     return tensor.permute(0, 3, 1, 2) if problem.layout == "nhwc" else tensor
 
 
 def reference(problem: Convolution, tensors: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The result in float64, in the problem's layout."""
+    """Return the result in float64, in the problem's layout."""
     x = first_channels(problem, tensors["x"])
     w = first_channels(problem, tensors["w"]).double()
     g = problem.groups
@@ -72,7 +72,7 @@ def reference(problem: Convolution, tensors: dict[str, torch.Tensor]) -> torch.T
 
 
 def cudnn(problem: Convolution, tensors: dict[str, torch.Tensor]) -> Callable[[], torch.Tensor]:
-    """The same convolution by cuDNN, with the algorithm that it finds best."""
+    """Return the same convolution by cuDNN, with the algorithm that it finds best."""
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = problem.dtype == "tf32"
     x, w = (first_channels(problem, tensors[name]) for name in ("x", "w"))

@@ -12,7 +12,7 @@ from fewbit.numerics.packing import pack
 
 
 def data(problem: FewBitMatmul, seed: int = 0) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """Buffers of a plan, and the weights [n, k] that they stand for, in float64."""
+    """Return buffers of a plan, and the weights [n, k] that they stand for, in float64."""
     rng = np.random.default_rng(seed)
     width = problem.width
     if width.is_binary:

@@ -41,7 +41,7 @@ def refuse(problem: Convolution) -> str | None:
 
 
 def text_of(problem: Convolution) -> str:
-    """The convolution as a function of image and filters."""
+    """Return the convolution as a function of image and filters."""
     buffers, last = problem.buffers(), problem.layout == "nhwc"
     dtype, sums, result = problem.dtype, SUMS[problem.dtype], problem.result
     x, y = buffers["x"].shape, buffers["y"].shape
@@ -89,7 +89,7 @@ def _type(shape: Any, element: str) -> str:
 
 
 def module_of(problem: Convolution, arch: Arch, folder: Path) -> Path:
-    """The artifact for a problem, compiled if the folder has it not."""
+    """Return the artifact for a problem, compiled if the folder has it not."""
     key = f"{problem}-{problem.dtype}-{problem.layout}-sm_{arch.compute}"
     place = folder / key
     if place.is_dir():
@@ -130,7 +130,7 @@ class IreeSubject:
 
 
 def arrays_of(problem: Convolution, tensors: dict[str, torch.Tensor]) -> tuple[Any, Any]:
-    """Image and filters as the text takes them."""
+    """Return image and filters as the text takes them."""
     x, w = (tensors[name].cpu().numpy() for name in ("x", "w"))
     if problem.is_depthwise:
         w = w[..., 0].transpose(1, 2, 0) if problem.layout == "nhwc" else w[:, 0]
@@ -140,7 +140,7 @@ def arrays_of(problem: Convolution, tensors: dict[str, torch.Tensor]) -> tuple[A
 
 
 def times_of(subject: IreeSubject, flush: Callable[[], object]) -> tuple[float, float, str]:
-    """Microseconds of a call with an empty cache and without, and how they were found."""
+    """Return microseconds of a call with an empty cache and without, and how they were found."""
     cold, warm = _profiled(subject, flush), _profiled(subject, lambda: None)
     if cold and warm:
         return cold, warm, "kernels alone"
@@ -148,7 +148,7 @@ def times_of(subject: IreeSubject, flush: Callable[[], object]) -> tuple[float, 
 
 
 def _profiled(subject: IreeSubject, before: Callable[[], object]) -> float:
-    """What the kernels of a call take together; 0 where the profiler does not see them."""
+    """Return what the kernels of a call take together; 0 where the profiler does not see them."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

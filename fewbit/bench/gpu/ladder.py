@@ -43,18 +43,18 @@ class Rung:
 
 
 def key(problem: Convolution) -> str:
-    """What the table calls a convolution."""
+    """Return what the table calls a convolution."""
     return f"{problem}|{problem.dtype}|{problem.layout}"
 
 
 def settings(family: Family[Convolution], problem: Convolution, arch: Arch) -> Config:
-    """The best known settings, or the family's first guess."""
+    """Return the best known settings, or the family's first guess."""
     known = table.find(arch, "conv2d", key(problem), family.name)
     return known.config if known is not None else family.configs(problem, arch)[0]
 
 
 def climb(problem: Convolution, variants: str, modules: Path | None = None) -> list[Rung]:
-    """Every rung that is asked for, and cuDNN last."""
+    """Return every rung that is asked for, and cuDNN last."""
     families, has_iree = split_variants(variants)
     arch = device().arch
     need_torch()
@@ -131,7 +131,7 @@ def _iree_rung(
 
 
 def split_variants(variants: str) -> tuple[list[Family[Convolution]], bool]:
-    """The families that are asked for, and whether IREE is."""
+    """Return the families that are asked for, and whether IREE is."""
     if variants == "all":
         return find_variants("all"), True
     names = variants.split(",")

@@ -56,7 +56,7 @@ class Subject:
         return self.tensors[name]
 
     def checked(self) -> torch.Tensor:
-        """The result of a run into poisoned memory."""
+        """Return the result of a run into poisoned memory."""
         out = self.result
         out.fill_(float("nan") if out.is_floating_point() else POISON)
         self()

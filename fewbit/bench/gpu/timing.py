@@ -42,7 +42,7 @@ def flush() -> None:
 
 
 def cold(call: Callable[[], object], rounds: int = 30) -> float:
-    """Microseconds of a call whose data are not in the cache."""
+    """Return microseconds of a call whose data are not in the cache."""
     for _ in range(3):
         call()
     events = _events(2 * rounds)
@@ -59,7 +59,7 @@ def cold(call: Callable[[], object], rounds: int = 30) -> float:
 
 
 def warm(call: Callable[[], object], rounds: int = 20) -> float:
-    """Microseconds of a call that follows the same call."""
+    """Return microseconds of a call that follows the same call."""
     call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

@@ -23,14 +23,14 @@ AVAILABLE, NONE = "available", "none"
 
 
 def find_tool(name: str) -> Peer:
-    """What runs the model by a tool; `fewbit` is one of them."""
+    """Return what runs the model by a tool; `fewbit` is one of them."""
     place = "compiled:Compiled" if name == OURS else {**PEERS, **SPECIAL}[name]
     module, _, kind = place.partition(":")
     return getattr(import_module(f"fewbit.bench.peers.{module}"), kind)()
 
 
 def parse_peers(text: str, quantized: bool) -> list[str]:
-    """The tools that `a,b`, `available` or `none` means, all of them installed."""
+    """Return the tools that `a,b`, `available` or `none` means, all of them installed."""
     if text == NONE:
         return []
     if text == AVAILABLE:
@@ -59,7 +59,7 @@ def refuse_missing(names: Sequence[str], quantized: bool) -> None:
 
 
 def missing_packages(name: str, quantized: bool) -> list[str]:
-    """The packages of a tool that are not installed."""
+    """Return the packages of a tool that are not installed."""
     return [p for p in find_tool(name).packages(quantized) if not _is_installed(p)]
 
 

@@ -40,7 +40,7 @@ def torch_eager(model: Any, inputs: tuple[Any, ...], threads: int) -> Callable[[
 
 
 def arrays_of(result: Any) -> Sequence[Array]:
-    """All tensors of what a model gave, in whatever it puts them."""
+    """Return all tensors of what a model gave, in whatever it puts them."""
     from torch.utils._pytree import tree_leaves
 
     return [leaf.detach().numpy() for leaf in tree_leaves(result) if hasattr(leaf, "detach")]

@@ -25,7 +25,7 @@ class ExplicitState(nn.Module):
 
 
 def state_of(model: nn.Module, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
-    """The buffers that a call changes, as they are before."""
+    """Return the buffers that a call changes, as they are before."""
     versions = {name: buffer._version for name, buffer in model.named_buffers()}
     before = {name: buffer.clone() for name, buffer in model.named_buffers()}
     with torch.no_grad():

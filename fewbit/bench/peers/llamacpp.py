@@ -104,7 +104,7 @@ def interleave_halves(weight: Array, heads: int) -> Array:
 
 
 def open_step(path: Path, tokens: list[int], threads: int) -> Session:
-    """The step of the last token, after all others were read."""
+    """Return the step of the last token, after all others were read."""
     import llama_cpp as lib
 
     lib.llama_backend_init()

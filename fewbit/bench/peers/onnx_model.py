@@ -33,5 +33,5 @@ def onnx_model(case: Case) -> Path:
 
 
 def onnx_state(case: Case) -> list[Array]:
-    """The model's state before the call that is measured; nothing where it has none."""
+    """Return the model's state before the call that is measured; nothing where it has none."""
     return read_arrays(onnx_model(case).with_name("state.npz"))

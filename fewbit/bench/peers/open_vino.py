@@ -101,7 +101,7 @@ def _keep_inside(model: Model, count: int) -> None:
 
 
 def _has_attention(model: Model) -> bool:
-    """Whether weights of a softmax multiply a matrix."""
+    """Return whether weights of a softmax multiply a matrix."""
     return any(
         op.get_type_name() == "ScaledDotProductAttention"
         or (

@@ -30,11 +30,11 @@ class Peer(ABC):
 
     @abstractmethod
     def packages(self, quantized: bool) -> tuple[str, ...]:
-        """What has to be installed."""
+        """Return what has to be installed."""
 
     @abstractmethod
     def variants(self, quantized: bool) -> tuple[str, ...]:
-        """Names of ways to run a model, each with its number type first."""
+        """Return names of ways to run a model, each with its number type first."""
 
     @abstractmethod
     def build(self, case: Case, variant: str, folder: Path) -> None:

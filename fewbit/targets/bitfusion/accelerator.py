@@ -49,7 +49,7 @@ class Accelerator:
     energy: Energy = Energy()
 
     def parallel(self, act_bits: int, weight_bits: int) -> int:
-        """Products that one unit computes in a cycle; 3 bits count as 4, and 5 to 7 as 8."""
+        """Return products that one unit computes in a cycle; 3 bits count as 4, and 5 to 7 as 8."""
         for bits in (act_bits, weight_bits):
             if not 1 <= bits <= self.most_bits:
                 raise WidthError(

@@ -66,7 +66,7 @@ class Block(Record):
     transfers: tuple[Transfer, ...]
 
     def for_batch(self, batch: int, accelerator: Accelerator) -> Block:
-        """The same layer for a batch of another size, scheduled anew."""
+        """Return the same layer for a batch of another size, scheduled anew."""
         if batch == self.shape.batch:
             return self
         shape = self.shape.model_copy(update={"batch": batch})
@@ -109,7 +109,7 @@ def make_block(
     unfolded: bool,
     accelerator: Accelerator = MICO,
 ) -> Block:
-    """The block of a layer, by its best schedule; `bits` are of activations and weights."""
+    """Return the block of a layer, by its best schedule; `bits` are of activations and weights."""
     act_bits, weight_bits = bits
     single = Layer(
         shape.batch,

@@ -27,7 +27,7 @@ def digit_count(bits: int) -> int:
 
 
 def cut(values: NDArray[np.integer], bits: int) -> Digits:
-    """The digits of integers of so many bits."""
+    """Return the digits of integers of so many bits."""
     count = digit_count(bits)
     wide = values.astype(np.int32)
     digits = [(wide >> (BRICK_BITS * place)) & 3 for place in range(count - 1)]
@@ -38,7 +38,7 @@ def cut(values: NDArray[np.integer], bits: int) -> Digits:
 
 
 def multiply(rows: Digits, columns: Digits) -> NDArray[np.int64]:
-    """The product of two matrices of digits, [places, M, K] by [places, K, N]."""
+    """Return the product of two matrices of digits, [places, M, K] by [places, K, N]."""
     partial = np.matmul(rows[:, np.newaxis], columns[np.newaxis]).astype(np.int64)
     shifts = BRICK_BITS * np.add.outer(np.arange(len(rows)), np.arange(len(columns)))
     return (partial << shifts[:, :, np.newaxis, np.newaxis]).sum(axis=(0, 1))

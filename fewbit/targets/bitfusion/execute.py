@@ -38,7 +38,7 @@ class Counted:
 
 
 def execute(block: Block, x: Ints, weight: Ints) -> tuple[NDArray[np.int32], Counted]:
-    """The sums [N, O, OH, OW] of x[N, C, H, W] with weight[O, C/groups, kh, kw]."""
+    """Return the sums [N, O, OH, OW] of x[N, C, H, W] with weight[O, C/groups, kh, kw]."""
     shape, counted = block.shape, Counted()
     padded = np.pad(x, ((0, 0), (0, 0), *shape.padding))
     sums = np.zeros((shape.batch, shape.outputs * block.groups, *shape.image), np.int64)
@@ -132,7 +132,7 @@ class _Run:
         return windows.transpose(0, 2, 5, 6, 1, 3, 4)
 
     def _act_slices(self, ranges: Ranges, origin: Ranges | None = None) -> tuple[slice, ...]:
-        """Where the inputs of these outputs are, in memory or in the buffer."""
+        """Return where the inputs of these outputs are, in memory or in the buffer."""
         shape = self.block.shape
         first = origin or dict.fromkeys(ranges, (0, 0))
         channels = _slice(ranges["inputs"], first["inputs"][0])
@@ -162,7 +162,7 @@ def _slice(range: Range, origin: int = 0) -> slice:
 
 
 def _unfold(x: Ints, block: Block) -> Ints:
-    """Windows as the host lays them out: [N, C, kh * kw, OH, OW]."""
+    """Return windows as the host lays them out: [N, C, kh * kw, OH, OW]."""
     shape = block.shape
     extent = [(k - 1) * d + 1 for k, d in zip(shape.kernel, shape.dilation, strict=True)]
     windows = sliding_window_view(x, extent, axis=(2, 3))

@@ -51,7 +51,7 @@ class Lowered:
 
 
 def lower_layers(program: Program, name: AcceleratorName) -> Lowered:
-    """A block for each layer that the accelerator runs."""
+    """Return a block for each layer that the accelerator runs."""
     layers = enumerate(device_layers(program))
     made = tuple(_block(op, number, name.accelerator) for number, op in layers)
     return Lowered(program, Blocks(accelerator=name.name, blocks=made))
@@ -74,19 +74,19 @@ def _block(op: QuantizedLayerOp, number: int, accelerator: Accelerator) -> Block
 
 
 def accelerator_name(request: Request) -> str:
-    """What stands behind the colon: `bitfusion:eyeriss`; without one, `mico`."""
+    """Return what stands behind the colon: `bitfusion:eyeriss`; without one, `mico`."""
     return request.detail or "mico"
 
 
 def device_layers(program: Program) -> Iterator[QuantizedLayerOp]:
-    """The layers that the accelerator runs, in their order."""
+    """Yield the layers that the accelerator runs, in their order."""
     for op in program.module.walk():
         if isinstance(op, QuantizedLayerOp) and host_reason(op) is None:
             yield op
 
 
 def host_reason(op: QuantizedLayerOp) -> str | None:
-    """Why a layer is left to the host, if it is."""
+    """Return why a layer is left to the host, if it is."""
     if (reason := float_reason(op)) is not None:
         return reason
     if op.granularity[0] == "group":
@@ -98,7 +98,7 @@ def host_reason(op: QuantizedLayerOp) -> str | None:
 
 
 def layer_shape(op: QuantizedLayerOp) -> tuple[Shape, int]:
-    """The geometry of a layer, of one group, and how many groups there are.
+    """Return the geometry of a layer, of one group, and how many groups there are.
 
     A batch that only a run knows counts as 1; the host schedules a block anew for others.
     """

@@ -99,13 +99,13 @@ def residence(
 
 
 def cost(layer: Layer, accelerator: Accelerator = MICO) -> Cost:
-    """What the layer costs in its best schedule."""
+    """Return what the layer costs in its best schedule."""
     return plan(layer, accelerator)[1]
 
 
 @lru_cache(maxsize=4096)
 def plan(layer: Layer, accelerator: Accelerator = MICO) -> tuple[Schedule, Cost]:
-    """The best schedule and its cost; of a grouped layer, the schedule of one group."""
+    """Return the best schedule and its cost; of a grouped layer, the schedule of one group."""
     if layer.macs > MOST_MACS:
         raise UnsupportedError(f"a layer of {layer.macs:.1e} products is too large to be scheduled")
     if layer.groups == 1:
@@ -128,7 +128,7 @@ class _Candidates:
     """Bits of one tile, by stream."""
 
     def __getitem__(self, chosen: NDArray[Any]) -> _Candidates:
-        """Some of the tilings."""
+        """Return some of the tilings."""
         parts = [
             {name: values[chosen] for name, values in part.items()}
             for part in (self.tile, self.count, self.bits)
@@ -137,7 +137,7 @@ class _Candidates:
 
 
 def _search(layer: Layer, accelerator: Accelerator) -> tuple[Schedule, Cost]:
-    """The best of all tilings, of which most need not be tried: their bounds say enough."""
+    """Return the best of all tilings, of which most need not be tried: their bounds say enough."""
     candidates = _candidates(layer, accelerator)
     least = _least_cycles(layer, candidates, accelerator)
     if len(least) > TRIED_FIRST:
@@ -242,7 +242,7 @@ def _candidates(layer: Layer, accelerator: Accelerator) -> _Candidates:
 
 
 def _tile_bits(layer: Layer, tile: dict[str, Ints], accelerator: Accelerator) -> dict[str, Ints]:
-    """What one tile of each stream takes; rows of weights and columns of sums are whole."""
+    """Return what one tile of each stream takes; rows of weights and columns of sums are whole."""
     lanes = accelerator.rows * accelerator.parallel(layer.act_bits, layer.weight_bits)
     window = prod(layer.kernel) * tile["inputs"]
     weight = _ceil(window, lanes) * lanes * tile["outputs"] * layer.weight_bits
@@ -360,7 +360,7 @@ def _tiles(size: int, unit: int = 1) -> list[int]:
 
 
 def _powers(size: int) -> list[int]:
-    """Powers of two, up to the first that is not below `size`."""
+    """Return powers of two, up to the first that is not below `size`."""
     return [1 << step for step in range((size - 1).bit_length() + 1)]
 
 

@@ -51,7 +51,7 @@ class BitFusionSimulator:
         self.accelerator = ACCELERATORS[read.accelerator]
 
     def run(self, inputs: Sequence[Array]) -> Execution:
-        """The outputs, and what was counted in each layer."""
+        """Return the outputs, and what was counted in each layer."""
         host = _Host(self)
         outputs = host.call(None, list(inputs))
         layers = tuple(
@@ -67,7 +67,7 @@ class BitFusionSimulator:
 
 
 def counts_of(counted: Counted) -> dict[str, int]:
-    """What a layer counted, as events have it."""
+    """Return what a layer counted, as events have it."""
     return {
         "macs": counted.macs,
         "brick products": counted.bricks,
@@ -133,7 +133,7 @@ def run_layer(
 
 
 def _sums(block: Block, x: Value, weight: Value, linear: bool) -> tuple[Value, Counted]:
-    """The sums in the shape of the layer's result."""
+    """Return the sums in the shape of the layer's result."""
     shape = block.shape
     if linear:
         flat = x.reshape(shape.batch, shape.inputs, 1, 1)

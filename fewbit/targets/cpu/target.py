@@ -157,7 +157,7 @@ def _variants(request: Request) -> Sequence[Isa]:
 
 
 def isa_of(target: str) -> Isa:
-    """The processor that `cpu`, `cpu:aarch64` or `cpu:x86-64-v3` means."""
+    """Return the processor that `cpu`, `cpu:aarch64` or `cpu:x86-64-v3` means."""
     kind, processor = TargetName.parse(target)
     if kind != "cpu" or (processor and processor not in (*names(), "host")):
         raise UsageError(
@@ -168,13 +168,13 @@ def isa_of(target: str) -> Isa:
 
 
 def compile_cpu(program: Program, name: str, output: PathLike, isa: Isa) -> Folder:
-    """A library for one processor, which may have tiles that a search tries."""
+    """Return a library for one processor, which may have tiles that a search tries."""
     made = begin_cpu(program, name, isa).run()
     return write_library([made], program, Request("cpu", name), Path(output))
 
 
 def begin_cpu(program: Program, name: str, isa: Isa) -> Compilation:
-    """A compilation for one processor in which no stage has run yet."""
+    """Return a compilation for one processor in which no stage has run yet."""
     ctx = make_compile_context(program.store, program.recipe, cpu_facts(program, name, isa))
     return Compilation(native_pipeline(), ctx, program.module.clone())
 
@@ -240,7 +240,7 @@ def write_library(
 
 
 def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:
-    """A file of what state starts from; none where that is zeros."""
+    """Return a file of what state starts from; none where that is zeros."""
     values = initial_state(program.module, program.store)
     if not any(array.any() for array in values.values()):
         return {}
@@ -252,7 +252,7 @@ def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:
 
 
 def _member(made: Compilation, interface: Interface) -> Member:
-    """The object of a processor in a static library."""
+    """Return the object of a processor in a static library."""
     hidden = made.ctx.find(HiddenSymbols)
     if hidden is None:
         return Member(f"{interface.name}.o", made.module.data, interface.functions)

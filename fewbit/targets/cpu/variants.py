@@ -24,7 +24,7 @@ CpuVariants = str | Sequence[str]
 
 
 def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
-    """The processors that are meant, best first; all are of the family of the target."""
+    """Return the processors that are meant, best first; all are of the family of the target."""
     every = family(target.architecture)
     if given == "all":
         return every
@@ -57,7 +57,7 @@ def compile_variants(start: Compilation, isas: Sequence[Isa]) -> list[Compilatio
 
 
 def _variant(start: Compilation, isa: Isa, weights: SharedWeights) -> Compilation:
-    """The program after the stage that all share, to go on for one processor."""
+    """Return the program after the stage that all share, to go on for one processor."""
     ctx, watch = start.ctx.clone(), start.watch
     ctx.put(isa)
     ctx.put(weights)

@@ -20,7 +20,7 @@ FAMILIES: dict[str, Family[Attention]] = {"wgmma": ATTENTION_WGMMA, "triton": AT
 
 
 def is_strided(size: int, arch: Arch) -> bool:
-    """Whether the kernel reads heads wherever they lie, and stores tokens before heads."""
+    """Return whether the kernel reads heads wherever they lie, and stores tokens before heads."""
     return arch.has_warpgroups and size % 8 == 0
 
 
@@ -50,7 +50,7 @@ def families_for(problem: Attention, arch: Arch) -> dict[str, Family[Attention]]
 
 
 def attention_of(layer: Layer, memories: list[Memory]) -> tuple[Attention, list[Memory]]:
-    """The problem, and its operands: those that are parts of others begin further on."""
+    """Return the problem, and its operands: those that are parts of others begin further on."""
     *given, y = memories
     if not layer.views:
         shapes, strides = [memory.sizes for memory in given], ()

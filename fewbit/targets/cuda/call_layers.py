@@ -122,7 +122,7 @@ class LayerCalls:
         return self.product(op, integers(op.weight), sizes, {})
 
     def few_bit(self, op: kernel.MatmulOp) -> SSAValue | None:
-        """The sums of a layer, if a kernel takes its weights as few bits.
+        """Return the sums of a layer, if a kernel takes its weights as few bits.
 
         Sums of integers without groups are not scaled: they are exact, and scales follow.
         """
@@ -188,7 +188,7 @@ class LayerCalls:
         return [mico.TransposeOp.of(self.widened(result), permutation=(0, 2, 1, 3)).result]
 
     def viewed(self, value: SSAValue) -> tuple[SSAValue, View | None]:
-        """A tensor in f16, or one that it is part of."""
+        """Return a tensor in f16, or one that it is part of."""
         seen = seen_through(value)
         *steps, last = seen.view.strides
         fits = last == 1 and not any(step % 8 for step in (*steps, seen.view.offset))
@@ -215,7 +215,7 @@ class LayerCalls:
         return self.product(op, weight, sizes, how)
 
     def spread(self, op: kernel.Conv2dOp, how: Unfold) -> SSAValue:
-        """The image of few channels that a convolution has, as one of many."""
+        """Return the image of few channels that a convolution has, as one of many."""
         image = image_of(op)
         assert image is not None
         layer = Layer(_name(op), "unfold", self.precision, spread=how)
@@ -232,7 +232,7 @@ class LayerCalls:
         how: dict[str, Any],
         x: SSAValue | None = None,
     ) -> Sequence[SSAValue]:
-        """A layer's results; of another x if there is one."""
+        """Return a layer's results; of another x if there is one."""
         x = op.x if x is None else x
         if not op.is_float:
             layer = Layer(_name(op), "conv2d", "i8", **how)
@@ -256,7 +256,7 @@ class LayerCalls:
         return [self.called_on_floats(layer, [x, weight], sizes, op.bias, op.add)]
 
     def pool2d(self, op: kernel.Pool2dOp) -> Sequence[SSAValue] | None:
-        """The largest of each window, without a copy of the image that has a border."""
+        """Return the largest of each window, without a copy of the image that has a border."""
         is_float = mico.element_type(op.x.type) == f32
         pairs = op.padding_pairs
         even = all(before == after for before, after in pairs)
@@ -290,7 +290,7 @@ class LayerCalls:
         bias: SSAValue | None = None,
         add: SSAValue | None = None,
     ) -> SSAValue:
-        """The call in the precision that was asked for, on tensors of f32."""
+        """Return the call in the precision that was asked for, on tensors of f32."""
         if self.precision != "f16":
             given = [*factors, *(v for v in (bias, add) if v is not None)]
             return self.call(layer, given, sizes, f32)
@@ -300,7 +300,7 @@ class LayerCalls:
         return self.widened(self.call(layer, given, sizes, f16))
 
     def widened(self, value: SSAValue) -> SSAValue:
-        """Halves as floats, which layers that follow take as the halves that they were."""
+        """Return halves as floats, which layers that follow take as the halves that they were."""
         wide = apply(value, f32, lambda v: arith.ExtFOp(v, f32).result)
         self.halves[wide] = value
         return wide
@@ -322,7 +322,7 @@ class LayerCalls:
     def call(
         self, layer: Layer, operands: Sequence[SSAValue], sizes: Sequence[Size], element: Attribute
     ) -> SSAValue:
-        """Memory that a call fills, as a tensor."""
+        """Return memory that a call fills, as a tensor."""
         name = f"gpu.{len(self.layers):03}"
         self.layers[name] = layer
         shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
@@ -334,7 +334,7 @@ class LayerCalls:
 
 
 def rows_of(x: SSAValue, open_size: int) -> int:
-    """How many rows a product has, about: only speed depends on it."""
+    """Return how many rows a product has, about: only speed depends on it."""
     *rows, _ = mico.shape_of(x.type)
     known = prod(size for size in rows if size != DYNAMIC)
     return known * (open_size if DYNAMIC in rows else 1)

@@ -92,7 +92,7 @@ class _Writer:
         return f"({self.pointers[key]}{shifts})" if shifts else self.pointers[key]
 
     def value(self, value: Any) -> str:
-        """A scalar: a name, or a number."""
+        """Return a scalar: a name, or a number."""
         if value in self.names:
             return self.names[value]
         known = self.evaluation.env.get(value, SYMBOLIC)
@@ -170,7 +170,7 @@ class _Writer:
 
 
 def store_nest(op: Any, evaluation: Evaluation) -> Nest:
-    """One number that is written to memory."""
+    """Return one number that is written to memory."""
     writer = _Writer(evaluation)
     value, target, *index = op.operation.operands
     memory = evaluation.env[target]
@@ -180,7 +180,7 @@ def store_nest(op: Any, evaluation: Evaluation) -> Nest:
 
 
 def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:
-    """The kernel of a `linalg.generic`; `fill` is what its result has been filled with."""
+    """Return the kernel of a `linalg.generic`; `fill` is what its result has been filled with."""
     return _Generic(op, evaluation, fill).emit()
 
 
@@ -284,7 +284,7 @@ class _Generic:
         return [*others, *first]
 
     def _lanes(self, results: int) -> list[tuple[str, float]] | None:
-        """How lanes add up their parts, if a warp shares each sum."""
+        """Return how lanes add up their parts, if a warp shares each sum."""
         terms = prod(self.sizes[d] for d in self.reduced)
         if terms < LONG or results >= MANY:
             return None
@@ -308,7 +308,7 @@ class _Generic:
         return found
 
     def _stride(self, number: int, loop: int) -> int | None:
-        """How far apart an operand's elements of neighbouring turns are."""
+        """Return how far apart an operand's elements of neighbouring turns are."""
         from torch_mlir import ir
 
         memory = self.operands[number]
@@ -424,7 +424,7 @@ def _affine(expr: Any, stride: int, wide: bool) -> str:
 
 
 def _c_expression(expr: Any) -> str:
-    """An affine expression in C; sizes are not negative, so its quotients are floors."""
+    """Return an affine expression in C; sizes are not negative, so its quotients are floors."""
     from torch_mlir import ir
 
     operators = {

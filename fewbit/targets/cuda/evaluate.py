@@ -97,7 +97,7 @@ class Evaluation:
         return self.block(block)
 
     def block(self, block: Any) -> list[Any]:
-        """What its terminator gives."""
+        """Return what its terminator gives."""
         for op in block.operations:
             name = op.operation.name
             if name in ("func.return", "scf.yield", "memref.alloca_scope.return"):
@@ -332,7 +332,7 @@ def _groups(op: Any) -> list[list[int]]:
 
 
 def _kept(static: list[int], shape: list[int]) -> list[int]:
-    """The dimensions of a view that its type has: some of size 1 may be dropped."""
+    """Return the dimensions of a view that its type has: some of size 1 may be dropped."""
     dropping = len(static) - len(shape)
     kept: list[int] = []
     for axis, size in enumerate(static):

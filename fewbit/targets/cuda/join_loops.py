@@ -26,7 +26,7 @@ MOST = 32
 
 
 def join_loops(steps: Sequence[Step]) -> list[Step]:
-    """The steps, with neighbouring loops joined."""
+    """Return the steps, with neighbouring loops joined."""
     joined: list[Step] = []
     at = 0
     while at < len(steps):
@@ -46,7 +46,7 @@ def _is_small(nest: Nest) -> bool:
 
 
 def _in_order(steps: Sequence[Step]) -> list[Nest]:
-    """Small loops that come first."""
+    """Return small loops that come first."""
     found: list[Nest] = []
     for step in steps[:MOST]:
         if not isinstance(step, Nest) or not _is_small(step):
@@ -56,7 +56,7 @@ def _in_order(steps: Sequence[Step]) -> list[Nest]:
 
 
 def _side_by_side(steps: Sequence[Step]) -> list[Nest]:
-    """Loops that come first, none of which writes what another uses."""
+    """Return loops that come first, none of which writes what another uses."""
     found: list[Nest] = []
     for step in steps[:MOST]:
         if not isinstance(step, Nest) or any(_meet(step, other) for other in found):
@@ -81,7 +81,7 @@ def _sequence(nests: list[Nest]) -> Nest:
 
 
 def _grid(nests: list[Nest]) -> Nest:
-    """A part of the grid for each, in whole blocks."""
+    """Return a part of the grid for each, in whole blocks."""
     lines, first = ["  u64 i = THREAD;"], 0
     for nest, call in zip(nests, _calls(nests, "i - FIRST"), strict=True):
         size = -(-nest.threads // BLOCK) * BLOCK

@@ -60,7 +60,7 @@ def join_products(program: Program, is_short: Callable[[SSAValue], bool]) -> Non
 
 
 def _key(op: kernel.MatmulOp) -> Hashable | None:
-    """What products that can be joined have in common; None where one cannot be."""
+    """Return what products that can be joined have in common; None where one cannot be."""
     if op.multiplier is not None or op.step is not None or not op.gives_floats:
         return None
     if DYNAMIC in mico.shape_of(op.result.type):
@@ -74,7 +74,7 @@ def _key(op: kernel.MatmulOp) -> Hashable | None:
 
 
 def _factors(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None]:
-    """The weight as it is stored, and its scale if it has few bits."""
+    """Return the weight as it is stored, and its scale if it has few bits."""
     owner = op.weight.owner
     if isinstance(owner, mico.DequantizeOp) and owner.zero_point is None:
         return owner.input, owner.scale
@@ -126,7 +126,7 @@ def _join(ops: list[kernel.MatmulOp], changed: ChangedWeights) -> None:
 def _scales(
     ops: list[kernel.MatmulOp], counts: list[int], changed: ChangedWeights
 ) -> SSAValue | None:
-    """A scale for each output, or for each of its groups."""
+    """Return a scale for each output, or for each of its groups."""
     found: list[Array] = []
     for op, count in zip(ops, counts, strict=True):
         scale = _factors(op)[1]

@@ -83,7 +83,7 @@ class Call:
 def _plan(
     problem: Problem, kind: str, family: str, config: tuple[tuple[str, int], ...], arch: Arch
 ) -> Plan:
-    """Layers of the same shape have the same code."""
+    """Return layers of the same shape have the same code."""
     if isinstance(problem, FewBitMatmul):
         return FEW_BIT.build(problem, dict(config), arch)
     if isinstance(problem, Attention):
@@ -120,7 +120,7 @@ def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
 
 
 def _depthwise(dtype: str, weight: Array) -> Array:
-    """Filters with channels innermost, in the type that sums have."""
+    """Return filters with channels innermost, in the type that sums have."""
     wide = weight.astype(np.int32 if dtype == "i8" else np.float32)
     return np.ascontiguousarray(np.moveaxis(wide[..., 0], 0, -1))
 
@@ -168,7 +168,7 @@ def _attention(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
 
 
 def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
-    """A product of matrices is a convolution of one tap, with its rows as images."""
+    """Return a product of matrices is a convolution of one tap, with its rows as images."""
     x, y = memories[0], memories[-1]
     if layer.spread is not None:
         return replace(_spread(layer, x).convolution, epilogue=_epilogue(layer))

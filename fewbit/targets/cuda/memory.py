@@ -74,7 +74,7 @@ def dense(buffer: str, element: str, sizes: tuple[int, ...], byte: int = 0) -> M
 
 
 def collapsed(memory: Memory, groups: list[list[int]]) -> Memory:
-    """Neighbouring dimensions joined."""
+    """Return neighbouring dimensions joined."""
     sizes, strides = list[int](), list[int]()
     for group in groups:
         kept = [axis for axis in group if memory.sizes[axis] != 1] or group[-1:]
@@ -84,7 +84,7 @@ def collapsed(memory: Memory, groups: list[list[int]]) -> Memory:
 
 
 def expanded(memory: Memory, groups: list[list[int]], sizes: tuple[int, ...]) -> Memory:
-    """Dimensions split into those of `sizes`."""
+    """Return dimensions split into those of `sizes`."""
     strides = [0] * len(sizes)
     for group, step in zip(groups, memory.strides, strict=True):
         for axis in reversed(group):

@@ -81,7 +81,7 @@ class Planner:
         raise UnsupportedError("the size of the arena depends on what is computed")
 
     def _global(self, name: str, op: Any) -> Memory:
-        """A table of numbers that stands in the text."""
+        """Return a table of numbers that stands in the text."""
         array = np.array(op.operation.attributes["initial_value"])
         known = {each.name: each for each in self.weights.entries}
         if name not in known:
@@ -112,7 +112,7 @@ class Planner:
         self.steps.append(made)
 
     def _filled(self, outs: list[Memory]) -> float | None:
-        """What the step before has filled the result with, and nothing else."""
+        """Return what the step before has filled the result with, and nothing else."""
         last = self.steps[-1] if self.steps else None
         if not isinstance(last, Nest) or last.fill is None or len(outs) != 1:
             return None
@@ -147,7 +147,7 @@ class Assembly:
         return self.source()
 
     def source(self) -> str:
-        """All generated kernels; above them, which kernels of ours the layers have."""
+        """Return all generated kernels; above them, which kernels of ours the layers have."""
         layers = [_comment(step) for step in self.described if "problem" in step]
         generated = (text.replace("@", n) for text, n in self.kernels.items())
         return "\n".join([*layers, PRELUDE, *generated])
@@ -212,7 +212,7 @@ class Assembly:
         return {**call.described(), "operands": operands}
 
     def _at(self, memory: Memory) -> list[Any]:
-        """A place in a buffer of the plan."""
+        """Return a place in a buffer of the plan."""
         if memory.buffer != "weights":
             return [memory.buffer, memory.byte]
         entry = self._entry(memory)
@@ -221,12 +221,12 @@ class Assembly:
         return ["weights", self._placed[entry.offset] + memory.byte - entry.offset]
 
     def _entry(self, memory: Memory) -> Placed:
-        """The constant that a place among the weights is in."""
+        """Return the constant that a place among the weights is in."""
         entries = self.planner.weights.entries
         return entries[bisect_right([e.offset for e in entries], memory.byte) - 1]
 
     def _repacked(self, call: Call, name: str, memory: Memory) -> list[Any]:
-        """A constant as the kernel reads it."""
+        """Return a constant as the kernel reads it."""
         if memory.buffer != "weights":
             raise UnsupportedError(f"the layer {call.layer} computes its weight while it runs")
         entry = self._entry(memory)
@@ -253,7 +253,7 @@ def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:
 
 
 def _place(memory: Memory) -> tuple[Any, ...]:
-    """What two names of the same elements have in common."""
+    """Return what two names of the same elements have in common."""
     return memory.buffer, memory.byte, memory.element, memory.count, memory.shifts
 
 

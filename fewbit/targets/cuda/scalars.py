@@ -52,7 +52,7 @@ COMPARE_FLOATS = (
 
 
 def type_of(value: Any) -> str:
-    """The C type of a value; also of the elements of memory."""
+    """Return the C type of a value; also of the elements of memory."""
     name = str(value.type if hasattr(value, "type") else value)
     if name not in TYPES:
         raise UnsupportedError(f"the target cuda computes with no values of type {name}")
@@ -64,7 +64,7 @@ def unsigned(type: str) -> str:
 
 
 def literal(number: float, type: str) -> str:
-    """A number; floats by their bits, which no rounding changes."""
+    """Return a number; floats by their bits, which no rounding changes."""
     if type == "float":
         bits = struct.unpack("<I", struct.pack("<f", number))[0]
         return f"as_float({bits:#010x}u)"
@@ -94,7 +94,7 @@ def constant(op: Any) -> str:
 
 
 def expression(op: Any, operands: list[str]) -> str:
-    """What an op without regions computes."""
+    """Return what an op without regions computes."""
     name = op.name
     if name == "arith.constant":
         return constant(op)

@@ -48,7 +48,7 @@ class GpuSettings:
 
 
 def element_of(spec: TensorSpec) -> str:
-    """The type of an input's or output's elements in memory."""
+    """Return the type of an input's or output's elements in memory."""
     return "i8" if spec.element.startswith("!mico") else spec.element.lstrip("su")
 
 

@@ -133,14 +133,14 @@ def compile_cuda(
     precision: Precision = "f32",
     sizes: Sequence[Shape] | None = None,
 ) -> Compilation:
-    """A program through all stages, as the package's own table has it."""
+    """Return a program through all stages, as the package's own table has it."""
     settings = GpuSettings(signature_of(program.module), arch, precision, sizes)
     ctx = make_compile_context(program.store, program.recipe, (settings, WeightImage()))
     return Compilation(PIPELINE, ctx, program.module.clone()).run()
 
 
 def arch_of(request: Request) -> Arch:
-    """The generation behind the colon; Hopper if there is none."""
+    """Return the generation behind the colon; Hopper if there is none."""
     return find_arch(request.detail) if request.detail else HOPPER
 
 

@@ -17,7 +17,7 @@ TO_LAST = (0, 2, 3, 1)
 
 
 def unfold_of(op: kernel.Conv2dOp, precision: Precision) -> Unfold | None:
-    """How a convolution on tensor cores, of an image with few channels, is spread."""
+    """Return how a convolution on tensor cores, of an image with few channels, is spread."""
     if not op.is_float or precision == "f32" or DYNAMIC in mico.shape_of(op.x.type)[1:]:
         return None
     if image_of(op) is None or not _is_known(op.weight):
@@ -35,7 +35,7 @@ def unfold_of(op: kernel.Conv2dOp, precision: Precision) -> Unfold | None:
 
 
 def image_of(op: kernel.Conv2dOp) -> SSAValue | None:
-    """The image before it was turned to channels last."""
+    """Return the image before it was turned to channels last."""
     turn = op.x.owner
     if not isinstance(turn, mico.TransposeOp) or ints(turn.permutation) != TO_LAST:
         return None

@@ -32,13 +32,13 @@ class Seen:
     view: View
 
     def is_whole(self, shape: tuple[int, ...]) -> bool:
-        """Whether it is all elements of the other, in their order."""
+        """Return whether it is all elements of the other, in their order."""
         count = int(np.prod(mico.shape_of(self.base.type)))
         return self.view == View(0, row_major(shape)) and int(np.prod(shape)) == count
 
 
 def seen_through(value: SSAValue) -> Seen:
-    """The first tensor that must be in memory, and how this one lies in it."""
+    """Return the first tensor that must be in memory, and how this one lies in it."""
     base, chain = value, list[Operation]()
     while (op := _moved_by(base)) is not None:
         chain.append(op)
@@ -57,12 +57,12 @@ def seen_through(value: SSAValue) -> Seen:
 
 
 def _array(shape: tuple[int, ...]) -> Array:
-    """Bytes that nobody reads: a strided array knows how to slice, turn and reshape."""
+    """Return bytes that nobody reads: a strided array knows how to slice, turn and reshape."""
     return as_strided(np.empty(1, np.int8), shape, row_major(shape))
 
 
 def _moved_by(value: SSAValue) -> Operation | None:
-    """The op that gives the elements of its first operand in another order."""
+    """Return the op that gives the elements of its first operand in another order."""
     op = value.owner
     if not isinstance(op, VIEWS) and not MovesData.holds(op):
         return None

@@ -99,7 +99,7 @@ class StreamCalls(DeviceCalls):
     issuer: Issuer = field(default_factory=Issuer)
 
     def add(self, stream: Stream) -> str:
-        """The function that sends it."""
+        """Return the function that sends it."""
         if not self.streams:
             self.issuer.add(START_SYMBOL, START, ())
         symbol = f"stream.{len(self.streams):03}"
@@ -151,7 +151,7 @@ class _Site(CallSite[Any]):
     calls: StreamCalls
 
     def is_sized(self) -> bool:
-        """Whether all but the size of the batch is known."""
+        """Return whether all but the size of the batch is known."""
         return min(*shape_of(self.op.x)[1:], *shape_of(self.op.result)[1:], 0) >= 0
 
     @property
@@ -194,12 +194,12 @@ class _Site(CallSite[Any]):
         stub.call(Prototype.of(symbol, "void", *(["ptr"] * len(pointers))), *pointers)
 
     def result(self, element: Attribute, like: SSAValue) -> SSAValue:
-        """Memory for what the accelerator gives."""
+        """Return memory for what the accelerator gives."""
         sizes = [self.make(tensor.DimOp(self.op.x, self.index(0)))] if self.is_repeated else []
         return self.allocate(element, shape_of(like), sizes)
 
     def bytes(self, value: SSAValue) -> SSAValue:
-        """Few-bit integers as bytes."""
+        """Return few-bit integers as bytes."""
         return self.cast(value, TensorType(i8, shape_of(value)))
 
     def cast(self, value: SSAValue, type: Attribute) -> SSAValue:
@@ -264,7 +264,7 @@ class _Product(_Site):
         return Output(float(multiplier), relu=low == 0)
 
     def _pool_behind(self) -> kernel.Pool2dOp | None:
-        """Max pooling that is all that reads the integers of a convolution."""
+        """Return max pooling that is all that reads the integers of a convolution."""
         op = self.op
         if not isinstance(op, kernel.Conv2dOp) or _is_pointwise(op) or op.quantized is None:
             return None
@@ -303,14 +303,14 @@ class _Product(_Site):
 
 
 def _is_pointwise(op: kernel.Conv2dOp) -> bool:
-    """Whether each pixel is multiplied for itself, all of them in a row."""
+    """Return whether each pixel is multiplied for itself, all of them in a row."""
     size = shape_of(op.weight)[2:]
     plain = size == ints(op.stride) == (1, 1) and not any(ints(op.padding))
     return plain and op.groups.value.data == 1
 
 
 def _is_simple(op: kernel.Pool2dOp) -> bool:
-    """Whether the accelerator pools so."""
+    """Return whether the accelerator pools so."""
     if element_width(op.x.type) is None or op.kind.data != "max" or op.ceil_mode.value.data:
         return False
     width = shape_of(op.x)[2]

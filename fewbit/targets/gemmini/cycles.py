@@ -24,7 +24,7 @@ MOVE_CYCLES = 8
 
 
 def estimate_cycles(streams: Sequence[Stream], hardware: Hardware, events: Events) -> Estimate:
-    """Layers on the accelerator, and the host's instructions."""
+    """Return layers on the accelerator, and the host's instructions."""
     sent = [layer.counts["commands"] for layer in events.layers] or [
         len(s.commands) for s in streams
     ]
@@ -87,7 +87,7 @@ def _transfer(bytes: int, hardware: Hardware) -> float:
 
 
 def expanded(commands: Iterable[Command], hardware: Hardware) -> Iterable[Command]:
-    """The commands that loop commands are carried out as, in the place of these."""
+    """Return the commands that loop commands are carried out as, in the place of these."""
     loop: dict[type[Command], Command] = {}
     store = c.ConfigStore()
     for command in commands:

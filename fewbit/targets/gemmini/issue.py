@@ -69,6 +69,6 @@ class Issuer:
         asm.ret()
 
     def table_ir(self) -> str:
-        """The table in LLVM IR, a symbol that objects linked with it see."""
+        """Return the table in LLVM IR, a symbol that objects linked with it see."""
         values = ", ".join(f"i64 {operand}" for operand in self.operands)
         return f"@{OPERANDS} = hidden constant [{len(self.operands)} x i64] [{values}], align 64"

@@ -11,7 +11,7 @@ from fewbit.targets.view import Seen
 
 
 def list_commands(folder: Folder) -> Seen:
-    """The commands of a run, stream by stream."""
+    """Return the commands of a run, stream by stream."""
     sent = read_streams(folder)
     start = [str(command) for command in sent.start]
     plain = {"start": start, "streams": [_plain(stream) for stream in sent.layers]}

@@ -53,10 +53,9 @@ class GemminiSimulator(VexiiSimulator):
         self.sent = read_streams(self.folder)
 
     def machine(self, data_bytes: int) -> Machine:
-        plain = super().machine(data_bytes)
         self.model = self.layered(self.sent.hardware)
         self.model.expect(self.sent, self._samples)
-        machine = Machine(64, len(plain.memory), self.model, native=self.native)
+        machine = Machine(64, self.memory_bytes(data_bytes), self.model, native=self.native)
         machine.load(self._elf)
         return machine
 
@@ -72,7 +71,7 @@ class GemminiSimulator(VexiiSimulator):
         return Execution(outputs, Events(event_counts(self.model.events) | host, layers))
 
     def _batch(self, inputs: Sequence[Array]) -> int:
-        """The size that only a run knows."""
+        """Return the size that only a run knows."""
         for tensor, array in zip(self.folder.manifest.inputs, inputs, strict=True):
             if tensor.shape and tensor.shape[0] is None:
                 return array.shape[0]
@@ -80,7 +79,7 @@ class GemminiSimulator(VexiiSimulator):
 
 
 def _host_share(hosted: Mapping[str, Mapping[str, int]], layer: str) -> dict[str, int]:
-    """What the host did for a layer: sending, and what stands around it."""
+    """Return what the host did for a layer: sending, and what stands around it."""
     counts = hosted.get(re.sub(r"\W+", "_", layer), {})
     return {"host instructions": counts.get("instructions", 0)}
 

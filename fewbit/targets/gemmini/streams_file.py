@@ -52,7 +52,7 @@ class Streams:
 
 
 def read_streams(folder: Folder) -> Streams:
-    """What an artifact for Gemmini sends, and to which hardware."""
+    """Return what an artifact for Gemmini sends, and to which hardware."""
     if STREAMS not in folder.manifest.files:
         raise UsageError(
             f"{folder.path} has no commands: it is for the target '{folder.manifest.target}'",

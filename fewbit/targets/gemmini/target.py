@@ -69,7 +69,7 @@ class Gemmini(Device):
         return Legal(program, tuple(layers))
 
     def partition(self, program: Program) -> Program:
-        """The program split between the accelerator and its host, with transfers."""
+        """Return the program split between the accelerator and its host, with transfers."""
         return partition(self.legalize(program), DEVICE)
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:

@@ -16,7 +16,7 @@ from fewbit.simulators.gemmini.hardware import Hardware
 
 
 def parts(size: int, step: int) -> Iterator[tuple[int, int]]:
-    """Where each part of a dimension begins, and its size."""
+    """Yield where each part of a dimension begins, and its size."""
     for start in range(0, size, step):
         yield start, min(step, size - start)
 
@@ -37,7 +37,7 @@ class MatmulTile:
 
 
 def tile_matmul(m: int, n: int, k: int, hardware: Hardware) -> MatmulTile:
-    """The tile for an m x k by k x n product."""
+    """Return the tile for an m x k by k x n product."""
     rows, cols, depth = map(hardware.blocks, (m, n, k))
     sums = hardware.half_accumulator // hardware.dim
     factors = hardware.half_scratchpad // hardware.dim
@@ -102,7 +102,7 @@ class ConvShape:
         return (self.out_width - self.pool) // self.pool_stride + 1
 
     def unpooled(self, pooled: int) -> int:
-        """Outputs under this many windows."""
+        """Return outputs under this many windows."""
         return (pooled - 1) * self.pool_stride + self.pool
 
     @property
@@ -138,7 +138,7 @@ class ConvTile:
         )
 
     def reads(self, shape: ConvShape) -> int:
-        """Bytes that the whole convolution reads in such tiles."""
+        """Return bytes that the whole convolution reads in such tiles."""
         down, across = -(-shape.pooled_height // self.rows), -(-shape.pooled_width // self.cols)
         height = down * (shape.reach[0] - 1) + shape.out_height * shape.stride
         width = across * (shape.reach[1] - 1) + shape.out_width * shape.stride
@@ -148,7 +148,7 @@ class ConvTile:
 
 
 def tile_conv(shape: ConvShape, hardware: Hardware) -> ConvTile:
-    """The tile for a convolution, one sample at a time."""
+    """Return the tile for a convolution, one sample at a time."""
     fitting = list(_conv_tiles(shape, hardware))
     if not fitting:
         raise UnsupportedError(

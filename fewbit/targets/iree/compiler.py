@@ -39,7 +39,7 @@ def iree_compile(
     compile_from: str | None = None,
     within: Path | None = None,
 ) -> Made:
-    """What IREE makes of a file: a module, or the text after a phase.
+    """Return what IREE makes of a file: a module, or the text after a phase.
 
     Paths among the flags are relative to the folder `within`, if it is given: IREE writes some of
     them into machine code, which must not depend on where a temporary folder is.
@@ -78,7 +78,7 @@ def compile_text(
     compile_to: str | None = None,
     within: Path | None = None,
 ) -> Made:
-    """The same of a program's text; modules are called by its name."""
+    """Return the same of a program's text; modules are called by its name."""
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
         path = Path(folder) / f"{name}.mlir"
         path.write_text(source.text, encoding="utf-8")
@@ -88,7 +88,7 @@ def compile_text(
 
 
 def _texts(folder: Path) -> dict[str, str]:
-    """What IREE wrote after its phases, each into `NAME.NUMBER.PHASE.mlir`."""
+    """Return what IREE wrote after its phases, each into `NAME.NUMBER.PHASE.mlir`."""
     files = {file.stem.rpartition(".")[2]: file for file in folder.glob("*.mlir")}
     return {phase: files[phase].read_text() for phase in PHASES if phase in files}
 

@@ -43,7 +43,7 @@ class Message:
 
 
 def read_messages(stderr: str) -> list[Message]:
-    """Errors and warnings, without the notes on them."""
+    """Return errors and warnings, without the notes on them."""
     lines = stderr.splitlines()
     found: list[Message] = []
     for number, text in enumerate(lines):
@@ -66,7 +66,7 @@ def read_messages(stderr: str) -> list[Message]:
 
 
 def error_of(status: int, stderr: str, source: Source | None = None) -> Error | None:
-    """The first error that the compiler printed, or that it ended without one; else None."""
+    """Return the first error that the compiler printed, or that it ended without one; else None."""
     errors = [message for message in read_messages(stderr) if message.kind == "error"]
     if errors:
         return _as_error(errors[0], source)

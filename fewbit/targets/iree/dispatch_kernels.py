@@ -117,7 +117,7 @@ class Kernels:
         return {OBJECT: self.code} if self.exports else {}
 
     def text(self) -> str:
-        """The executable, for the top of a module."""
+        """Return the executable, for the top of a module."""
         if not self.exports:
             return ""
         target = f'<"llvm-cpu", "embedded-elf-{_FORMATS[self.isa.architecture]}">'
@@ -193,7 +193,7 @@ def _dispatch(
 
 
 def _read(memory: SSAValue, written: dict[SSAValue, SSAValue]) -> SSAValue:
-    """The tensor that a buffer has the numbers of."""
+    """Return the tensor that a buffer has the numbers of."""
     if memory in written:
         return written[memory]
     value = cast(ToBufferOp, memory.owner).tensor
@@ -202,7 +202,7 @@ def _read(memory: SSAValue, written: dict[SSAValue, SSAValue]) -> SSAValue:
 
 
 def _sizes_of(value: SSAValue, before: Operation) -> Iterable[SSAValue]:
-    """Sizes of a tensor that are known only at run time."""
+    """Return sizes of a tensor that are known only at run time."""
     for axis in dynamic_axes(value):
         index = arith.ConstantOp(IntegerAttr(axis, IndexType()))
         size = tensor.DimOp(value, index.result)
@@ -236,7 +236,7 @@ def _stubs(calls: KernelCalls) -> Iterable[tuple[str, str]]:
 
 
 def _called(stub: str) -> str:
-    """The kernel that a stub is for; what it calls before only prepares."""
+    """Return the kernel that a stub is for; what it calls before only prepares."""
     return re.findall(r"call void @(\w+)\(", stub)[-1]
 
 

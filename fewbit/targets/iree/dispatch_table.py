@@ -11,7 +11,7 @@ from fewbit.targets.view import Seen
 
 
 def list_dispatches(folder: Folder) -> Seen:
-    """The dispatches of a run, then those when the module is loaded."""
+    """Return the dispatches of a run, then those when the module is loaded."""
     from rich.table import Table
 
     found = dispatches_of(folder)

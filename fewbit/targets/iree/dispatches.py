@@ -54,7 +54,7 @@ def write_dispatches(flow: str) -> bytes:
 
 
 def dispatches_of(folder: Folder) -> list[Dispatch]:
-    """Those of an artifact, in the order of its program."""
+    """Return those of an artifact, in the order of its program."""
     if DISPATCHES not in folder.manifest.files:
         raise UsageError(
             f"the artifact, for {folder.manifest.target}, has no list of dispatches",
@@ -64,7 +64,7 @@ def dispatches_of(folder: Folder) -> list[Dispatch]:
 
 
 def read_dispatches(flow: str) -> Iterator[Dispatch]:
-    """All dispatches in the text of a program after `flow`, with its locations."""
+    """Yield all dispatches in the text of a program after `flow`, with its locations."""
     yield from _of_kernels(flow)
     calls = [found[1] for found in _CALL.finditer(flow)]
     parts = _EXECUTABLE.split(flow)
@@ -102,7 +102,7 @@ def _of_kernels(flow: str) -> Iterator[Dispatch]:
 
 
 def without_locations(text: str) -> str:
-    """The text without `loc(...)`."""
+    """Return the text without `loc(...)`."""
     made: list[str] = []
     start = 0
     while (at := text.find(" loc(", start)) >= 0:
@@ -112,7 +112,7 @@ def without_locations(text: str) -> str:
 
 
 def _closing(text: str, start: int) -> int:
-    """The parenthesis that ends what began before `start`."""
+    """Return the parenthesis that ends what began before `start`."""
     depth, position = 1, start
     for match in re.compile(r'[()]|"(?:[^"\\]|\\.)*"').finditer(text, start):
         depth += {"(": 1, ")": -1}.get(match[0], 0)
@@ -123,13 +123,13 @@ def _closing(text: str, start: int) -> int:
 
 
 def _bytes(line: str) -> int:
-    """What a load or store moves."""
+    """Return what a load or store moves."""
     moved = _MOVED.search(line)
     return 0 if moved is None else -(-prod(_sizes(moved[1])) * int(moved[3]) // 8)
 
 
 def _macs(op: str) -> int:
-    """Steps of the loops of an op that multiplies and adds; 0 for any other."""
+    """Return steps of the loops of an op that multiplies and adds; 0 for any other."""
     head = op.partition("\n")[0]
     ins, outs = (_TENSOR.findall(head.partition(f"{word}(")[2]) for word in ("ins", "outs"))
     if "= linalg.generic" in head:
@@ -150,7 +150,7 @@ def _macs(op: str) -> int:
 
 
 def _loops(head: str) -> dict[str, int]:
-    """The range of each loop that indexes a dimension by itself."""
+    """Return the range of each loop that indexes a dimension by itself."""
     sizes = [_sizes(found[0]) for found in _TENSOR.findall(head.partition("ins(")[2])]
     ranges: dict[str, int] = {}
     for (_, results), shape in zip(_MAP.findall(head), sizes, strict=False):
@@ -161,7 +161,7 @@ def _loops(head: str) -> dict[str, int]:
 
 
 def _tiles(text: str) -> list[int]:
-    """Sizes of a matrix in tiles: of the batch, if there is one, rows and columns.
+    """Return sizes of a matrix in tiles: of the batch, if there is one, rows and columns.
 
     Rows that fill a tile up count, but not where the number of tiles is unknown.
     """

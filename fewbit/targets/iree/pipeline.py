@@ -31,7 +31,7 @@ SOURCE = "source"
 
 
 def iree_pipeline(*, kernels: bool = False) -> Pipeline:
-    """The stages of `iree-*`: layers are IREE's own matter, or dispatches of our kernels."""
+    """Return the stages of `iree-*`: layers are IREE's own matter, or dispatches of our kernels."""
     linalg = (
         "assert-sizes{kernels=true}",
         *(["dispatch-kernels"] if kernels else []),
@@ -51,7 +51,7 @@ def iree_pipeline(*, kernels: bool = False) -> Pipeline:
 
 
 def to_iree(program: Program, isa: Isa | None = None) -> tuple[Source, Parameters]:
-    """A program as IREE reads it, and its weights."""
+    """Return a program as IREE reads it, and its weights."""
     facts = () if isa is None else (isa,)
     ctx = make_compile_context(program.store, program.recipe, facts)
     pipeline = iree_pipeline(kernels=isa is not None)

@@ -13,7 +13,7 @@ _OURS = re.compile(r"(?<![\w.$#@%!\"])(mico|graph|kernel)\.[a-z]|!mico\.|#mico\.
 
 
 def is_raw_mlir(path: Path) -> bool:
-    """Whether a file is MLIR without any op or type of ours."""
+    """Return whether a file is MLIR without any op or type of ours."""
     if path.suffix not in SUFFIXES or not path.is_file():
         return False
     data = path.read_bytes()
@@ -24,7 +24,7 @@ def is_raw_mlir(path: Path) -> bool:
 
 
 def phase_of(path: Path) -> str | None:
-    """Where an artifact was stopped; None for anything else."""
+    """Return where an artifact was stopped; None for anything else."""
     if not (path / MANIFEST).is_file() or '"phase"' not in (path / MANIFEST).read_text():
         return None
     return open_folder(path).manifest.options.get("phase")

@@ -42,7 +42,7 @@ class Source:
         return replace(known, op=op[1] if op else known.op)
 
     def place_of_function(self, symbol: str) -> Place:
-        """The place of the op that becomes a call of a function of C: `sin`, `powf`."""
+        """Return the place of the op that becomes a call of a function of C: `sin`, `powf`."""
         names = {f"math.{word}" for word in (symbol, f"{symbol}f", symbol.removesuffix("f"))}
         candidates = [place for place in self.places if (place.op or "").startswith("math.")]
         exact = [place for place in candidates if place.op in names]

@@ -166,7 +166,7 @@ class Iree(Target):
         output: Path,
         files: Mapping[str, bytes] | None = None,
     ) -> Folder:
-        """The artifact of a program of which IREE made something."""
+        """Return the artifact of a program of which IREE made something."""
         named = _function(program.signature)
         phase = IreeOptions.of(request).compile_to
         function = named if phase else _with_names(functions_of(made.data)[0], named)
@@ -269,7 +269,7 @@ def _flags(request: Request) -> tuple[str, ...]:
 
 
 def _isa(request: Request) -> Isa | None:
-    """The processor that kernels of ours are made for, if they are wanted."""
+    """Return the processor that kernels of ours are made for, if they are wanted."""
     return kernels_for(request.target) if IreeOptions.of(request).kernels else None
 
 
@@ -320,7 +320,7 @@ def _write(
 
 
 def _function(signature: Signature) -> Function:
-    """The entry, as the program has it."""
+    """Return the entry, as the program has it."""
     inputs, outputs = (
         tuple(map(_tensor, specs)) for specs in (signature.inputs, signature.outputs)
     )
@@ -333,7 +333,7 @@ def _tensor(spec: TensorSpec) -> Tensor:
 
 
 def _with_names(found: Function, named: Function) -> Function:
-    """What IREE made of a function, with the names that its program has."""
+    """Return what IREE made of a function, with the names that its program has."""
 
     def renamed(theirs: Sequence[Tensor], ours: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if len(theirs) != len(ours):

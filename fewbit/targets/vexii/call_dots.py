@@ -89,7 +89,7 @@ def call_dots(program: Program, processor: Processor) -> DotCalls:
 
 
 def stored_bits(bits: int) -> int:
-    """The least width with an instruction."""
+    """Return the least width with an instruction."""
     return next(width for width in WIDTHS if width >= bits)
 
 
@@ -169,7 +169,7 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         return is_plain and op.groups.value.data == 1
 
     def _function(self, weight: Array) -> tuple[Function, int, Array]:
-        """What computes the sums, the bytes of room that it needs, and its weights."""
+        """Return what computes the sums, the bytes of room that it needs, and its weights."""
         op, code = self.op, self.calls.code
         act, bits = (_bits(value) for value in (op.x, op.weight))
         if self._is_pointwise:
@@ -199,7 +199,7 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         return [stub.product(x[:-1])] if self._is_pointwise else x[:3]
 
     def _size(self, axis: int) -> SSAValue:
-        """A size of the result that is known only at run time."""
+        """Return a size of the result that is known only at run time."""
         op = self.op
         size = self.make(tensor.DimOp(op.x, self.index(axis)))
         if not isinstance(op, kernel.Conv2dOp) or axis == 0 or self._is_pointwise:
@@ -211,7 +211,7 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         return self.make(arith.AddiOp(steps, self.index(1)))
 
     def _bytes(self, value: SSAValue) -> SSAValue:
-        """Few-bit integers as bytes."""
+        """Return few-bit integers as bytes."""
         if element_width(value.type) is None:
             return value
         plain = TensorType(i8, shape_of(value))

@@ -67,15 +67,15 @@ class Layout:
         return 2 if self.ratio == 8 else 4
 
     def steps(self, k: int) -> int:
-        """Words of the narrower operand in a row."""
+        """Return words of the narrower operand in a row."""
         return -(-k * self.narrow // self.xlen)
 
     def depth(self, k: int) -> int:
-        """Elements of a row with its padding."""
+        """Return elements of a row with its padding."""
         return self.steps(k) * self.xlen // self.narrow
 
     def excess(self, k: int) -> int:
-        """What padding adds to each sum."""
+        """Return what padding adds to each sum."""
         return self.depth(k) - k if self.wide == 1 else 0
 
     @property

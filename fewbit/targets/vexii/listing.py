@@ -23,7 +23,7 @@ class Listed:
 
 
 def functions_of(folder: Folder) -> list[Listed]:
-    """All functions of an artifact's program, by address."""
+    """Return all functions of an artifact's program, by address."""
     program = elf.read(folder.file(PROGRAM).read_bytes())
     return sorted(_functions(program), key=lambda each: each.address)
 
@@ -41,13 +41,13 @@ def _functions(program: elf.Executable) -> Iterator[Listed]:
 
 
 def disassembly(folder: Folder, pattern: str) -> str:
-    """The instructions of functions whose names fit a pattern, `dot_*`."""
+    """Return the instructions of functions whose names fit a pattern, `dot_*`."""
     found = instructions(folder, pattern)
     return "\n\n".join(f"{name}:\n" + "\n".join(lines) for name, lines in found.items())
 
 
 def instructions(folder: Folder, pattern: str) -> dict[str, list[str]]:
-    """Lines of assembly, by function."""
+    """Return lines of assembly, by function."""
     xlen = int(folder.manifest.options["xlen"])
     every = functions_of(folder)
     found = [each for each in every if fnmatchcase(each.name, pattern)]

@@ -26,7 +26,7 @@ from fewbit.toolchain.link import link_executable
 
 
 def bare_metal_facts(program: Program | None, name: str, processor: Processor) -> list[object]:
-    """What passes to a bare-metal program must know."""
+    """Return what passes to a bare-metal program must know."""
     facts: list[object] = [processor, processor.isa, WeightImage()]
     if program is None:
         return facts
@@ -61,7 +61,7 @@ def write_program(
 
 
 def link_program(made: Compilation) -> bytes:
-    """The executable of a program, with its weights and what no system provides."""
+    """Return the executable of a program, with its weights and what no system provides."""
     processor, interface = made.ctx.get(Processor), made.ctx.get(Interface)
     text = runtime_ir(processor)
     runtime = objects.link_modules([text], names(text), processor.isa)

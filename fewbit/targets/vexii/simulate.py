@@ -52,24 +52,29 @@ class VexiiSimulator:
         return int(self.folder.manifest.options["xlen"])
 
     def run(self, inputs: Sequence[Array]) -> Execution:
-        """The outputs, and events: instructions by class, and those of each layer."""
+        """Return the outputs, and events: instructions by class, and those of each layer."""
         outputs, counted = self.execute(inputs)
         return Execution(outputs, self._events(counted))
 
     def execute(self, inputs: Sequence[Array]) -> tuple[tuple[Array, ...], Counted]:
-        """The outputs, and what the simulator counted while the program ran."""
+        """Return the outputs, and what the simulator counted while the program ran."""
         call = _Call(self, inputs)
         return call.outputs, call.counted
 
     def machine(self, data_bytes: int) -> Machine:
-        """A machine with the program loaded, and room for so much data behind it."""
+        """Return a machine with the program loaded, and room for so much data behind it."""
+        size = self.memory_bytes(data_bytes)
+        machine = Machine(self.xlen, size, native=self.native, lines=True)
+        machine.load(self._elf)
+        return machine
+
+    def memory_bytes(self, data_bytes: int) -> int:
+        """Return the memory that the program takes with its stack and so much data."""
         size = len(self._elf) + data_bytes + STACK_BYTES + (1 << 17)
         size = 1 << max(size - 1, 1).bit_length()
         if size > MEMORY_BYTES:
             raise ShapeError(f"inputs of this size need more memory than {MEMORY_BYTES} bytes")
-        machine = Machine(self.xlen, size, native=self.native, lines=True)
-        machine.load(self._elf)
-        return machine
+        return size
 
     def _events(self, counted: Counted) -> Events:
         names = self.folder.manifest.options.get("layers", "").split(",")
@@ -83,12 +88,12 @@ class VexiiSimulator:
 
 
 def layer_of(function: str) -> str:
-    """The layer that a function is of: `program.entry_003_conv1`, `kernel.000_conv1`."""
+    """Return the layer that a function is of: `program.entry_003_conv1`, `kernel.000_conv1`."""
     return re.sub(r"^(kernel\.|program\.entry_)\d+_?", "", function) or "other"
 
 
 def counts_of(histogram: Histogram) -> dict[str, int]:
-    """Instructions by class, all of them, and the bytes that they moved."""
+    """Return instructions by class, all of them, and the bytes that they moved."""
     kinds = {str(kind): count for kind, count in sorted(histogram.kinds.items())}
     moved = sum(count * BYTES.get(name, 0) for name, count in histogram.mnemonics.items())
     counts = {"instructions": histogram.instructions, "bytes": moved, **kinds}

@@ -101,7 +101,7 @@ class Vexii(Device):
         return estimates(events)
 
     def summarize(self, folder: Folder) -> Seen:
-        """The functions of the program."""
+        """Return the functions of the program."""
         from fewbit.targets.device_report import table
         from fewbit.targets.vexii.listing import functions_of
 
@@ -117,7 +117,7 @@ class Vexii(Device):
 
 
 def is_depthwise(op: QuantizedLayerOp) -> bool:
-    """Whether each channel is convolved by itself."""
+    """Return whether each channel is convolved by itself."""
     if not isinstance(op, BitConv2dOp | BitConv1dOp):
         return False
     outputs, inputs = shape_of(op.weight.type)[:2]

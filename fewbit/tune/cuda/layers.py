@@ -42,7 +42,7 @@ def layer_key(problem: Problem, arch: Arch) -> Key:
 
 
 def _versions() -> str:
-    """Kernels are fewbit's own, wherever they are compiled."""
+    """Return kernels are fewbit's own, wherever they are compiled."""
     return f"{versions_of()} fewbit={__version__}"
 
 
@@ -53,7 +53,7 @@ def table_key(problem: Problem) -> str:
 
 
 def families_of(problem: Problem, arch: Arch) -> dict[str, Family[Any]]:
-    """Families of kernels that may compute a layer."""
+    """Return families of kernels that may compute a layer."""
     if isinstance(problem, Attention):
         return {**families_for(problem, arch)}
     from fewbit.targets.cuda.layers import FAMILIES
@@ -62,7 +62,7 @@ def families_of(problem: Problem, arch: Arch) -> dict[str, Family[Any]]:
 
 
 def known_settings(database: Database, arch: Arch) -> table.Table:
-    """What searches found for a generation, as a table of kernels' settings."""
+    """Return what searches found for a generation, as a table of kernels' settings."""
     found: table.Table = {}
     hardware, versions = f"sm_{arch.compute}", _versions()
     for result in database.results(TARGET):
@@ -78,7 +78,7 @@ def known_settings(database: Database, arch: Arch) -> table.Table:
 
 
 def settings_of(schedule: Schedule) -> tuple[str, dict[str, int]]:
-    """The family and its settings that a schedule stands for."""
+    """Return the family and its settings that a schedule stands for."""
     how = dict(schedule.how)
     family = str(how.pop(KERNEL))
     return family, {name: int(value) for name, value in how.items()}
@@ -162,7 +162,7 @@ def spaces_of(
 def layers_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Layer], dict[str, tuple[int, str]]]:
-    """The layers of a program that have settings to choose; loops have none."""
+    """Return the layers of a program that have settings to choose; loops have none."""
     from fewbit.targets.cuda.emit import Nest
     from fewbit.targets.cuda.target import compile_cuda
 

@@ -74,7 +74,7 @@ def measure(folder: Path) -> None:
 
 
 def read_measured(folder: Path) -> list[dict[str, Any]]:
-    """What is known of each op that was measured, also while others still are."""
+    """Return what is known of each op that was measured, also while others still are."""
     return [line["done"] for line in _lines(folder / MEASURED) if "done" in line]
 
 
@@ -191,7 +191,7 @@ class Bench:
             device().call("cuMemcpyHtoD_v2", c_uint64(self._at(region)), source, size)
 
     def _result(self, candidate: Candidate, loaded: Loaded) -> list[Array]:
-        """What a run leaves behind where results are."""
+        """Return what a run leaves behind where results are."""
         if candidate.regions:
             self._fill(candidate.regions)
         for region, copy in self.copies:
@@ -218,7 +218,7 @@ def _schedule(candidate: Candidate) -> Any:
 
 
 def _resources(loaded: Loaded) -> dict[str, int]:
-    """Registers and spilled bytes of a thread, of the first kernel."""
+    """Return registers and spilled bytes of a thread, of the first kernel."""
     found: dict[str, int] = {}
     function = loaded.launches[0][1]
     for name, number in (("registers", _REGISTERS), ("local", _LOCAL)):
@@ -229,7 +229,7 @@ def _resources(loaded: Loaded) -> dict[str, int]:
 
 
 def numbers(region: Region, seed: int) -> Array:
-    """Random numbers for a region, the same for the same seed; many repeat after a while."""
+    """Return random numbers for a region, the same for the same seed; many repeat after a while."""
     random = np.random.default_rng(seed)
     count = prod(region.shape)
     drawn = min(count, 1 << 20)
@@ -276,7 +276,7 @@ def _floats(data: Array, element: str) -> Array:
 
 
 def time_cold(default: Loaded, others: Sequence[Loaded], rounds: int) -> Times:
-    """Calls with an empty cache, by turns, the default first and last.
+    """Return calls with an empty cache, by turns, the default first and last.
 
     What an event says depends on where it lies: all calls are timed with the same two, in half of
     the rounds in the other order, and the medians of the two halves are averaged.

@@ -83,7 +83,7 @@ class GpuAnalytic:
 
 
 def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, float]:
-    """Cycles and bytes of a workgroup, and its steps along the sum."""
+    """Return cycles and bytes of a workgroup, and its steps along the sum."""
     nest, takes = given.nest, resources_of(given, schedule)
     group = _tile(given, schedule, schedule.distribution)
     thread = tuple(max(1, size) for size in schedule.vector)
@@ -103,7 +103,7 @@ def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, f
 
 
 def _words(access: Access, thread: tuple[int, ...], promoted: bool) -> float:
-    """Loads of an operand in one step, in units of 4 bytes a thread.
+    """Return loads of an operand in one step, in units of 4 bytes a thread.
 
     Elements that are neighbours come 16 bytes at a time. What lies in shared memory in steps of
     several pixels was brought there one by one, and falls into the same banks.
@@ -138,7 +138,7 @@ def _mma_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, floa
 
 
 def _tile(given: GpuProduct, schedule: Schedule, group: tuple[int, ...]) -> tuple[int, ...]:
-    """What a workgroup touches in one step."""
+    """Return what a workgroup touches in one step."""
     sums = given.roles.sums
     return tuple(
         max(1, schedule.vector[i]) if i in sums else max(1, group[i])

@@ -41,7 +41,7 @@ class GpuTuner(Tuner):
 
     @abstractmethod
     def spaces(self, search: Search, arch: Arch) -> Found:
-        """What can be searched for, and what is left, with the reason."""
+        """Return what can be searched for, and what is left, with the reason."""
 
     def takes(self, detail: str) -> bool:
         return True
@@ -97,7 +97,7 @@ class GpuTuner(Tuner):
 
 
 def need_gpu() -> Arch:
-    """The generation of the GPU that is here; a clear error where there is none."""
+    """Return the generation of the GPU that is here; a clear error where there is none."""
     try:
         return device().arch
     except Error as e:
@@ -109,7 +109,7 @@ def need_gpu() -> Arch:
 
 
 def arch_for(target: str, here: Callable[[], Arch] = need_gpu) -> Arch:
-    """The generation behind the colon of a target, or that of the GPU that is here."""
+    """Return the generation behind the colon of a target, or that of the GPU that is here."""
     name = TargetName.parse(target).detail
     return find_arch(name) if name else here()
 
@@ -139,7 +139,7 @@ def _search(asked: Search, spaces: Sequence[Space], full: TargetName) -> list[Ro
 def _time_programs(
     program: Program, target: str, database: Database, options: Mapping[str, Any]
 ) -> tuple[Times, float]:
-    """The program twice without what was found and once with it, and how results differ."""
+    """Return the program twice without what was found and once with it, and how results differ."""
     from fewbit.cost.layers import made_up_inputs
     from fewbit.targets.compile import compile
 
@@ -157,7 +157,7 @@ def _time_programs(
 
 
 def _call(runner: Any, inputs: Sequence[Any]) -> Callable[[], Any]:
-    """A call whose inputs are on the GPU already."""
+    """Return a call whose inputs are on the GPU already."""
     if hasattr(runner, "prepare"):
         return runner.prepare(*inputs)
     runner.place(*inputs)

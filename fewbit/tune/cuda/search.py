@@ -89,7 +89,7 @@ def prepare(
 
 
 def prepare_op(space: Space, known: Mapping[Schedule, Trial], workers: int, count: int) -> Op:
-    """So many schedules of an op, compiled."""
+    """Return so many schedules of an op, compiled."""
     wanted = choose(space.ranked(), known, count)
     made: list[Candidate] = []
     failed: list[Trial] = []
@@ -159,7 +159,7 @@ def _kind(schedule: Schedule) -> Any:
 
 
 def _tile(schedule: Schedule) -> Any:
-    """The thread's results without the steps of a sum, which matter less."""
+    """Return the thread's results without the steps of a sum, which matter less."""
     if not schedule.vector:
         return schedule.how
     pairs = zip(schedule.vector, schedule.distribution, strict=True)

@@ -136,7 +136,7 @@ def resources_of(given: GpuProduct, schedule: Schedule) -> Resources:
 def problem_of(
     given: GpuProduct, schedule: Schedule, hardware: Hardware, arch: Arch | None = None
 ) -> str | None:
-    """Why a workgroup cannot have it; None where it can."""
+    """Return why a workgroup cannot have it; None where it can."""
     found = resources_of(given, schedule)
     limit = hardware.threads or MOST_THREADS
     shared = arch.shared if arch else hardware.memories[0].bytes
@@ -156,7 +156,7 @@ def problem_of(
 def gpu_schedules(
     nest: LoopNest, hardware: Hardware, arch: Arch | None = None, mma: bool = True
 ) -> list[Schedule]:
-    """All that the hardware can have, for a nest without loops of one step.
+    """Return all that the hardware can have, for a nest without loops of one step.
 
     Where tensor cores can be used they are: without them a product takes ten times as long.
     """
@@ -170,7 +170,7 @@ def gpu_schedules(
 
 
 def gpu_hardware(arch: Arch) -> Hardware:
-    """What is known of a generation: the H200's figures, with its own limits."""
+    """Return what is known of a generation: the H200's figures, with its own limits."""
     found = find_hardware("h200")
     near = found.memories[0].model_copy(update={"bytes": arch.shared})
     update = {"cores": arch.multiprocessors, "memories": (near, *found.memories[1:])}
@@ -212,7 +212,7 @@ def _thread_schedules(given: GpuProduct) -> Iterator[Schedule]:
 
 
 def _row_tiles(extent: int, place: int, small: bool) -> list[tuple[int, int]]:
-    """Tiles of a workgroup and of its threads: of the innermost rows many, of others few."""
+    """Return tiles of a workgroup and of its threads: of the innermost rows many, of others few."""
     if place == 0:
         groups = [d for d in _all_divisors(extent) if d <= 128]
         return [(g, t) for g in groups for t in (1, 2, 4, 7, 8) if g % t == 0]
@@ -272,13 +272,13 @@ def _other_tiles(extent: int, place: int) -> list[tuple[int, int]]:
 
 
 def _units(given: GpuProduct) -> list[int]:
-    """How many results of each loop one instruction has."""
+    """Return how many results of each loop one instruction has."""
     sizes = {given.mma_rows: MMA_ROWS, given.roles.columns: MMA_COLUMNS}
     return [sizes.get(loop, 1) for loop in given.parallel]
 
 
 def sides_of(given: GpuProduct, group: Sequence[int]) -> tuple[int, int]:
-    """Rows and columns of the product of matrices that a workgroup's tile is."""
+    """Return rows and columns of the product of matrices that a workgroup's tile is."""
     mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
     rows = columns = 1
     for at, loop in enumerate(given.parallel):

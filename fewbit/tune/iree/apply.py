@@ -35,7 +35,7 @@ class Applied:
 
 
 def is_known(database: Database, hardware: Hardware | None = None, target: str = TARGET) -> bool:
-    """Whether a database has anything for this machine, or for the GPU of a target."""
+    """Return whether a database has anything for this machine, or for the GPU of a target."""
     if target.startswith(GPU):
         return database.holds(GPU, gpu_hardware_of(target), versions_of(*PACKAGES))
     return database.holds(TARGET, (hardware or host()).identity, versions_of(*PACKAGES))
@@ -44,7 +44,7 @@ def is_known(database: Database, hardware: Hardware | None = None, target: str =
 def find_schedules(
     dispatches: Sequence[Configured], database: Database, hardware: Hardware | None = None
 ) -> dict[str, Schedule]:
-    """Those that the database has, by the name of the dispatch.
+    """Return those that the database has, by the name of the dispatch.
 
     An op with a dynamic batch may be fused with other ops than with a batch of one: where the
     dispatch itself is not known, the op that leads it may be.
@@ -63,7 +63,7 @@ def find_schedules(
 
 
 def worth_reading(dispatch: Configured) -> bool:
-    """Whether it may be a product: a look at the text, which is faster than parsing it."""
+    """Return whether it may be a product: a look at the text, which is faster than parsing it."""
     return "_initializer_" not in dispatch.name and "arith.mul" in dispatch.text
 
 
@@ -77,7 +77,7 @@ def apply(
     *,
     has_paths: bool = False,
 ) -> Applied:
-    """The program compiled without and with what is known."""
+    """Return the program compiled without and with what is known."""
     if not target.startswith(GPU):
         flags = chosen_flags(source, flags, database, hardware)
     default = build(source, flags, name, has_paths=has_paths)
@@ -98,7 +98,7 @@ def substitute(
     *,
     has_paths: bool = False,
 ) -> Applied:
-    """The program with these schedules; where IREE cannot compile it so, without any."""
+    """Return the program with these schedules; where IREE cannot compile it so, without any."""
     untuned = Applied(default, None, {})
     if not schedules:
         return untuned

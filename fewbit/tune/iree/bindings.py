@@ -51,7 +51,7 @@ class Arguments:
         return sum(span.bytes for span in self.spans)
 
     def sizes(self, spare: int = ALIGNMENT) -> list[int]:
-        """Bytes of each binding, and some behind them."""
+        """Return bytes of each binding, and some behind them."""
         count = 1 + max((span.binding for span in self.spans), default=-1)
         return [
             max((s.offset + s.bytes for s in self.spans if s.binding == i), default=0) + spare
@@ -59,7 +59,7 @@ class Arguments:
         ]
 
     def fill(self, seed: int = 0) -> list[Bytes]:
-        """Buffers of random numbers, the same for the same seed."""
+        """Return buffers of random numbers, the same for the same seed."""
         buffers = [aligned(size) for size in self.sizes()]
         random = np.random.default_rng(seed)
         for span in self.spans:
@@ -84,7 +84,7 @@ def _random(random: np.random.Generator, count: int, element: str) -> Bytes:
 
 
 def read_arguments(module: ModuleOp) -> Arguments:
-    """The spans and constants of a dispatch; refused where sizes depend on a run."""
+    """Return the spans and constants of a dispatch; refused where sizes depend on a run."""
     spans: list[tuple[Operation, int | str]] = []
     loads: dict[int, None] = {}
     for op in module.walk():
@@ -130,7 +130,7 @@ def _number(op: Operation, name: str) -> int:
 
 
 def _offset(value: SSAValue) -> int | str:
-    """A constant, or the words of the call that it is made of, low ones first: `3+4`."""
+    """Return a constant, or the words of the call that it is made of, low ones first: `3+4`."""
     owner: Any = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
         return int(owner.value.value.data)  # pyright: ignore[reportUnknownMemberType]

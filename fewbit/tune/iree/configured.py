@@ -139,7 +139,7 @@ class Configured:
         )
 
     def with_schedule(self, schedule: Schedule) -> str:
-        """The text with other tiles, those of fused ops after the leading one's."""
+        """Return the text with other tiles, those of fused ops after the leading one's."""
         root = self.leader
         levels = self._levels(root, schedule)
         loops_of = _followers(root, self.tiled)
@@ -230,7 +230,7 @@ def _followers(root: Tiled, tiled: list[Tiled]) -> dict[Operation, dict[int, int
 
 
 def _indexed(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
-    """The tensors of an op, and for each of their dimensions the loop that is its index."""
+    """Return the tensors of an op, and for each of their dimensions the loop that is its index."""
     nest = read_nest(op)
     maps = attribute_of(op, "indexing_maps")
     if not isinstance(nest, LoopNest) or maps is None:

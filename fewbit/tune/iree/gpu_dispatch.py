@@ -130,7 +130,7 @@ class GpuDispatch(Configured):
 
 
 def _replaced(text: str, opening: str, inside: str) -> str:
-    """The text with another attribute in the place of the one that begins so."""
+    """Return the text with another attribute in the place of the one that begins so."""
     start = text.index(opening) + len(opening)
     depth, end = 1, start
     while depth:

@@ -72,7 +72,7 @@ def compile_kernel(text: str, flags: Sequence[str], folder: Path, name: str) -> 
 
 
 def assemble(kernel: GpuKernel, arch: Arch, folder: Path) -> tuple[bytes, Resources] | None:
-    """Machine code, and what it takes; None where there is no assembler."""
+    """Return machine code, and what it takes; None where there is no assembler."""
     tool = find_assembler()
     if tool is None:
         return None

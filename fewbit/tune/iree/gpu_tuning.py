@@ -35,7 +35,7 @@ def gpu_key(dispatch: GpuDispatch, hardware: str) -> Key:
 
 
 def gpu_hardware_of(target: str) -> str:
-    """What results for a target are kept under: the generation of its GPU."""
+    """Return what results for a target are kept under: the generation of its GPU."""
     return (TargetName.parse(target).detail or CUDA_DEFAULT).rstrip("a")
 
 
@@ -44,7 +44,7 @@ def gpu_dispatches(build: Build) -> tuple[GpuDispatch, ...]:
 
 
 def find_gpu_schedules(build: Build, database: Database, hardware: str) -> dict[str, Schedule]:
-    """Those that the database has for a program's dispatches, by their names."""
+    """Return those that the database has for a program's dispatches, by their names."""
     found: dict[str, Schedule] = {}
     leading = leading_schedules(database, TARGET, hardware)
     for dispatch in gpu_dispatches(build):
@@ -140,7 +140,7 @@ def spaces_of(build: Build, arch: Arch) -> tuple[list[Space], dict[str, tuple[in
 
 
 def space_of(dispatch: GpuDispatch, arch: Arch, calls: int) -> Space | str:
-    """What may be tried for a dispatch, or why nothing is."""
+    """Return what may be tried for a dispatch, or why nothing is."""
     if dispatch.reason is not None:
         return dispatch.reason
     kernels = Kernels(dispatch, arch)

@@ -26,12 +26,12 @@ IN_ROWS = Schedule((), (0,))
 
 
 def in_rows(flags: Sequence[str]) -> tuple[str, ...]:
-    """The flags without those that lay matrices out."""
+    """Return the flags without those that lay matrices out."""
     return tuple(flag for flag in flags if not any(word in flag for word in WORDS))
 
 
 def program_key(source: Source, hardware: Hardware | None = None) -> Key:
-    """A program is known by its text, in which weights are names and shapes."""
+    """Return a program is known by its text, in which weights are names and shapes."""
     digest = sha256(source.text.encode()).hexdigest()[:24]
     identity = (hardware or host()).identity
     return Key(TARGET, f"program {digest}", identity, versions_of(*PACKAGES))
@@ -40,13 +40,13 @@ def program_key(source: Source, hardware: Hardware | None = None) -> Key:
 def chosen_flags(
     source: Source, flags: Sequence[str], database: Database, hardware: Hardware | None = None
 ) -> tuple[str, ...]:
-    """Those that were found to be faster for the program, or else as they are given."""
+    """Return those that were found to be faster for the program, or else as they are given."""
     found = database.get(program_key(source, hardware))
     return tuple(flags) if found is None or found.schedule is None else in_rows(flags)
 
 
 def is_faster(rows: Times, tiled: Times | None) -> bool:
-    """Whether a program with its matrices in rows beats all else; both were timed beside the
+    """Return whether a program with its matrices in rows beats all else; both were timed beside the
     default."""
     best = min(1.0, tiled.ratio(0)) if tiled is not None else 1.0
     noise = max(rows.noise, tiled.noise if tiled is not None else 0.0)

@@ -56,7 +56,7 @@ class Binary:
 
 
 def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -> Binary:
-    """A configured dispatch as a library."""
+    """Return a configured dispatch as a library."""
     data, _, workgroups = compile_executable(text, flags, folder, name)
     return Binary(data, workgroups)
 
@@ -64,7 +64,7 @@ def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -
 def compile_executable(
     text: str, flags: Sequence[str], folder: Path, name: str
 ) -> tuple[bytes, str, tuple[int, int, int]]:
-    """What IREE makes of a configured dispatch, what it printed, and how many workgroups."""
+    """Return what IREE makes of a configured dispatch, what it printed, and how many workgroups."""
     source, made = folder / f"{name}.mlir", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
     begun = ("--compile-mode=hal-executable", "--compile-from=executable-configurations")
@@ -253,7 +253,7 @@ class Library:
         )
 
     def seconds(self, times: int) -> float:
-        """CPU time of one call, over so many."""
+        """Return CPU time of one call, over so many."""
         start = thread_time()
         self.run(times)
         return (thread_time() - start) / times
@@ -270,7 +270,7 @@ def _processor_data() -> tuple[int, ...]:
 
 
 def aligned(size: int) -> Bytes:
-    """Zeros that begin at a cache line."""
+    """Return zeros that begin at a cache line."""
     raw = np.zeros(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]

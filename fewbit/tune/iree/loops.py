@@ -8,7 +8,7 @@ from fewbit.program.program import Program
 
 
 def list_program(program: Program, dynamic: int = 1) -> Listing:
-    """The nests of a program, with the layers that they come from."""
+    """Return the nests of a program, with the layers that they come from."""
     from fewbit.targets.iree.pipeline import to_iree
 
     source, _ = to_iree(program)

@@ -71,7 +71,7 @@ class Measured:
         return time_by_turns(self._timed(), (), rounds=4).default
 
     def try_all(self, schedules: Sequence[Schedule]) -> list[Trial]:
-        """All of them, timed by turns with the default."""
+        """Return all of them, timed by turns with the default."""
         found: list[Trial | Library] = [self._prepare(schedule) for schedule in schedules]
         libraries = [each for each in found if isinstance(each, Library)]
         self.times = time_by_turns(self._timed(), [library.seconds for library in libraries])
@@ -111,7 +111,7 @@ class Measured:
         return Library(binary, path, arguments.constants, arguments.fill())
 
     def _difference(self, given: list[Bytes]) -> str | None:
-        """What is wrong with the numbers, if anything."""
+        """Return what is wrong with the numbers, if anything."""
         for span in self.arguments.spans:
             where = slice(span.offset, span.offset + span.bytes)
             wrong = differs(self._expected[span.binding][where], given[span.binding][where], span)

@@ -75,7 +75,7 @@ def tune_iree(
 def _time_modules(
     program: Program, parameters: Parameters, modules: Sequence[Made]
 ) -> tuple[Times, float]:
-    """The first module twice and the others, by turns, and how far their results differ."""
+    """Return the first module twice and the others, by turns, and how far their results differ."""
     request = Request(TARGET)
     inputs = made_up_inputs(program, dynamic=1)
     with TemporaryDirectory(prefix="fewbit-tuned-") as folder:

@@ -8,11 +8,11 @@ ENTRY = re.compile(r"\.entry (\S+)\((.*?)\)", re.S)
 
 
 def entries_of(ptx: str) -> list[str]:
-    """The names of its kernels."""
+    """Return the names of its kernels."""
     return [found[1] for found in ENTRY.finditer(ptx)]
 
 
 def instructions_of(ptx: str) -> str:
-    """The text without comments, and without what only debuggers read."""
+    """Return the text without comments, and without what only debuggers read."""
     lines = (line.partition("//")[0].strip() for line in ptx.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith((".loc", ".file")))

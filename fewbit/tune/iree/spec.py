@@ -46,7 +46,7 @@ class Product:
 
 
 def tuning_spec(database: Database) -> tuple[str, int, int]:
-    """The text of a spec, how many ops are in it, and how many could not be said."""
+    """Return the text of a spec, how many ops are in it, and how many could not be said."""
     results = [r for r in database.results(TARGET) if r.schedule is not None]
     said: dict[Product, Result] = {}
     for result in results:

@@ -72,13 +72,13 @@ class IreeGpuTuner(GpuTuner):
 
 
 def find_tiles(target: str, path: Path, named: bool) -> KnownTiles | None:
-    """What a database has for a target, if it has anything."""
+    """Return what a database has for a target, if it has anything."""
     database = Database(path, forgiving=not named)
     return Tiles(database, target) if is_known(database, target=target) else None
 
 
 def build_for(program: Program, arch: Arch) -> Build:
-    """A program through IREE for a GPU as it is, with its dispatches."""
+    """Return a program through IREE for a GPU as it is, with its dispatches."""
     source, _ = to_iree(program)
     target = TargetName(gpu_tuning.TARGET, f"sm_{arch.compute}")
     return build(source, compile_flags(str(target)), "model")

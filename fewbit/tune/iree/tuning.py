@@ -42,7 +42,7 @@ def tune_dispatches(
     hardware: Hardware | None = None,
     watch: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
-    """All dispatches that a program calls; `watch` is told of each as it is done."""
+    """Return all dispatches that a program calls; `watch` is told of each as it is done."""
     hardware = hardware or host()
     end = monotonic() + seconds
     calls = calls_of(build)
@@ -81,7 +81,7 @@ def tune_dispatches(
 
 
 def _look_at(dispatch: Configured, calls: int) -> Row:
-    """How long a dispatch takes, or why its tiles are left to IREE."""
+    """Return how long a dispatch takes, or why its tiles are left to IREE."""
     if dispatch.reason is not None:
         return Row(dispatch.name, calls, None, None, dispatch.reason)
     with TemporaryDirectory(prefix="fewbit-look-") as folder:
@@ -116,7 +116,7 @@ def calls_of(build: Build) -> dict[str, int]:
 
 
 def leading_schedules(database: Database, target: str, hardware: str) -> dict[str, Schedule]:
-    """The schedule of each op that leads dispatches, from the one that gained most."""
+    """Return the schedule of each op that leads dispatches, from the one that gained most."""
     versions = versions_of(*PACKAGES)
     found: dict[str, tuple[float, Schedule]] = {}
     for result in database.results(target):

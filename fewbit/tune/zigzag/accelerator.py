@@ -14,7 +14,7 @@ DIMENSIONS = ("D1", "D2")
 
 
 def accelerator_of(hardware: Hardware, rows: int, columns: int, bits: int) -> dict[str, Any]:
-    """The hardware, with an array of so many rows and columns."""
+    """Return the hardware, with an array of so many rows and columns."""
     memories: dict[str, Any] = {"sums": _sums(bits)}
     for place, memory in enumerate(hardware.memories):
         memories[memory.name] = _cache(memory, hardware, place)

@@ -46,7 +46,7 @@ class Zigzag:
         return refusal(nest)
 
     def own(self, nest: LoopNest) -> list[Schedule]:
-        """What ZigZag chose for a nest."""
+        """Return what ZigZag chose for a nest."""
         if nest.signature not in self.chosen:
             self.chosen[nest.signature] = zigzag_schedules(nest, self.hardware)
         return self.chosen[nest.signature]
@@ -59,7 +59,7 @@ class Zigzag:
 
 
 def zigzag_schedules(nest: LoopNest, hardware: Hardware) -> list[Schedule]:
-    """What ZigZag makes of a nest; nothing where it cannot express it, or fails."""
+    """Return what ZigZag makes of a nest; nothing where it cannot express it, or fails."""
     roles = roles_of(nest)
     if refusal(nest) is not None or roles is None:
         return []
@@ -133,7 +133,7 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
 def held(
     temporal: Mapping[Any, list[list[tuple[Any, int]]]], nest: LoopNest, roles: Roles, vector: Tile
 ) -> list[Tile]:
-    """The tile in each memory: what the array has, times the loops up to there.
+    """Return the tile in each memory: what the array has, times the loops up to there.
 
     Memories of inputs begin with a cache; sums have a level of their own below.
     """
@@ -156,7 +156,7 @@ def held(
 def _schedules(
     nest: LoopNest, roles: Roles, vector: Tile, levels: Iterable[Tile]
 ) -> list[Schedule]:
-    """Each cache's part as a workgroup; and the nearest inside the next."""
+    """Return each cache's part as a workgroup; and the nearest inside the next."""
     parts = [tuple(0 if i in roles.sums else size for i, size in enumerate(t)) for t in levels]
     found = [Schedule(part, vector) for part in parts if _divides(part, vector)]
     if len(parts) > 1 and prod(levels_of(parts[0])) < prod(levels_of(parts[1])):

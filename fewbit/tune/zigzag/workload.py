@@ -16,7 +16,7 @@ NAMES = "ABCDEFGH"
 
 
 def refusal(nest: LoopNest) -> str | None:
-    """Why ZigZag cannot express a nest; None where it can."""
+    """Return why ZigZag cannot express a nest; None where it can."""
     if len(nest.inputs) != 2:
         count = {0: "no input", 1: "one input"}.get(len(nest.inputs), "more than two inputs")
         return f"ZigZag's ops have two inputs, and this one has {count}"
@@ -36,7 +36,7 @@ def refusal(nest: LoopNest) -> str | None:
 
 
 def layer_of(nest: LoopNest) -> dict[str, Any]:
-    """The nest as an entry of a workload."""
+    """Return the nest as an entry of a workload."""
     roles = roles_of(nest)
     assert roles is not None, "only nests that are not refused"
     image, weights = _operands(nest, roles)
@@ -65,7 +65,7 @@ def layer_of(nest: LoopNest) -> dict[str, Any]:
 
 
 def _operands(nest: LoopNest, roles: Roles) -> tuple[Access, Access]:
-    """What moves with the rows, and the weights."""
+    """Return what moves with the rows, and the weights."""
     first, second = nest.inputs
     rows = set(roles.rows)
     return (second, first) if rows & second.loops and not rows & first.loops else (first, second)

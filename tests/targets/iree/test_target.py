@@ -102,7 +102,7 @@ def test_a_changed_file_is_noticed(art: Artifact, tmp_path: Path) -> None:
 def test_stages_have_texts(program: fewbit.Program) -> None:
     seen: dict[str, str] = {}
     fewbit.compile(program, "iree-cpu", name="net", watch=seen.__setitem__)
-    assert list(seen) == ["mico", "kernel", "linalg", "flow", "stream", "hal", "vm"]
+    assert list(seen) == ["mico", "kernel", "linalg", "source", "flow", "stream", "hal", "vm"]
     assert "linalg.conv_2d_nhwc_hwcf" in seen["linalg"]
     assert "flow.executable" in seen["flow"]
     assert "loc(" not in seen["flow"]

@@ -52,7 +52,7 @@ class Conv2d:
 def conv2d(
     conv: Conv2d, hardware: Hardware | None = None, style: Style | None = None
 ) -> list[Command]:
-    """The commands of a convolution."""
+    """Return the commands of a convolution."""
     hardware, shape = hardware or Hardware(), conv.shape
     if conv.output.full and (style == "loop" or shape.pool > 1):
         raise UnsupportedError("LOOP_CONV_WS and pooling give bytes, not sums")

@@ -65,7 +65,7 @@ class _Tile:
 def matmul(
     product: Matmul, hardware: Hardware | None = None, style: Style = "loop"
 ) -> list[Command]:
-    """The commands of a product."""
+    """Return the commands of a product."""
     hardware = hardware or Hardware()
     made: list[Command] = list(_configuration(product, style))
     for tile in _tiles(product, hardware):
@@ -118,7 +118,7 @@ def _places(product: Matmul, tile: _Tile) -> tuple[Pointer, Pointer, Pointer]:
 
 
 def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[Command]:
-    """A tile as LOOP_WS, which is told all about it first."""
+    """Return a tile as LOOP_WS, which is told all about it first."""
     x, weight, y = _places(product, tile)
     first, last = tile.inner == 0, tile.inner + tile.depth == product.k
     dim = hardware.dim

@@ -27,7 +27,7 @@ class Output:
         return 4 if self.full else 1
 
     def config(self, stride: int) -> ConfigStore:
-        """Rows of this many elements."""
+        """Return rows of this many elements."""
         scale = 1.0 if self.scale is None else self.scale
         return ConfigStore(activation=self.activation, stride=stride * self.size, scale=scale)
 

@@ -48,14 +48,14 @@ class Windows:
 
 
 def packs_image(layout: Layout, windows: Windows) -> bool:
-    """Whether pixels are packed before windows are gathered."""
+    """Return whether pixels are packed before windows are gathered."""
     bits = windows.channels * layout.act
     is_whole = windows.groups == 1 and bits % (8 * CHUNK_BYTES) == 0
     return is_whole and layout.act < 8 and windows.pixels is not None
 
 
 def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]:
-    """The convolution, and the bytes of room that it needs.
+    """Return the convolution, and the bytes of room that it needs.
 
     Its parameters are the images, panels of weights, sums, room, how many images there are, and
     their height and width.
@@ -107,7 +107,7 @@ def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]
 
 
 def counts(windows: Windows, h: Value, w: Value) -> list[Value]:
-    """Windows that an image has along its height and width."""
+    """Return windows that an image has along its height and width."""
     fields = (windows.size, windows.stride, windows.start, windows.end, windows.dilation)
     sides = zip(*fields, strict=True)
     return [
@@ -141,7 +141,7 @@ def _panels_bytes(layout: Layout, k: int, n: int) -> int:
 
 
 def _gather(f: Function, windows: Windows) -> Function:
-    """The bytes under a window at (top, left) as a row; zeros for what is outside."""
+    """Return the bytes under a window at (top, left) as a row; zeros for what is outside."""
     g = Function(f.isa, f"gather_{windows.name}", "ptr x, ptr row, i64 h, i64 w, i64 top, i64 left")
     x, row, h, w, top, left = g.parameters
     each = windows.channels // windows.groups

@@ -77,7 +77,7 @@ class Depthwise:
         return (self.height + self.windows.start[0] + self.windows.end[0]) * self.line
 
     def words_of(self, output: int) -> list[int]:
-        """The words of a row, from the period's first on, in which an output has taps."""
+        """Return the words of a row, from the period's first on, in which an output has taps."""
         (_, kw), right = self.windows.size, self.windows.dilation[1]
         places = [output * self.windows.stride[1] + tap * right for tap in range(kw)]
         return sorted({place // self.word for place in places})
@@ -251,7 +251,7 @@ class _Writer:
 
 
 def depthwise(code: Code, plane: Depthwise) -> tuple[Function, int]:
-    """The convolution of all channels, and the bytes of room that it needs.
+    """Return the convolution of all channels, and the bytes of room that it needs.
 
     Its parameters are those of `conv2d`.
     """

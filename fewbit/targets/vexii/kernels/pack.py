@@ -34,7 +34,7 @@ def pack_rows(isa: Isa, bits: int, chunks: int) -> Function:
 
 
 def _chunk(f: Function, x: Value, first: int, bits: int) -> Value:
-    """A chunk of fields from the fours of bytes `first` and on."""
+    """Return a chunk of fields from the fours of bytes `first` and on."""
     parts = [_squeezed(load_chunk(f, x, first + i), bits) for i in range(8 // bits)]
     whole = parts[0]
     for number, part in enumerate(parts[1:], 1):
@@ -43,7 +43,7 @@ def _chunk(f: Function, x: Value, first: int, bits: int) -> Value:
 
 
 def _squeezed(four: Value, bits: int) -> Value:
-    """The low bits of four bytes, side by side; of 1 bit, the sign."""
+    """Return the low bits of four bytes, side by side; of 1 bit, the sign."""
     if bits == 8:
         return four
     if bits == 4:

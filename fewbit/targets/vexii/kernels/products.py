@@ -49,7 +49,7 @@ class Code:
     assembled: dict[str, Assembled] = field(default_factory=dict[str, "Assembled"])
 
     def add(self, made: Function) -> Function:
-        """The function, or one of the same name that was there before."""
+        """Return the function, or one of the same name that was there before."""
         return self.functions.setdefault(made.name, made)
 
     def text(self) -> str:
@@ -79,7 +79,7 @@ class Product:
         return self.layout.rows * self.layout.row_bytes(self.k)
 
     def rows(self, count: int | None) -> list[int]:
-        """Rows that a panel may have, of `count` rows in all, if that is known."""
+        """Return rows that a panel may have, of `count` rows in all, if that is known."""
         full = self.layout.rows
         if count is None:
             return list(range(1, full + 1))
@@ -130,7 +130,7 @@ class Product:
 
 
 def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[Function, int]:
-    """The product of m rows, and the bytes of room that it needs.
+    """Return the product of m rows, and the bytes of room that it needs.
 
     Its parameters are the rows, panels of weights, sums, room, and how many rows there are.
     """

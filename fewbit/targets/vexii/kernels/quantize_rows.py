@@ -192,7 +192,7 @@ def _over(a: Assembler, left: str, some: Callable[[int], None]) -> None:
 
 
 def quantize_rows(code: Code, width: Width) -> Function:
-    """Integers and scales of m rows of k floats; the formulas are those of numerics.md."""
+    """Return integers and scales of m rows of k floats; the formulas are those of numerics.md."""
     return code.add(_by_largest(code, width) if width.bits > 2 else _by_mean(code, width))
 
 
@@ -244,7 +244,7 @@ def _by_mean(code: Code, width: Width) -> Function:
 
 
 def _least_of(f: Function, scale: Value, quotient: float) -> Value:
-    """The least float that is `quotient` times the scale or more, by a rounded division."""
+    """Return the least float that is `quotient` times the scale or more, by a rounded division."""
     bits = f.bits(scale * quotient, "i32")
     found = bits + 1
     for step in (0, -1, -2):
@@ -259,5 +259,5 @@ def _bounded(f: Function, magnitude: Value) -> Value:
 
 
 def _assembled(code: Code, *wanted: Assembled) -> list[Prototype]:
-    """Functions in assembly, which the program then has."""
+    """Return functions in assembly, which the program then has."""
     return [prototype_of(code.assembled.setdefault(each.symbol, each)) for each in wanted]

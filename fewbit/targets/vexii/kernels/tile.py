@@ -37,7 +37,7 @@ class Tile:
 
     @staticmethod
     def of(layout: Layout, rows: int, columns: int, k: int) -> Tile:
-        """The tile for sums of this length."""
+        """Return the tile for sums of this length."""
         steps = layout.steps(k)
         few = steps if steps <= UNROLLED else None
         return Tile(layout, rows, columns, few, padded=layout.excess(k) > 0)
