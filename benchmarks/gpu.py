@@ -134,7 +134,7 @@ class Tuning:
                 return 1e9
             subject = subject_of(t, plan)
             try:
-                off = error(subject.checked(), reference)
+                off = error(subject.run_checked(), reference)
                 if not off <= tolerance:
                     wrong.append((t.family.name, dict(t.config), off))
                     return 1e9

@@ -173,8 +173,8 @@ def run_checks(pool, arch, tries, families, subject_of, reference_of, tolerance_
         else:
             print("run", row, flush=True)
             subject = subject_of(t, plan)
-            row["error"] = error(subject.checked(), reference_of(t))
-            again = error(subject.checked(), reference_of(t))
+            row["error"] = error(subject.run_checked(), reference_of(t))
+            again = error(subject.run_checked(), reference_of(t))
             if not row["error"] <= tolerance_of(t) or again != row["error"]:
                 row["bad"] = f"{row['error']} {again}"
             subject.close()

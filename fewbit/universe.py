@@ -73,7 +73,7 @@ ROOMS = {
     "fewbit.targets.cuda": (
         "call-layers",
         "find-output-shapes",
-        "join-products",
+        "join-matmuls",
     ),
     "fewbit.targets.gemmini": (
         "call-streams",

@@ -34,7 +34,7 @@ class Prepared:
 
     variant: str
     bytes: int | None = None
-    """Of its files; None where it has none of its own."""
+    """The size of its files; None where it has none of its own."""
 
 
 class Worker:
@@ -90,7 +90,7 @@ class Worker:
 
 
 def prepare(case: Case, tools: Sequence[str]) -> tuple[dict[str, Prepared], dict[str, str]]:
-    """Let each tool make what it runs; those that could not are in the second, with reasons."""
+    """Let each tool build what it runs; the second result has the reasons of those that cannot."""
     made: dict[str, Prepared] = {}
     absent: dict[str, str] = {}
     with progress("Preparing other tools", len(tools)) as step:
@@ -113,14 +113,14 @@ def prepare(case: Case, tools: Sequence[str]) -> tuple[dict[str, Prepared], dict
 def contest(
     case: Case, tools: Mapping[str, Prepared], threads: int, seconds: float
 ) -> tuple[dict[str, Timing], dict[str, str]]:
-    """Return times of each tool, measured for so many seconds each; and why some have none."""
+    """Measure times of each tool, measured for so many seconds each; and why some have none."""
     absent: dict[str, str] = {}
     samples: dict[str, list[float]] = {tool: [] for tool in tools}
     repeats: dict[str, int] = {}
     rounds = max(LEAST_ROUNDS, round(seconds / ROUND))
     with ExitStack() as stack:
         workers: list[Worker] = []
-        with progress(f"Starting tools, {_counted(threads)}", len(tools)) as step:
+        with progress(f"Starting tools, {_thread_count(threads)}", len(tools)) as step:
             for tool, prepared in tools.items():
                 worker = stack.enter_context(
                     _worker(case, tool, threads, task="run", variant=prepared.variant)
@@ -133,7 +133,7 @@ def contest(
                     continue
                 repeats[tool] = answer["repeats"]
                 workers.append(worker)
-        with progress(f"Measuring, {_counted(threads)}", rounds) as step:
+        with progress(f"Measuring, {_thread_count(threads)}", rounds) as step:
             for _ in range(rounds):
                 for worker in workers:
                     if worker.tool in absent:
@@ -157,7 +157,7 @@ def _worker(case: Case, tool: str, threads: int, **task: object) -> Generator[Wo
         worker.end()
 
 
-def _counted(threads: int) -> str:
+def _thread_count(threads: int) -> str:
     return "1 thread" if threads == 1 else f"{threads} threads"
 
 
@@ -183,6 +183,6 @@ def _cpus(threads: int) -> list[int]:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """Ours, with the number of threads for libraries that ask there."""
+    """Return our environment, with the number of threads for libraries that look it up there."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return {**os.environ, **dict.fromkeys(names, str(threads))}

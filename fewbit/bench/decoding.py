@@ -33,7 +33,7 @@ def decoding() -> tuple[Any, tuple[Any, ...]]:
 
 
 def prompt() -> list[int]:
-    """Tokens, the last of which is the one whose step is measured."""
+    """Return tokens, the last of which is the one whose step is measured."""
     import torch
 
     from fewbit.models import zoo

@@ -36,7 +36,7 @@ class LayerTime:
 def profile_calls(
     artifact: Artifact, inputs: Sequence[Array], threads: int, seconds: float
 ) -> tuple[list[CallProfile], int]:
-    """Run a program that was compiled with a profile; its calls, and how often it ran."""
+    """Run a program compiled with a profile; return its calls, and how often it ran."""
     call = artifact.runner.prepare(*inputs, threads=threads)
     for _ in range(3):
         call.run()
@@ -51,7 +51,7 @@ def profile_calls(
 def times_of_layers(
     calls: Sequence[CallProfile], runs: int, roofline: Roofline, program_bytes: int, threads: int
 ) -> list[LayerTime]:
-    """Layers in the order of the program. A call's time is its fastest, as often as it runs."""
+    """Return layers in program order; a call's time is its minimum times how often it runs."""
     by_layer: dict[str, list[CallProfile]] = {}
     for call in calls:
         by_layer.setdefault(call.name, []).append(call)
@@ -72,7 +72,7 @@ def times_of_layers(
 
 
 def _seconds(call: CallProfile, runs: int) -> float:
-    """Of one run."""
+    """Return the seconds of one run."""
     return call.least * call.calls / runs
 
 

@@ -41,7 +41,7 @@ class Plan:
     seconds: float = 2.0
     layers: bool = True
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Of the target, as `fewbit.compile` takes them."""
+    """The target's options, as `fewbit.compile` takes them."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class ToolTime:
     throughput: float
     """Inferences a second, at the median."""
     ratio: float
-    """Its least time over fewbit's: how many times as fast fewbit is."""
+    """Its minimum time over fewbit's: how many times as fast fewbit is."""
     sqnr_db: float | None
     """Its outputs against PyTorch's in float32; None where there are none, or they are equal."""
     bytes: int | None
-    """Of its files."""
+    """The size of its files."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Report:
     layer_threads: int | None = None
     roofline: Roofline | None = None
     options: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Of the target."""
+    """The target's options."""
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the report as JSON has it."""
         made = asdict(self)
         for plain, layer in zip(made["layers"], self.layers, strict=True):
             plain["achieved"] = layer.achieved
@@ -113,7 +113,7 @@ def measure(
     plan: Plan,
     samples: Sequence[Sequence[Array]] | None = None,
 ) -> Report:
-    """Measure a program, made of the subject by the plan's recipe, beside other tools."""
+    """Measure the subject, compiled by the plan's recipe, beside other tools."""
     from fewbit.targets.compile import compile, name_of
 
     name = name_of(subject.name)

@@ -28,16 +28,16 @@ _FLOATS = re.compile(r"fewbit_(matmul|conv2d|depthwise)_f32")
 
 @dataclass(frozen=True)
 class Roofline:
-    """One thread's bounds, a second."""
+    """The bounds of one thread; all are rates, a second."""
 
     float_macs: float
     byte_macs: float
-    """Of 8-bit integers, summed in 32 bits; narrower ones are widened to these."""
+    """MACs of 8-bit integers with 32-bit accumulators; narrower integers are widened to these."""
     bytes_read: dict[int, float]
-    """By how many bytes are read again and again."""
+    """The bandwidth, by how many bytes are read again and again."""
 
     def seconds(self, call: CallProfile, program_bytes: int, threads: int = 1) -> float:
-        """The least time for one execution of a call, in a program of so many bytes in all."""
+        """Return the minimum time of one call, in a program of so many bytes in all."""
         peak = self.float_macs if _FLOATS.fullmatch(call.kernel) else self.byte_macs
         flowing = call.bytes - call.weight_bytes
         reading = call.weight_bytes / self.rate(program_bytes) + flowing / self.rate(flowing)
@@ -53,14 +53,16 @@ def measure_roofline(isa: Isa) -> Roofline:
     bench = Bench(isa, max(FOOTPRINTS))
     floats, dots = FloatPeak(isa), BytePeak(isa)
     return Roofline(
-        float_macs=STEPS * floats.macs / _least(bench.peak(floats, STEPS)),
-        byte_macs=STEPS * dots.macs / _least(bench.peak(dots, STEPS)),
-        bytes_read=_falling({size: size / _least(bench.read(size)) for size in FOOTPRINTS}),
+        float_macs=STEPS * floats.macs / _minimum(bench.peak(floats, STEPS)),
+        byte_macs=STEPS * dots.macs / _minimum(bench.peak(dots, STEPS)),
+        bytes_read=_make_monotonic(
+            {size: size / _minimum(bench.read(size)) for size in FOOTPRINTS}
+        ),
     )
 
 
-def _falling(rates: dict[int, float]) -> dict[int, float]:
-    """More memory is never faster; where it looks so, the smaller was disturbed."""
+def _make_monotonic(rates: dict[int, float]) -> dict[int, float]:
+    """Make rates fall with size: where more memory looks faster, the smaller was disturbed."""
     best = 0.0
     for size in sorted(rates, reverse=True):
         best = max(best, rates[size])
@@ -68,7 +70,7 @@ def _falling(rates: dict[int, float]) -> dict[int, float]:
     return rates
 
 
-def _least(timer: Timer) -> float:
+def _minimum(timer: Timer) -> float:
     """Return seconds of a call, at best."""
     best, end = inf, perf_counter() + SECONDS
     while perf_counter() < end:

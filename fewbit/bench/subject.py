@@ -59,7 +59,7 @@ def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = No
         if shapes and not takes_sizes(name):
             raise UsageError("the sizes of this model's inputs are fixed already")
         program = import_model(name, input_shapes=shapes)
-        return Subject(name, program, None, _made_up(program, batch))
+        return Subject(name, program, None, _make_inputs(program, batch))
     if made.named:
         raise UnsupportedError("models with named inputs are not measured")
     sizes = Given(input_shapes=shapes).sizes
@@ -68,14 +68,14 @@ def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = No
         raise UsageError(
             "nothing says what the model's inputs are", hint="add --input-shape 1x3x32x32"
         )
-    inputs = [_batched(x.detach().cpu().contiguous().numpy(), batch) for x in given]
+    inputs = [_with_batch(x.detach().cpu().contiguous().numpy(), batch) for x in given]
     import torch
 
     program = import_model(made.model, tuple(map(torch.from_numpy, inputs)))
     return Subject(name, program, made.model, inputs)
 
 
-def _made_up(program: Program, batch: int | None) -> list[Array]:
+def _make_inputs(program: Program, batch: int | None) -> list[Array]:
     """Return inputs for a program; a size that is not known is the batch."""
     rng = np.random.default_rng(0)
     made: list[Array] = []
@@ -94,7 +94,7 @@ def _like(array: Array, rng: np.random.Generator) -> Array:
     return rng.standard_normal(array.shape).astype(array.dtype)
 
 
-def _batched(array: Array, batch: int | None) -> Array:
+def _with_batch(array: Array, batch: int | None) -> Array:
     if batch is None or array.ndim == 0 or array.shape[0] == batch:
         return array
     times = -(-batch // array.shape[0])

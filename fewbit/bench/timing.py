@@ -30,7 +30,7 @@ def clock_for(threads: int) -> Callable[[], float]:
 
 
 def timing_of(samples: Sequence[float], repeats: int) -> Timing:
-    """Samples are seconds of a call, each the mean of as many calls as there are repeats."""
+    """Summarize samples: seconds of a call, each the mean of so many repeats."""
     return Timing(min(samples), median(samples), len(samples) * repeats)
 
 
@@ -40,7 +40,7 @@ def time_together(
     seconds: float = 2.0,
     threads: int = 1,
 ) -> dict[str, Timing]:
-    """Call all functions by turns for about this long; the times of each."""
+    """Call all functions by turns for about this long; return the times of each."""
     clock = clock_for(threads)
     repeats = {name: repeats_of(function, clock) for name, function in functions.items()}
     found: dict[str, list[float]] = {name: [] for name in functions}

@@ -44,7 +44,7 @@ def main(folder: str, tool: str, task: str) -> None:
 
 
 def prepare(case: Case, peer: Peer, tool: str) -> dict[str, object]:
-    """Make all variants of a tool; the fastest, on one thread."""
+    """Build all variants of a tool; return the fastest on one thread."""
     best: tuple[float, str] | None = None
     failed: dict[str, str] = {}
     for variant in peer.variants(case.quantized):

@@ -144,7 +144,7 @@ def _benches() -> dict[str, dict[str, Bench]]:
 
 
 def _command(name: str) -> typer.core.TyperCommand:
-    """The subcommand of a benchmark; its options are those of the first target that has it."""
+    """Return a benchmark's subcommand, with the options of the first target that has it."""
     from fewbit.base.plugins import load_from
     from fewbit.targets.registry import find_target
 

@@ -115,7 +115,7 @@ def compile_model(
     if recipe is None and is_read_by(found, model) and stop_after is None:
         _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
         return
-    program = _imported(model, parse_shapes(input_shape), parse_constants(constant), name)
+    program = _import(model, parse_shapes(input_shape), parse_constants(constant), name)
     if dump is not None:
         dump(GRAPH, program.text())
     if stop_after == GRAPH:
@@ -142,7 +142,7 @@ def _check_stop(stage: str | None, target: Target) -> None:
         )
 
 
-def _imported(
+def _import(
     model: str, shapes: Shapes | None, constants: dict[str, Any] | None, name: str
 ) -> Program:
     from fewbit.base.progress import progress
@@ -174,7 +174,7 @@ def _folder_name(name: str, target: str) -> str:
 
 
 def _dump(folder: Path, target: Target) -> Callable[[str, str], None]:
-    """Writes a numbered file for each stage, after removing those of an earlier dump."""
+    """Return what writes a numbered file for each stage; files of an earlier dump are removed."""
     from fewbit.base.files import replacing_file
 
     names = {

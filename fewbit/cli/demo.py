@@ -116,7 +116,7 @@ def _from_training(epochs: int, seed: int) -> None:
 
 
 def _images(console: Console, seed: int) -> tuple[Split, str]:
-    """What is learnt, and the word for one of it: real digits, or images made up in their place."""
+    """Return the training data and the word for one sample: real digits, or synthetic images."""
     from fewbit.data import mnist, synthetic_images
     from fewbit.errors import MissingToolError
 
@@ -142,7 +142,7 @@ class _Measured:
 
 
 def _measure(program: Program, model: nn.Module, images: Split) -> _Measured:
-    """Compile a program; how often it is right, and how long one image takes it and PyTorch."""
+    """Compile a program; return its accuracy, and its time for one image beside PyTorch's."""
     import torch
 
     from fewbit.bench.peers.eager import torch_eager

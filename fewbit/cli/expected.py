@@ -64,8 +64,8 @@ def _target(match: re.Match[str], index: int, lines: list[str], first_line: int)
     return index + first_line
 
 
-def unmet(expectations: list[Expectation], errors: list[Error], file: str) -> list[Error]:
-    """Return what is wrong with what came: expected errors that did not, and others that did."""
+def find_unmet(expectations: list[Expectation], errors: list[Error], file: str) -> list[Error]:
+    """Return complaints: expected errors that did not come, and others that did."""
     complaints: list[Error] = []
     open_ones = list(expectations)
     for error in errors:

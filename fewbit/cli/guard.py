@@ -95,7 +95,7 @@ def _as_error(exception: Exception) -> Error:
 
 
 def _is_closed(stream: TextIO | None) -> bool:
-    """Python has no stream for a descriptor that was closed before it began."""
+    """Return whether stdout is closed: Python has no stream for a descriptor closed before it."""
     return stream is None
 
 

@@ -74,7 +74,7 @@ def load_file(path: Path) -> object:
 
 
 def _check_upstream(pipeline: str) -> None:
-    """A wrong name would be noticed after minutes of work: try it on nothing."""
+    """Try a pass on an empty module: a wrong name would be noticed after minutes of work."""
     from fewbit.ir.bindings import check_upstream
 
     try:

@@ -34,7 +34,7 @@ class InspectGroup(ModeGroup):
         return _command(_views()[name])
 
     def find_old(self, flags: Sequence[str]) -> Mapping[str, OldFlag]:
-        """Also the names of views, `--asm 'dot_*'`."""
+        """Return old flags, among them the names of views: `--asm 'dot_*'`."""
         known = {word for param in self.commands[self.default].params for word in param.opts}
         if found := super().find_old(flags):
             return found

@@ -125,7 +125,7 @@ def _plain(layer: LayerReport) -> dict[str, object]:
 
 
 def print_layers(layers: list[LayerReport], title: str) -> None:
-    """A table of layers on the console."""
+    """Print a table of layers on the console."""
     from rich.table import Table
 
     table = Table(title=title, title_justify="left")

@@ -159,7 +159,7 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """The options of the program itself; their callbacks do the work (see `guard` for --debug)."""
+    """Declare the program's own options; their callbacks do the work (`guard` does --debug)."""
 
 
 def _usage_error(e: TyperException) -> UsageError:

@@ -57,7 +57,7 @@ class ModeGroup(typer.core.TyperGroup):
         raise NotImplementedError
 
     def spell(self, ctx: Any, args: list[str]) -> list[str]:
-        """Return the words with the subcommand that is meant."""
+        """Return the arguments with the subcommand that is meant."""
         first = next((word for word in args if not _SHARED.fullmatch(word)), "")
         if first in _HELP or first in self.commands:
             return args

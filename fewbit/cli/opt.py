@@ -174,7 +174,7 @@ class Session:
         return self.to_text(module)
 
     def _read(self, part: Part) -> tuple[Any, CompileContext]:
-        """A module as the library holds it that the first pass works with, and its context."""
+        """Return a module in the form that the first pass takes, and its context."""
         from fewbit.ir.parse import parse_module
         from fewbit.pipeline.context import make_compile_context
         from fewbit.pipeline.passes import input_form
@@ -242,10 +242,10 @@ class Session:
     def _judge(self, part: Part, errors: list[Error]) -> list[Error]:
         if not self.options.verify_diagnostics:
             return errors
-        from fewbit.cli.expected import read_expectations, unmet
+        from fewbit.cli.expected import find_unmet, read_expectations
 
         expectations = read_expectations(part.text, self.file, part.first_line)
-        return unmet(expectations, errors, self.file)
+        return find_unmet(expectations, errors, self.file)
 
     def _write(self, text: str, *, complete: bool) -> None:
         if self.options.output in (None, "-"):
@@ -322,7 +322,7 @@ def _requested_passes(lists: list[str], flags: list[str]) -> list[Pass]:
 
 
 def _flag_to_spec(flag: str) -> str:
-    """`--some-pass=option=1` as `some-pass{option=1}`."""
+    """Return `some-pass{option=1}` for `--some-pass=option=1`."""
     name, _, options = flag.removeprefix("--").partition("=")
     return f"{name}{{{options}}}" if options else name
 

@@ -43,7 +43,7 @@ def _find(name: str) -> type[ModulePass]:
 def search_passes(
     program: Program, title: str, names: Sequence[str], target: str, *, as_json: bool
 ) -> None:
-    """Times all that the passes can do, and prints it, the fastest first."""
+    """Time all that the passes can do, and print it, the fastest first."""
     found = tune_passes(program, find_passes(names), target=target)
     if as_json:
         rows = [

@@ -99,7 +99,7 @@ def run_program(
         print_json(_plain(runnable, arrays, results, stats, repeat))
         return
     if output is None:
-        print(_shown(runnable, results))
+        print(_format_results(runnable, results))
     if stats and runnable.stats is not None:
         print(f"\n{runnable.stats()}")
     if repeat is not None:
@@ -223,7 +223,7 @@ def _arrays(runnable: Runnable, given: Sequence[str], random: bool) -> list[Arra
     wanted = ", ".join(map(str, runnable.inputs))
     found: list[Array] = []
     for text in given:
-        found += _given(text, runnable.inputs, len(found))
+        found += _parse_input(text, runnable.inputs, len(found))
     if len(found) != len(runnable.inputs):
         raise UsageError(
             f"the program takes {len(runnable.inputs)} inputs, {len(found)} given",
@@ -232,7 +232,7 @@ def _arrays(runnable: Runnable, given: Sequence[str], random: bool) -> list[Arra
     return found
 
 
-def _given(text: str, ports: Sequence[Port], position: int) -> list[Array]:
+def _parse_input(text: str, ports: Sequence[Port], position: int) -> list[Array]:
     """Return what an input on the command line means; `position` is that of the next input."""
     from fewbit.runtime.buffer_view import is_buffer_view, parse_buffer_view, parse_scalar
 
@@ -247,7 +247,7 @@ def _given(text: str, ports: Sequence[Port], position: int) -> list[Array]:
 
 
 def _random(ports: Sequence[Port]) -> list[Array]:
-    """Floats from a normal distribution; zeros of other types, valid as indices of anything."""
+    """Return floats from a normal distribution; other types are zeros, valid as any index."""
     import numpy as np
 
     generator = np.random.default_rng(0)
@@ -324,7 +324,7 @@ def _write(path: Path, ports: Sequence[Port], arrays: Sequence[Array]) -> None:
             np.savez(file, **named)
 
 
-def _shown(runnable: Runnable, results: Sequence[Array]) -> str:
+def _format_results(runnable: Runnable, results: Sequence[Array]) -> str:
     if runnable.shown is not None:
         return runnable.shown(results)
     pairs = zip(runnable.outputs, results, strict=True)
@@ -353,7 +353,7 @@ def _plain(
 
 
 def _time(runnable: Runnable, arrays: Sequence[Array], count: int) -> tuple[float, float]:
-    """Return the least and the median time of a run, in seconds."""
+    """Return the minimum and the median time of a run, in seconds."""
     from fewbit.base.progress import progress
 
     seconds: list[float] = []

@@ -13,7 +13,7 @@ SHOWN = 6
 
 
 def summary(name: str, array: Array) -> str:
-    """`output0: 1x10 float32, -0.12 to 0.31, mean 0.04: [0.1, -0.12, ...]`."""
+    """Return a line: `output0: 1x10 float32, -0.12 to 0.31, mean 0.04: [0.1, -0.12, ...]`."""
     text = f"{name}: {sizes(array.shape)} {array.dtype}"
     if array.size == 0:
         return text

@@ -34,7 +34,7 @@ class TargetCommand(typer.core.TyperCommand):
     _made: Sequence[CliParameter] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        self._made = self._needed(ctx, args)
+        self._made = self._needed_params(ctx, args)
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: Any) -> list[CliParameter]:
@@ -58,10 +58,10 @@ class TargetCommand(typer.core.TyperCommand):
         """Return whether the command is of any use for a target."""
         return True
 
-    def _needed(self, ctx: Any, args: Sequence[str]) -> Sequence[CliParameter]:
+    def _needed_params(self, ctx: Any, args: Sequence[str]) -> Sequence[CliParameter]:
         from fewbit.targets.registry import find_target
 
-        given = _given_target(args) or next(p.default for p in self.params if p.name == "target")
+        given = _target_of(args) or next(p.default for p in self.params if p.name == "target")
         own = {word for param in self.params for word in (*param.opts, *param.secondary_opts)}
         try:
             made = option_params(self.verb, [find_target(str(given))])
@@ -96,7 +96,7 @@ def option_params(verb: str, targets: Iterable[Target]) -> list[CliParameter]:
 
 
 def make_params(options: Iterable[tuple[Option, str | None]]) -> list[CliParameter]:
-    """Parameters of the command line for declared options, each with the panel of its help."""
+    """Return command-line parameters for declared options, each with its help panel."""
 
     def holder(**_: Any) -> None: ...
 
@@ -109,7 +109,7 @@ def make_command(
     function: Callable[..., object],
     options: Iterable[tuple[Option, str | None]] = (),
 ) -> typer.core.TyperCommand:
-    """A command whose function takes declared options, by name, beside its own parameters."""
+    """Return a command whose function also takes declared options, by name."""
 
     def call(**given: Any) -> object:
         return function(**given)
@@ -151,7 +151,7 @@ def _default(option: Option) -> Any:
     return False if option.kind.is_flag else None
 
 
-def _given_target(args: Sequence[str]) -> str | None:
+def _target_of(args: Sequence[str]) -> str | None:
     for word, following in pairwise([*args, ""]):
         if word in ("-t", "--target"):
             return following

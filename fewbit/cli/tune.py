@@ -268,7 +268,7 @@ def parse_time(text: str) -> float:
 def _program(
     model: str, recipe: str | None, input_shape: list[str] | None, tuner: Tuner
 ) -> Program:
-    """With a batch of one where it is free and the tuner wants that."""
+    """Import the model, with a batch of one where it is dynamic and the tuner wants that."""
     from fewbit.base.progress import progress
     from fewbit.frontends import import_model
 

@@ -47,7 +47,7 @@ def plain_report(report: Report) -> dict[str, object]:
 
 
 def print_report(report: Report, title: str) -> None:
-    """A table of ops before and after, and the model."""
+    """Print a table of ops before and after, and the model."""
     from rich.table import Table
 
     from fewbit.tune.tuner import find_tuner

@@ -60,7 +60,9 @@ def compile(
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
     )
-    request = Request(target, name, _named(passes), watch, registry.make_options(target, options))
+    request = Request(
+        target, name, _name_passes(passes), watch, registry.make_options(target, options)
+    )
     found = registry.check(request)
     temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
     folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
@@ -86,8 +88,10 @@ def lower(
     watch: Watcher | None = None,
     **options: Any,
 ) -> str:
-    """The text of a program after a stage of the target; after the last of `cpu`, assembly."""
-    request = Request(target, name, _named(passes), watch, registry.make_options(target, options))
+    """Return a program's text after a stage of the target; after the last of `cpu`, assembly."""
+    request = Request(
+        target, name, _name_passes(passes), watch, registry.make_options(target, options)
+    )
     found = registry.check(request)
     found.check_stage(stage)
     with progress(f"Lowering {name}"):
@@ -133,7 +137,7 @@ def _program(
     return quantize(fold_batch_norm(program), recipe, calibration)
 
 
-def _named(passes: Inserted | None) -> Inserted:
+def _name_passes(passes: Inserted | None) -> Inserted:
     """Return passes of the caller's own, whose failures name them."""
     for stage, given in (passes or {}).items():
         if isinstance(given, str) or callable(given):
@@ -142,12 +146,12 @@ def _named(passes: Inserted | None) -> Inserted:
                 hint=f"put it into a list: {{'{stage}': [...]}}",
             )
     return {
-        stage: [_reported(each) if callable(each) else each for each in given]
+        stage: [_with_report(each) if callable(each) else each for each in given]
         for stage, given in (passes or {}).items()
     }
 
 
-def _reported(function: Callable[[Any], None]) -> Callable[[Any], None]:
+def _with_report(function: Callable[[Any], None]) -> Callable[[Any], None]:
     name = getattr(function, "__name__", type(function).__name__)
 
     def run(module: Any) -> None:

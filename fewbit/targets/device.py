@@ -35,13 +35,13 @@ class LegalLayer:
     name: str
     op: str
     act: Width | None
-    """Of the activations; None for floats."""
+    """Bits of the activations; None for floats."""
     weight: Width | None
     stored_act: int | None
     """Bits in which the device holds an activation; None where the host runs the layer."""
     stored_weight: int | None
     macs: int
-    """Products of a run; sizes that only a run knows count as 1."""
+    """MACs of a run; sizes that only a run knows count as 1."""
     host_because: str | None = None
     """Why the device leaves it to the host."""
 
@@ -91,7 +91,7 @@ class Events:
     """What a simulator counted in a run."""
 
     counts: Mapping[str, int]
-    """Of the whole run: instructions by class, commands by name, bytes moved."""
+    """Counts of the whole run: instructions by class, commands by name, bytes moved."""
     layers: tuple[LayerEvents, ...] = ()
 
 
@@ -110,7 +110,7 @@ class LayerCost:
     bytes: int | None = None
     """Moved to and from memory."""
     utilization: float | None = None
-    """Products a cycle, of those that the device could make at these widths."""
+    """MACs a cycle, of those that the device could make at these widths."""
     bound: Bound | None = None
     """What it waits for."""
 
@@ -156,13 +156,13 @@ class Device(Target):
         return None
 
     def stored_bits(self, op: QuantizedLayerOp) -> tuple[int, int]:
-        """Bits in which activations and weights of a layer are held."""
+        """Return the bits in which activations and weights of a layer are held."""
         assert op.act_width is not None
         assert op.weight_width is not None
-        return self.stored(op.act_width), self.stored(op.weight_width)
+        return self.stored_width(op.act_width), self.stored_width(op.weight_width)
 
-    def stored(self, width: Width) -> int:
-        """Return the least width of the device that holds all integers of this one."""
+    def stored_width(self, width: Width) -> int:
+        """Return the smallest width of the device that holds all integers of this one."""
         return next(bits for bits in self.widths if bits >= width.bits)
 
     def run(self, folder: Folder, inputs: Sequence[Any]) -> Execution:
@@ -175,7 +175,7 @@ class Device(Target):
 
     @abstractmethod
     def estimate(self, folder: Folder, events: Events) -> tuple[Estimate, ...]:
-        """Return what a run takes: one for each machine that there is a model of."""
+        """Estimate what a run takes, on each machine that there is a model of."""
 
     def load(self, folder: Folder) -> Simulated:
         return Simulated(self, folder)
@@ -218,7 +218,7 @@ class Simulated:
     device: Device
     folder: Folder
     events: Events | None = field(default=None, init=False)
-    """Of the last call."""
+    """What the last call counted."""
     _simulator: Simulator | None = field(default=None, init=False)
 
     def __call__(self, *arrays: Any) -> tuple[Array, ...]:
@@ -242,15 +242,15 @@ class Simulated:
         """Return what the last call counted, and what it would take, for people to read."""
         from fewbit.targets.device_report import stats_text
 
-        events = self._counted()
+        events = self._last_events()
         return stats_text(events, self.estimate(events))
 
     def plain_stats(self) -> dict[str, Any]:
-        """The same for JSON: counts, those of each layer, and an estimate for each machine."""
-        events = self._counted()
+        """Return the same for JSON: counts, those of each layer, an estimate for each machine."""
+        events = self._last_events()
         return {**asdict(events), "estimates": [asdict(each) for each in self.estimate(events)]}
 
-    def _counted(self) -> Events:
+    def _last_events(self) -> Events:
         if self.events is None:
             raise UsageError("nothing was run yet, so nothing was counted")
         return self.events

@@ -12,7 +12,7 @@ TOTAL = "instructions"
 
 
 def stats_text(events: Events, estimates: Sequence[Estimate]) -> str:
-    """Counts of the run, counts of its layers, and what each machine would take."""
+    """Return counts of the run, counts of its layers, and what each machine would take."""
     parts = [_counts(events), _layers(events.layers), *map(_estimate, estimates)]
     return "\n\n".join(part for part in parts if part)
 

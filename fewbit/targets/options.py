@@ -80,7 +80,9 @@ class Options:
     def declared(cls) -> tuple[Option, ...]:
         """Return all options, in their order."""
         return tuple(
-            _named(each.metadata[_KEY], each.name) for each in fields(cls) if _KEY in each.metadata
+            _with_name(each.metadata[_KEY], each.name)
+            for each in fields(cls)
+            if _KEY in each.metadata
         )
 
     @classmethod
@@ -89,7 +91,7 @@ class Options:
 
     @classmethod
     def check(cls, given: Mapping[str, Any], owner: str) -> Self:
-        """Options by their names, each of its kind; what is None or False was not given."""
+        """Check options by name, each of its kind; what is None or False was not given."""
         known = {each.name: each for each in cls.declared()}
         found: dict[str, Any] = {}
         for name, value in given.items():
@@ -114,7 +116,7 @@ class Options:
         return cls()
 
 
-def _named(said: Option, name: str) -> Option:
+def _with_name(said: Option, name: str) -> Option:
     return replace(said, name=name, flag=said.flag or f"--{name.replace('_', '-')}")
 
 

@@ -93,10 +93,10 @@ def elsewhere(module: ModuleOp, device: str) -> set[str]:
     if not any(isinstance(op, SubgraphOp) and op.device_name == device for op in ops):
         return set()
     layers = [op for op in ops if isinstance(op, QuantizedLayerOp)]
-    return {_name(op) for op in layers if _placed_on(op) != device}
+    return {_name(op) for op in layers if _device_of(op) != device}
 
 
-def _placed_on(op: Operation) -> str | None:
+def _device_of(op: Operation) -> str | None:
     around = callable_around(op)
     return around.device_name if isinstance(around, SubgraphOp) else None
 

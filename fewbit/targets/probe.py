@@ -43,7 +43,7 @@ class Found:
 
 
 def probe_targets() -> list[Report]:
-    """Return every target of the registry, and the interpreter first."""
+    """Probe every target of the registry, and the interpreter first."""
     probes = {"interpreter": probe_interpreter}
     probes |= {name: partial(find_target(name).probe, name) for name in target_names()}
     with ThreadPoolExecutor() as pool:
@@ -108,7 +108,7 @@ _compiling = Lock()
 
 
 def run_program(*command: str) -> str:
-    """Return what a program prints that must end well and in time."""
+    """Run a program, which must succeed in time; return what it prints."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_SECONDS)
     if done.returncode:
         name, reason = Path(command[0]).name, done.stderr.strip() or f"status {done.returncode}"

@@ -40,7 +40,7 @@ DEFAULT_TUNED = "iree-cpu"
 
 
 def target_names() -> tuple[str, ...]:
-    """Ours, then those of other packages."""
+    """Return the names of ours, then those of other packages."""
     return tuple(_places(tuple(sys.path)))
 
 
@@ -78,7 +78,7 @@ def check(request: Request) -> Target:
 
 
 def shorten(names: Iterable[str]) -> str:
-    """Names of targets as a list for people; all names of one class are a family, `iree-*`."""
+    """Return target names as a list for people; those of one class are a family, `iree-*`."""
     places, wanted = _places(tuple(sys.path)), list(names)
     words: list[str] = []
     for name in wanted:
@@ -90,7 +90,7 @@ def shorten(names: Iterable[str]) -> str:
 
 @cache
 def _places(path: tuple[str, ...]) -> dict[str, str]:
-    """Where the class of each target is; what is installed is read once for a search path."""
+    """Return where each target's class is; entry points are read once for a search path."""
     places = dict(OURS)
     for point in entry_points(group=GROUP):
         if places.setdefault(point.name, point.value) != point.value:

@@ -123,7 +123,7 @@ class Target(ABC):
         return make_from(self.tuner, "tuner")
 
     def known(self, program: Program, request: Request) -> Any:
-        """What a search found for a program, as the tuner has it; None where there was none."""
+        """Return what autotuning found for a program, as the tuner has it, if it did."""
         if self.tuner is None:
             return None
         given = TunedOptions.of(request).tuning_db
@@ -175,7 +175,7 @@ class Target(ABC):
         return self.default_pipeline[stage].suffix
 
     def reads(self, path: Path) -> bool:
-        """Whether the target's own compiler takes this file, and no program is made of it."""
+        """Return whether the target's own compiler takes this file as it is."""
         return False
 
     def compile_file(self, path: Path, request: Request, output: Path) -> Folder:

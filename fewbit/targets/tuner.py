@@ -27,7 +27,7 @@ def default_path() -> Path:
 
 
 def find_database_file(given: str | None) -> Path | None:
-    """What a compile was given as `tuning_db`, or the usual one; None where there is none."""
+    """Return the file given as `tuning_db`, or the usual one; None where there is none."""
     if given == NO_TUNING:
         return None
     path = Path(given) if given else default_path()
@@ -41,7 +41,7 @@ class KnownSettings(ABC):
 
     @abstractmethod
     def known(self, program: Program, request: Request, database: Path, *, named: bool) -> Any:
-        """What a database has for a program, as the target takes it; None where it has nothing.
+        """Return what a database has for a program, as the target takes it, if anything.
 
         A database that the user `named` must be readable.
         """

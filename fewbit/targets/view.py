@@ -37,4 +37,4 @@ class LayerModel:
     title: str
     """What the machines are, and with which software."""
     cycles: Mapping[str, Sequence[float]]
-    """Of each layer, by machine."""
+    """Cycles of each layer, by machine."""

@@ -1,1 +1,1 @@
-"""The search for tile sizes and kernels: what may be chosen, what it costs, what was found."""
+"""Autotuning of tile sizes and kernels: what may be chosen, what it costs, what was found."""

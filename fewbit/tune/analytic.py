@@ -23,28 +23,28 @@ from fewbit.tune.space import accumulator_bits
 POWER = 2
 """How sharp the corner between computing and reading is."""
 TILE_CYCLES = 8.0
-"""To begin and end a register tile, besides its sums."""
+"""Cycles to begin and end a register tile, besides its accumulators."""
 SUM_CYCLES = 1.5
-"""To load a vector of sums and store it."""
+"""Cycles to load a vector of accumulators and store it."""
 LOOP_CYCLES = 1.0
-"""Of a turn of the loop over unrolled steps."""
+"""Cycles of an iteration of the loop over unrolled steps."""
 GROUP_CYCLES = 25.0
-"""Of a workgroup."""
+"""Cycles of a workgroup."""
 SPILLED = 3.0
-"""Factor on steps whose sums do not fit into registers with what they are made of."""
+"""Factor on steps whose accumulators and operands do not fit into registers."""
 BROADCAST = 2
-"""Loads that one number for all lanes takes: measured, also where a multiplication does it."""
+"""Loads that a broadcast takes: measured, also where a multiplication does it."""
 RAGGED = 6.0
-"""Factor where the vectors of a tile are no power of two: LLVM takes some of them apart."""
+"""Factor where the vectors of a tile are no power of two: LLVM scalarizes some of them."""
 MASKED, MASKED_STEP = 1.2, 8.0
-"""Factors on products whose last columns or rows are masked; the second without unrolled steps."""
+"""Factors on matmuls whose last columns or rows are masked; the second without unrolling."""
 SCALAR = 2.5
-"""Cycles of a product in a convolution whose tiles leave a rest: it is taken apart, not masked."""
+"""Cycles of a MAC in a convolution whose tiles leave a tail: it is scalar, not masked."""
 SCATTERED, SCATTERED_UNROLLED = 1.4, 2.2
-"""The same where all of it is scalars, because channels lie apart."""
+"""Cycles of a MAC where all of it is scalar, because the image is channels-first (NCHW)."""
 OVERLAP = 100
 """Steps of one tile during which the next begins, out of order: short sums do not wait."""
-ACROSS: dict[float, tuple[dict[int, float], float]] = {
+TRANSPOSED: dict[float, tuple[dict[int, float], float]] = {
     0.25: ({}, 1.5),
     0.5: ({8: 1.5, 16: 2.0}, 3.0),
     1: ({1: 10.0, 2: 6.0, 4: 4.0, 8: 5.0, 16: 2.5}, 7.0),
@@ -52,10 +52,10 @@ ACROSS: dict[float, tuple[dict[int, float], float]] = {
     4: ({2: 9.0, 4: 5.0, 8: 8.0, 16: 20.0}, 13.0),
     8: ({8: 12.0, 16: 30.0}, 18.0),
 }
-"""Cycles to turn a vector of weights that lie across, by the vectors of a tile: at so many steps
-that are unrolled, and at any other number. Squares of a vector's size are turned in registers."""
+"""Cycles to transpose a vector of transposed weights, by the vectors of a tile: at so many unrolled
+steps, and at any other number. Squares of a vector's size are transposed in registers."""
 RUN, BROKEN = 64, 0.7
-"""Bytes in a row that memories take so much longer for than for long rows."""
+"""Contiguous bytes, and how much longer memories take for them than for long rows."""
 USED = 0.75
 """Part of a cache that one op can hope to keep."""
 
@@ -79,7 +79,7 @@ class Analytic:
         return (computing**POWER + reading**POWER) ** (1 / POWER)
 
     def streaming(self, nest: LoopNest) -> float:
-        """Nests without products: elementwise, reductions, pooling. Each operand goes by once."""
+        """Return the time of nests without MACs: elementwise, reductions, pooling."""
         lanes = max(1, self.hardware.vector_bits // max(a.bits for a in nest.accesses))
         work = nest.operations / lanes / self.hardware.multipliers / self.hardware.clock_hz
         return max(work, nest.bytes / self._bandwidth(nest.bytes))
@@ -91,14 +91,14 @@ class Analytic:
         lanes = max(1, self.hardware.vector_bits // accumulator_bits(nest))
         steps = prod(nest.extents[i] for i in roles.sums)
         turns = steps / max(1, prod(vector[i] for i in roles.sums))
-        turning = self._turning(nest, roles, schedule, lanes)
+        transposing = self._transposing(nest, roles, schedule, lanes)
         total = 0.0
         for rows, columns, count in _register_tiles(nest, roles, vector):
             vectors = -(-columns // lanes)
-            step = self._step(rows, vectors, nest, roles, vector, turning)
+            step = self._step(rows, vectors, nest, roles, vector, transposing)
             sums = rows * vectors
             total += count * (TILE_CYCLES + SUM_CYCLES * sums + steps * step + turns * LOOP_CYCLES)
-        return self._with_rests(total, nest, roles, vector) + _groups(nest, schedule) * GROUP_CYCLES
+        return self._with_tails(total, nest, roles, vector) + _groups(nest, schedule) * GROUP_CYCLES
 
     def _step(
         self,
@@ -107,7 +107,7 @@ class Analytic:
         nest: LoopNest,
         roles: Roles,
         tile: Sequence[int],
-        turning: float,
+        transposing: float,
     ) -> float:
         """Return cycles of one step of a register tile."""
         hardware, sums = self.hardware, rows * vectors
@@ -115,10 +115,10 @@ class Analytic:
         batch = prod(tile[i] for i in roles.batches)
         computing = max(
             sums / hardware.multipliers,
-            _loaded(rows, vectors, batch, nest, roles, tile) / hardware.loads,
+            _loads(rows, vectors, batch, nest, roles, tile) / hardware.loads,
         )
         step = max(
-            computing + vectors * batch * turning,
+            computing + vectors * batch * transposing,
             hardware.latency * steps / (steps + OVERLAP),
         )
         if vectors & (vectors - 1):
@@ -127,27 +127,28 @@ class Analytic:
         spilled = sums + shared + 1 > hardware.registers
         return step * (SPILLED if spilled else 1.0)
 
-    def _turning(self, nest: LoopNest, roles: Roles, schedule: Schedule, lanes: int) -> float:
-        """Return cycles for each vector of weights of a step, where they lie across."""
+    def _transposing(self, nest: LoopNest, roles: Roles, schedule: Schedule, lanes: int) -> float:
+        """Return cycles for each vector of weights of a step, where they are transposed."""
         if not roles.transposed or roles.inner is None:
             return 0.0
         tile = schedule.vector
         size = tile[roles.columns] / lanes
-        table, others = ACROSS[max((n for n in ACROSS if n <= size), default=min(ACROSS))]
+        known = max((n for n in TRANSPOSED if n <= size), default=min(TRANSPOSED))
+        table, others = TRANSPOSED[known]
         cycles = table.get(tile[roles.inner], others)
         steps = prod(tile[i] for i in roles.sums)
         held = -(-tile[roles.columns] // lanes) * steps <= self.hardware.registers
         if not held or any(tile[i] < nest.extents[i] for i in roles.sums):
             return cycles
-        # A sum that is unrolled as a whole: weights are turned once for all rows of a workgroup.
+        # A sum that is fully unrolled: weights are transposed once for all rows of a workgroup.
         parts = zip(nest.extents, schedule.distribution, tile, strict=True)
         tiles = [-(-min(part or extent, extent) // size) for extent, part, size in parts]
         return cycles / prod(tiles[i] for i in roles.rows)
 
-    def _with_rests(
+    def _with_tails(
         self, cycles: float, nest: LoopNest, roles: Roles, tile: Sequence[int]
     ) -> float:
-        """Return what it takes more where tiles leave a rest."""
+        """Return the cycles with what tails of tiles add."""
         loops = (*roles.rows, roles.columns)
         if not any(nest.extents[i] % min(tile[i], nest.extents[i]) for i in loops):
             return cycles
@@ -161,10 +162,10 @@ class Analytic:
         memories = self.hardware.memories
         if nest.bytes <= memories[0].bytes:
             return 0.0
-        moved = _moved(nest, roles, schedule)
+        moved = _traffic(nest, roles, schedule)
         broken = 1 + BROKEN * (RUN / _run(nest, schedule)) ** 2
         return sum(
-            _into(nest, near.bytes, moved) * broken / far.bytes_per_second
+            _bytes_into(nest, near.bytes, moved) * broken / far.bytes_per_second
             for near, far in pairwise(memories)
         )
 
@@ -175,14 +176,14 @@ class Analytic:
         return self.hardware.memories[-1].bytes_per_second
 
 
-def _moved(nest: LoopNest, roles: Roles, schedule: Schedule) -> list[tuple[int, list[int]]]:
-    """For tiles that memories may hold: their bytes, and what goes by for each operand."""
+def _traffic(nest: LoopNest, roles: Roles, schedule: Schedule) -> list[tuple[int, list[int]]]:
+    """Return tiles that memories may hold: their bytes, and those moved for each operand."""
     group, groups = _group(nest, schedule), _groups(nest, schedule)
-    found: dict[Tile, tuple[int, list[int]]] = {}
-    for tile in _kept(roles, schedule):
-        if tile not in found:
+    inside: dict[Tile, tuple[int, list[int]]] = {}
+    for tile in _held_tiles(roles, schedule):
+        if tile not in inside:
             held, moved = held_and_moved(group, tile)
-            found[tile] = held, [groups * n for n in moved]
+            inside[tile] = held, [groups * n for n in moved]
     parts: dict[Tile, tuple[int, list[int]]] = {}
     for loops in ((), (roles.columns,), (roles.columns, *roles.rows[-1:])):
         pairs = enumerate(zip(schedule.distribution, nest.extents, strict=True))
@@ -190,11 +191,11 @@ def _moved(nest: LoopNest, roles: Roles, schedule: Schedule) -> list[tuple[int, 
         if tile not in parts:
             held, moved = held_and_moved(nest, tile)
             parts[tile] = held, list(moved)
-    return [*found.values(), *parts.values()]
+    return [*inside.values(), *parts.values()]
 
 
-def _into(nest: LoopNest, capacity: int, moved: Sequence[tuple[int, list[int]]]) -> int:
-    """Bytes that come into a memory of so many: each operand as often as it has been lost."""
+def _bytes_into(nest: LoopNest, capacity: int, moved: Sequence[tuple[int, list[int]]]) -> int:
+    """Return bytes read into a memory of this size: each operand as often as it was evicted."""
     if nest.bytes <= capacity:
         return 0
     fitting = [bytes_ for size, bytes_ in moved[1:] if size <= USED * capacity]
@@ -217,7 +218,7 @@ def _scalars(nest: LoopNest, roles: Roles, schedule: Schedule) -> float:
 
 
 def _run(nest: LoopNest, schedule: Schedule) -> float:
-    """Bytes in a row that a register tile reads of the largest operand, before it goes on."""
+    """Return the contiguous bytes that a register tile reads of the largest operand."""
     largest = max(nest.accesses, key=lambda access: access.bytes)
     (columns,) = [i for i in range(len(nest.loops)) if largest.stride(i) == 1][:1] or [None]
     if columns is None or nest.loops[columns].kind == "reduction":
@@ -225,10 +226,10 @@ def _run(nest: LoopNest, schedule: Schedule) -> float:
     return schedule.vector[columns] * largest.bits / 8
 
 
-def _loaded(
+def _loads(
     rows: int, vectors: int, batch: int, nest: LoopNest, roles: Roles, tile: Sequence[int]
 ) -> float:
-    """Vectors that a step loads."""
+    """Return the vectors that a step loads."""
     if not all(roles.columns in access.loops for access in nest.inputs):
         return BROADCAST * rows + vectors * batch
     # Depthwise: nothing is shared by columns, but neighbouring windows share what they read.
@@ -236,9 +237,11 @@ def _loaded(
     return vectors * ((rows + taps - 1) / taps + 1)
 
 
-def _kept(roles: Roles, schedule: Schedule) -> list[Tile]:
-    """Tiles of a workgroup that a memory may hold, as loops go on: of registers, with the whole
-    sum, with all columns, with a line."""
+def _held_tiles(roles: Roles, schedule: Schedule) -> list[Tile]:
+    """Return tiles of a workgroup that a memory may hold.
+
+    From the innermost loop outwards: registers, the whole sum, all columns, a line.
+    """
 
     def grown(loops: Collection[int]) -> Tile:
         pairs = zip(schedule.vector, schedule.distribution, strict=True)
@@ -261,7 +264,7 @@ def _group(nest: LoopNest, schedule: Schedule) -> LoopNest:
 def _register_tiles(
     nest: LoopNest, roles: Roles, vector: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Rows and columns of the register tiles, the smaller ones at edges too, and their number."""
+    """Yield rows and columns of register tiles, those at edges too, and their number."""
     loops = (*roles.rows, roles.columns)
     parts = [_parts(nest.extents[loop], vector[loop]) for loop in loops]
     for chosen in product(*parts):
@@ -270,6 +273,7 @@ def _register_tiles(
 
 
 def _parts(extent: int, tile: int) -> list[tuple[int, int]]:
-    whole, rest = divmod(extent, min(tile or extent, extent))
-    found = [(min(tile or extent, extent), whole)] if whole else []
-    return [*found, (rest, 1)] if rest else found
+    size = min(tile or extent, extent)
+    count, tail = divmod(extent, size)
+    parts = [(size, count)] if count else []
+    return [*parts, (tail, 1)] if tail else parts

@@ -1,8 +1,8 @@
-"""The search for our own `cpu` target: how its kernels cut products, and which of them counts bits.
+"""Autotuning of our own `cpu` target: the tiles of its kernels, and which of them use popcount.
 
-Weights lie in memory as kernels read them, and one design serves all layers, so a choice holds for
-a whole program: vectors in a row of a tile, steps of a sum at once, and whether products of the
-fewest bits are counted. Each is compiled, must give the same bits, and is timed as a whole.
+Weights are in memory as kernels read them, and one design serves all layers, so a choice holds for
+a whole program: vectors in a row of a tile, steps of a sum at once, and whether matmuls of the
+fewest bits use popcount. Each is compiled, must give the same bits, and is timed as a whole.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from fewbit.tune.database import Database, Key, Trial, versions_of
 from fewbit.tune.report import Report, Row
 from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried, search
-from fewbit.tune.timing import time_by_turns, timed
+from fewbit.tune.timing import time_by_turns, timer
 from fewbit.tune.tuner import Search, Tuner
 
 TARGET = "cpu"
 PACKAGES = ("fewbit", "llvmlite", "torch-mlir")
-VECTORS, DEPTHS, COUNTED = (0, 1, 2, 3, 4), (0, 128, 192, 768), (1, 0)
-"""0 is as usual; bits are counted where that pays, or never."""
+VECTORS, DEPTHS, POPCOUNT = (0, 1, 2, 3, 4), (0, 128, 192, 768), (1, 0)
+"""0 is the default; popcount is used where it pays, or never."""
 TRIALS = 8
 
 
@@ -52,37 +52,37 @@ class CpuTuner(Tuner):
 
 
 def key_of(program: Program) -> Key:
-    """Return a program is known by its text, in which weights are names and shapes."""
+    """Return the key of a program: its text, in which weights are names and shapes."""
     digest = sha256(program.text().encode()).hexdigest()[:24]
     return Key(TARGET, f"program {digest}", host().identity, versions_of(*PACKAGES))
 
 
 def tuned_isa(program: Program, database: Database) -> Isa | None:
-    """This machine, with what was found for the program; None where nothing was."""
-    found = database.get(key_of(program))
+    """Return this machine with what was found for the program; None where nothing was."""
+    result = database.get(key_of(program))
     # A file may say anything; only what a search can find is used.
-    return isa_with(found.schedule) if found and found.schedule in set(choices()) else None
+    return isa_with(result.schedule) if result and result.schedule in set(choices()) else None
 
 
 def isa_with(schedule: Schedule) -> Isa:
-    vectors, counted = schedule.vector
+    vectors, popcount = schedule.vector
     return replace(
         Isa.host(),
         chosen_vectors=vectors,
         chosen_depth=schedule.distribution[0],
-        counts_bits=bool(counted),
+        counts_bits=bool(popcount),
     )
 
 
 def choices() -> Iterator[Schedule]:
     """Yield all but the usual one."""
-    for vectors, depth, counted in product(VECTORS, DEPTHS, COUNTED):
-        if (vectors, depth, counted) != (0, 0, 1):
-            yield Schedule((depth,), (vectors, counted))
+    for vectors, depth, popcount in product(VECTORS, DEPTHS, POPCOUNT):
+        if (vectors, depth, popcount) != (0, 0, 1):
+            yield Schedule((depth,), (vectors, popcount))
 
 
 class Changes:
-    """Ranks by how much differs from the usual: first one thing at a time."""
+    """A model that ranks by how much differs from the default: first one thing at a time."""
 
     name = "measured"
 
@@ -90,8 +90,8 @@ class Changes:
         return None
 
     def seconds(self, nest: LoopNest, schedule: Schedule) -> float:
-        vectors, counted = schedule.vector
-        return float((vectors != 0) + (schedule.distribution[0] != 0) + (counted != 1))
+        vectors, popcount = schedule.vector
+        return float((vectors != 0) + (schedule.distribution[0] != 0) + (popcount != 1))
 
 
 def tune_cpu(
@@ -102,12 +102,12 @@ def tune_cpu(
     trials: int = TRIALS,
     watch: Callable[[Row], None] = lambda row: None,
 ) -> Report:
-    """Search, and keep what is faster; a later compile of the same program uses it."""
+    """Search, and keep what is faster for later compiles of the same program."""
     inputs = made_up_inputs(program, dynamic=1)
     nothing = LoopNest("program", (), (), ())
     with TemporaryDirectory(prefix="fewbit-tune-cpu-") as temporary:
         programs = Programs(program, inputs, Path(temporary))
-        found = search(
+        result = search(
             key_of(program),
             nothing,
             choices(),
@@ -118,11 +118,11 @@ def tune_cpu(
             first=trials,
             around=trials // 2,
         )
-    row = Row("the program", 1, found.seconds, found, None)
+    row = Row("the program", 1, result.seconds, result, None)
     watch(row)
-    after = found.seconds * found.ratio
-    note = "" if found.schedule else found.reason
-    return Report(TARGET, (row,), found.seconds, after, found.schedule is not None, note)
+    after = result.seconds * result.ratio
+    note = "" if result.schedule else result.reason
+    return Report(TARGET, (row,), result.seconds, after, result.schedule is not None, note)
 
 
 class Programs:
@@ -148,8 +148,8 @@ class Programs:
                 ready.append((schedule, loaded))
             else:
                 failed.append(Trial(schedule, None, "its results have other bits"))
-        first, again = (timed(each, *self._inputs) for each in self._default)
-        times = time_by_turns((first, again), [timed(each, *self._inputs) for _, each in ready])
+        first, again = (timer(each, *self._inputs) for each in self._default)
+        times = time_by_turns((first, again), [timer(each, *self._inputs) for _, each in ready])
         trials = [Trial(s, times.ratio(i)) for i, (s, _) in enumerate(ready)]
         return Tried([*trials, *failed], times.default, times.noise, times.bar)
 

@@ -77,7 +77,7 @@ class Result:
     noise: float
     """How much two runs of the default differed, as a part of its time."""
     seconds: float
-    """Of the default."""
+    """Seconds of the default."""
     trials: int
     model: str
     """The cost model that chose what was tried."""
@@ -100,7 +100,7 @@ class Database:
     """The results in one file, which need not exist yet."""
 
     def __init__(self, path: Path | None = None, *, forgiving: bool = False) -> None:
-        """One that is `forgiving` has nothing in it where it cannot be read."""
+        """Open a database; a `forgiving` one is empty where it cannot be read."""
         self.path = path or default_path()
         self._forgiving = forgiving
 

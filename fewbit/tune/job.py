@@ -74,7 +74,7 @@ class Record:
 
 
 def run_job(job: Job, keeper: Keeper | None = None) -> Outcome:
-    """Search; what is found goes to the keeper as well, as soon as it is known."""
+    """Search for one op; the keeper gets each trial and result as soon as it is known."""
     record = Record({trial.schedule: trial for trial in job.known})
     with TemporaryDirectory(prefix="fewbit-job-") as folder:
         result = _search(job, Path(folder), keeper or record)
@@ -111,7 +111,7 @@ def _search(job: Job, folder: Path, keeper: Keeper) -> Result:
 
 
 def model_of(name: str, hardware: Hardware, nest: LoopNest) -> CostModel | None:
-    """By its name; None is chance. What ZigZag cannot express our own model takes, and says so."""
+    """Return a model by name; None is random. Our own takes what ZigZag cannot express."""
     if name == "random":
         return None
     if name != "zigzag":

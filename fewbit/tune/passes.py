@@ -18,10 +18,10 @@ from fewbit.errors import Error
 from fewbit.ir.context import make_context
 from fewbit.program.program import Program
 from fewbit.targets.registry import DEFAULT_TARGET
-from fewbit.tune.timing import time_by_turns, timed
+from fewbit.tune.timing import time_by_turns, timer
 
 TOLERANCE = 1e-4
-"""Of the largest result: a pass may take sums in another order."""
+"""The tolerance, relative to the largest result: a pass may reorder sums."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def tune_passes(
     stage: str = "mico",
     target: str = DEFAULT_TARGET,
 ) -> list[Choice]:
-    """The choices after a stage, the fastest first; those that change results are no choices."""
+    """Time the choices after a stage, the fastest first, without those that change results."""
     from fewbit.targets.compile import compile
 
     inputs = made_up_inputs(program, dynamic=1)
@@ -61,7 +61,7 @@ def tune_passes(
     for each in pass_choices(program, passes):
         name = str(each.spec())
         try:
-            made = compile(program, target, passes={stage: [_applied(each)]})
+            made = compile(program, target, passes={stage: [_to_function(each)]})
             given = made.run(*inputs)
         except Error as e:
             found.append(Choice(name, None, e.what))
@@ -70,8 +70,8 @@ def tune_passes(
             ready.append((name, made))
         else:
             found.append(Choice(name, None, "its results differ"))
-    first, again = (timed(each.run, *inputs) for each in plain)
-    times = time_by_turns((first, again), [timed(each.run, *inputs) for _, each in ready])
+    first, again = (timer(each.run, *inputs) for each in plain)
+    times = time_by_turns((first, again), [timer(each.run, *inputs) for _, each in ready])
     ratios = [times.ratio(i) for i in range(len(ready))]
     measured = [
         Choice(name, ratio, faster=ratio < times.bar)
@@ -80,7 +80,7 @@ def tune_passes(
     return [*sorted(measured, key=lambda choice: choice.ratio or 0.0), *found]
 
 
-def _applied(each: ModulePass) -> Callable[[Any], None]:
+def _to_function(each: ModulePass) -> Callable[[Any], None]:
     def run(module: Any) -> None:
         each.apply(make_context(), module)
 

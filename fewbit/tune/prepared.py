@@ -50,7 +50,7 @@ class Candidate:
     """Where they differ from the op's."""
     registers: int | None = None
     spilled: int | None = None
-    """Of a thread, as the assembler said."""
+    """Registers of a thread, as the assembler said."""
 
 
 @dataclass(frozen=True)

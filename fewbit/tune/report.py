@@ -20,7 +20,7 @@ class Row:
     name: str
     calls: int
     seconds: float | None
-    """Of one call, by default."""
+    """Seconds of one call, by default."""
     result: Result | None
     reason: str | None
     """Why its tiles are left as they are."""

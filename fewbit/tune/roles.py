@@ -1,4 +1,4 @@
-"""Which loops of a product are its rows, its columns and its sum.
+"""Which loops of a matmul or convolution are its rows, its columns and its sum.
 
 Columns are the loop along which results lie in a row: they become vectors. Rows are other parallel
 loops, of which the innermost is tiled with the columns. Windows of a convolution bind a row to a
@@ -16,7 +16,7 @@ from fewbit.cost.loops import LoopNest
 class Roles:
     columns: int
     rows: tuple[int, ...]
-    """Outermost first; none where the product is of a vector and a matrix."""
+    """Outermost first; none for a GEMV."""
     sums: tuple[int, ...]
     windows: frozenset[int]
     """Reductions that share an index with a row."""
@@ -27,7 +27,7 @@ class Roles:
     batches: frozenset[int] = frozenset()
     """Rows that have weights of their own."""
     scattered: bool = False
-    """Whether the channels of a convolution's image lie apart: compilers make scalars of it."""
+    """Whether a convolution's image is channels-first (NCHW): compilers make scalars of it."""
 
 
 def roles_of(nest: LoopNest) -> Roles | None:

@@ -19,11 +19,11 @@ from fewbit.tune.model import CostModel
 from fewbit.tune.schedule import Schedule, Tile
 
 FIRST, AROUND = 10, 6
-"""Schedules that are tried."""
+"""How many schedules are tried: the best by the model, then neighbours of the fastest."""
 ALIKE = 2
-"""Of the first, those that differ in unrolled steps alone."""
+"""How many of the first may differ in their unrolling alone."""
 BATCH = 8
-"""Of which so many at once, by turns."""
+"""How many of them are timed together, by turns."""
 
 
 class Keeper(Protocol):
@@ -43,7 +43,7 @@ Try = Callable[[Sequence[Schedule]], "Tried"]
 class Tried:
     trials: list[Trial]
     seconds: float
-    """Of the default."""
+    """Seconds of the default."""
     noise: float
     bar: float
 
@@ -61,7 +61,7 @@ def search(
     around: int = AROUND,
     seed: int = 0,
 ) -> Result:
-    """The best schedule of an op, which the keeper then has; trials that it has are not repeated.
+    """Search for an op's best schedule, and keep it; trials that are kept are not repeated.
 
     Without a model, schedules are drawn at random, as many as with one.
     """
@@ -126,7 +126,7 @@ def diverse(ranked: Sequence[Schedule], count: int, nest: LoopNest) -> list[Sche
 
 
 def neighbours(best: Schedule, ranked: Sequence[Schedule], count: int) -> list[Schedule]:
-    """Schedules that differ from the best in one thing: workgroups, or one side of the tile."""
+    """Return schedules that differ from the best in workgroups or one side of the tile."""
     same_tile = [s for s in ranked if s.vector == best.vector and s != best]
     others: dict[tuple[int, ...], Schedule] = {}
     for schedule in ranked:

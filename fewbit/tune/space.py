@@ -1,4 +1,4 @@
-"""The schedules that a product may have on a processor: register tiles, unrolling, workgroups.
+"""The schedules that a matmul may have on a processor: register tiles, unrolling, workgroups.
 
 All register tiles whose sums fit into the registers are there, in whole vectors and with rows that
 divide evenly where they can. The space has thousands of schedules; a cost model ranks them.
@@ -24,7 +24,7 @@ LARGEST_VECTOR = 32768
 
 
 def schedules(nest: LoopNest, hardware: Hardware) -> Iterator[Schedule]:
-    """Yield all schedules of a nest without loops of one step; none where it is no product."""
+    """Yield all schedules of a nest without loops of one step; none where it is no matmul."""
     roles = roles_of(nest)
     if roles is None:
         return
@@ -53,9 +53,9 @@ def register_tiles(nest: LoopNest, roles: Roles, hardware: Hardware) -> Iterator
 
 
 def _widths(columns: int, lanes: int) -> list[int]:
-    """Whole vectors that divide the columns, else parts of a vector, else what leaves a rest.
+    """Return whole vectors that divide the columns, else parts of one, else any (a tail).
 
-    A rest is masked in products and taken number by number in convolutions.
+    A tail is masked in matmuls, and scalar in convolutions.
     """
     if columns < lanes:
         return [columns]
@@ -72,7 +72,7 @@ def accumulator_bits(nest: LoopNest) -> int:
 
 
 def _heights(nest: LoopNest, roles: Roles) -> Iterator[dict[int, int]]:
-    """Steps of the row loops that are in registers together: first of rows that share weights."""
+    """Yield rows that are in registers together: first of rows that share weights."""
     if not roles.rows:
         yield {}
         return

@@ -1,6 +1,6 @@
 """Times of several ways to do the same, by turns, and how far two runs of one of them differ.
 
-The least time over many rounds is what a processor takes undisturbed. The default is there twice:
+The minimum time over many rounds is what a processor takes undisturbed. The default is there twice:
 what lies between its two times is noise, and nothing that is not faster by more has won.
 """
 
@@ -12,17 +12,17 @@ from time import thread_time
 
 ROUNDS = 12
 ROUND_SECONDS = 1e-3
-"""Of calls in a row: the clock is too coarse for fewer."""
+"""How long calls in a row take at least: the clock is too coarse for fewer."""
 LEAST_NOISE = 0.01
 MARGIN = 2.0
 """By how many times the noise a way must be faster to be kept."""
 
 Timed = Callable[[int], float]
-"""Makes so many calls, and tells the seconds of one."""
+"""A function that makes so many calls, and returns the seconds of one."""
 
 
-def timed(call: Callable[..., object], *inputs: object) -> Timed:
-    """By the processor time of this thread."""
+def timer(call: Callable[..., object], *inputs: object) -> Timed:
+    """Return what times a function by this thread's CPU time."""
 
     def run(times: int) -> float:
         start = thread_time()
@@ -52,13 +52,14 @@ class Times:
 def time_by_turns(
     default: tuple[Timed, Timed], others: Sequence[Timed], rounds: int = ROUNDS
 ) -> Times:
-    """Return the least times of all, with the default as first and as last of each round."""
+    """Return the minimum times of all, with the default as first and as last of each round."""
     first, again = default
     order = [first, *others, again]
     calls = [max(1, int(ROUND_SECONDS / max(each(1), 1e-8))) for each in order]
-    least = [float("inf")] * len(order)
+    minimum = [float("inf")] * len(order)
     for _ in range(rounds):
         for i, each in enumerate(order):
-            least[i] = min(least[i], each(calls[i]))
-    noise = abs(least[0] - least[-1]) / min(least[0], least[-1])
-    return Times(min(least[0], least[-1]), noise, tuple(least[1:-1]))
+            minimum[i] = min(minimum[i], each(calls[i]))
+    default_seconds = min(minimum[0], minimum[-1])
+    noise = abs(minimum[0] - minimum[-1]) / default_seconds
+    return Times(default_seconds, noise, tuple(minimum[1:-1]))

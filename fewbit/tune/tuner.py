@@ -64,7 +64,7 @@ class Tuner(KnownSettings):
     can_export: bool = False
 
     def takes(self, detail: str) -> bool:
-        """Return whether it searches for what stands behind the colon of a target."""
+        """Return whether it tunes for what follows the colon of a target."""
         return not detail
 
     def check(self, target: str) -> None:
@@ -79,11 +79,11 @@ class Tuner(KnownSettings):
         raise NotImplementedError
 
     def measure(self, folder: Path, database: Database) -> tuple[Report, str]:
-        """Time what was prepared, and keep what is faster; also the title of what it is."""
+        """Time what was prepared, and keep what is faster; return the report and its title."""
         raise NotImplementedError
 
     def list_loops(self, program: Program, dynamic: int) -> Listing:
-        """Return the loop nests that are searched for, with the layers that they come from."""
+        """Return the loop nests that are tuned, with the layers that they come from."""
         raise NotImplementedError
 
     def export(self, database: Database) -> Exported:
@@ -92,7 +92,7 @@ class Tuner(KnownSettings):
 
 
 def find_tuner(target: str) -> Tuner:
-    """Return what searches for a target."""
+    """Return the tuner of a target."""
     found = find_target(target)
     tuner = None if found.tuner is None else found.load_tuner()
     if not isinstance(tuner, Tuner) or not tuner.takes(TargetName.parse(target).detail):
@@ -104,7 +104,7 @@ def find_tuner(target: str) -> Tuner:
 
 
 def find_preparing_tuner(target: str) -> Tuner:
-    """Return what searches for a target and can compile candidates for another machine."""
+    """Return the tuner of a target that can compile candidates for another machine."""
     tuner = find_tuner(target)
     if not tuner.can_prepare:
         names = [name for name in tuned_targets() if find_tuner(name).can_prepare]
@@ -116,7 +116,7 @@ def find_preparing_tuner(target: str) -> Tuner:
 
 
 def find_exporting_tuner(target: str) -> Tuner:
-    """Return what searches for a target and can tell another tool what was found."""
+    """Return the tuner of a target that can export what was found to another tool."""
     tuner = find_tuner(target)
     if not tuner.can_export:
         names = [name for name in tuned_targets() if find_tuner(name).can_export]
@@ -127,5 +127,5 @@ def find_exporting_tuner(target: str) -> Tuner:
 
 
 def tuned_targets() -> list[str]:
-    """Return names of the targets that can be searched for."""
+    """Return names of the targets that can be tuned."""
     return [target.name for target in all_targets() if target.tuner is not None]

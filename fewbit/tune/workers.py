@@ -23,7 +23,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 DEATHS = 3
-"""Of a job's workers, after which it is given up."""
+"""How many workers of a job may die before it is given up."""
 RAY = "ray://"
 LOCAL = f"{RAY}local"
 """A cluster that Ray starts on this machine, for as long as the search lasts."""
@@ -77,7 +77,7 @@ def _on_processes(work: Work[T, R], jobs: Sequence[T], count: int) -> Iterator[t
 
 @contextmanager
 def _safe() -> Generator[None]:
-    """Processes that start now do not import from the current folder."""
+    """Keep processes that start now from importing from the current folder."""
     before = {name: os.environ.get(name) for name in SAFE}
     os.environ.update(SAFE)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fewbit.cli.expected import Expectation, read_expectations, unmet
+from fewbit.cli.expected import Expectation, find_unmet, read_expectations
 from fewbit.errors import Error, Place, UsageError
 
 TEXT = """\
@@ -46,7 +46,8 @@ def error(line: int | None, what: str) -> Error:
 def test_expected_errors_that_come_are_fine() -> None:
     expectations = [Expectation("width", 3, 2), Expectation("lost", None, 1)]
     assert (
-        unmet(expectations, [error(None, "all is lost"), error(3, "bad width 9")], "t.mlir") == []
+        find_unmet(expectations, [error(None, "all is lost"), error(3, "bad width 9")], "t.mlir")
+        == []
     )
 
 
@@ -68,5 +69,5 @@ def test_expected_errors_that_come_are_fine() -> None:
     ],
 )
 def test_what_is_missing_or_unexpected_is_told(came: list[Error], complaints: list[str]) -> None:
-    found = unmet([Expectation("width", 3, 2)], came, "t.mlir")
+    found = find_unmet([Expectation("width", 3, 2)], came, "t.mlir")
     assert [str(complaint) for complaint in found] == complaints

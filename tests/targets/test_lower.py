@@ -126,7 +126,7 @@ def test_cuda(tmp_path: Path) -> None:
 
     made = program(None)
     layer = next(each for each in layers_of(made, HOPPER)[0] if each.problem.operations > 0)
-    schedule = layer.ranked()[0][1]
+    schedule = layer.rank()[0][1]
     database = Database(tmp_path / "tuning.db")
     key = layer_key(layer.problem, HOPPER)
     database.put(Result(key, schedule, 0.5, 0.0, 1e-5, 3, "measured"))

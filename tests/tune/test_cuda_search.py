@@ -51,7 +51,7 @@ def test_first_what_differs_then_what_is_like_the_best() -> None:
 def test_settings_of_layers_are_kept_and_preferred(tmp_path: Path) -> None:
     database = Database(tmp_path / "tuning.db")
     layer = Layer("conv", PROBLEM, "mma", {}, HOPPER)
-    chosen = next(s for _, s in layer.ranked() if dict(s.how)["kernel"] == "patch")
+    chosen = next(s for _, s in layer.rank() if dict(s.how)["kernel"] == "patch")
     database.put(Result(layer_key(PROBLEM, HOPPER), chosen, 0.5, 0.0, 1e-5, 3, "measured"))
     assert known_settings(database, AMPERE) == {}
     found = known_settings(database, HOPPER)

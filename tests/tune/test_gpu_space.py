@@ -13,8 +13,8 @@ from fewbit.tune.cuda.model import GpuAnalytic
 from fewbit.tune.cuda.space import (
     gpu_hardware,
     gpu_schedules,
+    matmul_of,
     problem_of,
-    product_of,
     resources_of,
     uses_mma,
 )
@@ -32,7 +32,7 @@ def halves():
 
 
 def test_all_are_within_limits() -> None:
-    given = product_of(NEST)
+    given = matmul_of(NEST)
     assert given is not None
     found = gpu_schedules(NEST, H200)
     assert len(found) > 50
@@ -45,7 +45,7 @@ def test_all_are_within_limits() -> None:
 
 
 def test_limits_are_named() -> None:
-    given = product_of(NEST)
+    given = matmul_of(NEST)
     assert given is not None
 
     def why(group: tuple[int, int], thread: tuple[int, int, int]) -> str:
@@ -67,7 +67,7 @@ def test_halves_are_for_tensor_cores() -> None:
     assert found
     assert all(map(uses_mma, found))
     assert not any(map(uses_mma, gpu_schedules(nest, H200, HOPPER, mma=False)))
-    given = product_of(nest)
+    given = matmul_of(nest)
     assert given is not None
     schedule = Schedule((64, 32, 0), (2, 2, 4), how=(("mma", "x"), ("stages", 2)))
     takes = resources_of(given, schedule)

@@ -13,7 +13,7 @@ from fewbit.tune.job import model_of
 from fewbit.tune.roles import roles_of
 from fewbit.tune.zigzag import layer_of, refusal, zigzag_schedules
 from fewbit.tune.zigzag.accelerator import accelerator_of
-from fewbit.tune.zigzag.mapping import held
+from fewbit.tune.zigzag.mapping import held_tiles
 from tests.cost.loops.nests import convolution, matmul
 
 CPU = find_hardware("vexii").model_copy(update={"vector_bits": 512, "cores": 1})
@@ -61,7 +61,7 @@ def test_loops_of_a_mapping_become_tiles() -> None:
     roles = roles_of(nest)
     assert roles is not None
     levels = {"I": [[("C", 8), ("A", 2)], [("B", 4), ("C", 4)], [("A", 8)]]}
-    assert held(levels, nest, roles, (4, 16, 1)) == [(8, 16, 8), (8, 64, 32)]
+    assert held_tiles(levels, nest, roles, (4, 16, 1)) == [(8, 16, 8), (8, 64, 32)]
 
 
 @pytest.mark.slow

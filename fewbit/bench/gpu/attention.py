@@ -55,7 +55,7 @@ def _mask(problem: Attention, tensors: dict[str, torch.Tensor]) -> torch.Tensor:
 
 
 def reference(problem: Attention, tensors: dict[str, torch.Tensor]) -> torch.Tensor:
-    """In float64; a query that sees no key gives zeros."""
+    """Compute attention in float64; a query that sees no key gives zeros."""
     k, v = (tensors[name].double() for name in "kv")
     if problem.kv_dtype != problem.dtype:
         k, v = (t * tensors[f"{n}_scale"][..., None].double() for n, t in (("k", k), ("v", v)))

@@ -23,7 +23,7 @@ from fewbit.kernels.cuda.plan import Plan
 from fewbit.kernels.cuda.self_attention import SelfAttention, refuse, self_attention_plan
 
 TOLERANCE = {"f16": 2e-3, "bf16": 1e-2}
-"""Of the norm of the difference over the norm of the reference."""
+"""The bound on the norm of the difference over the norm of the reference."""
 
 
 def bench_attention(
@@ -57,7 +57,7 @@ def _with_projections(problem: SelfAttention, arch: Arch) -> list[Rung]:
 
     tensors = bench.data(problem)
     expected = bench.reference(problem, tensors)
-    about = "three launches: product, attention, product"
+    about = "three launches: matmul, attention, matmul"
     reason = refuse(problem, arch)
     ours = Rung("fewbit", about, reason=reason)
     if reason is None:
@@ -106,10 +106,10 @@ def _ours(name: str, about: str, problem: Any, plan: Plan, tensors: Any, expecte
     from fewbit.bench.gpu.subject import Subject, error
 
     subject = Subject(plan, tensors)
-    off = error(subject.checked(), expected)
+    off = error(subject.run_checked(), expected)
     rung = Rung(name, about, error=off, reason=f"wrong, by {off:.1e}")
     if off <= TOLERANCE[problem.dtype]:
-        rung = _timed(name, about, problem, subject, off)
+        rung = _time(name, about, problem, subject, off)
     subject.close()
     return rung
 
@@ -121,12 +121,12 @@ def _theirs(name: str, problem: Any, call: Callable[[], Any], expected: Any) -> 
 
     try:
         with torch.no_grad():
-            return _timed(name, "PyTorch", problem, call, error(call(), expected))
+            return _time(name, "PyTorch", problem, call, error(call(), expected))
     except RuntimeError as failed:
         return Rung(name, "PyTorch", reason=str(failed).splitlines()[0])
 
 
-def _timed(name: str, about: str, problem: Any, call: Callable[[], Any], off: float) -> Rung:
+def _time(name: str, about: str, problem: Any, call: Callable[[], Any], off: float) -> Rung:
     from fewbit.bench.gpu.timing import cold, warm
 
     taken = cold(call)

@@ -1,5 +1,5 @@
 # pyright: basic
-"""Few-bit products on the GPU: data, the reference, and PyTorch's kernels as yardsticks."""
+"""Few-bit matmuls on the GPU: data, the reference, and PyTorch's kernels as yardsticks."""
 
 from __future__ import annotations
 

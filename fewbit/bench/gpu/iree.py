@@ -141,13 +141,13 @@ def arrays_of(problem: Convolution, tensors: dict[str, torch.Tensor]) -> tuple[A
 
 def times_of(subject: IreeSubject, flush: Callable[[], object]) -> tuple[float, float, str]:
     """Return microseconds of a call with an empty cache and without, and how they were found."""
-    cold, warm = _profiled(subject, flush), _profiled(subject, lambda: None)
+    cold, warm = _profile_kernels(subject, flush), _profile_kernels(subject, lambda: None)
     if cold and warm:
         return cold, warm, "kernels alone"
-    return _clocked(subject, flush), _clocked(subject, lambda: None), "wall clock"
+    return _time_calls(subject, flush), _time_calls(subject, lambda: None), "wall clock"
 
 
-def _profiled(subject: IreeSubject, before: Callable[[], object]) -> float:
+def _profile_kernels(subject: IreeSubject, before: Callable[[], object]) -> float:
     """Return what the kernels of a call take together; 0 where the profiler does not see them."""
     import torch
     from torch.profiler import ProfilerActivity, profile
@@ -165,7 +165,7 @@ def _profiled(subject: IreeSubject, before: Callable[[], object]) -> float:
     return sum(spans) / ROUNDS
 
 
-def _clocked(subject: IreeSubject, before: Callable[[], object]) -> float:
+def _time_calls(subject: IreeSubject, before: Callable[[], object]) -> float:
     import torch
 
     times: list[float] = []

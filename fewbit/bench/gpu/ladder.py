@@ -54,7 +54,7 @@ def settings(family: Family[Convolution], problem: Convolution, arch: Arch) -> C
 
 
 def climb(problem: Convolution, variants: str, modules: Path | None = None) -> list[Rung]:
-    """Return every rung that is asked for, and cuDNN last."""
+    """Measure every variant that is asked for, and cuDNN last."""
     families, has_iree = split_variants(variants)
     arch = device().arch
     need_torch()
@@ -72,7 +72,10 @@ def climb(problem: Convolution, variants: str, modules: Path | None = None) -> l
             Rung(YARDSTICK, "NVIDIA's library", reason="PyTorch has no int8 convolution"),
         ]
     call = conv2d.cudnn(problem, tensors)
-    return [*rungs, _timed(YARDSTICK, "NVIDIA's library", problem, cold(call), warm(call), None)]
+    return [
+        *rungs,
+        _make_rung(YARDSTICK, "NVIDIA's library", problem, cold(call), warm(call), None),
+    ]
 
 
 def _rung(
@@ -94,10 +97,10 @@ def _rung(
     except Error as failed:
         return Rung(family.name, family.about, reason=failed.what.splitlines()[0])
     subject = Subject(plan, conv2d.inputs_of(family.name, problem, tensors))
-    off = error(subject.checked(), reference)
+    off = error(subject.run_checked(), reference)
     if not off <= TOLERANCE[problem.dtype]:
         return Rung(family.name, family.about, error=off, reason=f"wrong, by {off:.1e}")
-    rung = _timed(family.name, family.about, problem, cold(subject), warm(subject), off)
+    rung = _make_rung(family.name, family.about, problem, cold(subject), warm(subject), off)
     subject.close()
     return rung
 
@@ -127,7 +130,7 @@ def _iree_rung(
     if not off <= TOLERANCE[problem.dtype]:
         return Rung(iree.NAME, iree.ABOUT, error=off, reason=f"wrong, by {off:.1e}")
     cold, warm, how = iree.times_of(subject, flush)
-    return _timed(iree.NAME, f"{iree.ABOUT}, {how}", problem, cold, warm, off)
+    return _make_rung(iree.NAME, f"{iree.ABOUT}, {how}", problem, cold, warm, off)
 
 
 def split_variants(variants: str) -> tuple[list[Family[Convolution]], bool]:
@@ -139,7 +142,7 @@ def split_variants(variants: str) -> tuple[list[Family[Convolution]], bool]:
     return (find_variants(",".join(ours)) if ours else []), iree.NAME in names
 
 
-def _timed(
+def _make_rung(
     name: str, about: str, problem: Convolution, cold: float, warm: float, off: float | None
 ) -> Rung:
     seconds = cold * 1e-6
@@ -185,7 +188,7 @@ def bench_conv2d(
 
 
 def write_rungs(problem: str, rungs: list[dict[str, object]], to: str) -> None:
-    """Figures as JSON, to a file or printed."""
+    """Write the figures as JSON, to a file or to standard output."""
     from fewbit.base.files import replacing_file
     from fewbit.base.json_output import json_text
 

@@ -28,11 +28,11 @@ def data(problem: SelfAttention, seed: int = 0) -> Tensors:
 
 
 def reference(problem: SelfAttention, tensors: Tensors) -> torch.Tensor:
-    """In float64, of the same rounded inputs."""
-    return _computed(problem, {name: tensor.double() for name, tensor in tensors.items()})
+    """Compute the layer in float64, from the same rounded inputs."""
+    return _compute(problem, {name: tensor.double() for name, tensor in tensors.items()})
 
 
-def _computed(problem: SelfAttention, given: Tensors) -> torch.Tensor:
+def _compute(problem: SelfAttention, given: Tensors) -> torch.Tensor:
     projected = F.linear(given["x"], given["qkv_weight"], given["qkv_bias"])
     split = projected.unflatten(-1, (3, problem.heads, problem.size))
     q, k, v = split.permute(2, 0, 3, 1, 4)
@@ -41,18 +41,18 @@ def _computed(problem: SelfAttention, given: Tensors) -> torch.Tensor:
 
 
 def yardsticks(problem: SelfAttention, tensors: Tensors) -> dict[str, Callable[[], torch.Tensor]]:
-    """nn.Linear and SDPA, as PyTorch chooses its backend; and its module's function."""
+    """Return nn.Linear with SDPA, in the backend PyTorch chooses, and nn.MultiheadAttention."""
     dtype = TYPES[problem.dtype]
     given = {name: tensor.to(dtype) for name, tensor in tensors.items()}
-    turned = given["x"].transpose(0, 1)
+    transposed = given["x"].transpose(0, 1)
 
     def module() -> torch.Tensor:
         y, _ = F.multi_head_attention_forward(
-            turned, turned, turned, problem.width, problem.heads,
+            transposed, transposed, transposed, problem.width, problem.heads,
             given["qkv_weight"], given["qkv_bias"], None, None, False, 0.0,
             given["out_weight"], given["out_bias"], training=False, need_weights=False,
         )  # fmt: skip
         return y.transpose(0, 1)
 
-    found = {"linear + sdpa": lambda: _computed(problem, given)}
+    found = {"linear + sdpa": lambda: _compute(problem, given)}
     return found if problem.causal else {**found, "multi_head_attention_forward": module}

@@ -1,7 +1,7 @@
 # pyright: basic
 """A plan with data: tensors in its buffers, a call that launches it, and its error.
 
-Outputs are poisoned before a run that is checked: floats with NaN, integers with a pattern. The
+Outputs are poisoned before a run that is run_checked: floats with NaN, integers with a pattern. The
 reference is computed in float64 of the same rounded inputs, and the error is the norm of the
 difference over the norm of the reference, which a single NaN makes NaN.
 """
@@ -26,7 +26,7 @@ TYPES = {
     "f8": torch.float8_e4m3fn,
 }
 TOLERANCE = {"f32": 1e-5, "tf32": 1e-3, "f16": 6e-4, "bf16": 4e-3, "i8": 0.0, "i32": 0.0}
-"""Of the norm of the difference over the norm of the reference, by type."""
+"""Bounds on the norm of the difference over the norm of the reference, by type."""
 POISON = -1234567
 
 
@@ -55,8 +55,8 @@ class Subject:
         (name,) = (n for n, buffer in self.plan.buffers.items() if buffer.role == "out")
         return self.tensors[name]
 
-    def checked(self) -> torch.Tensor:
-        """Return the result of a run into poisoned memory."""
+    def run_checked(self) -> torch.Tensor:
+        """Run into poisoned memory, and return the result."""
         out = self.result
         out.fill_(float("nan") if out.is_floating_point() else POISON)
         self()

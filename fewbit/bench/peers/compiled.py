@@ -19,7 +19,7 @@ class Compiled(Peer):
         return ("compiled",)
 
     def build(self, case: Case, variant: str, folder: Path) -> None:
-        """The case has its files already."""
+        """Do nothing: the case has its files already."""
 
     def open(self, case: Case, variant: str, folder: Path, threads: int) -> Session:
         call = load(case.folder / COMPILED).runner.prepare(*case.inputs, threads=threads)

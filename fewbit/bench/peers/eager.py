@@ -20,7 +20,7 @@ class Eager(Peer):
         return ("float32",)
 
     def build(self, case: Case, variant: str, folder: Path) -> None:
-        """The case has its files already."""
+        """Do nothing: the case has its files already."""
 
     def open(self, case: Case, variant: str, folder: Path, threads: int) -> Session:
         run = torch_eager(case.module(), case.tensors(), threads)

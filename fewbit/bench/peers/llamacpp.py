@@ -53,7 +53,7 @@ class LlamaCpp(Peer):
 
 
 def write_gguf(model: Any, path: Path, variant: str) -> None:
-    """The model's sizes and weights; matrices in the variant's format, others in float32."""
+    """Write the model's sizes and weights: matrices in the variant's format, others in float32."""
     import gguf
 
     decoder = model.model
@@ -88,7 +88,7 @@ def write_gguf(model: Any, path: Path, variant: str) -> None:
 
 
 def tensor_name(name: str) -> str:
-    """llama.cpp's name: `blk.0.attn_q.weight` for `model.layers.0.self_attn.q_proj.weight`."""
+    """Return llama.cpp's name: `blk.0.attn_q.weight` for `model.layers.0.self_attn.q_proj`."""
     owner = name.removesuffix(".weight")
     if owner in OTHERS:
         return f"{OTHERS[owner]}.weight"

@@ -90,7 +90,7 @@ def _compress_weights(model: Model) -> Model:
 
 
 def _keep_inside(model: Model, count: int) -> None:
-    """The last inputs and outputs become variables, which are called after both."""
+    """Turn the last inputs and outputs into variables, which are named after both."""
     from openvino._offline_transformations import apply_make_stateful_transformation
 
     for i in range(count):

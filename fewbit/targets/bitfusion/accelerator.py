@@ -1,7 +1,7 @@
 """The BitFusion accelerator: its array, buffers and memory, and what each event costs.
 
 The array has `rows` inputs and `columns` outputs. Each of its units is 16 bricks, multipliers of 2
-by 2 bits, which compose to one product of 8 by 8 bits, or to more products of fewer bits. Buffers
+by 2 bits, which compose to one multiplier of 8 by 8 bits, or to more of fewer bits. Buffers
 are double: half of each holds the tile that is computed with.
 
 Energies are those of the original simulator for 45 nm: the synthesized array, CACTI's figures for
@@ -49,7 +49,7 @@ class Accelerator:
     energy: Energy = Energy()
 
     def parallel(self, act_bits: int, weight_bits: int) -> int:
-        """Return products that one unit computes in a cycle; 3 bits count as 4, and 5 to 7 as 8."""
+        """Return MACs that one unit computes in a cycle; 3 bits count as 4, and 5 to 7 as 8."""
         for bits in (act_bits, weight_bits):
             if not 1 <= bits <= self.most_bits:
                 raise WidthError(

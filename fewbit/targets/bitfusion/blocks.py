@@ -28,7 +28,7 @@ class Loop(Record):
 
 
 class Transfer(Record):
-    """What is loaded at each turn of the innermost of so many loops."""
+    """What is loaded at each iteration of the innermost of so many loops."""
 
     stream: Stream
     inside: int
@@ -36,7 +36,7 @@ class Transfer(Record):
 
 
 class Shape(Record):
-    """A convolution, or a product where `image` and `kernel` are 1 x 1; channels of one group."""
+    """A convolution, or a matmul where `image` and `kernel` are 1 x 1; channels of one group."""
 
     batch: int
     inputs: int
@@ -59,7 +59,7 @@ class Block(Record):
     act_bits: int
     weight_bits: int
     bricks: tuple[int, int]
-    """Digits of an activation and of a weight; their product is what a unit spends on a product."""
+    """Digits of an activation and of a weight; their product is the bricks of a multiplication."""
     unfolded: bool
     """Whether the host lays out the window of each pixel (im2col)."""
     loops: tuple[Loop, ...]

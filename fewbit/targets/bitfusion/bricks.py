@@ -1,4 +1,4 @@
-"""Products of few-bit integers, composed of bricks: multipliers of 2 by 2 bits.
+"""Matmuls of few-bit integers, composed of bricks: multipliers of 2 by 2 bits.
 
 An integer of up to 8 bits is cut into 1, 2 or 4 digits of 2 bits. The top digit has the sign, -2 to
 1, and the others count from 0 to 3. A product is the sum of all products of digits, each shifted
@@ -20,7 +20,7 @@ sums of products of digits are exact in them."""
 
 
 def digit_count(bits: int) -> int:
-    """Bricks along one side of a product: 3 bits take as many as 4, and 5 to 7 as many as 8."""
+    """Return bricks along one side of a multiplier: 3 bits take those of 4, 5 to 7 those of 8."""
     if not 1 <= bits <= 8:
         raise WidthError(f"bricks compose 1 to 8 bits, not {bits}")
     return 1 if bits <= 2 else 2 if bits <= 4 else 4
@@ -38,7 +38,7 @@ def cut(values: NDArray[np.integer], bits: int) -> Digits:
 
 
 def multiply(rows: Digits, columns: Digits) -> NDArray[np.int64]:
-    """Return the product of two matrices of digits, [places, M, K] by [places, K, N]."""
+    """Return the matmul of digits, [places, M, K] by [places, K, N]."""
     partial = np.matmul(rows[:, np.newaxis], columns[np.newaxis]).astype(np.int64)
     shifts = BRICK_BITS * np.add.outer(np.arange(len(rows)), np.arange(len(columns)))
     return (partial << shifts[:, :, np.newaxis, np.newaxis]).sum(axis=(0, 1))

@@ -73,7 +73,7 @@ class _Run:
         self.origins: dict[str, Ranges] = {}
 
     def loops(self, depth: int, ranges: Ranges) -> None:
-        """What is inside `depth` loops, whose turns left these ranges."""
+        """Run what is inside `depth` loops, whose iterations have these ranges."""
         here = [t for t in self.block.transfers if t.inside == depth]
         for transfer in here:
             self._load(transfer.stream, ranges)
@@ -122,7 +122,7 @@ class _Run:
         assert kernels.shape[2] == (inputs.stop - inputs.start) * shape.kernel[0] * shape.kernel[1]
 
     def _windows(self, ranges: Ranges) -> Digits:
-        """Digits of all windows of a tile: [places, channels, kh, kw, batch, rows, columns]."""
+        """Return a tile's windows: [places, channels, kh, kw, batch, rows, columns] of digits."""
         shape = self.block.shape
         part = self.act_digits[(slice(None), *self._act_slices(ranges, self.origins["act"]))]
         if self.block.unfolded:

@@ -8,7 +8,7 @@ from math import prod
 
 @dataclass(frozen=True)
 class Layer:
-    """A convolution; a product is one of 1 x 1. `inputs` and `outputs` are channels."""
+    """A convolution; a matmul is one of 1 x 1. `inputs` and `outputs` are channels."""
 
     batch: int
     inputs: int
@@ -28,20 +28,20 @@ class Layer:
 
     @property
     def macs(self) -> int:
-        """Products of the whole layer."""
+        """MACs of the whole layer."""
         window = prod(self.kernel) * (self.inputs // self.groups)
         return self.batch * prod(self.image) * self.outputs * window
 
 
 def matmul(n: int, m: int, k: int, act_bits: int, weight_bits: int) -> Layer:
-    """A row of MiCo's matmul tables, whose column M holds input channels and K output channels."""
+    """Read a row of MiCo's matmul tables: column M has input channels, and K output channels."""
     return Layer(n, m, k, act_bits, weight_bits)
 
 
 def conv2d(
     shape: tuple[int, int, int, int], kernel: int, stride: int, act_bits: int, weight_bits: int
 ) -> Layer:
-    """A row of MiCo's convolution tables: H, W, C, K, unfolded, no padding, batches of 16."""
+    """Read a row of MiCo's convolution tables: H, W, C, K, im2col, no padding, batches of 16."""
     height, _, inputs, outputs = shape
     size = (height - kernel) // stride + 1
     return Layer(

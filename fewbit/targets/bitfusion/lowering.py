@@ -133,5 +133,5 @@ def layer_shape(op: QuantizedLayerOp) -> tuple[Shape, int]:
 
 
 def _pair(sizes: tuple[int, ...]) -> tuple[int, int]:
-    """Of an image that may be one line."""
+    """Return two sizes; those of an image of one line have a 1 in front."""
     return (1, sizes[0]) if len(sizes) == 1 else (sizes[0], sizes[1])

@@ -82,7 +82,7 @@ class Cost:
 def residence(
     layer: Layer, schedule: Schedule, accelerator: Accelerator = MICO
 ) -> dict[str, tuple[int, int]]:
-    """By stream: inside how many loops it is loaded, and how many bits at a time."""
+    """Return by stream inside how many loops it is loaded, and how many bits at a time."""
     tile = {loop: np.array([size], np.int64) for loop, size in schedule.tile.items()}
     found: dict[str, tuple[int, int]] = {}
     for stream, bits in _tile_bits(layer, tile, accelerator).items():
@@ -107,7 +107,7 @@ def cost(layer: Layer, accelerator: Accelerator = MICO) -> Cost:
 def plan(layer: Layer, accelerator: Accelerator = MICO) -> tuple[Schedule, Cost]:
     """Return the best schedule and its cost; of a grouped layer, the schedule of one group."""
     if layer.macs > MOST_MACS:
-        raise UnsupportedError(f"a layer of {layer.macs:.1e} products is too large to be scheduled")
+        raise UnsupportedError(f"a layer of {layer.macs:.1e} MACs is too large to be scheduled")
     if layer.groups == 1:
         return _search(layer, accelerator)
     groups = layer.groups
@@ -148,7 +148,7 @@ def _search(layer: Layer, accelerator: Accelerator) -> tuple[Schedule, Cost]:
 
 
 def _least_cycles(layer: Layer, candidates: _Candidates, accelerator: Accelerator) -> Ints:
-    """Bounds from below: computing and the first tiles, or each stream moved once."""
+    """Return lower bounds: computing and the first tiles, or each stream moved once."""
     count, bits, width = candidates.count, candidates.bits, accelerator.bandwidth
     tiles = _product(list(count.values()))
     edges = (_sum(bits) + bits["out"]) // width
@@ -261,7 +261,7 @@ def _tile_bits(layer: Layer, tile: dict[str, Ints], accelerator: Accelerator) ->
 def _transfers(
     candidates: _Candidates, accelerator: Accelerator
 ) -> tuple[dict[str, Ints], dict[str, Ints]]:
-    """By stream, order and tiling: bits moved in all, and bits that lie in the buffer at a time.
+    """Return bits moved and bits in the buffer at a time, by stream, order and tiling.
 
     From the innermost loop outwards a stream grows by the loops that move it while it fits; the
     first loop after that, and all around it, fetch it anew.
@@ -298,7 +298,7 @@ def _compute_cycles(layer: Layer, tile: dict[str, Ints], accelerator: Accelerato
 def _inner_accesses(
     layer: Layer, tile: dict[str, Ints], tiles: Ints, accelerator: Accelerator
 ) -> tuple[dict[str, Ints], Ints]:
-    """Bits that the array reads by stream, and those of sums that it writes.
+    """Return bits that the array reads by stream, and those of sums that it writes.
 
     Inside a tile one of the three streams stays where it is: the one for which least is moved.
     """
@@ -349,7 +349,7 @@ def _energy(
 
 @cache
 def _orders() -> tuple[tuple[str, ...], ...]:
-    """Orders of loops, outermost first; rows and columns are alike, so rows are always inside."""
+    """Return loop orders, outermost first; rows are always inside columns, which are alike."""
     return tuple(
         order for order in permutations(LOOPS) if order.index("columns") < order.index("rows")
     )

@@ -111,7 +111,7 @@ class _HostFrame(Frame):
 def run_layer(
     op: QuantizedLayerOp, block: Block, operands: Sequence[Value]
 ) -> tuple[Value, Counted]:
-    """One layer: quantized by the host, multiplied by the accelerator, scaled by the host."""
+    """Run a layer: quantized by the host, multiplied by the accelerator, scaled by the host."""
     given = Operands(op, operands)
     bias = given.get(op.bias)
     linear = isinstance(op, BitLinearOp)

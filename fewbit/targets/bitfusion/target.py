@@ -1,4 +1,4 @@
-"""The target `bitfusion`: layers as tiled loops for the accelerator, the rest on its host.
+"""The target `bitfusion`: layers as tiled loops for the accelerator, all else on its host.
 
 The accelerator is simulated: it computes with bricks of 2 bits, and its cycles and energy are those
 of the original simulator.
@@ -115,12 +115,12 @@ class BitFusion(Device):
         return (estimate,)
 
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
-        """By the original simulator, of the accelerator that MiCo configures."""
-        costs = [cost(_modelled(each, number == 0)) for number, each in enumerate(layers)]
+        """Model layers as the original simulator does, on the accelerator that MiCo configures."""
+        costs = [cost(_model_layer(each, number == 0)) for number, each in enumerate(layers)]
         return LayerModel("BitFusion", {self.name: [each.cycles for each in costs]})
 
 
-def _modelled(layer: IntegerLayer, first: bool) -> Layer:
+def _model_layer(layer: IntegerLayer, first: bool) -> Layer:
     shape = layer.shape
     if not isinstance(shape, Conv2d):
         return Layer(shape.rows, shape.inputs, shape.outputs, layer.act_bits, layer.weight_bits)

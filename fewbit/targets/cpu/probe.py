@@ -12,7 +12,7 @@ from fewbit.toolchain.tools import program_path
 
 
 def probe_native() -> Found:
-    """LLVM IR to an object, a shared library, and a call: what the `cpu` target stands on."""
+    """Turn LLVM IR into a shared library and call it: what the `cpu` target stands on."""
     linker = program_path("iree-lld")
     if linker is None:
         return Found(False, "the linker of iree-base-compiler is missing", REINSTALL)

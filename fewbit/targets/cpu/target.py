@@ -87,7 +87,7 @@ class Cpu(Target):
 
     def facts(self, program: Program | None, request: Request) -> Sequence[object]:
         given = CpuOptions.of(request)
-        tuned = None if program is None else self._tuned(program, request)
+        tuned = None if program is None else self._tuned_isa(program, request)
         return cpu_facts(
             program,
             request.name,
@@ -119,8 +119,8 @@ class Cpu(Target):
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         return write_library([made], program, request, output)
 
-    def _tuned(self, program: Program, request: Request) -> Isa | None:
-        """This machine with the tiles that a search found for the program, if there was one."""
+    def _tuned_isa(self, program: Program, request: Request) -> Isa | None:
+        """Return this machine with the tiles that autotuning found for the program, if it did."""
         if request.detail or CpuOptions.of(request).cpu_variants is not None:
             return None
         return self.known(program, request)
@@ -144,7 +144,7 @@ def cpu_facts(
     profile: bool = False,
     blas: Cblas | None = None,
 ) -> Sequence[object]:
-    """What passes to native code must know: the processor, the C interface, a place for weights."""
+    """Return what passes to native code must know: processor, C interface, place of weights."""
     facts: list[object] = [isa, WeightImage()]
     if program is not None:
         facts.append(interface_of(program_signature(program.module), name, profile))
@@ -168,7 +168,7 @@ def isa_of(target: str) -> Isa:
 
 
 def compile_cpu(program: Program, name: str, output: PathLike, isa: Isa) -> Folder:
-    """Return a library for one processor, which may have tiles that a search tries."""
+    """Compile a library for one processor, which may have tiles that autotuning tries."""
     made = begin_cpu(program, name, isa).run()
     return write_library([made], program, Request("cpu", name), Path(output))
 

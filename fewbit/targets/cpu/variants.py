@@ -50,7 +50,7 @@ def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
 
 
 def compile_variants(start: Compilation, isas: Sequence[Isa]) -> list[Compilation]:
-    """An object for each processor, from a compilation that has not begun; one weight image."""
+    """Compile an object for each processor, from a fresh compilation, with one weight image."""
     weights = SharedWeights()
     start.run(FOR_ALL)
     return [_variant(start, isa, weights).run() for isa in isas]

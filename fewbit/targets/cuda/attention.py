@@ -25,7 +25,7 @@ def is_strided(size: int, arch: Arch) -> bool:
 
 
 def can_attend(op: mico.AttentionOp, arch: Arch) -> bool:
-    """Whether a kernel computes it: of floats, without a mask but for that of what is later."""
+    """Return whether a kernel computes it: of floats, without a mask but the causal one."""
     given = (op.query_bits, op.key_bits, op.value_bits, op.score_bits, op.mask)
     if any(each is not None for each in given):
         return False
@@ -39,8 +39,10 @@ def can_attend(op: mico.AttentionOp, arch: Arch) -> bool:
 
 
 def families_for(problem: Attention, arch: Arch) -> dict[str, Family[Attention]]:
-    """Families that compute a problem, the fastest first, if their compilers are here: without
-    Triton, attention before Hopper is loops."""
+    """Return families that compute a problem, the fastest first, if their compilers are here.
+
+    Without Triton, attention before Hopper is loops.
+    """
     return {
         name: family
         for name, family in FAMILIES.items()

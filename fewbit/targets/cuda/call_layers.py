@@ -1,7 +1,7 @@
-"""Layers as calls of GPU kernels, on memory; what follows a product stays beside it as a loop.
+"""Layers as calls of GPU kernels, on memory; what follows a contraction stays beside it as a loop.
 
 A call names no kernel yet: which one, and with which settings, is decided where sizes are known. In
-`f16`, a layer's operands are rounded before the product and its result is given in f16; a layer
+`f16`, a layer's operands are rounded before the matmul and its result is given in f16; a layer
 that follows takes these as they are, so that between layers nothing is f32. Integers are always
 multiplied as integers, and their sums are exact. Few-bit weights of linear layers stay few bits
 where rows are few, or where groups of them have scales; attention in f16 is one call.
@@ -46,7 +46,7 @@ from fewbit.targets.cuda.views import seen_through
 
 ALIGNMENT = 256
 FEW_ROWS = 64
-"""Up to so many rows, few-bit weights are decoded in the kernel; else they are bytes or halves."""
+"""Up to so many rows, few-bit weights are decoded in the kernel; else they are i8 or f16."""
 EXACT = 1 << 24
 """Integers below are floats, too: sums of them in floats are exact."""
 
@@ -73,19 +73,19 @@ class CallLayers(ModulePass):
 
 @dataclass
 class LayerCalls:
-    """Rewrites the layers of a program, in its order."""
+    """The rewriting of a program's layers into calls, in program order."""
 
     program: Program
     precision: Precision
     arch: Arch
     open_size: int = 1
-    """The product of the sizes that the program leaves open and that were given."""
+    """The product of the given sizes that the program leaves dynamic."""
     layers: dict[str, Layer] = field(default_factory=dict[str, Layer])
     """By the names of the functions that are called."""
     types: dict[str, list[Attribute]] = field(default_factory=dict[str, list[Attribute]])
-    """Of the arguments of these functions."""
-    halves: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    """Tensors of f32 that were f16 before."""
+    """The types of the arguments of these functions."""
+    in_f16: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Tensors of f32, and the f16 that they were before."""
 
     def run(self) -> dict[str, Layer]:
         handlers: dict[type[Operation], Callable[[Any], Sequence[SSAValue] | None]] = {
@@ -103,11 +103,11 @@ class LayerCalls:
                 values = handler(op)
             if values is None:
                 continue
-            made = list(block.ops)
-            for each in made:
+            calls = list(block.ops)
+            for each in calls:
                 each.detach()
                 each.location = op.location
-            Rewriter.replace_op(op, made, values)
+            Rewriter.replace_op(op, calls, values)
         for name, types in self.types.items():
             declared = func.FuncOp.external(name, types, [])
             Rewriter.insert_op(declared, InsertPoint.at_end(self.program.module.body.block))
@@ -119,7 +119,7 @@ class LayerCalls:
         if op.scale_groups is not None:
             return None
         sizes = [*sizes_of(op.x)[:-1], mico.shape_of(op.weight.type)[0]]
-        return self.product(op, integers(op.weight), sizes, {})
+        return self.contract(op, integers(op.weight), sizes, {})
 
     def few_bit(self, op: kernel.MatmulOp) -> SSAValue | None:
         """Return the sums of a layer, if a kernel takes its weights as few bits.
@@ -146,7 +146,7 @@ class LayerCalls:
         if not scaled and most >= EXACT:
             return None
         layer = Layer(_name(op), "few_bit", dtype, width=width, scaled=scaled)
-        x = self.half(op.x) if op.is_float else integers(op.x)
+        x = self.to_f16(op.x) if op.is_float else integers(op.x)
         given = [x, integers(weight)]
         if scaled:
             assert scale is not None
@@ -161,7 +161,7 @@ class LayerCalls:
         return total if op.gives_floats else apply(total, i32, lambda v: s.to_integer(v, i32))
 
     def attention(self, op: mico.AttentionOp) -> Sequence[SSAValue] | None:
-        """Queries, keys and values are read where the projections wrote them."""
+        """Call attention, which reads queries, keys and values where projections wrote them."""
         if self.precision != "f16" or not can_attend(op, self.arch):
             return None
         batch, heads, length, size = sizes_of(op.query)
@@ -173,9 +173,9 @@ class LayerCalls:
         given = (query, op.key, op.value)
         if not is_strided(size, self.arch):
             layer = Layer(_name(op), "attention", "f16", causal=bool(op.causal.value.data))
-            halves = [self.half(value) for value in given]
-            return [self.widened(self.call(layer, halves, [batch, heads, length, size], f16))]
-        operands, views = zip(*map(self.viewed, given), strict=True)
+            rounded = [self.to_f16(value) for value in given]
+            return [self.to_f32(self.call(layer, rounded, [batch, heads, length, size], f16))]
+        operands, views = zip(*map(self.view_in_f16, given), strict=True)
         layer = Layer(
             _name(op),
             "attention",
@@ -185,16 +185,16 @@ class LayerCalls:
             shapes=tuple(mico.shape_of(value.type) for value in given),
         )
         result = self.call(layer, operands, [batch, length, heads, size], f16)
-        return [mico.TransposeOp.of(self.widened(result), permutation=(0, 2, 1, 3)).result]
+        return [mico.TransposeOp.of(self.to_f32(result), permutation=(0, 2, 1, 3)).result]
 
-    def viewed(self, value: SSAValue) -> tuple[SSAValue, View | None]:
+    def view_in_f16(self, value: SSAValue) -> tuple[SSAValue, View | None]:
         """Return a tensor in f16, or one that it is part of."""
         seen = seen_through(value)
         *steps, last = seen.view.strides
         fits = last == 1 and not any(step % 8 for step in (*steps, seen.view.offset))
-        if seen.base in self.halves and fits:
-            return self.halves[seen.base], seen.view
-        return self.half(value), None
+        if seen.base in self.in_f16 and fits:
+            return self.in_f16[seen.base], seen.view
+        return self.to_f16(value), None
 
     def conv2d(self, op: kernel.Conv2dOp) -> Sequence[SSAValue] | None:
         pairs = op.padding_pairs
@@ -211,8 +211,8 @@ class LayerCalls:
         }
         weight = lower_kernel.channels_last(integers(op.weight))
         if (spread := unfold_of(op, self.precision)) is not None:
-            return self.product(op, weight, sizes, {"spread": spread}, self.spread(op, spread))
-        return self.product(op, weight, sizes, how)
+            return self.contract(op, weight, sizes, {"spread": spread}, self.spread(op, spread))
+        return self.contract(op, weight, sizes, how)
 
     def spread(self, op: kernel.Conv2dOp, how: Unfold) -> SSAValue:
         """Return the image of few channels that a convolution has, as one of many."""
@@ -221,10 +221,10 @@ class LayerCalls:
         layer = Layer(_name(op), "unfold", self.precision, spread=how)
         sizes = [sizes_of(op.x)[0], how.rows, how.of.out_width, how.channels]
         if self.precision == "f16":
-            return self.widened(self.call(layer, [image], sizes, f16))
+            return self.to_f32(self.call(layer, [image], sizes, f16))
         return self.call(layer, [image], sizes, f32)
 
-    def product(
+    def contract(
         self,
         op: kernel.ContractionOp,
         weight: SSAValue,
@@ -232,7 +232,7 @@ class LayerCalls:
         how: dict[str, Any],
         x: SSAValue | None = None,
     ) -> Sequence[SSAValue]:
-        """Return a layer's results; of another x if there is one."""
+        """Call a matmul or convolution; `x` is used in place of the op's, if there is one."""
         x = op.x if x is None else x
         if not op.is_float:
             layer = Layer(_name(op), "conv2d", "i8", **how)
@@ -240,7 +240,7 @@ class LayerCalls:
             return lower_kernel.finish(op, total)
         if op.activation is not None:
             layer = Layer(_name(op), "conv2d", self.precision, **how)
-            total = self.called_on_floats(layer, [x, weight], sizes)
+            total = self.call_on_floats(layer, [x, weight], sizes)
             return lower_kernel.finish(op, total)
         low, high = op.bounds
         layer = Layer(
@@ -253,10 +253,10 @@ class LayerCalls:
             low=-inf if low is None else low,
             high=inf if high is None else high,
         )
-        return [self.called_on_floats(layer, [x, weight], sizes, op.bias, op.add)]
+        return [self.call_on_floats(layer, [x, weight], sizes, op.bias, op.add)]
 
     def pool2d(self, op: kernel.Pool2dOp) -> Sequence[SSAValue] | None:
-        """Return the largest of each window, without a copy of the image that has a border."""
+        """Call max pooling, which needs no copy of the image with a border."""
         is_float = mico.element_type(op.x.type) == f32
         pairs = op.padding_pairs
         even = all(before == after for before, after in pairs)
@@ -280,9 +280,9 @@ class LayerCalls:
         )
         outer = sizes_of(op.x)
         sizes = [outer[0], *lower_kernel.counts(op.x, windows), outer[3]]
-        return [self.called_on_floats(layer, [op.x], sizes)]
+        return [self.call_on_floats(layer, [op.x], sizes)]
 
-    def called_on_floats(
+    def call_on_floats(
         self,
         layer: Layer,
         factors: Sequence[SSAValue],
@@ -290,31 +290,31 @@ class LayerCalls:
         bias: SSAValue | None = None,
         add: SSAValue | None = None,
     ) -> SSAValue:
-        """Return the call in the precision that was asked for, on tensors of f32."""
+        """Call a layer in the precision that was asked for, on tensors of f32."""
         if self.precision != "f16":
             given = [*factors, *(v for v in (bias, add) if v is not None)]
             return self.call(layer, given, sizes, f32)
-        given = [self.half(factor) for factor in factors]
+        given = [self.to_f16(factor) for factor in factors]
         given += [] if bias is None else [bias]
-        given += [] if add is None else [self.half(add)]
-        return self.widened(self.call(layer, given, sizes, f16))
+        given += [] if add is None else [self.to_f16(add)]
+        return self.to_f32(self.call(layer, given, sizes, f16))
 
-    def widened(self, value: SSAValue) -> SSAValue:
-        """Return halves as floats, which layers that follow take as the halves that they were."""
+    def to_f32(self, value: SSAValue) -> SSAValue:
+        """Return f16 as f32; layers that follow take the f16 from before."""
         wide = apply(value, f32, lambda v: arith.ExtFOp(v, f32).result)
-        self.halves[wide] = value
+        self.in_f16[wide] = value
         return wide
 
-    def half(self, value: SSAValue) -> SSAValue:
-        if value not in self.halves:
-            self.halves[value] = self._rounded(value)
-        return self.halves[value]
+    def to_f16(self, value: SSAValue) -> SSAValue:
+        if value not in self.in_f16:
+            self.in_f16[value] = self._round(value)
+        return self.in_f16[value]
 
-    def _rounded(self, value: SSAValue) -> SSAValue:
+    def _round(self, value: SSAValue) -> SSAValue:
         shape = mico.shape_of(value.type)
         seen = seen_through(value)
-        if seen.base in self.halves and seen.is_whole(shape):
-            whole = self.halves[seen.base]
+        if seen.base in self.in_f16 and seen.is_whole(shape):
+            whole = self.in_f16[seen.base]
             type = TensorType(f16, shape)
             return mico.ReshapeOp.of(whole, shape=shape, result_types=[type]).result
         return apply(value, f16, lambda v: arith.TruncFOp(v, f16).result)
@@ -322,7 +322,7 @@ class LayerCalls:
     def call(
         self, layer: Layer, operands: Sequence[SSAValue], sizes: Sequence[Size], element: Attribute
     ) -> SSAValue:
-        """Return memory that a call fills, as a tensor."""
+        """Call a layer's function; return the memory that it fills, as a tensor."""
         name = f"gpu.{len(self.layers):03}"
         self.layers[name] = layer
         shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
@@ -334,14 +334,14 @@ class LayerCalls:
 
 
 def rows_of(x: SSAValue, open_size: int) -> int:
-    """Return how many rows a product has, about: only speed depends on it."""
+    """Return how many rows a matmul has, about: only speed depends on it."""
     *rows, _ = mico.shape_of(x.type)
     known = prod(size for size in rows if size != DYNAMIC)
     return known * (open_size if DYNAMIC in rows else 1)
 
 
 def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:
-    """Constant integers that a product multiplies by, and their scale, if they have few bits."""
+    """Return the constant few-bit weight of a matmul and its scale, if it has one."""
     weight, scale = op.weight, op.weight_scale
     if op.is_float:
         owner = weight.owner

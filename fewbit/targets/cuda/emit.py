@@ -83,7 +83,7 @@ class _Writer:
         return name
 
     def pointer(self, memory: Memory) -> str:
-        """The argument that is the memory's address, and how much further on elements begin."""
+        """Return the argument with the memory's address, and the offset where elements begin."""
         key = memory.buffer, memory.byte, memory.element
         if key not in self.pointers:
             self.pointers[key] = f"p{len(self.pointers)}"
@@ -107,7 +107,7 @@ class _Writer:
         return self.names[value]
 
     def ops(self, block: Any) -> list[str]:
-        """Write what a block computes; what its terminator gives."""
+        """Write what a block computes; return the operands of its terminator."""
         for op in block.operations:
             if op.operation.name.endswith(".yield"):
                 return [self.value(v) for v in op.operation.operands]
@@ -170,7 +170,7 @@ class _Writer:
 
 
 def store_nest(op: Any, evaluation: Evaluation) -> Nest:
-    """Return one number that is written to memory."""
+    """Return a kernel that writes one number to memory."""
     writer = _Writer(evaluation)
     value, target, *index = op.operation.operands
     memory = evaluation.env[target]
@@ -272,7 +272,7 @@ class _Generic:
         return sizes  # type: ignore[return-value]
 
     def _parallel(self) -> list[int]:
-        """Parallel loops in the order of the first result, whose last runs over neighbours."""
+        """Return parallel loops in the order of the first result, whose last is contiguous."""
         from torch_mlir import ir
 
         first = [
@@ -308,7 +308,7 @@ class _Generic:
         return found
 
     def _stride(self, number: int, loop: int) -> int | None:
-        """Return how far apart an operand's elements of neighbouring turns are."""
+        """Return how far apart an operand's elements of neighbouring iterations are."""
         from torch_mlir import ir
 
         memory = self.operands[number]
@@ -323,7 +323,7 @@ class _Generic:
         return total
 
     def _outside(self) -> None:
-        """Scalars from outside, before any loop."""
+        """Write scalars from outside of the nest, before any loop."""
         inside: set[Any] = {v for op in walk(self.op) for v in op.operation.results}
         for op in walk(self.op):
             for region in op.operation.regions:
@@ -386,7 +386,7 @@ class _Generic:
             self.w.line("}")
 
     def _arguments(self, accumulators: list[str]) -> None:
-        """Elements that are read, and loops whose numbers are."""
+        """Name the elements that are read, and the loops whose indices are."""
         w = self.w
         for number, argument in enumerate(self.block.arguments):
             if not list(argument.uses):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import find_function
-from fewbit.targets.cuda.memory import Memory, collapsed, dense, expanded
+from fewbit.targets.cuda.memory import Memory, collapse, dense, expand
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, Value
@@ -70,7 +70,7 @@ COMPARE: tuple[Callable[[int, int], bool], ...] = (
 COMPARE_FLOATS: dict[int, Callable[[float, float], bool]] = {
     2: lambda a, b: a > b, 3: lambda a, b: a >= b, 4: lambda a, b: a < b, 5: lambda a, b: a <= b
 }  # fmt: skip
-"""Of `arith.cmpf`, the predicates by which sizes are compared."""
+"""Predicates of `arith.cmpf` by which sizes are compared."""
 
 
 class Evaluation:
@@ -97,7 +97,7 @@ class Evaluation:
         return self.block(block)
 
     def block(self, block: Any) -> list[Any]:
-        """Return what its terminator gives."""
+        """Run a block; return the operands of its terminator."""
         for op in block.operations:
             name = op.operation.name
             if name in ("func.return", "scf.yield", "memref.alloca_scope.return"):
@@ -199,7 +199,7 @@ class Evaluation:
     def _memref_view(self, op: Any) -> None:
         source, byte, *sizes = (self.env[v] for v in op.operands)
         type = op.results[0].type
-        shape = self._filled(type.shape, sizes)
+        shape = self._fill_dynamic(type.shape, sizes)
         made = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
         self.env[op.results[0]] = made
 
@@ -217,12 +217,12 @@ class Evaluation:
 
     def _memref_collapse_shape(self, op: Any) -> None:
         memory = self.env[op.operands[0]]
-        self.env[op.results[0]] = collapsed(memory, _groups(op))
+        self.env[op.results[0]] = collapse(memory, _groups(op))
 
     def _memref_expand_shape(self, op: Any) -> None:
         memory, *sizes = (self.env[v] for v in op.operands)
-        shape = self._filled(list(op.attributes["static_output_shape"]), sizes)
-        self.env[op.results[0]] = expanded(memory, _groups(op), shape)
+        shape = self._fill_dynamic(list(op.attributes["static_output_shape"]), sizes)
+        self.env[op.results[0]] = expand(memory, _groups(op), shape)
 
     def _memref_reinterpret_cast(self, op: Any) -> None:
         memory, *rest = (self.env[v] for v in op.operands)
@@ -243,7 +243,7 @@ class Evaluation:
                 shifts.append((offset, stride))
         made = replace(memory.at(known), shifts=tuple(shifts))
         strides = [step * stride for step, stride in zip(steps, memory.strides, strict=True)]
-        kept = _kept(list(op.attributes["static_sizes"]), list(op.results[0].type.shape))
+        kept = _remaining_axes(list(op.attributes["static_sizes"]), list(op.results[0].type.shape))
         self.env[op.results[0]] = replace(
             made,
             sizes=tuple(sizes[i] for i in kept),
@@ -253,7 +253,7 @@ class Evaluation:
     def _static_and_given(
         self, op: Any, given: list[Any], values: list[Any] | None = None
     ) -> list[list[Any]]:
-        """Offsets, sizes and strides, of which some are operands.
+        """Return offsets, sizes and strides, of which some are operands.
 
         An offset that only a run knows is the value that it is.
         """
@@ -281,7 +281,7 @@ class Evaluation:
                 )
         return found
 
-    def _filled(self, shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    def _fill_dynamic(self, shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
         from torch_mlir import ir
 
         dynamic = ir.ShapedType.get_dynamic_size()
@@ -331,7 +331,7 @@ def _groups(op: Any) -> list[list[int]]:
     return [[axis.value for axis in group] for group in op.attributes["reassociation"]]
 
 
-def _kept(static: list[int], shape: list[int]) -> list[int]:
+def _remaining_axes(static: list[int], shape: list[int]) -> list[int]:
     """Return the dimensions of a view that its type has: some of size 1 may be dropped."""
     dropping = len(static) - len(shape)
     kept: list[int] = []

@@ -40,7 +40,7 @@ def _output_shapes(ctx: CompileContext) -> tuple[Shape, ...]:
     settings = ctx.get(GpuSettings)
     outputs = settings.signature.outputs
     if not settings.signature.is_dynamic:
-        return tuple(_known(spec) for spec in outputs)
+        return tuple(_static_shape(spec) for spec in outputs)
     shapes = ctx.get(ShapeFunction)
     with mlir_context():
         evaluation = Evaluation(shapes.module, _nothing_left, _nothing_left)
@@ -54,7 +54,7 @@ def _output_shapes(ctx: CompileContext) -> tuple[Shape, ...]:
     )
 
 
-def _known(spec: TensorSpec) -> Shape:
+def _static_shape(spec: TensorSpec) -> Shape:
     return tuple(size for size in spec.shape or () if size is not None)
 
 

@@ -17,7 +17,7 @@ Kind = Literal["conv2d", "max_pool", "unfold", "few_bit", "attention"]
 
 @dataclass(frozen=True)
 class View:
-    """Where the elements of a tensor lie in the memory that a call is given."""
+    """Where the elements of a tensor are in the memory that a call is given."""
 
     offset: int
     strides: tuple[int, ...]
@@ -25,11 +25,11 @@ class View:
 
 @dataclass(frozen=True)
 class Layer:
-    """A call. The last operand is the result; before it are
+    """A call of a kernel. The last operand is the result; these are before it.
 
     | kind | operands |
     |---|---|
-    | `conv2d` | x, the weight (channels innermost), a bias and a tensor to add if there are any |
+    | `conv2d` | x, the weight (channels-last), a bias and a tensor to add if there are any |
     | `max_pool`, `unfold` | x |
     | `few_bit` | x, integers N x K, and scales if `scaled` |
     | `attention` | queries, keys, values |
@@ -43,18 +43,18 @@ class Layer:
     dilation: tuple[int, int] = (1, 1)
     groups: int = 1
     window: tuple[int, int] = (1, 1)
-    """Of pooling, which has no weight."""
+    """The window of pooling, which has no weight."""
     bias: bool = False
     add: bool = False
     low: float = -inf
     high: float = inf
     width: Width | None = None
-    """Of few-bit weights."""
+    """The width of few-bit weights."""
     scaled: bool = False
     causal: bool = False
     views: tuple[View | None, ...] = ()
-    """Of queries, keys and values, where they are parts of what is given."""
+    """Views of queries, keys and values, where they are parts of the operands."""
     shapes: tuple[tuple[int, ...], ...] = ()
-    """Of these."""
+    """Shapes of queries, keys and values."""
     spread: Unfold | None = None
-    """How the image of a convolution, and its filters, are spread; of one image."""
+    """How the image of a convolution, and its filters, are unfolded, for one image."""

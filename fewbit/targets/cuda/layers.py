@@ -57,8 +57,8 @@ class Call:
     def plan(self, arch: Arch) -> Plan:
         return _plan(self.problem, self.kind, self.family, tuple(self.config.items()), arch)
 
-    def described(self) -> dict[str, Any]:
-        """As plain data, but for its operands."""
+    def describe(self) -> dict[str, Any]:
+        """Return the call as plain data, without its operands."""
         found: dict[str, Any] = {
             "step": self.kind,
             "layer": self.layer,
@@ -120,7 +120,7 @@ def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
 
 
 def _depthwise(dtype: str, weight: Array) -> Array:
-    """Return filters with channels innermost, in the type that sums have."""
+    """Return channels-last filters, in the type of the accumulators."""
     wide = weight.astype(np.int32 if dtype == "i8" else np.float32)
     return np.ascontiguousarray(np.moveaxis(wide[..., 0], 0, -1))
 
@@ -168,7 +168,7 @@ def _attention(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
 
 
 def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
-    """Return a product of matrices is a convolution of one tap, with its rows as images."""
+    """Return the problem; a matmul is a convolution of one tap, with its rows as images."""
     x, y = memories[0], memories[-1]
     if layer.spread is not None:
         return replace(_spread(layer, x).convolution, epilogue=_epilogue(layer))

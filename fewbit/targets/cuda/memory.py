@@ -10,7 +10,7 @@ BYTES = {
     "f64": 8, "f32": 4, "f16": 2, "bf16": 2,
     "i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "index": 8,
 }  # fmt: skip
-"""Of an element, by its type as MLIR writes it."""
+"""The size of an element, by its type as MLIR writes it."""
 
 Shift = Any
 """Elements by which a view lies further on, where only a run knows: values of the program."""
@@ -57,7 +57,7 @@ class Memory:
         return a == b and a0 < b1 and b0 < a1
 
     def at(self, offset: int) -> Memory:
-        """Further on by so many elements."""
+        """Return the view further on by so many elements."""
         return replace(self, byte=self.byte + offset * BYTES[self.element])
 
 
@@ -73,8 +73,8 @@ def dense(buffer: str, element: str, sizes: tuple[int, ...], byte: int = 0) -> M
     return Memory(buffer, element, sizes, row_major(sizes), byte)
 
 
-def collapsed(memory: Memory, groups: list[list[int]]) -> Memory:
-    """Return neighbouring dimensions joined."""
+def collapse(memory: Memory, groups: list[list[int]]) -> Memory:
+    """Join neighbouring dimensions."""
     sizes, strides = list[int](), list[int]()
     for group in groups:
         kept = [axis for axis in group if memory.sizes[axis] != 1] or group[-1:]
@@ -83,8 +83,8 @@ def collapsed(memory: Memory, groups: list[list[int]]) -> Memory:
     return replace(memory, sizes=tuple(sizes), strides=tuple(strides))
 
 
-def expanded(memory: Memory, groups: list[list[int]], sizes: tuple[int, ...]) -> Memory:
-    """Return dimensions split into those of `sizes`."""
+def expand(memory: Memory, groups: list[list[int]], sizes: tuple[int, ...]) -> Memory:
+    """Split dimensions into those of `sizes`."""
     strides = [0] * len(sizes)
     for group, step in zip(groups, memory.strides, strict=True):
         for axis in reversed(group):

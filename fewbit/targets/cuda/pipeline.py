@@ -3,7 +3,7 @@
 | stage | the program is |
 |---|---|
 | `mico` | as it was given: layers, and tensors between them |
-| `kernel` | layers that kernels compute, channels innermost |
+| `kernel` | layers that kernels compute, channels-last |
 | `linalg` | loops over tensors, and calls of kernels |
 | `memref` | loops on memory, all of it planned |
 | `cuda` | CUDA C++ of the loops; layers have kernels of their own |
@@ -50,7 +50,7 @@ PIPELINE = Pipeline(
     (
         Stage("mico"),
         # Weights are not folded: a layer still shows its few-bit weights.
-        Stage("kernel", (*TO_KERNELS, "join-products")),
+        Stage("kernel", (*TO_KERNELS, "join-matmuls")),
         Stage("linalg", LINALG),
         Stage("memref", MEMREF, form="upstream"),
         Stage("cuda", ("plan-launches",), ".cu", "other"),

@@ -104,14 +104,14 @@ class Planner:
         if any(0 in m.sizes for m in outs):
             return
         sums = "reduction" in loop_kinds(op)
-        fill = self._filled(outs) if sums else None
+        fill = self._fill_value(outs) if sums else None
         made = emit(op, evaluation, fill)
         if fill is not None:
             self.steps.pop()
         made.layer = layer_hint(op).strip("_")
         self.steps.append(made)
 
-    def _filled(self, outs: list[Memory]) -> float | None:
+    def _fill_value(self, outs: list[Memory]) -> float | None:
         """Return what the step before has filled the result with, and nothing else."""
         last = self.steps[-1] if self.steps else None
         if not isinstance(last, Nest) or last.fill is None or len(outs) != 1:
@@ -204,12 +204,14 @@ class Assembly:
 
     def _describe_layer(self, call: Call) -> dict[str, Any]:
         operands = {
-            name: self._repacked(call, name, memory) if name in call.repacked else self._at(memory)
+            name: self._add_repacked(call, name, memory)
+            if name in call.repacked
+            else self._at(memory)
             for name, memory in call.operands.items()
         }
         for name, array in call.added.items():
-            operands[name] = self._added(name, array)
-        return {**call.described(), "operands": operands}
+            operands[name] = self._add_constant(name, array)
+        return {**call.describe(), "operands": operands}
 
     def _at(self, memory: Memory) -> list[Any]:
         """Return a place in a buffer of the plan."""
@@ -225,7 +227,7 @@ class Assembly:
         entries = self.planner.weights.entries
         return entries[bisect_right([e.offset for e in entries], memory.byte) - 1]
 
-    def _repacked(self, call: Call, name: str, memory: Memory) -> list[Any]:
+    def _add_repacked(self, call: Call, name: str, memory: Memory) -> list[Any]:
         """Return a constant as the kernel reads it."""
         if memory.buffer != "weights":
             raise UnsupportedError(f"the layer {call.layer} computes its weight while it runs")
@@ -236,7 +238,7 @@ class Assembly:
             self._placed[key] = self.weights.add(f"{entry.name}.{call.family}", array)
         return ["weights", self._placed[key]]
 
-    def _added(self, name: str, array: Array) -> list[Any]:
+    def _add_constant(self, name: str, array: Array) -> list[Any]:
         key = name, array.shape, array.tobytes()
         if key not in self._placed:
             self._placed[key] = self.weights.add(f"{name}.{len(self._placed)}", array)

@@ -43,7 +43,7 @@ class GpuSettings:
 
     @property
     def open_size(self) -> int:
-        """The product of all of them."""
+        """The product of all open sizes."""
         return prod(self.open_sizes)
 
 
@@ -53,7 +53,7 @@ def element_of(spec: TensorSpec) -> str:
 
 
 def fixed_shapes(inputs: Sequence[TensorSpec], sizes: Sequence[Shape] | None) -> tuple[Shape, ...]:
-    """A shape for each input, as the program has it and, where that is open, as it was given."""
+    """Return a shape for each input; sizes that the program leaves dynamic are the given ones."""
     if sizes is not None and len(sizes) != len(inputs):
         raise UsageError(f"the program has {len(inputs)} inputs, and {len(sizes)} sizes were given")
     found: list[Shape] = []

@@ -68,7 +68,7 @@ class ConvolutionOptions(Options):
 class AttentionOptions(Options):
     shape: str | None = option(TEXT, "Which: 32x12x197x64[,causal].", metavar="SHAPE")
     dtype: str = option(TEXT, "f16, if not given, or bf16.", default="f16", metavar="T")
-    projections: bool = option(FLAG, "With the products before and behind it.")
+    projections: bool = option(FLAG, "With the projections before and behind it.")
 
 
 class Cuda(Target):
@@ -133,7 +133,7 @@ def compile_cuda(
     precision: Precision = "f32",
     sizes: Sequence[Shape] | None = None,
 ) -> Compilation:
-    """Return a program through all stages, as the package's own table has it."""
+    """Take a program through all stages, as the package's own table has it."""
     settings = GpuSettings(signature_of(program.module), arch, precision, sizes)
     ctx = make_compile_context(program.store, program.recipe, (settings, WeightImage()))
     return Compilation(PIPELINE, ctx, program.module.clone()).run()
@@ -152,7 +152,7 @@ def _precision(request: Request) -> Precision:
 
 
 def write(made: Compilation, request: Request, output: Path) -> Folder:
-    """The artifact: the plan as JSON, an image of machine code for each kernel, and weights."""
+    """Write the artifact: the plan as JSON, a cubin for each kernel, and weights."""
     assembly, settings = cast(Assembly, made.module), made.ctx.get(GpuSettings)
     plan = assembly.plan(request.name)
     plain = plan.plain()

@@ -35,7 +35,7 @@ def unfold_of(op: kernel.Conv2dOp, precision: Precision) -> Unfold | None:
 
 
 def image_of(op: kernel.Conv2dOp) -> SSAValue | None:
-    """Return the image before it was turned to channels last."""
+    """Return the image before it was transposed to channels-last."""
     turn = op.x.owner
     if not isinstance(turn, mico.TransposeOp) or ints(turn.permutation) != TO_LAST:
         return None

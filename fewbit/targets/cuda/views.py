@@ -38,7 +38,7 @@ class Seen:
 
 
 def seen_through(value: SSAValue) -> Seen:
-    """Return the first tensor that must be in memory, and how this one lies in it."""
+    """Return the first tensor that must be in memory, and where this one is in it."""
     base, chain = value, list[Operation]()
     while (op := _moved_by(base)) is not None:
         chain.append(op)
@@ -48,7 +48,7 @@ def seen_through(value: SSAValue) -> Seen:
             found = _array(mico.shape_of(base.type))
             start = found.__array_interface__["data"][0]
             for op in reversed(chain):
-                found = _moved(op, found)
+                found = _apply(op, found)
         except ValueError:  # a reshape that moves elements
             base = chain.pop().results[0]
             continue
@@ -57,7 +57,7 @@ def seen_through(value: SSAValue) -> Seen:
 
 
 def _array(shape: tuple[int, ...]) -> Array:
-    """Return bytes that nobody reads: a strided array knows how to slice, turn and reshape."""
+    """Return an array nobody reads: numpy knows how to slice, transpose and reshape strides."""
     return as_strided(np.empty(1, np.int8), shape, row_major(shape))
 
 
@@ -76,7 +76,7 @@ VIEWS = (tensor.ExtractSliceOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp)
 """Upstream's ops that move data; ours have a trait."""
 
 
-def _moved(op: Operation, array: Array) -> Array:
+def _apply(op: Operation, array: Array) -> Array:
     shape = mico.shape_of(op.results[0].type)
     if isinstance(op, mico.TransposeOp):
         return array.transpose(ints(op.permutation))

@@ -1,4 +1,4 @@
-"""Integer products of a program as calls of functions that send command streams.
+"""Integer matmuls and convolutions of a program as calls of functions that send command streams.
 
 Where the next layer's integers are made by one multiplier, the accelerator gives them, requantized
 as numerics.md says. Everywhere else it gives the bare sums, in i32; scales, bias, activation and
@@ -60,7 +60,7 @@ class Stream:
     """What the accelerator does for one op."""
 
     name: str
-    """Of the layer."""
+    """The name of the layer."""
     kind: str
     buffers: tuple[str, ...]
     macs: int
@@ -141,7 +141,7 @@ def call_streams(
             if op.parent is None or (place_of(op).layer or "") in on_host:
                 continue
             if isinstance(op, kernel.MatmulOp | kernel.Conv2dOp):
-                _Product(program, op, calls).run()
+                _Contraction(program, op, calls).run()
             elif isinstance(op, kernel.Pool2dOp):
                 _Pool(program, op, calls).run()
     return calls
@@ -160,7 +160,7 @@ class _Site(CallSite[Any]):
 
     @property
     def x_shape(self) -> tuple[int, ...]:
-        """Of what one stream reads."""
+        """The shape of what one stream reads."""
         first, *rest = shape_of(self.op.x)
         return (1 if first < 0 else first, *rest)
 
@@ -208,7 +208,7 @@ class _Site(CallSite[Any]):
         return self.make(UnrealizedConversionCastOp.get([value], [type]))
 
 
-class _Product(_Site):
+class _Contraction(_Site):
     op: kernel.MatmulOp | kernel.Conv2dOp
 
     def run(self) -> None:
@@ -241,7 +241,7 @@ class _Product(_Site):
             self.replace(None, None)
 
     def _finish(self, sums: SSAValue) -> None:
-        """What the host does with the sums."""
+        """Let the host do what is left to do with the sums."""
         block = Block()
         with ImplicitBuilder(block):
             results = finish(self.op, sums)
@@ -251,7 +251,7 @@ class _Product(_Site):
         self.replace(*results)
 
     def _output(self) -> Output:
-        """Requantized where the accelerator's rule is that of the op."""
+        """Return the output, requantized where the accelerator rounds as the op does."""
         op = self.op
         if op.multiplier is None or op.result.first_use is not None:
             return I32
@@ -279,10 +279,10 @@ class _Product(_Site):
         buffers = ("x", "weight", *(["bias"] if bias else []), "y")
         if isinstance(op, kernel.MatmulOp) or _is_pointwise(op):
             n, k = weight.shape[:2]
-            product = Matmul(prod(self.x_shape[:-1]), n, k, bias, output)
-            commands = matmul(product, hardware)
+            problem = Matmul(prod(self.x_shape[:-1]), n, k, bias, output)
+            commands = matmul(problem, hardware)
             packed = np.ascontiguousarray(weight.reshape(n, k).T)
-            return self.stream("matmul", buffers, product.macs, commands), packed
+            return self.stream("matmul", buffers, problem.macs, commands), packed
         (top, bottom), (left, right) = op.padding_pairs
         pads = ((top, bottom), (left, right))
         groups, strides, dilations = op.groups.value.data, ints(op.stride), ints(op.dilation)

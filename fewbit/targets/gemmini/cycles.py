@@ -1,6 +1,6 @@
 """What a run might take. UNVALIDATED: no measured cycles of a Gemmini were at hand.
 
-Three engines work at the same time, and the busiest decides. Of the array, a product takes as many
+Three engines work at the same time, and the busiest decides. On the array, a matmul takes as many
 cycles as rows enter it, but a full tile where weights change; loads and stores take the bus's bytes
 a cycle and a few cycles for each command. The host's instructions count one cycle each, and run
 while the accelerator waits.
@@ -20,7 +20,7 @@ from fewbit.targets.gemmini.call_streams import Stream
 
 ERROR = "unvalidated: no measured cycles to compare with"
 MOVE_CYCLES = 8
-"""Of a load or store beside its bytes."""
+"""Cycles of a load or store beside its bytes."""
 
 
 def estimate_cycles(streams: Sequence[Stream], hardware: Hardware, events: Events) -> Estimate:
@@ -42,12 +42,12 @@ def estimate_cycles(streams: Sequence[Stream], hardware: Hardware, events: Event
 
 
 def layer_cost(stream: Stream, hardware: Hardware, times: int = 1) -> LayerCost:
-    """Of a stream that is sent so many times."""
+    """Return the cost of a stream that is sent so many times."""
     array = load = store = 0.0
     moved = 0
     wide = [False, False, False]
     store_config = c.ConfigStore()
-    for command in expanded(stream.commands, hardware):
+    for command in expand_loops(stream.commands, hardware):
         match command:
             case c.ConfigLoad():
                 wide[command.id] = not command.shrunk
@@ -86,7 +86,7 @@ def _transfer(bytes: int, hardware: Hardware) -> float:
     return MOVE_CYCLES + bytes / hardware.bus_bytes
 
 
-def expanded(commands: Iterable[Command], hardware: Hardware) -> Iterable[Command]:
+def expand_loops(commands: Iterable[Command], hardware: Hardware) -> Iterable[Command]:
     """Return the commands that loop commands are carried out as, in the place of these."""
     loop: dict[type[Command], Command] = {}
     store = c.ConfigStore()

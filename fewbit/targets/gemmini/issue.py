@@ -35,7 +35,7 @@ class Issuer:
     operands: list[int] = field(default_factory=list[int])
 
     def add(self, symbol: str, stream: Sequence[Command], buffers: Sequence[str]) -> None:
-        """A function that sends a stream; `buffers` are its arguments, in order."""
+        """Add a function that sends a stream; `buffers` are its arguments, in order."""
         asm = self.assembler
         registers = {buffer: f"a{number}" for number, buffer in enumerate(buffers)}
         asm.symbol(symbol)

@@ -16,7 +16,7 @@ def conv_refusal(
     padding: Pairs,
     groups: int,
 ) -> str | None:
-    """Of a convolution by O x C/groups x kh x kw."""
+    """Return why a convolution by O x C/groups x kh x kw is refused."""
     if len(set(stride)) > 1 or len(set(dilation)) > 1:
         return "its strides or dilations differ by direction"
     if groups > 1 and weight[1] == 1:
@@ -30,7 +30,7 @@ def conv_refusal(
 def pool_refusal(
     size: Sequence[int], stride: Sequence[int], padding: Pairs, width: int
 ) -> str | None:
-    """Of max pooling of bytes."""
+    """Return why max pooling of bytes is refused."""
     if len(set(size)) > 1 or len(set(stride)) > 1:
         return "its windows are not square"
     if max(*size, *stride) > 3:

@@ -1,7 +1,7 @@
 """The target `gemmini`: a systolic array with an RV64 host, both simulated.
 
-Integer products, convolutions and max pooling of bytes run on the accelerator; the rest is code of
-the host. Operands of fewer bits than eight are stored as bytes.
+Integer matmuls, convolutions and max pooling of bytes run on the accelerator; all else is code
+of the host. Operands of fewer bits than eight are stored as bytes.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Gemmini(Device):
         Hardware.of(request.detail)
 
     def legalize(self, program: Program) -> Legal:
-        """As the program is split, if it is."""
+        """Legalize layers; those of a program that is split stay where it has them."""
         legal, away = super().legalize(program), elsewhere(program.module, DEVICE)
         because = "the program has it on another device"
         layers = (

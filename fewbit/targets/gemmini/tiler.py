@@ -1,4 +1,4 @@
-"""Tiles of products and convolutions that fit the two memories.
+"""Tiles of matmuls and convolutions that fit the two memories.
 
 A tile may use half of each memory, so that the next one loads while it computes. Of all tiles that
 fit, the one that reads the least from DRAM is taken; of those, the largest.
@@ -23,7 +23,7 @@ def parts(size: int, step: int) -> Iterator[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class MatmulTile:
-    """A tile of a product, in blocks of the array's size."""
+    """A tile of a matmul, in blocks of the array's size."""
 
     i: int
     j: int
@@ -37,7 +37,7 @@ class MatmulTile:
 
 
 def tile_matmul(m: int, n: int, k: int, hardware: Hardware) -> MatmulTile:
-    """Return the tile for an m x k by k x n product."""
+    """Return the tile for an m x k by k x n matmul."""
     rows, cols, depth = map(hardware.blocks, (m, n, k))
     sums = hardware.half_accumulator // hardware.dim
     factors = hardware.half_scratchpad // hardware.dim
@@ -101,7 +101,7 @@ class ConvShape:
     def pooled_width(self) -> int:
         return (self.out_width - self.pool) // self.pool_stride + 1
 
-    def unpooled(self, pooled: int) -> int:
+    def unpooled_size(self, pooled: int) -> int:
         """Return outputs under this many windows."""
         return (pooled - 1) * self.pool_stride + self.pool
 
@@ -122,13 +122,13 @@ class ConvTile:
 
     def scratchpad_rows(self, shape: ConvShape, hardware: Hardware) -> int:
         down, across = shape.reach
-        height = shape.unpooled(self.rows) * shape.stride + down - 1
-        width = shape.unpooled(self.cols) * shape.stride + across - 1
+        height = shape.unpooled_size(self.rows) * shape.stride + down - 1
+        width = shape.unpooled_size(self.cols) * shape.stride + across - 1
         image = hardware.blocks(self.channels) * height * width
         return image + hardware.blocks(self.outputs) * shape.taps * self.channels
 
     def accumulator_rows(self, shape: ConvShape, hardware: Hardware) -> int:
-        pixels = shape.unpooled(self.rows) * shape.unpooled(self.cols)
+        pixels = shape.unpooled_size(self.rows) * shape.unpooled_size(self.cols)
         return hardware.blocks(self.outputs) * pixels
 
     def fits(self, shape: ConvShape, hardware: Hardware) -> bool:
@@ -174,7 +174,7 @@ def _conv_tiles(shape: ConvShape, hardware: Hardware) -> Iterator[ConvTile]:
 
 
 def _steps(size: int, dim: int) -> list[int]:
-    """The whole, halves of it in blocks, one block, and what is smaller where nothing else fits."""
+    """Return tile sizes: the whole, its halves in blocks, one block, and less if none fits."""
     found, blocks = [size], -(-size // dim)
     while blocks > 1:
         blocks = -(-blocks // 2)

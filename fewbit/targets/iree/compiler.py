@@ -16,7 +16,7 @@ from fewbit.toolchain.iree_devices import DATA_TILING
 from fewbit.toolchain.tools import tool_path
 
 PHASES = ("flow", "stream", "hal", "vm")
-"""Of IREE's phases, those that one can stop at and go on from."""
+"""Those of IREE's phases that one can stop at and go on from."""
 LOCATIONS = ("--mlir-print-debuginfo", "--mlir-print-local-scope")
 QUIET = ("while creating CPU target",)
 """Warnings that are not passed on: a generic processor is what a triple asks for."""
@@ -39,7 +39,7 @@ def iree_compile(
     compile_from: str | None = None,
     within: Path | None = None,
 ) -> Made:
-    """Return what IREE makes of a file: a module, or the text after a phase.
+    """Compile a file by IREE: to a module, or to the text after a phase.
 
     Paths among the flags are relative to the folder `within`, if it is given: IREE writes some of
     them into machine code, which must not depend on where a temporary folder is.
@@ -94,7 +94,7 @@ def _texts(folder: Path) -> dict[str, str]:
 
 
 def run(command: Sequence[str], source: Source | None = None, within: Path | None = None) -> str:
-    """Its standard output; what it prints as an error is raised, whatever its status."""
+    """Return its standard output; raise what it prints as an error, whatever its status."""
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=within)
     error = error_of(done.returncode, done.stderr, source)
     if error is not None:

@@ -38,9 +38,9 @@ OBJECT = "kernels.o"
 """The file that the program names."""
 EXECUTABLE = "kernels"
 WORKGROUPS = 8
-"""Of a dispatch, at most: as many threads can share it."""
+"""The workgroups of a dispatch, at most: as many threads can share it."""
 _FORMATS = {"x86_64": "x86_64", "aarch64": "arm_64", "riscv64": "riscv_64"}
-_PRODUCT = re.compile(r"fewbit_(?:matmul|conv2d|depthwise)_")
+_CONTRACTION = re.compile(r"fewbit_(?:matmul|conv2d|depthwise)_")
 
 Tensor = TensorType[Attribute]
 
@@ -149,7 +149,7 @@ def dispatch_kernels(program: Program, isa: Isa) -> Kernels:
     """Replace, in place, every op that there is a kernel for by a dispatch of it."""
     macs = _macs_by_location(program)
     calls = call_kernels(program, isa)
-    kernels = {name: _called(stub) for name, stub in _stubs(calls)}
+    kernels = {name: _kernel_of(stub) for name, stub in _stubs(calls)}
     found = [
         op
         for op in program.module.walk()
@@ -160,7 +160,7 @@ def dispatch_kernels(program: Program, isa: Isa) -> Kernels:
     for call in found:
         name = call.callee.root_reference.data
         symbol = kernels[name]
-        count = macs.get(call.location, 0) if _PRODUCT.match(symbol) else 0
+        count = macs.get(call.location, 0) if _CONTRACTION.match(symbol) else 0
         most = min(calls.most_threads.get(name, WORKGROUPS), WORKGROUPS)
         exports.append(_dispatch(call, written, most, symbol, count))
     _sweep(program, written, kernels)
@@ -170,7 +170,7 @@ def dispatch_kernels(program: Program, isa: Isa) -> Kernels:
 def _dispatch(
     call: func.CallOp, written: dict[SSAValue, SSAValue], workgroups: int, symbol: str, macs: int
 ) -> Export:
-    """Put a dispatch in the place of a call; what it writes is noted."""
+    """Replace a call by a dispatch; note the tensors that it writes."""
     name = call.callee.root_reference.data
     *memory, _, _ = call.arguments
     new = [m for m in memory if isinstance(m.owner, memref.AllocOp) and m not in written]
@@ -193,7 +193,7 @@ def _dispatch(
 
 
 def _read(memory: SSAValue, written: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Return the tensor that a buffer has the numbers of."""
+    """Return the tensor whose elements a buffer has."""
     if memory in written:
         return written[memory]
     value = cast(ToBufferOp, memory.owner).tensor
@@ -235,13 +235,13 @@ def _stubs(calls: KernelCalls) -> Iterable[tuple[str, str]]:
         yield text.partition("@")[2].partition("(")[0], text
 
 
-def _called(stub: str) -> str:
+def _kernel_of(stub: str) -> str:
     """Return the kernel that a stub is for; what it calls before only prepares."""
     return re.findall(r"call void @(\w+)\(", stub)[-1]
 
 
 def _macs_by_location(program: Program) -> dict[Any, int]:
-    """Of layers; sizes that only a run knows count as 1."""
+    """Return the MACs of layers; dynamic sizes count as 1."""
     return {
         op.location: prod(max(size, 1) for size in shape_of(op.result.type))
         * prod(shape_of(op.weight.type)[1:])

@@ -84,7 +84,7 @@ def read_dispatches(flow: str) -> Iterator[Dispatch]:
 
 
 def _of_kernels(flow: str) -> Iterator[Dispatch]:
-    """Those of an executable that `dispatch_kernels` has made, each of which is called once."""
+    """Yield those of the executable of `dispatch_kernels`, each of which is called once."""
     called = {found[2].removesuffix(".dispatch"): found[3] for found in _CALL.finditer(flow)}
     for name, symbol, macs in _KERNEL.findall(flow):
         call = called[name]

@@ -48,7 +48,7 @@ class Parameters:
         return sum(array.nbytes for array in self.arrays.values())
 
     def entries(self) -> tuple[Constant, ...]:
-        """For the manifest: offsets are those of an image in which all lie in this order."""
+        """Return the manifest's entries; offsets are those of an image in this order."""
         offset = 0
         made: list[Constant] = []
         for name, array in self.arrays.items():
@@ -59,7 +59,7 @@ class Parameters:
         return tuple(made)
 
     def write(self, path: Path) -> None:
-        """The archive; one without any parameter is a file too."""
+        """Write the archive; one without any parameter is a file too."""
         from iree.runtime import ParameterIndex
 
         index = ParameterIndex()
@@ -107,7 +107,7 @@ def _bind(program: Program, read: GetConstantOp, parameters: Parameters) -> None
 
 
 def _signless(type: TensorType[Attribute]) -> TensorType[Attribute]:
-    """Signs are a matter of ops, not of bytes."""
+    """Return a type without signs: these are a matter of ops, not of bytes."""
     element = type.element_type
     if isa(element, IntegerType) and element.signedness.data != Signedness.SIGNLESS:
         return TensorType(IntegerType(element.bitwidth), type.shape)
@@ -115,7 +115,7 @@ def _signless(type: TensorType[Attribute]) -> TensorType[Attribute]:
 
 
 def _replace(old: SSAValue, new: SSAValue) -> None:
-    """Bytes that are read as unsigned and cast at once are read as what they are cast to."""
+    """Replace a value; where it is only cast to another sign, read it as that at once."""
     if old.type != new.type:
         for use in list(old.uses):
             cast_op = use.operation

@@ -3,7 +3,7 @@
 | stage | the program is |
 |---|---|
 | `mico` | as it was given: layers, and tensors between them |
-| `kernel` | layers and pooling with channels innermost, and what follows a layer made part of it |
+| `kernel` | layers and pooling, channels-last, and what follows a layer made part of it |
 | `linalg` | named ops for convolutions and pooling, or dispatches of our kernels; loops over |
 |          | tensors; weights as packed bytes |
 | `source` | the text that IREE's compiler is given; weights are parameters of an archive |

@@ -34,7 +34,7 @@ class Source:
         return self.places[line] if 0 <= line < len(self.places) else Place()
 
     def place_at(self, line: int) -> Place:
-        """The place of the op that begins on a line of the text; its location may follow later."""
+        """Return the place of the op that begins on a line; its location may follow later."""
         lines = self.text.splitlines()[line - 1 :]
         found = next((number for text in lines if (number := _NUMBER.search(text))), None)
         op = _OP.match(lines[0]) if lines else None
@@ -52,7 +52,7 @@ class Source:
 def to_source(
     module: ModuleOp, executable: str = "", files: Mapping[str, bytes] | None = None
 ) -> Source:
-    """The text of a module, whose locations are replaced in place, with an executable in front."""
+    """Print a module, whose locations are replaced in place, with an executable in front."""
     numbers: dict[Place, int] = {}
     for op in module.walk():
         place = place_of(op)

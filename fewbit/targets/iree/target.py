@@ -119,7 +119,7 @@ class Iree(Target):
         request = replace(request, options=replace(IreeOptions.of(request), compile_to=None))
         try:
             # How IREE is called, and with which tiles, is known only when all of it is done.
-            built = self._built(begun, program, request)
+            built = self._compile(begun, program, request)
         except PassError:
             # What comes before the phase that fails is what one wants to see.
             return compile_text(begun.module, _flags(request), request.name, stage).data.decode()
@@ -128,7 +128,7 @@ class Iree(Target):
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         """Have IREE compile the source that a program has become."""
-        built = self._built(made, program, request)
+        built = self._compile(made, program, request)
         _show(built, request)
         parameters, files = made.ctx.get(Parameters), made.module.files
         return self.write_made(program, parameters, built, request, output, files)
@@ -172,8 +172,8 @@ class Iree(Target):
         function = named if phase else _with_names(functions_of(made.data)[0], named)
         return _write(output, request, made, [function], parameters, program.recipe, files=files)
 
-    def _built(self, made: Compilation, program: Program, request: Request) -> Made:
-        """What IREE makes of the program, with tiles that a search found where there are any."""
+    def _compile(self, made: Compilation, program: Program, request: Request) -> Made:
+        """Compile by IREE, with the tiles that autotuning found where there are any."""
         source, parameters = made.module, made.ctx.get(Parameters)
         phase = IreeOptions.of(request).compile_to
         tiles: KnownTiles | None = None if phase else self.known(program, request)
@@ -183,9 +183,9 @@ class Iree(Target):
         def write(built: Made, output: Path) -> Folder:
             return self.write_made(program, parameters, built, request, output, source.files)
 
-        return self._tuned(program, source, request, tiles, write)
+        return self._compile_tuned(program, source, request, tiles, write)
 
-    def _tuned(
+    def _compile_tuned(
         self,
         program: Program,
         source: Source,
@@ -193,7 +193,7 @@ class Iree(Target):
         tiles: KnownTiles,
         write: Callable[[Made, Path], Folder],
     ) -> Made:
-        """With tiles that a search found, if the results are those of IREE's own tiles."""
+        """Compile with autotuned tiles, if results are those of IREE's own tiles."""
         from fewbit.cost.layers import made_up_inputs
 
         paths = bool(IreeOptions.of(request).iree_flags)
@@ -217,7 +217,7 @@ class Iree(Target):
         return found.default
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
-        """From where an artifact was stopped, to the end or to a later phase."""
+        """Go on from where an artifact was stopped, to the end or to a later phase."""
         manifest = begun.manifest
         reached, wanted = manifest.options["phase"], IreeOptions.of(request).compile_to
         if manifest.target != request.target:

@@ -1,8 +1,8 @@
-"""Products of few-bit integers as calls of functions that use dot instructions.
+"""Matmuls of few-bit integers as calls of functions that use dot instructions.
 
 A call gives the bare sums, in i32; scales, bias, activation and rounding are loops behind it, the
 same that `lower-kernel` writes. So all that is not the sum itself is computed as on every target.
-Products of floats, of weights that a run computes or with scales for groups, and depthwise
+Matmuls of floats, of weights that a run computes or with scales for groups, and depthwise
 convolutions of images whose size only a run knows, are left to `lower-kernel` altogether.
 Quantization of rows is a call too.
 """
@@ -38,7 +38,7 @@ from fewbit.program.program import Program
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
-from fewbit.targets.vexii.kernels.products import Code, matmul
+from fewbit.targets.vexii.kernels.matmul import Code, matmul
 from fewbit.targets.vexii.kernels.quantize_rows import quantize_rows
 from fewbit.targets.vexii.layout import WIDTHS, Layout
 
@@ -47,7 +47,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class CallDots(ModulePass):
-    """Call functions with dot instructions for products of few-bit integers."""
+    """Call functions with dot instructions for matmuls of few-bit integers."""
 
     name = "call-dots"
 
@@ -77,7 +77,7 @@ class DotCalls(DeviceCalls):
 
 
 def call_dots(program: Program, processor: Processor) -> DotCalls:
-    """Replace, in place, every product that dot instructions compute."""
+    """Replace, in place, every matmul or convolution that dot instructions compute."""
     calls = DotCalls(processor.isa, code=Code(processor))
     with using(SymbolTable(program.module)):
         for op in list(program.module.walk()):
@@ -89,7 +89,7 @@ def call_dots(program: Program, processor: Processor) -> DotCalls:
 
 
 def stored_bits(bits: int) -> int:
-    """Return the least width with an instruction."""
+    """Return the smallest width with an instruction."""
     return next(width for width in WIDTHS if width >= bits)
 
 

@@ -2,7 +2,7 @@
 
 The programs are the same for all cores, so one run serves for all. A layer is bound by memory where
 loads and stores, with lines that the data cache fetches for them, take more than everything else.
-The dot unit could start one product a cycle; what it does of that is the utilization.
+The dot unit could start one dot product a cycle; what it does of that is the utilization.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KINDS = {str(kind) for kind in Kind}
 
 
 def estimates(events: Events) -> tuple[Estimate, ...]:
-    """For each core."""
+    """Return an estimate for each core."""
     return tuple(_estimate(core, events) for core in CORES)
 
 

@@ -4,7 +4,7 @@ A dot product takes a word of wide fields and as many narrow ones. A hidden offs
 of the narrow word is next, and moves on with every instruction; so a word of the narrower operand
 is used up by `ratio` instructions, one after another, and a row has whole such words. A *step* is
 one narrow word and `ratio` wide ones. A panel holds, for each step, the words of its rows side by
-side: a tile of the product walks through two panels with one pointer each.
+side: a tile of the matmul walks through two panels with one pointer each.
 
 Fields beyond the end of a row are zeros, which add nothing; but 1 bit has no zero. There the tile
 subtracts what the padding adds.
@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Layout:
-    """The operands of a product of activations and weights, each of 1, 2, 4 or 8 bits."""
+    """The operands of a matmul of activations and weights, each of 1, 2, 4 or 8 bits."""
 
     act: int
     weight: int
@@ -88,11 +88,11 @@ class Layout:
         return (1 if self.act_is_wide else self.ratio) * self.xlen // CHUNK
 
     def row_bytes(self, k: int) -> int:
-        """Of a packed row of activations."""
+        """Return the bytes of a packed row of activations."""
         return self.steps(k) * self.act_chunks * CHUNK // 8
 
     def panels(self, weight: Array) -> Array:
-        """Weights, N x K, as bytes in panels; the last one may have fewer rows."""
+        """Return weights, N x K, as bytes in panels; the last one may have fewer rows."""
         n, k = weight.shape
         packed = pack(weight, self.weight, align=self.depth(k))
         words = packed.view("<u4").reshape(n, self.steps(k), self.weight_chunks)
@@ -103,5 +103,5 @@ class Layout:
         return np.concatenate([part.view(np.int8).ravel() for part in parts])
 
     def panel_bytes(self, k: int, columns: int) -> int:
-        """Of a panel of weights."""
+        """Return the bytes of a panel of weights."""
         return self.steps(k) * self.weight_chunks * columns * CHUNK // 8

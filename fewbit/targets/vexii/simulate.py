@@ -110,9 +110,9 @@ class _Call:
         self.input_count = len(manifest.inputs)
         self.word = simulator.xlen // 8
         shapes: list[tuple[int, ...]] = [array.shape for array in inputs]
-        given = sum(_aligned(array.nbytes) for array in inputs)
+        given = sum(_align(array.nbytes) for array in inputs)
         machine = simulator.machine(given)
-        ports = _aligned(machine.end)
+        ports = _align(machine.end)
         # Addresses come later: sizes of outputs depend on those of inputs alone.
         machine.write(ports, self._ports([0] * len(self.tensors), shapes))
         if machine.call("shapes", ports).result:
@@ -120,11 +120,11 @@ class _Call:
         shapes += self._output_shapes(machine, ports)
         arena = machine.call("arena_bytes", ports).result
         sizes = [
-            _aligned(int(np.prod(shape, dtype=int)) * dtype_of(tensor).itemsize)
+            _align(int(np.prod(shape, dtype=int)) * dtype_of(tensor).itemsize)
             for tensor, shape in zip(self.tensors, shapes, strict=True)
         ]
         machine = simulator.machine(sum(sizes) + arena)
-        starts = np.cumsum([ports + _aligned(self._port_bytes), *sizes]).tolist()
+        starts = np.cumsum([ports + _align(self._port_bytes), *sizes]).tolist()
         for start, array in zip(starts, inputs, strict=False):
             machine.write(start, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         machine.write(ports, self._ports(starts[:-1], shapes))
@@ -140,7 +140,7 @@ class _Call:
         return (len(self.tensors) + dynamic) * self.word
 
     def _ports(self, starts: Sequence[int], shapes: Sequence[tuple[int, ...]]) -> bytes:
-        """Addresses, each with the dimensions that only this run knows; 0 where still unknown."""
+        """Return addresses, each with its dynamic dimensions; 0 where still unknown."""
         words: list[int] = []
         for number, tensor in enumerate(self.tensors):
             shape = shapes[number] if number < len(shapes) else (0,) * len(tensor.shape)
@@ -167,5 +167,5 @@ class _Call:
         return np.frombuffer(machine.read(start, size), dtype).reshape(shape).copy()
 
 
-def _aligned(size: int) -> int:
+def _align(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT

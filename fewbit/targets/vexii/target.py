@@ -111,7 +111,7 @@ class Vexii(Device):
         return Seen({"functions": plain}, shown)
 
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
-        """On each core, with MiCo's library, with which they were measured."""
+        """Model layers on each core, with MiCo's library, with which they were measured."""
         cycles = {core: [each.cycles(core).cycles for each in layers] for core in CORES}
         return LayerModel(f"{', '.join(CORES)} with MiCo's library", cycles)
 

@@ -1,6 +1,6 @@
 """The layers of a program for `cuda`: which kernel, and with which settings, for each of them.
 
-Layers are convolutions, products, and attention. Attention is measured with its heads one after
+Layers are convolutions, matmuls, and attention. Attention is measured with its heads one after
 another, wherever they lie in the program: a setting is known by sizes alone.
 
 What is found is put before the table of the package when a program is compiled; nothing is tuned
@@ -108,7 +108,7 @@ class Layer:
             tolerance,
             self.default,
             self.candidate,
-            self.ranked,
+            self.rank,
             "measured",
         )
 
@@ -117,13 +117,13 @@ class Layer:
         return tuple(_region(n, b) for n, b in self.problem.buffers().items())
 
     def default(self) -> Candidate:
-        return replace(self._made(self.family, self.config), schedule=None)
+        return replace(self._compile(self.family, self.config), schedule=None)
 
     def candidate(self, schedule: Schedule) -> Candidate:
-        return replace(self._made(*settings_of(schedule)), schedule=schedule)
+        return replace(self._compile(*settings_of(schedule)), schedule=schedule)
 
-    def ranked(self) -> list[tuple[float, Schedule]]:
-        """In the order in which a family lists its settings, the first of which is a good guess."""
+    def rank(self) -> list[tuple[float, Schedule]]:
+        """Rank settings as their family lists them, the first of which is a good guess."""
         found: list[tuple[float, Schedule]] = []
         for name, family in families_of(self.problem, self.arch).items():
             for place, config in enumerate(family.configs(self.problem, self.arch)):
@@ -132,7 +132,7 @@ class Layer:
                     found.append((1.0 + place / 1000, Schedule((), (), how=how)))
         return sorted(found, key=lambda pair: pair[0])
 
-    def _made(self, family: str, config: Any) -> Candidate:
+    def _compile(self, family: str, config: Any) -> Candidate:
         families: dict[str, Family[Any]] = {**LADDER}
         if isinstance(self.problem, Attention):
             families = {**ATTENTION}
@@ -153,7 +153,7 @@ def _region(name: str, buffer: Buffer) -> Region:
 def spaces_of(
     program: Program, arch: Arch, **options: Any
 ) -> tuple[list[Space], dict[str, tuple[int, str]]]:
-    """What can be searched for, the most arithmetic first; and what is left, with the reason."""
+    """Return what can be tuned, the most MACs first; and what cannot, with the reason."""
     found, left = layers_of(program, arch, **options)
     spaces = [layer.space() for layer in found]
     return sorted(spaces, key=lambda s: -s.calls * s.macs), left

@@ -83,7 +83,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def run(folder: Path) -> None:
-    """What is left of a folder, in this process."""
+    """Measure what is left of a folder, in this process."""
     prepared, progress = read_prepared(folder), folder / MEASURED
     lines = _lines(progress)
     done = {line["op"] for line in lines if "done" in line}
@@ -122,18 +122,18 @@ class Bench:
                 self.copies.append((region, device().allocate(bytes_of(region))))
                 self._move(self.copies[-1][1], self._at(region), bytes_of(region))
         try:
-            return self._measured(default, others)
+            return self._measure(default, others)
         finally:
             for address in (*self.addresses.values(), *(copy for _, copy in self.copies)):
                 device().free(address)
 
-    def _measured(self, default: Candidate, others: Sequence[Candidate]) -> dict[str, Any]:
+    def _measure(self, default: Candidate, others: Sequence[Candidate]) -> dict[str, Any]:
         base = self._load(default, 0)
         expected = self._result(default, base)
         ready: list[tuple[Candidate, Loaded]] = []
         for place, candidate in enumerate(others, 1):
             assert candidate.schedule is not None
-            loaded = self._checked(candidate, place, expected)
+            loaded = self._check(candidate, place, expected)
             if isinstance(loaded, str):
                 self.trials.append(Trial(candidate.schedule, None, loaded))
             else:
@@ -167,8 +167,8 @@ class Bench:
         self.tell({"trying": [self.number, place]})
         return Loaded(candidate.plan, self.addresses)
 
-    def _checked(self, candidate: Candidate, place: int, expected: list[Array]) -> Loaded | str:
-        """Ready to be timed, or why it is not."""
+    def _check(self, candidate: Candidate, place: int, expected: list[Array]) -> Loaded | str:
+        """Return a candidate that is ready to be timed, or why it is not."""
         if (self.number, place) in self.stopped:
             return "the GPU stops with it"
         try:
@@ -253,7 +253,7 @@ def bytes_of(region: Region) -> int:
 
 
 def differs(expected: Array, given: Array, element: str, tolerance: float | None) -> str | None:
-    """What is wrong with the bytes of a result; without a tolerance they must be the same."""
+    """Return how a result is wrong, if it is; without a tolerance its bytes must be equal."""
     if np.array_equal(expected, given):
         return None
     if tolerance is None:
@@ -276,7 +276,7 @@ def _floats(data: Array, element: str) -> Array:
 
 
 def time_cold(default: Loaded, others: Sequence[Loaded], rounds: int) -> Times:
-    """Return calls with an empty cache, by turns, the default first and last.
+    """Time calls with an empty cache, by turns, the default first and last.
 
     What an event says depends on where it lies: all calls are timed with the same two, in half of
     the rounds in the other order, and the medians of the two halves are averaged.
@@ -296,7 +296,7 @@ def time_cold(default: Loaded, others: Sequence[Loaded], rounds: int) -> Times:
             loaded(stream.value or 0)
             gpu.call("cuEventRecord", end, stream)
             gpu.call("cuEventSynchronize", end)
-            seconds[place].append(_elapsed(start, end))
+            seconds[place].append(_elapsed_seconds(start, end))
     for event in events:
         gpu.call("cuEventDestroy_v2", event)
     gpu.call("cuStreamDestroy_v2", stream)
@@ -311,7 +311,7 @@ def _event() -> c_void_p:
     return found
 
 
-def _elapsed(start: c_void_p, end: c_void_p) -> float:
+def _elapsed_seconds(start: c_void_p, end: c_void_p) -> float:
     milliseconds = c_float()
     device().call("cuEventElapsedTime", byref(milliseconds), start, end)
     return milliseconds.value * 1e-3

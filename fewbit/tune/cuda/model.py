@@ -1,4 +1,4 @@
-"""The analytic model of a GPU: how long a product takes with some tiles.
+"""The analytic model of a GPU: how long a matmul takes with some tiles.
 
 Workgroups run in waves, as many at once as threads, registers and shared memory allow. In a wave a
 multiprocessor does what takes longest: arithmetic, reads of shared memory, or what comes from the
@@ -19,9 +19,9 @@ from fewbit.tune.cuda.space import (
     MMA_DEPTH,
     MMA_ROWS,
     WARP,
-    GpuProduct,
+    GpuMatmul,
     Resources,
-    product_of,
+    matmul_of,
     resources_of,
     sides_of,
     uses_mma,
@@ -29,13 +29,13 @@ from fewbit.tune.cuda.space import (
 from fewbit.tune.schedule import Schedule
 
 THREADS, REGISTERS, GROUPS = 2048, 65536, 32
-"""Of a multiprocessor."""
+"""Limits of a multiprocessor."""
 SHARED_BYTES, CACHE_BYTES = 128.0, 32.0
-"""That a multiprocessor reads in a cycle: of shared memory, and of its first cache."""
+"""Bytes that a multiprocessor reads in a cycle, of shared memory and of its L1 cache."""
 WAIT, SYNC = 700.0, 60.0
 """Cycles until memory answers, and until all warps of a workgroup have met."""
 MMA_CYCLES = 32.0
-"""Of one instruction of a warp; a multiprocessor has four units for them, at half their speed."""
+"""Cycles of a warp's MMA instruction; an SM has four units for them, at half their speed."""
 MOVE = 2.0
 """Instructions that bring a word into shared memory."""
 STRIDED = 8.0
@@ -52,10 +52,10 @@ class GpuAnalytic:
     name: str = "analytic"
 
     def can(self, nest: LoopNest) -> str | None:
-        return None if product_of(nest) else "it is no product of two matrices"
+        return None if matmul_of(nest) else "it is no matmul or convolution"
 
     def seconds(self, nest: LoopNest, schedule: Schedule) -> float:
-        given = product_of(nest)
+        given = matmul_of(nest)
         assert given is not None, "only what it can"
         takes = resources_of(given, schedule)
         at_once = self._at_once(takes)
@@ -71,7 +71,7 @@ class GpuAnalytic:
         return LAUNCH + rounds * cycles / self.hardware.clock_hz
 
     def _at_once(self, takes: Resources) -> int:
-        """Workgroups on one multiprocessor."""
+        """Return the number of resident workgroups of one multiprocessor."""
         registers = ceil(min(takes.registers, 255) / 8) * 8
         limits = (
             GROUPS,
@@ -82,7 +82,7 @@ class GpuAnalytic:
         return max(1, min(limits))
 
 
-def _thread_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, float]:
+def _thread_work(given: GpuMatmul, schedule: Schedule) -> tuple[float, float, float]:
     """Return cycles and bytes of a workgroup, and its steps along the sum."""
     nest, takes = given.nest, resources_of(given, schedule)
     group = _tile(given, schedule, schedule.distribution)
@@ -116,7 +116,7 @@ def _words(access: Access, thread: tuple[int, ...], promoted: bool) -> float:
     return count / max(1, wide) * (1 + wide / 4) / 2 * conflicts
 
 
-def _mma_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, float]:
+def _mma_work(given: GpuMatmul, schedule: Schedule) -> tuple[float, float, float]:
     takes = resources_of(given, schedule)
     *group, _ = schedule.distribution
     *warp, depth = schedule.vector
@@ -137,7 +137,7 @@ def _mma_work(given: GpuProduct, schedule: Schedule) -> tuple[float, float, floa
     return max(arithmetic, reads / SHARED_BYTES) + gather, bytes, steps
 
 
-def _tile(given: GpuProduct, schedule: Schedule, group: tuple[int, ...]) -> tuple[int, ...]:
+def _tile(given: GpuMatmul, schedule: Schedule, group: tuple[int, ...]) -> tuple[int, ...]:
     """Return what a workgroup touches in one step."""
     sums = given.roles.sums
     return tuple(

@@ -97,7 +97,7 @@ class GpuTuner(Tuner):
 
 
 def need_gpu() -> Arch:
-    """Return the generation of the GPU that is here; a clear error where there is none."""
+    """Return the generation of this machine's GPU; raise an error where there is none."""
     try:
         return device().arch
     except Error as e:
@@ -109,13 +109,13 @@ def need_gpu() -> Arch:
 
 
 def arch_for(target: str, here: Callable[[], Arch] = need_gpu) -> Arch:
-    """Return the generation behind the colon of a target, or that of the GPU that is here."""
+    """Return the generation behind the colon of a target, or that of this machine's GPU."""
     name = TargetName.parse(target).detail
     return find_arch(name) if name else here()
 
 
 def report_of(target: str, rows: Sequence[Row]) -> Report:
-    """Without the program itself: the sum of its ops."""
+    """Report ops without the program as a whole: its time is their sum."""
     before = sum(row.calls * (row.seconds or 0.0) for row in rows)
     after = sum(
         row.calls * (row.seconds or 0.0) * (row.result.ratio if row.result else 1.0) for row in rows
@@ -139,7 +139,7 @@ def _search(asked: Search, spaces: Sequence[Space], full: TargetName) -> list[Ro
 def _time_programs(
     program: Program, target: str, database: Database, options: Mapping[str, Any]
 ) -> tuple[Times, float]:
-    """Return the program twice without what was found and once with it, and how results differ."""
+    """Time the program twice without what was found and once with it; compare results."""
     from fewbit.cost.layers import made_up_inputs
     from fewbit.targets.compile import compile
 
@@ -152,7 +152,7 @@ def _time_programs(
     calls = [_call(each, inputs) for each in loaded]
     outputs = [call() for call in calls]
     gap = max(largest_difference(outputs[0], other) for other in outputs[1:])
-    first, again, tuned = map(_timed, calls)
+    first, again, tuned = map(_timer, calls)
     return time_by_turns((first, again), [tuned]), gap
 
 
@@ -169,7 +169,7 @@ def _call(runner: Any, inputs: Sequence[Any]) -> Callable[[], Any]:
     return call
 
 
-def _timed(call: Callable[[], Any]) -> Callable[[int], float]:
+def _timer(call: Callable[[], Any]) -> Callable[[int], float]:
     def run(times: int) -> float:
         start = perf_counter()
         for _ in range(times):

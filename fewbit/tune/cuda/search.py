@@ -54,7 +54,7 @@ class Space:
     default: Callable[[], Candidate]
     candidate: Callable[[Schedule], Candidate]
     """Compiles; an error says why it cannot be."""
-    ranked: Callable[[], list[tuple[float, Schedule]]]
+    rank: Callable[[], list[tuple[float, Schedule]]]
     """All schedules with what the model thinks of them, the best first."""
     model: str = "analytic"
 
@@ -89,8 +89,8 @@ def prepare(
 
 
 def prepare_op(space: Space, known: Mapping[Schedule, Trial], workers: int, count: int) -> Op:
-    """Return so many schedules of an op, compiled."""
-    wanted = choose(space.ranked(), known, count)
+    """Compile so many schedules of an op."""
+    wanted = choose(space.rank(), known, count)
     made: list[Candidate] = []
     failed: list[Trial] = []
 
@@ -119,19 +119,19 @@ def prepare_op(space: Space, known: Mapping[Schedule, Trial], workers: int, coun
 def choose(
     ranked: Sequence[tuple[float, Schedule]], known: Mapping[Schedule, Trial], count: int
 ) -> list[Schedule]:
-    """What to try next: of each kind the best tiles, then what is like the fastest so far."""
+    """Choose what to try next: the best of each kind, then neighbours of the fastest."""
     timed = [t for t in known.values() if t.ratio is not None]
     leader = min(timed, key=lambda t: t.ratio or 0.0, default=None)
     fresh = [(cost, s) for cost, s in ranked if s not in known]
     if leader is None:
-        return _varied(fresh, count)
+        return _vary(fresh, count)
     like = sorted(fresh, key=lambda pair: (_distance(pair[1], leader.schedule), pair[0]))
     near = [s for _, s in like[: count - count // 4]]
-    return near + [s for s in _varied(fresh, count) if s not in near][: count // 4]
+    return near + [s for s in _vary(fresh, count) if s not in near][: count // 4]
 
 
-def _varied(ranked: Sequence[tuple[float, Schedule]], count: int) -> list[Schedule]:
-    """By turns from each kind of schedule, every tile of a thread once until all had a turn."""
+def _vary(ranked: Sequence[tuple[float, Schedule]], count: int) -> list[Schedule]:
+    """Take schedules from each kind by turns, every tile of a thread once at first."""
     best = ranked[0][0] if ranked else 0.0
     kinds: dict[Any, dict[Any, list[Schedule]]] = {}
     for cost, schedule in ranked:
@@ -149,7 +149,7 @@ def _varied(ranked: Sequence[tuple[float, Schedule]], count: int) -> list[Schedu
 
 
 def _kind(schedule: Schedule) -> Any:
-    """A kernel by name; tiles by the instructions they use, and whether threads are few or many."""
+    """Return a kernel's name, or a tile's instructions and whether its threads are few."""
     how = dict(schedule.how)
     if "kernel" in how:
         return how["kernel"]
@@ -167,7 +167,7 @@ def _tile(schedule: Schedule) -> Any:
 
 
 def _distance(a: Schedule, b: Schedule) -> int:
-    """In how many numbers two differ; words differ wholly."""
+    """Return in how many numbers two differ; words differ wholly."""
     names = [name for name, _ in a.how]
     if len(a.vector) != len(b.vector) or names != [name for name, _ in b.how]:
         return FAR_APART
@@ -221,7 +221,7 @@ def search(
     workers: int = 1,
     watch: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
-    """Rounds of compiling and measuring here, op by op, as long as there is time."""
+    """Compile and measure here in rounds, op by op, as long as there is time."""
     end = monotonic() + seconds
     rows: dict[str, Row] = {}
     for turn in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""Tiles of products on a GPU, within what its workgroups may have: threads, registers and memory.
+"""Tiles of matmuls on a GPU, within what its workgroups may have: threads, registers and memory.
 
 A workgroup has a tile of results. Without tensor cores each thread has a smaller one, and operands
 may be brought into shared memory first (`promote`). With tensor cores (`mma`) a warp has tiles of
@@ -27,7 +27,7 @@ MOST_THREADS, MOST_USEFUL_THREADS = 1024, 512
 LEAST_SUMS, MOST_SUMS = 8, 64
 """Results of one thread: fewer share too little, more do not stay in its registers."""
 FEW_RESULTS = 1 << 18
-"""Of an op: below, threads may have single ones."""
+"""The results of an op below which threads may have single ones."""
 SMALL_IMAGE = 14
 """A row of it is too short for a workgroup, which then has several images."""
 MOST_MMA = 16
@@ -41,8 +41,8 @@ DEPTHS = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True)
-class GpuProduct:
-    """A nest without loops of one step, seen as a product of two matrices."""
+class GpuMatmul:
+    """A nest without loops of one step, seen as a matmul."""
 
     nest: LoopNest
     roles: Roles
@@ -58,7 +58,7 @@ class GpuProduct:
 
     @property
     def depth(self) -> int:
-        """Products in one sum."""
+        """MACs of one result."""
         return prod(self.nest.extents[i] for i in self.roles.sums)
 
     @cached_property
@@ -83,12 +83,12 @@ class GpuProduct:
         return elements == ["f16", "f16"] and out == "f32" and self.mma_rows is not None
 
 
-def product_of(nest: LoopNest) -> GpuProduct | None:
-    """None for what is no product of two matrices."""
+def matmul_of(nest: LoopNest) -> GpuMatmul | None:
+    """Return a nest as a matmul; None where it is none."""
     roles = roles_of(nest)
     if roles is None or not roles.rows or roles.inner is None or len(nest.inputs) != 2:
         return None
-    return GpuProduct(nest, roles)
+    return GpuMatmul(nest, roles)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Resources:
     shared: int
     """Bytes."""
     registers: int
-    """Of a thread, about."""
+    """Registers of a thread, about."""
     blocks: int
     """Workgroups of the whole op."""
 
@@ -108,7 +108,7 @@ def uses_mma(schedule: Schedule) -> bool:
     return "mma" in dict(schedule.how)
 
 
-def resources_of(given: GpuProduct, schedule: Schedule) -> Resources:
+def resources_of(given: GpuMatmul, schedule: Schedule) -> Resources:
     nest, how = given.nest, dict(schedule.how)
     parallel = given.parallel
     group, inner = schedule.distribution, schedule.vector
@@ -134,7 +134,7 @@ def resources_of(given: GpuProduct, schedule: Schedule) -> Resources:
 
 
 def problem_of(
-    given: GpuProduct, schedule: Schedule, hardware: Hardware, arch: Arch | None = None
+    given: GpuMatmul, schedule: Schedule, hardware: Hardware, arch: Arch | None = None
 ) -> str | None:
     """Return why a workgroup cannot have it; None where it can."""
     found = resources_of(given, schedule)
@@ -156,15 +156,15 @@ def problem_of(
 def gpu_schedules(
     nest: LoopNest, hardware: Hardware, arch: Arch | None = None, mma: bool = True
 ) -> list[Schedule]:
-    """Return all that the hardware can have, for a nest without loops of one step.
+    """Return all schedules that the hardware can have, for a nest without loops of one step.
 
-    Where tensor cores can be used they are: without them a product takes ten times as long.
+    Where tensor cores can be used they are: without them a matmul takes ten times as long.
     """
     if hardware.kind != "gpu":
         raise UsageError(f"{hardware.name} is no GPU", hint="fewbit/cost/hardware has h200")
-    given = product_of(nest)
+    given = matmul_of(nest)
     if given is None:
-        raise UsageError("only products of two matrices have tiles on a GPU")
+        raise UsageError("only matmuls and convolutions have tiles on a GPU")
     every = _mma_schedules(given) if mma and given.takes_mma else _thread_schedules(given)
     return [s for s in every if problem_of(given, s, hardware, arch) is None]
 
@@ -177,7 +177,7 @@ def gpu_hardware(arch: Arch) -> Hardware:
     return found if arch.compute == 90 else found.model_copy(update=update)
 
 
-def _thread_schedules(given: GpuProduct) -> Iterator[Schedule]:
+def _thread_schedules(given: GpuMatmul) -> Iterator[Schedule]:
     nest, roles = given.nest, given.roles
     extents, count = nest.extents, len(nest.loops)
     columns = [
@@ -222,8 +222,8 @@ def _row_tiles(extent: int, place: int, small: bool) -> list[tuple[int, int]]:
     return [(g, t) for g in groups for t in {1, 2} if g % t == 0 and g <= 7 * t]
 
 
-def _depths(given: GpuProduct) -> list[dict[int, int]]:
-    """What is taken at once of the sums: of windows a step, or all where channels are few."""
+def _depths(given: GpuMatmul) -> list[dict[int, int]]:
+    """Return tiles along the reduction: a step of windows, or all where channels are few."""
     nest, roles = given.nest, given.roles
     inner = roles.inner or 0
     extent = nest.extents[inner]
@@ -234,7 +234,7 @@ def _depths(given: GpuProduct) -> list[dict[int, int]]:
     return [dict.fromkeys(roles.sums, 1) | {inner: d} for d in steps]
 
 
-def _mma_schedules(given: GpuProduct) -> Iterator[Schedule]:
+def _mma_schedules(given: GpuMatmul) -> Iterator[Schedule]:
     nest, roles = given.nest, given.roles
     places = {loop: at for at, loop in enumerate(given.parallel)}
     others = [loop for loop in given.rows if loop != given.mma_rows]
@@ -271,14 +271,14 @@ def _other_tiles(extent: int, place: int) -> list[tuple[int, int]]:
     return [(g, s) for g in few for s in sorted({1, g}) if g % s == 0]
 
 
-def _units(given: GpuProduct) -> list[int]:
+def _units(given: GpuMatmul) -> list[int]:
     """Return how many results of each loop one instruction has."""
     sizes = {given.mma_rows: MMA_ROWS, given.roles.columns: MMA_COLUMNS}
     return [sizes.get(loop, 1) for loop in given.parallel]
 
 
-def sides_of(given: GpuProduct, group: Sequence[int]) -> tuple[int, int]:
-    """Return rows and columns of the product of matrices that a workgroup's tile is."""
+def sides_of(given: GpuMatmul, group: Sequence[int]) -> tuple[int, int]:
+    """Return rows and columns of the matmul that a workgroup's tile is."""
     mine = next(a for a in given.nest.inputs if given.roles.columns in a.loops)
     rows = columns = 1
     for at, loop in enumerate(given.parallel):
@@ -289,14 +289,14 @@ def sides_of(given: GpuProduct, group: Sequence[int]) -> tuple[int, int]:
     return rows, columns
 
 
-def _places(given: GpuProduct, schedule: Schedule) -> list[tuple[int, int]]:
-    """For each parallel loop its place in a schedule's tiles."""
+def _places(given: GpuMatmul, schedule: Schedule) -> list[tuple[int, int]]:
+    """Return the place of each parallel loop in a schedule's tiles."""
     if uses_mma(schedule):
         return list(enumerate(given.parallel))
     return [(loop, loop) for loop in given.parallel]
 
 
-def _thread_tile(given: GpuProduct, schedule: Schedule) -> Tile:
+def _thread_tile(given: GpuMatmul, schedule: Schedule) -> Tile:
     return tuple(max(1, size) for size in schedule.vector)
 
 

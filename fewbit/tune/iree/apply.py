@@ -63,7 +63,7 @@ def find_schedules(
 
 
 def worth_reading(dispatch: Configured) -> bool:
-    """Return whether it may be a product: a look at the text, which is faster than parsing it."""
+    """Return whether it may be a matmul: a look at the text is faster than parsing it."""
     return "_initializer_" not in dispatch.name and "arith.mul" in dispatch.text
 
 
@@ -77,7 +77,7 @@ def apply(
     *,
     has_paths: bool = False,
 ) -> Applied:
-    """Return the program compiled without and with what is known."""
+    """Compile the program without and with what is known."""
     if not target.startswith(GPU):
         flags = chosen_flags(source, flags, database, hardware)
     default = build(source, flags, name, has_paths=has_paths)

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from fewbit.cost.loops.read import attribute_of, bits_of, name_of
 from fewbit.errors import UnsupportedError
-from fewbit.tune.iree.library import ALIGNMENT, Bytes, aligned
+from fewbit.tune.iree.library import ALIGNMENT, Bytes, aligned_zeros
 
 SUBSPAN = "hal.interface.binding.subspan"
 LOAD = "hal.interface.constant.load"
@@ -60,7 +60,7 @@ class Arguments:
 
     def fill(self, seed: int = 0) -> list[Bytes]:
         """Return buffers of random numbers, the same for the same seed."""
-        buffers = [aligned(size) for size in self.sizes()]
+        buffers = [aligned_zeros(size) for size in self.sizes()]
         random = np.random.default_rng(seed)
         for span in self.spans:
             data = _random(random, prod(span.shape), span.element)

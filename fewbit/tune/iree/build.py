@@ -26,7 +26,7 @@ class Build:
     """The instructions of each dispatch, by the name of its function."""
 
     def code_of(self, dispatch: str) -> bytes | None:
-        """Of a dispatch by the name of its executable."""
+        """Return the code of a dispatch by the name of its executable."""
         found = [c for n, c in self.code.items() if n == dispatch or n.startswith(f"{dispatch}_")]
         return found[0] if found else None
 

@@ -100,7 +100,7 @@ class Configured:
         if self.root is None or self.root.nest is None:
             return "no op of it leads"
         if not self.root.nest.multiplies:
-            return f"it has no products ({self.root.nest.shape_class})"
+            return f"it multiplies no matrices ({self.root.nest.shape_class})"
         return None
 
     @property
@@ -129,8 +129,8 @@ class Configured:
         root = self.leader
         _, left = self.nest.without_units()
         config, loops = root.config, len(self.nest.loops)
-        vector = _merged(config, "vector_common_parallel", "vector_reduction", loops)
-        cache = _merged(config, "cache_parallel", "cache_reduction", loops)
+        vector = _merge(config, "vector_common_parallel", "vector_reduction", loops)
+        cache = _merge(config, "cache_parallel", "cache_reduction", loops)
         distribution = config["distribution"]
         return Schedule(
             tuple(distribution[i] for i in left),
@@ -149,7 +149,7 @@ class Configured:
                 configs.append(levels)
             else:
                 configs.append(_following(tiled, loops_of.get(tiled.op, {}), levels))
-        return self._replaced(configs)
+        return self._replace(configs)
 
     def _levels(self, root: Tiled, schedule: Schedule) -> dict[str, tuple[int, ...]]:
         _, left = self.nest.without_units()
@@ -171,7 +171,7 @@ class Configured:
             found["vector_reduction"] = _only(vector, kinds, "reduction")
         return found
 
-    def _replaced(self, configs: list[Config]) -> str:
+    def _replace(self, configs: list[Config]) -> str:
         left = iter(configs)
         return _CONFIG.sub(lambda _: _print(next(left)), self.text)
 
@@ -196,19 +196,19 @@ def _only(tile: list[int], kinds: list[str], kind: str) -> tuple[int, ...]:
     return tuple(size if k == kind else 0 for size, k in zip(tile, kinds, strict=True))
 
 
-def _merged(config: Config, parallel: str, reduction: str, loops: int) -> list[int]:
+def _merge(config: Config, parallel: str, reduction: str, loops: int) -> list[int]:
     pairs = zip(config.get(parallel, [0] * loops), config.get(reduction, [0] * loops), strict=True)
     return [max(pair) for pair in pairs]
 
 
 def _followers(root: Tiled, tiled: list[Tiled]) -> dict[Operation, dict[int, int]]:
-    """For ops that share tensors with the leading one: which loop of it each of theirs is."""
+    """Map the loops of ops that share tensors with the leading one to its loops."""
     known: dict[SSAValue, dict[int, int]] = {}
     found: dict[Operation, dict[int, int]] = {root.op: {i: i for i in range(64)}}
     pending = [root.op]
     while pending:
         op = pending.pop()
-        for value, singles in _indexed(op):
+        for value, singles in _indexed_tensors(op):
             dims = known.setdefault(value, {})
             for dim, loop in enumerate(singles):
                 if loop in found[op]:
@@ -218,7 +218,7 @@ def _followers(root: Tiled, tiled: list[Tiled]) -> dict[Operation, dict[int, int
                 continue
             loops = {
                 loop: known[value][dim]
-                for value, singles in _indexed(other.op)
+                for value, singles in _indexed_tensors(other.op)
                 if value in known
                 for dim, loop in enumerate(singles)
                 if loop is not None and dim in known[value]
@@ -229,7 +229,7 @@ def _followers(root: Tiled, tiled: list[Tiled]) -> dict[Operation, dict[int, int
     return found
 
 
-def _indexed(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
+def _indexed_tensors(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
     """Return the tensors of an op, and for each of their dimensions the loop that is its index."""
     nest = read_nest(op)
     maps = attribute_of(op, "indexing_maps")

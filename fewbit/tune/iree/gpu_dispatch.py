@@ -11,7 +11,7 @@ from functools import cached_property
 
 from fewbit.cost.loops import LoopNest
 from fewbit.cost.loops.read import attribute_of, read_nest
-from fewbit.tune.cuda.space import MMA, MMA_DEPTH, GpuProduct, product_of, resources_of, uses_mma
+from fewbit.tune.cuda.space import MMA, MMA_DEPTH, GpuMatmul, matmul_of, resources_of, uses_mma
 from fewbit.tune.iree.configured import Configured, Tiled
 from fewbit.tune.schedule import Schedule, spread
 
@@ -51,14 +51,14 @@ class GpuDispatch(Configured):
             return general
         if any(loop.dynamic for loop in self.nest.loops):
             return "its sizes depend on a run"
-        if self.product is None:
-            return "it is no product of two matrices"
+        if self.matmul is None:
+            return "it is no matmul or convolution"
         return None
 
     @cached_property
-    def product(self) -> GpuProduct | None:
-        """Of the nest without loops of one step."""
-        return product_of(self.nest.without_units()[0])
+    def matmul(self) -> GpuMatmul | None:
+        """The nest without loops of one step, as a matmul."""
+        return matmul_of(self.nest.without_units()[0])
 
     @property
     def has_mma(self) -> bool:
@@ -67,12 +67,12 @@ class GpuDispatch(Configured):
     def with_schedule(self, schedule: Schedule) -> str:
         mma = uses_mma(schedule)
         tiles = self._mma_tiles(schedule) if mma else self._thread_tiles(schedule)
-        text = _replaced(self.text, TILES, f"{{{tiles}}}")
-        return _replaced(text, INFO, self._info(schedule))
+        text = _replace_attribute(self.text, TILES, f"{{{tiles}}}")
+        return _replace_attribute(text, INFO, self._info(schedule))
 
     def _info(self, schedule: Schedule) -> str:
-        assert self.product is not None
-        threads = resources_of(self.product, schedule).threads
+        assert self.matmul is not None
+        threads = resources_of(self.matmul, schedule).threads
         how = dict(schedule.how)
         options = ""
         if uses_mma(schedule):
@@ -102,7 +102,7 @@ class GpuDispatch(Configured):
         return ", ".join([*promoted, *(f"{name} = {tile}" for name, tile in levels.items())])
 
     def _mma_tiles(self, schedule: Schedule) -> str:
-        """On the loops of the product of matrices: parallel ones, and all sums as one."""
+        """Return tiles of the matmul's loops: parallel ones, and all reductions as one."""
         extents = [self.nest.extents[i] for i in self.nest.of_kind("parallel")]
         *group, _ = schedule.distribution
         *warp, depth = schedule.vector
@@ -129,7 +129,7 @@ class GpuDispatch(Configured):
         return ", ".join(parts)
 
 
-def _replaced(text: str, opening: str, inside: str) -> str:
+def _replace_attribute(text: str, opening: str, inside: str) -> str:
     """Return the text with another attribute in the place of the one that begins so."""
     start = text.index(opening) + len(opening)
     depth, end = 1, start

@@ -20,7 +20,7 @@ from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.nvrtc import Resources, parse_resources
 from fewbit.kernels.cuda.plan import Buffer, Launch, Plan, Pointer, Scalar
 from fewbit.tune.iree.bindings import Arguments
-from fewbit.tune.iree.library import compile_executable, failed
+from fewbit.tune.iree.library import compile_executable, failure
 from fewbit.tune.iree.ptx import ENTRY, instructions_of
 
 ALIGNMENT = 256
@@ -52,7 +52,7 @@ class GpuKernel:
         given = [*map(Pointer, buffers), *(Scalar("i32", c) for c in arguments.constants)]
         takes = ENTRY.search(self.ptx)
         if takes is None or takes[2].count(".param") != len(given):
-            raise failed("its function takes other arguments than its bindings and constants")
+            raise failure("its function takes other arguments than its bindings and constants")
         launch = Launch(0, self.symbol, self.grid, self.block, tuple(given), self.shared)
         images = (image or self.ptx.encode() + b"\0",)
         return Plan(self.symbol, arch.code, buffers, (launch,), images)
@@ -62,11 +62,11 @@ def compile_kernel(text: str, flags: Sequence[str], folder: Path, name: str) -> 
     data, printed, grid = compile_executable(text, flags, folder, name)
     start = data.find(PTX)
     if start < 0:
-        raise failed("there is no PTX in it")
+        raise failure("there is no PTX in it")
     ptx = data[start : data.index(b"\0", start)].decode()
     sizes, shared, entry = _SIZES.search(printed), _SHARED.search(printed), ENTRY.search(ptx)
     if sizes is None or entry is None:
-        raise failed("it does not say how many threads there are")
+        raise failure("it does not say how many threads there are")
     x, y, z = (int(n) for n in sizes.groups())
     return GpuKernel(ptx, entry[1], grid, (x, y, z), int(shared[1]) if shared else 0)
 
@@ -85,7 +85,7 @@ def assemble(kernel: GpuKernel, arch: Arch, folder: Path) -> tuple[bytes, Resour
         text=True,
     )
     if done.returncode:
-        raise failed(next(iter(done.stderr.splitlines()), "the assembler refuses it"))
+        raise failure(next(iter(done.stderr.splitlines()), "the assembler refuses it"))
     return made.read_bytes(), parse_resources(done.stderr)[kernel.symbol]
 
 

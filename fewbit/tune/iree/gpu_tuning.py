@@ -27,7 +27,7 @@ from fewbit.tune.schedule import Schedule
 
 TARGET = "iree-cuda"
 TOLERANCE = {"f64": 1e-9, "f32": 1e-4, "f16": 4e-3, "bf16": 3e-2}
-"""Of the largest result; sums are taken in another order."""
+"""The tolerance, relative to the largest result: sums are taken in another order."""
 
 
 def gpu_key(dispatch: GpuDispatch, hardware: str) -> Key:
@@ -87,18 +87,18 @@ class Kernels:
 
     @cached_property
     def default(self) -> GpuKernel:
-        return self._compiled(self.dispatch.text)
+        return self._compile(self.dispatch.text)
 
     def default_candidate(self) -> Candidate:
         return self._candidate(None, self.default)
 
     def candidate(self, schedule: Schedule) -> Candidate:
-        kernel = self._compiled(self.dispatch.with_schedule(schedule))
+        kernel = self._compile(self.dispatch.with_schedule(schedule))
         if kernel.instructions == self.default.instructions:
             raise PassError("IREE makes the same instructions of it")
         return self._candidate(schedule, kernel)
 
-    def ranked(self) -> list[tuple[float, Schedule]]:
+    def rank(self) -> list[tuple[float, Schedule]]:
         nest, _ = self.dispatch.nest.without_units()
         hardware = gpu_hardware(self.arch)
         model = GpuAnalytic(hardware)
@@ -115,13 +115,13 @@ class Kernels:
             return Candidate(schedule, plan)
         return Candidate(schedule, plan, registers=made[1].registers, spilled=made[1].spilled)
 
-    def _compiled(self, text: str) -> GpuKernel:
+    def _compile(self, text: str) -> GpuKernel:
         self._count += 1
         return compile_kernel(text, self.flags, Path(self._folder.name), f"kernel{self._count}")
 
 
 def spaces_of(build: Build, arch: Arch) -> tuple[list[Space], dict[str, tuple[int, str]]]:
-    """What can be searched for, the most arithmetic first; and what is left, with the reason."""
+    """Return what can be tuned, the most MACs first; and what cannot, with the reason."""
     calls = calls_of(build)
     found: dict[str, Space] = {}
     left: dict[str, tuple[int, str]] = {}
@@ -158,5 +158,5 @@ def space_of(dispatch: GpuDispatch, arch: Arch, calls: int) -> Space | str:
         TOLERANCE,
         kernels.default_candidate,
         kernels.candidate,
-        kernels.ranked,
+        kernels.rank,
     )

@@ -1,6 +1,6 @@
 """Whether IREE lays matrices out in tiles of its own: one choice for a whole program.
 
-With data tiling, products are kernels of IREE's on matrices that it has packed, and no tiles of
+With data tiling, matmuls are kernels of IREE's on matrices that it has packed, and no tiles of
 ours reach them. Without, they are dispatches like others. Which is faster depends on the program,
 so both are tried; the choice holds for the program as it is, with the sizes of its inputs.
 """
@@ -20,7 +20,7 @@ from fewbit.tune.schedule import Schedule
 from fewbit.tune.timing import MARGIN, Times
 
 WORDS = ("data-tiling", "ukernels")
-"""Of the flags that lay matrices out, whatever IREE calls them."""
+"""What flags that lay matrices out have in common, whatever IREE calls them."""
 IN_ROWS = Schedule((), (0,))
 """What the database has for a program whose matrices stay in rows."""
 
@@ -31,7 +31,7 @@ def in_rows(flags: Sequence[str]) -> tuple[str, ...]:
 
 
 def program_key(source: Source, hardware: Hardware | None = None) -> Key:
-    """Return a program is known by its text, in which weights are names and shapes."""
+    """Return the key of a program: its text, in which weights are names and shapes."""
     digest = sha256(source.text.encode()).hexdigest()[:24]
     identity = (hardware or host()).identity
     return Key(TARGET, f"program {digest}", identity, versions_of(*PACKAGES))
@@ -54,7 +54,7 @@ def is_faster(rows: Times, tiled: Times | None) -> bool:
 
 
 def keep_layout(source: Source, database: Database, times: Times, *, faster: bool) -> None:
-    """So that compiles of the program know."""
+    """Record the layout, so that later compiles of the program use it."""
     found = Result(program_key(source), IN_ROWS, times.ratio(0), times.noise, times.default, 1, "")
     reason = "matrices in tiles are as fast"
     database.put(found if faster else replace(found, schedule=None, ratio=1.0, reason=reason))

@@ -84,25 +84,25 @@ def compile_executable(
             timeout=LIMIT,
         )
     except subprocess.TimeoutExpired as e:
-        raise failed(f"it takes longer than {LIMIT} s to compile") from e
+        raise failure(f"it takes longer than {LIMIT} s to compile") from e
     if done.returncode or not made.is_file():
         line = next((x for x in done.stderr.splitlines() if "error: " in x), "no message")
-        raise failed(line.partition("error: ")[2] or line)
+        raise failure(line.partition("error: ")[2] or line)
     return made.read_bytes(), done.stderr, _workgroups(done.stderr)
 
 
-def failed(what: str) -> PassError:
+def failure(what: str) -> PassError:
     return PassError(f"IREE cannot compile this configuration: {what}", place=Place(stage="tune"))
 
 
 def _workgroups(printed: str) -> tuple[int, int, int]:
     found = _EXPORT.search(printed)
     if found is None:
-        raise failed("it does not say how many workgroups there are")
+        raise failure("it does not say how many workgroups there are")
     constants = dict(_CONSTANT.findall(found["count"]))
     names = [name.strip() for name in found["names"].split(",")]
     if len(names) != 3 or any(name not in constants for name in names):
-        raise failed("how many workgroups there are depends on a run")
+        raise failure("how many workgroups there are depends on a run")
     x, y, z = (int(constants[name]) for name in names)
     return x, y, z
 
@@ -135,7 +135,7 @@ class _State(ctypes.Structure):
 
 
 class _Header(ctypes.Structure):
-    """Of a library, as far as its functions."""
+    """The header of a library, as far as its functions."""
 
     _fields_ = [
         ("header", ctypes.c_void_p),
@@ -220,16 +220,16 @@ class Library:
             query(_VERSION, ctypes.byref(self._environment)) or 0, ctypes.c_void_p
         )
         if not version.value:
-            raise failed("its library has another version than this one knows")
+            raise failure("its library has another version than this one knows")
         header = _Header.from_address(version.value)
         if header.import_count:
-            raise failed("it calls functions of IREE's runtime")
+            raise failure("it calls functions of IREE's runtime")
         self._function = ctypes.c_void_p.from_address(header.export_pointers).value
         self._constants = (ctypes.c_uint32 * max(1, len(constants)))(*constants)
         addresses = [b.ctypes.data for b in bindings]
         self._addresses = (ctypes.c_void_p * len(bindings))(*addresses)
         self._lengths = (ctypes.c_size_t * len(bindings))(*(b.nbytes for b in bindings))
-        self._scratch = aligned(SCRATCH)
+        self._scratch = aligned_zeros(SCRATCH)
         x, y, z = self._workgroups
         self._state = _State(
             *(1, 1, 1, len(constants), x, y, z, 1, len(bindings)),
@@ -260,16 +260,16 @@ class Library:
 
 
 _VERSION = 6
-"""Of the interface between IREE's runtime and its libraries: 0.6."""
+"""The version of the interface between IREE's runtime and its libraries: 0.6."""
 
 
 @cache
 def _processor_data() -> tuple[int, ...]:
-    """What IREE's runtime tells libraries of the processor: nothing is asked for by our flags."""
+    """Return what libraries are told of the processor: our flags ask for nothing."""
     return (0,) * 8
 
 
-def aligned(size: int) -> Bytes:
+def aligned_zeros(size: int) -> Bytes:
     """Return zeros that begin at a cache line."""
     raw = np.zeros(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT

@@ -23,7 +23,7 @@ from fewbit.tune.schedule import Schedule
 from fewbit.tune.timing import Times, time_by_turns
 
 TOLERANCE = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
-"""Of the largest result; sums are taken in another order. Integers must be the same."""
+"""The tolerance, relative to the largest result: sums are reordered. Integers are equal."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Measured:
 
     @cached_property
     def default(self) -> Binary:
-        return self._compiled(self.dispatch.text)
+        return self._compile(self.dispatch.text)
 
     @cached_property
     def _pair(self) -> tuple[Library, Library]:
@@ -68,26 +68,26 @@ class Measured:
         return float("inf") if trial.ratio is None else trial.ratio
 
     def default_seconds(self) -> float:
-        return time_by_turns(self._timed(), (), rounds=4).default
+        return time_by_turns(self._timers(), (), rounds=4).default
 
     def try_all(self, schedules: Sequence[Schedule]) -> list[Trial]:
         """Return all of them, timed by turns with the default."""
         found: list[Trial | Library] = [self._prepare(schedule) for schedule in schedules]
         libraries = [each for each in found if isinstance(each, Library)]
-        self.times = time_by_turns(self._timed(), [library.seconds for library in libraries])
+        self.times = time_by_turns(self._timers(), [library.seconds for library in libraries])
         ratios = iter(range(len(libraries)))
         return [
             each if isinstance(each, Trial) else Trial(schedule, self.times.ratio(next(ratios)))
             for each, schedule in zip(found, schedules, strict=True)
         ]
 
-    def _timed(self):
+    def _timers(self):
         first, again = self._pair
         return first.seconds, again.seconds
 
     def _prepare(self, schedule: Schedule) -> Trial | Library:
         try:
-            binary = self._compiled(self.dispatch.with_schedule(schedule))
+            binary = self._compile(self.dispatch.with_schedule(schedule))
             if binary.instructions == self.default.instructions:
                 return Trial(schedule, None, "IREE makes the same instructions of it")
             library = self._load(binary)
@@ -98,7 +98,7 @@ class Measured:
             return Trial(schedule, None, difference)
         return library
 
-    def _compiled(self, text: str) -> Binary:
+    def _compile(self, text: str) -> Binary:
         self._count += 1
         return compile_dispatch(
             text, self.flags, self.folder, f"{self.dispatch.name}_{self._count}"

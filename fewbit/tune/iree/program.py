@@ -24,10 +24,10 @@ from fewbit.tune.iree.build import build
 from fewbit.tune.iree.layout import in_rows, is_faster, keep_layout
 from fewbit.tune.iree.tuning import TARGET, tune_dispatches
 from fewbit.tune.report import Report, Row, judge
-from fewbit.tune.timing import Times, time_by_turns, timed
+from fewbit.tune.timing import Times, time_by_turns, timer
 
 TILED_SHARE = 0.5
-"""Of the time, for dispatches as IREE makes them of matrices in tiles; the rest is for rows."""
+"""The part of the time for matrices in IREE's tiles; the remainder is for rows."""
 
 
 def tune_iree(
@@ -87,5 +87,5 @@ def _time_modules(
     outputs = [call() for call in calls]
     gap = max((largest_difference(outputs[0], o) for o in outputs[1:]), default=0.0)
 
-    first, again, *others = (timed(call.run) for call in calls)
+    first, again, *others = (timer(call.run) for call in calls)
     return time_by_turns((first, again), others), gap

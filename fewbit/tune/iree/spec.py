@@ -1,6 +1,6 @@
 """What the database has, as a tuning spec of IREE's: a module that its compiler takes as a flag.
 
-A spec names ops as they stand in a dispatch before IREE configures it. Plain products of floats can
+A spec names ops as they stand in a dispatch before IREE configures it. Plain matmuls of floats can
 be said so. Convolutions cannot: IREE gives them other loops after it has looked at the spec.
 """
 
@@ -20,18 +20,18 @@ _BODY = re.compile(r"\{arith\.addf,arith\.mulf\}")
 
 
 @dataclass(frozen=True)
-class Product:
-    """A product of floats, as a signature has it."""
+class Matmul:
+    """A matmul of floats, as a signature has it."""
 
     extents: tuple[int, ...]
     kinds: tuple[str, ...]
     element: str
     indices: tuple[tuple[int, ...], ...]
-    """Of the inputs and the output: the loop of each dimension."""
+    """The loop of each dimension of the inputs and the output."""
 
     @classmethod
-    def of(cls, signature: str) -> Product | None:
-        """None for anything else."""
+    def of(cls, signature: str) -> Matmul | None:
+        """Return the matmul that a signature has; None for anything else."""
         op = signature.partition(FUSED)[0]
         loops, _, rest = op.partition(" ")
         operands = _OPERAND.findall(rest)
@@ -48,14 +48,14 @@ class Product:
 def tuning_spec(database: Database) -> tuple[str, int, int]:
     """Return the text of a spec, how many ops are in it, and how many could not be said."""
     results = [r for r in database.results(TARGET) if r.schedule is not None]
-    said: dict[Product, Result] = {}
+    said: dict[Matmul, Result] = {}
     for result in results:
-        product = Product.of(result.key.signature)
-        if product is not None:
-            said.setdefault(product, result)
+        matmul = Matmul.of(result.key.signature)
+        if matmul is not None:
+            said.setdefault(matmul, result)
     matchers = [
-        _matcher(f"match_{i}", product, result.schedule)
-        for i, (product, result) in enumerate(said.items())
+        _matcher(f"match_{i}", matmul, result.schedule)
+        for i, (matmul, result) in enumerate(said.items())
         if result.schedule is not None
     ]
     pairs = ",\n        ".join(f"@match_{i} -> @apply" for i in range(len(matchers)))
@@ -63,30 +63,29 @@ def tuning_spec(database: Database) -> tuple[str, int, int]:
     return text, len(matchers), len(results) - len(matchers)
 
 
-def _matcher(name: str, product: Product, schedule: Schedule) -> str:
-    dims = ", ".join(f"d{i}" for i in range(len(product.extents)))
+def _matcher(name: str, matmul: Matmul, schedule: Schedule) -> str:
+    dims = ", ".join(f"d{i}" for i in range(len(matmul.extents)))
     maps = ", ".join(
-        f"affine_map<({dims}) -> ({', '.join(f'd{i}' for i in index)})>"
-        for index in product.indices
+        f"affine_map<({dims}) -> ({', '.join(f'd{i}' for i in index)})>" for index in matmul.indices
     )
-    kinds = ", ".join(f'"{kind}"' for kind in product.kinds)
+    kinds = ", ".join(f'"{kind}"' for kind in matmul.kinds)
     a, b, c = (
-        f"tensor<{'x'.join(str(product.extents[i]) for i in index)}x{product.element}>"
-        for index in product.indices
+        f"tensor<{'x'.join(str(matmul.extents[i]) for i in index)}x{matmul.element}>"
+        for index in matmul.indices
     )
     levels = {
         "distribution": list(schedule.distribution),
-        "vector_common_parallel": _only(schedule, product, "parallel"),
-        "vector_reduction": _only(schedule, product, "reduction"),
+        "vector_common_parallel": _only(schedule, matmul, "parallel"),
+        "vector_reduction": _only(schedule, matmul, "reduction"),
     }
     config = ", ".join(f"{level} = {sizes}" for level, sizes in levels.items())
     return _MATCHER.format(
-        name=name, a=a, b=b, c=c, maps=maps, kinds=kinds, element=product.element, config=config
+        name=name, a=a, b=b, c=c, maps=maps, kinds=kinds, element=matmul.element, config=config
     )
 
 
-def _only(schedule: Schedule, product: Product, kind: str) -> list[int]:
-    pairs = zip(schedule.vector, product.kinds, strict=True)
+def _only(schedule: Schedule, matmul: Matmul, kind: str) -> list[int]:
+    pairs = zip(schedule.vector, matmul.kinds, strict=True)
     return [size if k == kind else 0 for size, k in pairs]
 
 

@@ -1,7 +1,7 @@
 """A processor in ZigZag's words: the register tile as an array, and the caches above it.
 
 Each element of the array has one sum; the caches hold all operands. Energies are not known, and
-stand in the order of the caches' sizes: the search is for the least time.
+stand in the order of the caches' sizes: the search is for the minimum time.
 """
 
 from __future__ import annotations

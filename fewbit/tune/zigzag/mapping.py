@@ -73,7 +73,7 @@ def zigzag_schedules(nest: LoopNest, hardware: Hardware) -> list[Schedule]:
             levels = run(nest, roles, vector, hardware)
         except MissingToolError:
             raise
-        except Exception as e:  # one layer that fails does not stop the rest
+        except Exception as e:  # one layer that fails does not stop the others
             say(f"ZigZag fails on {nest.signature}: {type(e).__name__}: {e}")
             continue
         found += _schedules(nest, roles, vector, levels)
@@ -81,7 +81,7 @@ def zigzag_schedules(nest: LoopNest, hardware: Hardware) -> list[Schedule]:
 
 
 def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[Tile]:
-    """For each cache, the part of the nest that it holds, the nearest first."""
+    """Return the part of the nest that each cache holds, the nearest first."""
     try:
         import yaml  # pyright: ignore[reportMissingModuleSource]
         from zigzag.api import get_hardware_performance_zigzag as found
@@ -127,10 +127,10 @@ def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[
             logging.disable(logging.NOTSET)
             root.setLevel(level)
     temporal: Any = evaluated[0][1][0][0].mapping.temporal_mapping.mapping_dic_stationary
-    return held(temporal, nest, roles, vector)
+    return held_tiles(temporal, nest, roles, vector)
 
 
-def held(
+def held_tiles(
     temporal: Mapping[Any, list[list[tuple[Any, int]]]], nest: LoopNest, roles: Roles, vector: Tile
 ) -> list[Tile]:
     """Return the tile in each memory: what the array has, times the loops up to there.

@@ -12,7 +12,7 @@ from fewbit.cost.loops import Access, Index, LoopNest
 from fewbit.tune.roles import Roles, roles_of
 
 NAMES = "ABCDEFGH"
-"""Of loops; windows are called after their loops, in small letters."""
+"""Names of loops; windows are called after their loops, in small letters."""
 
 
 def refusal(nest: LoopNest) -> str | None:
@@ -43,7 +43,7 @@ def layer_of(nest: LoopNest) -> dict[str, Any]:
     output = nest.outputs[0]
     relations: dict[str, str] = {}
     texts = {
-        name: "".join(f"[{_index(index, relations)}]" for index in _used(access))
+        name: "".join(f"[{_index(index, relations)}]" for index in _used_indices(access))
         for name, access in (("O", output), ("I", image), ("W", weights))
     }
     return {
@@ -71,7 +71,7 @@ def _operands(nest: LoopNest, roles: Roles) -> tuple[Access, Access]:
     return (second, first) if rows & second.loops and not rows & first.loops else (first, second)
 
 
-def _used(access: Access) -> list[Index]:
+def _used_indices(access: Access) -> list[Index]:
     return [index for index in access.indices or () if index.loops]
 
 

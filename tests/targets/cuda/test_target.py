@@ -74,7 +74,7 @@ def test_settings_that_a_search_found_reach_attention(tmp_path: Path) -> None:
         if isinstance(each.problem, Attention)
     )
     _, schedule = next(
-        (cost, s) for cost, s in layer.ranked() if dict(s.how)["stay"] != layer.config["stay"]
+        (cost, s) for cost, s in layer.rank() if dict(s.how)["stay"] != layer.config["stay"]
     )
     database = Database(tmp_path / "tuning.db")
     key = layer_key(layer.problem, HOPPER)

@@ -8,7 +8,7 @@ import pytest
 from fewbit.simulators.gemmini.hardware import Hardware
 from fewbit.targets.device import Events
 from fewbit.targets.gemmini.call_streams import Stream
-from fewbit.targets.gemmini.cycles import estimate_cycles, expanded, layer_cost
+from fewbit.targets.gemmini.cycles import estimate_cycles, expand_loops, layer_cost
 from fewbit.targets.gemmini.streams.conv2d import Conv2d, conv2d
 from fewbit.targets.gemmini.streams.matmul import Matmul, matmul
 from fewbit.targets.gemmini.streams.output import Output
@@ -30,7 +30,7 @@ def test_bytes_are_those_that_move(kind: str) -> None:
     events = run_stream(commands, y, x=room, weight=room, bias=room).events
     assert layer_cost(stream, Hardware()).bytes == events.bytes_read + events.bytes_written
     carried_out = sum(events.executed.values())
-    seen = list(expanded(commands, Hardware()))
+    seen = list(expand_loops(commands, Hardware()))
     assert len(seen) == carried_out - sum(
         1 for each in commands if each.MNEMONIC in ("loop_ws", "loop_conv_ws")
     )

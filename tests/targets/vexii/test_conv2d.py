@@ -6,9 +6,9 @@ import pytest
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.numerics import integer
 from fewbit.targets.vexii.kernels.conv2d import Windows, conv2d, packs_image
-from fewbit.targets.vexii.kernels.products import Code
+from fewbit.targets.vexii.kernels.matmul import Code
 from fewbit.targets.vexii.layout import Layout
-from tests.targets.vexii.run_products import call, integers, machine_with
+from tests.targets.vexii.run_kernels import call, integers, machine_with
 
 CASES = {
     "ragged": ((8, 8), (1, 7, 9, 3), (5, 3, 3), (1, 1), (0, 0), (1, 1), 1),

@@ -7,8 +7,8 @@ from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.numerics import integer
 from fewbit.targets.vexii.kernels.conv2d import Windows
 from fewbit.targets.vexii.kernels.depthwise import Depthwise, depthwise
-from fewbit.targets.vexii.kernels.products import Code
-from tests.targets.vexii.run_products import call, integers, machine_with
+from fewbit.targets.vexii.kernels.matmul import Code
+from tests.targets.vexii.run_kernels import call, integers, machine_with
 
 CASES = {
     "3x3": ((2, 7, 9, 5), (3, 3), (1, 1), (1, 1), (1, 1)),

@@ -6,9 +6,9 @@ import pytest
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.numerics.activations import quantize_activation
 from fewbit.numerics.widths import Width
-from fewbit.targets.vexii.kernels.products import Code
+from fewbit.targets.vexii.kernels.matmul import Code
 from fewbit.targets.vexii.kernels.quantize_rows import quantize_rows
-from tests.targets.vexii.run_products import machine_with
+from tests.targets.vexii.run_kernels import machine_with
 
 WIDTHS = (1, 1.58, *range(2, 9))
 

@@ -99,7 +99,7 @@ def test_tensor_cores() -> None:
     dispatch = GpuDispatch(configured.text, configured.name)
     assert dispatch.reason is None
     kernels = Kernels(dispatch, HOPPER)
-    ranked = kernels.ranked()
+    ranked = kernels.rank()
     made = kernels.candidate(ranked[0][1])
     assert made.plan.launches[0].grid != kernels.default_candidate().plan.launches[0].grid
     text = dispatch.with_schedule(ranked[0][1])

@@ -1,4 +1,4 @@
-"""Convolutions of images with channels innermost, weights of kh x kw x C x O.
+"""Convolutions of images with channels-last, weights of kh x kw x C x O.
 
 Where bytes leave, LOOP_CONV_WS does a tile, max pooling included. It has no i32 output, so where
 sums leave, the commands that it would expand to are sent one by one, and the last of them read the
@@ -31,7 +31,7 @@ class Conv2d:
     """y = pooled(x * weight + bias), of one group or several."""
 
     shape: ConvShape
-    """Of one group."""
+    """The shape of one group."""
     groups: int = 1
     bias: bool = False
     output: Output = I32
@@ -102,7 +102,7 @@ class _Start:
 
 def _loop(conv: Conv2d, tile: ConvTile, at: _Start, hardware: Hardware) -> ConvLoop:
     shape = conv.shape
-    rows, cols = shape.unpooled(tile.rows), shape.unpooled(tile.cols)
+    rows, cols = shape.unpooled_size(tile.rows), shape.unpooled_size(tile.cols)
     upad, dpad, first_row = _padding(
         at.row * shape.pool_stride, rows, shape.top, shape.height, shape, 0
     )
@@ -154,7 +154,7 @@ def _loop(conv: Conv2d, tile: ConvTile, at: _Start, hardware: Hardware) -> ConvL
 def _padding(
     first: int, count: int, before: int, size: int, shape: ConvShape, axis: int
 ) -> tuple[int, ...]:
-    """Padding before and after what a tile's outputs read, and the first pixel that is there."""
+    """Return padding around what a tile's outputs read, and the first pixel that is there."""
     start = first * shape.stride - before
     end = start + count * shape.stride + shape.reach[axis] - 1
     low, high = max(0, -start), max(0, end - size)

@@ -1,4 +1,4 @@
-"""Products of matrices: LOOP_WS for each tile, or the commands one by one, in either dataflow."""
+"""Matmuls: LOOP_WS for each tile, or the commands one by one, in either dataflow."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Matmul:
 
 @dataclass(frozen=True)
 class _Tile:
-    """Part of a product: where it begins, and its sizes, in elements."""
+    """Part of a matmul: where it begins, and its sizes, in elements."""
 
     row: int
     col: int
@@ -65,7 +65,7 @@ class _Tile:
 def matmul(
     product: Matmul, hardware: Hardware | None = None, style: Style = "loop"
 ) -> list[Command]:
-    """Return the commands of a product."""
+    """Return the commands of a matmul."""
     hardware = hardware or Hardware()
     made: list[Command] = list(_configuration(product, style))
     for tile in _tiles(product, hardware):
@@ -106,7 +106,7 @@ def _tiles(product: Matmul, hardware: Hardware) -> Iterator[_Tile]:
 
 
 def _places(product: Matmul, tile: _Tile) -> tuple[Pointer, Pointer, Pointer]:
-    """Of the tile's factors and result."""
+    """Return pointers to the tile's operands and result."""
     i, j, k = tile.row, tile.col, tile.inner
     x = (k, i) if product.x_transposed else (i, k)
     weight = (j, k) if product.weight_transposed else (k, j)
@@ -142,7 +142,7 @@ def _loop(product: Matmul, tile: _Tile, hardware: Hardware) -> list[Command]:
 
 
 def _output_stationary(product: Matmul, tile: _Tile, hardware: Hardware) -> Iterator[Command]:
-    """Sums stay in the array until a block of them is done."""
+    """Yield commands by which sums stay in the array until a block of them is done."""
     x, weight, y = _places(product, tile)
     dim, blocks = hardware.dim, hardware.blocks(tile.depth)
     first, last = tile.inner == 0, tile.inner + tile.depth == product.k

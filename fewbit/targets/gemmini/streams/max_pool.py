@@ -1,4 +1,4 @@
-"""Max pooling of an image of bytes, channels innermost, as it leaves the accumulator."""
+"""Max pooling of an image of bytes, channels-last, as it leaves the accumulator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MaxPool:
 
 
 def max_pool(pool: MaxPool, hardware: Hardware | None = None) -> list[Command]:
-    """y = the largest of each window of x."""
+    """Return the commands of y = the maximum of each window of x."""
     hardware = hardware or Hardware()
     if pool.size > 3 or pool.stride > 3:
         raise UnsupportedError("windows of pooling and their steps have up to 3 pixels")

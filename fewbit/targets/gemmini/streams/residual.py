@@ -24,7 +24,7 @@ def residual_add(
     output: Output = I32,
     hardware: Hardware | None = None,
 ) -> list[Command]:
-    """y = a + b, of rows x cols."""
+    """Return the commands of y = a + b, of rows x cols."""
     hardware = hardware or Hardware()
     dim = hardware.dim
     most = hardware.half_accumulator // dim

@@ -1,4 +1,4 @@
-"""A matrix of bytes transposed: the array multiplies it, turned, by the identity."""
+"""A matrix of bytes transposed: the array multiplies its transpose by the identity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ IDENTITY = Pointer("identity")
 
 
 def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[Command]:
-    """y = x transposed, of rows x cols."""
+    """Return the commands of y = x transposed, of rows x cols."""
     hardware = hardware or Hardware()
     dim = hardware.dim
-    held, turned = 0, dim
+    held, transposed = 0, dim
     made: list[Command] = [
         c.ConfigExecute(a_transpose=1),
         Output(1.0).config(rows),
@@ -29,9 +29,9 @@ def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[Co
             first = row == 0 and col == 0
             compute = c.ComputePreloaded if first else c.ComputeAccumulated
             made += [
-                c.Mvin(X + row * cols + col, turned, width, height),
+                c.Mvin(X + row * cols + col, transposed, width, height),
                 c.Preload(held if first else GARBAGE, dim, dim, ACCUMULATOR, height, width),
-                compute(turned, height, width),
+                compute(transposed, height, width),
                 c.Mvout(Y + col * rows + row, ACCUMULATOR, height, width),
             ]
     return made

@@ -1,1 +1,1 @@
-"""Products of few-bit integers: tiles in assembly, and what packs and gathers around them."""
+"""Matmuls of few-bit integers: tiles in assembly, and what packs and gathers around them."""

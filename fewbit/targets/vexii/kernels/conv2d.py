@@ -1,12 +1,12 @@
-"""Convolution: windows of an image as rows of a product, some at a time."""
+"""Convolution: windows of an image as rows of a matmul, some at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from fewbit.kernels.emit import Function, Value
+from fewbit.targets.vexii.kernels.matmul import Code, Matmul, copy, fill
 from fewbit.targets.vexii.kernels.pack import CHUNK_BYTES, pack_rows
-from fewbit.targets.vexii.kernels.products import Code, Product, copy, fill
 from fewbit.targets.vexii.layout import Layout
 
 
@@ -15,7 +15,7 @@ class Windows:
     """A convolution of N x H x W x C; sizes are in elements."""
 
     channels: int
-    """Of the image."""
+    """Channels of the image."""
     outputs: int
     size: tuple[int, int]
     stride: tuple[int, int]
@@ -26,7 +26,7 @@ class Windows:
     dilation: tuple[int, int]
     groups: int
     pixels: int | None
-    """Of an image, where that is known."""
+    """Windows of an image, where their number is known."""
     out_width: int | None
 
     @property
@@ -69,11 +69,11 @@ def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]
     oh, ow = counts(windows, h, w)
     is_packed = packs_image(layout, windows)
     each = windows.outputs // windows.groups
-    product = _Gathered(code, layout, windows.depth, each, windows.outputs, is_packed)
-    row = f.at(panel, product.panel_bytes, "i8")
-    row_bytes = product.gathered_bytes
+    whole = _Gathered(code, layout, windows.depth, each, windows.outputs, is_packed)
+    row = f.at(panel, whole.panel_bytes, "i8")
+    row_bytes = whole.gathered_bytes
     fill(f, row, row_bytes)
-    room = product.panel_bytes + row_bytes
+    room = whole.panel_bytes + row_bytes
     seen = windows
     if is_packed:
         assert windows.pixels is not None
@@ -97,11 +97,11 @@ def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]
                 with f.loop(0, count) as over:
                     left = (over_pixels.index + over.index) * windows.stride[1] - windows.start[1]
                     f.call(gather, part, row, h, w, top, left)
-                    product.pack_row(f, row, panel, over.index, count)
+                    whole.pack_row(f, row, panel, over.index, count)
                 place = (over_images.index * oh + over_rows.index) * ow + over_pixels.index
                 sums = f.at(y, place * windows.outputs + group * each, "i32")
-                choices = product.rows(windows.out_width)
-                product.multiply(f, panel, panels, sums, count, choices)
+                choices = whole.rows(windows.out_width)
+                whole.multiply(f, panel, panels, sums, count, choices)
     pixels = (windows.pixels or 0) * seen.channels if is_packed else 0
     return code.add(f), room + pixels
 
@@ -117,12 +117,12 @@ def counts(windows: Windows, h: Value, w: Value) -> list[Value]:
 
 
 @dataclass(frozen=True)
-class _Gathered(Product):
+class _Gathered(Matmul):
     is_packed: bool = False
 
     @property
     def gathered_bytes(self) -> int:
-        """Of a window with its padding."""
+        """The bytes of a window with its padding."""
         depth = self.layout.depth(self.k)
         return depth * self.layout.act // 8 if self.is_packed else depth
 
@@ -136,7 +136,7 @@ class _Gathered(Product):
 
 
 def _panels_bytes(layout: Layout, k: int, n: int) -> int:
-    """Of all panels of the weights of a group."""
+    """Return the bytes of all panels of the weights of a group."""
     return layout.panel_bytes(k, n)
 
 
@@ -160,7 +160,7 @@ def _gather(f: Function, windows: Windows) -> Function:
                 copy(g, at(line, left), to, kw * each, aligned=aligned)
                 return
             with g.loop(0, kw) as over:
-                place = _moved(g, to, over.index, each)
+                place = _advance(g, to, over.index, each)
                 copy(g, at(line, left + over.index * right), place, each, aligned=aligned)
 
     if not windows.is_padded:
@@ -179,7 +179,7 @@ def _gather(f: Function, windows: Windows) -> Function:
         to_line = g.at(row, over_rows.index * (kw * each), "i8")
         with g.loop(0, kw) as over:
             across = left + over.index * right
-            to = _moved(g, to_line, over.index, each)
+            to = _advance(g, to_line, over.index, each)
             seen = line.inside(h) & across.inside(w)
             with g.when(seen):
                 copy(g, at(line, across), to, each, aligned=aligned)
@@ -188,7 +188,7 @@ def _gather(f: Function, windows: Windows) -> Function:
     return g
 
 
-def _moved(f: Function, pointer: Value, index: Value, step: int) -> Value:
+def _advance(f: Function, pointer: Value, index: Value, step: int) -> Value:
     return f.at(pointer, index * step, "i8")
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from fewbit.kernels.emit import Function
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.conv2d import Windows
-from fewbit.targets.vexii.kernels.products import Code, fill, prototype_of
+from fewbit.targets.vexii.kernels.matmul import Code, fill, prototype_of
 from fewbit.targets.vexii.kernels.registers import SAVED, TEMPORARY
 
 Array = np.ndarray[Any, Any]
@@ -93,7 +93,7 @@ class Depthwise:
         ]
 
     def pack(self, weight: Array) -> Array:
-        """Weights, C x 1 x kh x kw, as words in the order in which they are used."""
+        """Return weights, C x 1 x kh x kw, as words in the order in which they are used."""
         channels, (_, kw), right = len(weight), self.windows.size, self.windows.dilation[1]
         packed = np.zeros((channels, len(self.uses), self.word), np.int8)
         for number, (row, output, word) in enumerate(self.uses):
@@ -173,7 +173,7 @@ class _Writer:
         a.ret()
 
     def outputs(self, count: int) -> None:
-        """The sums of the first outputs of a period, stored; the pointer to them moves on."""
+        """Compute and store the first outputs of a period; advance the pointer to them."""
         plane, a = self.plane, self.a
         started: set[int] = set()
         pending: list[tuple[str, str]] = []
@@ -214,7 +214,7 @@ class _Writer:
             self.move(self.y, step)
 
     def load_row(self, row: int, count: int) -> None:
-        """Words of a row of the plane."""
+        """Load words of a row of the plane."""
         offset = row * self.plane.windows.dilation[0] * self.plane.line
         base = self.x
         if offset + count * self.word > LARGEST_OFFSET:

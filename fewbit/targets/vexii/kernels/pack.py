@@ -1,7 +1,7 @@
 """Packing of activations at run time: bytes to fields of 1, 2, 4 or 8 bits, in LLVM IR.
 
 Four bytes are squeezed at once, where they can be by a multiplication that moves each to its place:
-no two parts of the product overlap. A row has whole steps, with zeros behind its end.
+no two parts of the result overlap. A row has whole steps, with zeros behind its end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CHUNK_BYTES = 4
 
 
 def load_chunk(f: Function, pointer: Value, index: int) -> Value:
-    """Four bytes; pointers to them are aligned."""
+    """Load four bytes; pointers to them are aligned."""
     return f.load("i32", pointer, index, align=CHUNK_BYTES)
 
 
@@ -22,7 +22,7 @@ def store_chunk(f: Function, value: Value, pointer: Value, index: int) -> None:
 
 
 def pack_rows(isa: Isa, bits: int, chunks: int) -> Function:
-    """Steps of `chunks` chunks each, which are contiguous, at a distance of `stride` bytes."""
+    """Pack steps of `chunks` contiguous chunks each, `stride` bytes apart."""
     f = Function(isa, f"pack{bits}_{chunks}", "ptr x, ptr out, i64 steps, i64 stride")
     x, out, steps, stride = f.parameters
     with f.loop(0, steps, carried=[x, out], hot=True) as loop:
@@ -35,14 +35,14 @@ def pack_rows(isa: Isa, bits: int, chunks: int) -> Function:
 
 def _chunk(f: Function, x: Value, first: int, bits: int) -> Value:
     """Return a chunk of fields from the fours of bytes `first` and on."""
-    parts = [_squeezed(load_chunk(f, x, first + i), bits) for i in range(8 // bits)]
+    parts = [_compress(load_chunk(f, x, first + i), bits) for i in range(8 // bits)]
     whole = parts[0]
     for number, part in enumerate(parts[1:], 1):
         whole = whole | part.shift_left(number * 4 * bits)
     return whole
 
 
-def _squeezed(four: Value, bits: int) -> Value:
+def _compress(four: Value, bits: int) -> Value:
     """Return the low bits of four bytes, side by side; of 1 bit, the sign."""
     if bits == 8:
         return four

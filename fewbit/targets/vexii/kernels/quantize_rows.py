@@ -21,7 +21,7 @@ from fewbit.llvm.function import Prototype
 from fewbit.numerics.formulas import EPS
 from fewbit.numerics.widths import Width
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.vexii.kernels.products import Assembled, Code, prototype_of
+from fewbit.targets.vexii.kernels.matmul import Assembled, Code, prototype_of
 
 AT_ONCE = 4
 
@@ -165,7 +165,7 @@ class CompareRow:
 
 
 def _magnitudes(a: Assembler, count: int) -> None:
-    """The next elements of a row without their signs, in ft0 and on."""
+    """Load the magnitudes of a row's next elements to ft0 and on."""
     for number in range(count):
         a.flw(f"ft{number}", 4 * number, "a0")
     for number in range(count):
@@ -203,14 +203,14 @@ def _function(code: Code, width: Width) -> Function:
 
 
 def _by_largest(code: Code, width: Width) -> Function:
-    largest, rounding = _assembled(code, LargestMagnitude(), RoundRow())
+    largest, rounding = _add_assembled(code, LargestMagnitude(), RoundRow())
     f = _function(code, width)
     x, values, scales, m, k = f.parameters
     factor_at = f.array("float", 1)
     with f.loop(0, m) as loop:
         row = f.at(x, loop.index * k, "float")
         f.call(largest, row, k, factor_at)
-        bounded = _bounded(f, f.load("float", factor_at))
+        bounded = _at_least_eps(f, f.load("float", factor_at))
         factor = f.number(float(width.qmax)) / bounded
         f.store(factor, factor_at)
         scale = f.number(1.0) / factor
@@ -221,7 +221,7 @@ def _by_largest(code: Code, width: Width) -> Function:
 
 
 def _by_mean(code: Code, width: Width) -> Function:
-    total_of, compare = _assembled(code, MagnitudeSum(), CompareRow(width))
+    total_of, compare = _add_assembled(code, MagnitudeSum(), CompareRow(width))
     f = _function(code, width)
     x, values, scales, m, k = f.parameters
     total_at, bounds_at = f.array("double", 1), f.array("float", 2)
@@ -230,12 +230,12 @@ def _by_mean(code: Code, width: Width) -> Function:
         row = f.at(x, loop.index * k, "float")
         f.call(total_of, row, k, total_at)
         mean = f.load("double", total_at) / count
-        scale = _bounded(f, f.convert("fptrunc", mean, "float"))
+        scale = _at_least_eps(f, f.convert("fptrunc", mean, "float"))
         f.store(scale, scales, loop.index)
         # x / s rounds to more than 0.5 exactly where x is more than s / 2.
         f.store(scale * 0.5, bounds_at)
         if width.precision == 2:
-            f.store(_least_of(f, scale, 1.5), bounds_at, 1)
+            f.store(_smallest_above(f, scale, 1.5), bounds_at, 1)
         else:
             f.store(scale, bounds_at, 1)
         to = f.at(values, loop.index * k, "i8")
@@ -243,8 +243,8 @@ def _by_mean(code: Code, width: Width) -> Function:
     return f
 
 
-def _least_of(f: Function, scale: Value, quotient: float) -> Value:
-    """Return the least float that is `quotient` times the scale or more, by a rounded division."""
+def _smallest_above(f: Function, scale: Value, quotient: float) -> Value:
+    """Return the smallest float of at least `quotient` times the scale, by a rounded division."""
     bits = f.bits(scale * quotient, "i32")
     found = bits + 1
     for step in (0, -1, -2):
@@ -253,11 +253,11 @@ def _least_of(f: Function, scale: Value, quotient: float) -> Value:
     return f.bits(found, "float")
 
 
-def _bounded(f: Function, magnitude: Value) -> Value:
+def _at_least_eps(f: Function, magnitude: Value) -> Value:
     least = f.number(float(EPS))
     return f.select(magnitude > least, magnitude, least)
 
 
-def _assembled(code: Code, *wanted: Assembled) -> list[Prototype]:
-    """Return functions in assembly, which the program then has."""
+def _add_assembled(code: Code, *wanted: Assembled) -> list[Prototype]:
+    """Add functions in assembly to the program; return their prototypes."""
     return [prototype_of(code.assembled.setdefault(each.symbol, each)) for each in wanted]

@@ -1,4 +1,4 @@
-"""A tile of the product: up to 4 x 4 sums in registers, over panels of activations and weights.
+"""A tile of the matmul: up to 4 x 4 accumulators, over panels of activations and weights.
 
 In each step the words of the narrower operand are loaded once, those of the wider one row by row,
 each right after the last use of the word before it. Sums are added up one or more instructions
@@ -105,7 +105,7 @@ class _Writer:
         a.ret()
 
     def panels(self) -> None:
-        """All panels of weights, with a loop over steps for each."""
+        """Multiply all panels of weights, with a loop over steps for each."""
         a, unrolled = self.a, self.tile.unrolled
         main, tail, one, done = (a.fresh(name) for name in ("steps", "tail", "step", "sums"))
         panel = a.label(a.fresh("panel"))
@@ -137,7 +137,7 @@ class _Writer:
         a.bnez(count, panel)
 
     def short_panels(self, steps: int) -> None:
-        """The same, with the steps one after another."""
+        """Multiply all panels, with the steps unrolled."""
         a, count = self.a, self.left
         self.back(self.act_pointer, "act")
         self.back(count, "panels")
@@ -150,7 +150,7 @@ class _Writer:
         a.bnez(count, panel)
 
     def step(self, number: int, *, first: bool = False) -> None:
-        """One word of each narrow row times the words of each wide row."""
+        """Multiply one word of each narrow row by the words of each wide row."""
         layout, pending = self.tile.layout, list[tuple[str, str]]()
         for q, register in enumerate(self.narrow):
             self.load(register, number * self.narrow_rows + q, wide=False)
@@ -198,7 +198,7 @@ class _Writer:
         self.a.addi(self.weight_pointer, self.weight_pointer, steps * weights * self.word)
 
     def store(self) -> None:
-        """The sums, row by row; the next panel's are behind them."""
+        """Store the accumulators, row by row; the next panel's are behind them."""
         to, stride, excess = self.narrow[0], self.products[0], self.products[1]
         self.back(to, "sums")
         self.a.addi(stride, to, 4 * self.tile.columns)
@@ -216,7 +216,7 @@ class _Writer:
                 self.a.sw(total, 4 * column, to)
 
     def by_row(self) -> Sequence[Sequence[str]]:
-        """Sums by rows of activations."""
+        """Return accumulators by rows of activations."""
         if self.tile.layout.act_is_wide:
             return self.sums
         return [list(column) for column in zip(*self.sums, strict=True)]

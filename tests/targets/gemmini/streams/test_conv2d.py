@@ -17,7 +17,7 @@ from tests.targets.gemmini.dram import Array, requantized, run_stream, some
 
 
 def expected(conv: Conv2d, x: Array, w: Array, bias: Array) -> Array:
-    """Channels innermost, of weights O x C x kh x kw."""
+    """Channels-last, of weights O x C x kh x kw."""
     s = conv.shape
     pads = ((s.top, s.bottom), (s.left, s.right))
     nchw = x.transpose(0, 3, 1, 2)

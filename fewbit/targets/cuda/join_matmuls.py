@@ -1,6 +1,6 @@
-"""Linear layers of the same input as one product, whose result is cut up again.
+"""Linear layers of the same input as one matmul, whose result is sliced.
 
-Queries, keys and values, or the two halves of a gated layer, are products of one x. For few rows
+Queries, keys and values, or the two halves of a gated layer, are matmuls of one x. For few rows
 the time is that of launches, and one launch for all of them reads the same weights.
 """
 
@@ -34,19 +34,19 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class JoinProducts(ModulePass):
-    """Join linear layers of one input of few rows into one product."""
+class JoinMatmuls(ModulePass):
+    """Join linear layers of one input of few rows into one matmul."""
 
-    name = "join-products"
+    name = "join-matmuls"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         known = compile_context(ctx)
         size = known.get(GpuSettings).open_size
-        join_products(known.program(op), lambda x: rows_of(x, size) <= FEW_ROWS)
+        join_matmuls(known.program(op), lambda x: rows_of(x, size) <= FEW_ROWS)
 
 
-def join_products(program: Program, is_short: Callable[[SSAValue], bool]) -> None:
-    """Join, in place, products of one input where that `is_short`: has few rows."""
+def join_matmuls(program: Program, is_short: Callable[[SSAValue], bool]) -> None:
+    """Join, in place, matmuls of one input where that `is_short`: has few rows."""
     changed = ChangedWeights(program)
     groups: dict[Hashable, list[kernel.MatmulOp]] = {}
     for op in changed.program.module.walk():
@@ -60,12 +60,12 @@ def join_products(program: Program, is_short: Callable[[SSAValue], bool]) -> Non
 
 
 def _key(op: kernel.MatmulOp) -> Hashable | None:
-    """Return what products that can be joined have in common; None where one cannot be."""
+    """Return what matmuls that can be joined have in common; None where one cannot be."""
     if op.multiplier is not None or op.step is not None or not op.gives_floats:
         return None
     if DYNAMIC in mico.shape_of(op.result.type):
         return None
-    weight, scale = _factors(op)
+    weight, scale = _weight_and_scale(op)
     if not is_constant(weight) or (scale is not None and not is_constant(scale)):
         return None
     groups = () if scale is None else mico.shape_of(scale.type)[1:]
@@ -73,7 +73,7 @@ def _key(op: kernel.MatmulOp) -> Hashable | None:
     return op.parent_block(), op.x, op.x_scale, element, op.is_float, scale is None, groups
 
 
-def _factors(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None]:
+def _weight_and_scale(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None]:
     """Return the weight as it is stored, and its scale if it has few bits."""
     owner = op.weight.owner
     if isinstance(owner, mico.DequantizeOp) and owner.zero_point is None:
@@ -83,7 +83,7 @@ def _factors(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None]:
 
 def _join(ops: list[kernel.MatmulOp], changed: ChangedWeights) -> None:
     first, *_ = ops
-    weights = [_factors(op)[0] for op in ops]
+    weights = [_weight_and_scale(op)[0] for op in ops]
     counts = [mico.shape_of(weight.type)[0] for weight in weights]
     rows = np.concatenate([changed.read(weight) for weight in weights])
     name = f"{constant_of(weights[0]).sym_name.data}.joined"
@@ -94,9 +94,10 @@ def _join(ops: list[kernel.MatmulOp], changed: ChangedWeights) -> None:
     if scale is not None:
         constant_of(weight).properties["scale"] = SymbolRefAttr(constant_of(scale).sym_name.data)
     if scale is not None and first.is_float:
-        made = mico.DequantizeOp.of(weight, scale, result_types=[TensorType(f32, rows.shape)])
-        Rewriter.insert_op(made, InsertPoint.before(first))
-        weight, scale = made.result, None
+        type = TensorType(f32, rows.shape)
+        dequantized = mico.DequantizeOp.of(weight, scale, result_types=[type])
+        Rewriter.insert_op(dequantized, InsertPoint.before(first))
+        weight, scale = dequantized.result, None
     *outer, _ = mico.shape_of(first.result.type)
     whole = kernel.MatmulOp.of(
         first.x,
@@ -115,11 +116,11 @@ def _join(ops: list[kernel.MatmulOp], changed: ChangedWeights) -> None:
         block = Block()
         with ImplicitBuilder(block):
             value = lower_kernel.epilogue(op, part.result)
-        made = list(block.ops)
-        for each in made:
+        epilogue = list(block.ops)
+        for each in epilogue:
             each.detach()
             each.location = op.location
-        Rewriter.replace_op(op, made, [value])
+        Rewriter.replace_op(op, epilogue, [value])
         at += count
 
 
@@ -127,15 +128,15 @@ def _scales(
     ops: list[kernel.MatmulOp], counts: list[int], changed: ChangedWeights
 ) -> SSAValue | None:
     """Return a scale for each output, or for each of its groups."""
-    found: list[Array] = []
+    scales: list[Array] = []
     for op, count in zip(ops, counts, strict=True):
-        scale = _factors(op)[1]
+        scale = _weight_and_scale(op)[1]
         if scale is None:
             return None
         values = changed.read(scale)
-        found.append(np.broadcast_to(values, (count, *values.shape[1:])))
-    joined = np.concatenate(found)
-    scale = _factors(ops[0])[1]
+        scales.append(np.broadcast_to(values, (count, *values.shape[1:])))
+    joined = np.concatenate(scales)
+    scale = _weight_and_scale(ops[0])[1]
     assert scale is not None
     name = f"{constant_of(scale).sym_name.data}.joined"
     return changed.add(name, joined, TensorType(f32, joined.shape), ops[0])

@@ -12,7 +12,7 @@ from fewbit.numerics.widths import Width
 from fewbit.riscv.assembler import Assembler
 from fewbit.simulators.riscv.execution import Execution
 from fewbit.simulators.riscv.machine import Machine
-from fewbit.targets.vexii.kernels.products import Code
+from fewbit.targets.vexii.kernels.matmul import Code
 from fewbit.toolchain import objects
 from fewbit.toolchain.link import link_executable
 

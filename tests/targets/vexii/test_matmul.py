@@ -5,9 +5,9 @@ import pytest
 
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.riscv.instructions import Kind
-from fewbit.targets.vexii.kernels.products import Code, matmul
+from fewbit.targets.vexii.kernels.matmul import Code, matmul
 from fewbit.targets.vexii.layout import Layout
-from tests.targets.vexii.run_products import PAIRS, call, integers, machine_with
+from tests.targets.vexii.run_kernels import PAIRS, call, integers, machine_with
 
 SHAPES = [(1, 5, 25), (6, 9, 33), (5, 6, 255)]
 MORE_SHAPES = [(1, 1, 1), (3, 7, 64), (4, 4, 128), (9, 2, 31), (2, 17, 512)]

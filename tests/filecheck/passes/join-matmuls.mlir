@@ -1,7 +1,7 @@
-// Linear layers of one input of few rows become one product, whose result is cut up again.
-// RUN: fewbit-opt %s -p join-products -t cuda:sm_80 --split-input-file | filecheck %s
+// Linear layers of one input of few rows become one matmul, whose result is sliced.
+// RUN: fewbit-opt %s -p join-matmuls -t cuda:sm_80 --split-input-file | filecheck %s
 
-// What follows a product follows its part.
+// What follows a matmul follows its part.
 // CHECK: mico.constant @q.joined : tensor<6x8xf32>
 // CHECK-LABEL: func.func @same_input
 // CHECK-NEXT:    %[[W:.*]] = mico.get_constant @q.joined

@@ -1,4 +1,4 @@
-"""Whole products: rows of a matrix or windows of an image, packed to panels, and tiles over them.
+"""Whole matmuls: rows of a matrix or windows of an image, packed to panels, and tiles over them.
 
 Everything but the number of rows is known when these functions are made, so LLVM sees constants. A
 window is gathered to a row of bytes first. Where the channels of a pixel fill whole chunks, the
@@ -42,7 +42,7 @@ def prototype_of(assembled: Assembled) -> Prototype:
 
 @dataclass
 class Code:
-    """What the products of a program need: functions in LLVM IR, and tiles in assembly."""
+    """What the matmuls of a program need: functions in LLVM IR, and tiles in assembly."""
 
     processor: Processor
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
@@ -53,7 +53,7 @@ class Code:
         return self.functions.setdefault(made.name, made)
 
     def text(self) -> str:
-        """LLVM IR of all functions, with the processor's own type for sizes."""
+        """Return LLVM IR of all functions, with the processor's own type for sizes."""
         assembled = [prototype_of(each).declaration() for each in self.assembled.values()]
         # Loops that copy stay loops: a call of memcpy takes longer than a row does.
         functions = [
@@ -64,7 +64,7 @@ class Code:
 
 
 @dataclass(frozen=True)
-class Product:
+class Matmul:
     """Rows of `k` bytes, each an activation, times `n` channels; `stride` channels lie in a row."""
 
     code: Code
@@ -75,7 +75,7 @@ class Product:
 
     @property
     def panel_bytes(self) -> int:
-        """Of a panel of activations."""
+        """The bytes of a panel of activations."""
         return self.layout.rows * self.layout.row_bytes(self.k)
 
     def rows(self, count: int | None) -> list[int]:
@@ -88,7 +88,7 @@ class Product:
     def multiply(
         self, f: Function, panel: Value, weight: Value, y: Value, rows: Value, choices: list[int]
     ) -> None:
-        """Tiles over one panel of activations and all panels of weights."""
+        """Call tiles over one panel of activations and all panels of weights."""
         if len(choices) == 1:
             self._tiles(f, panel, weight, y, choices[0])
             return
@@ -123,23 +123,23 @@ class Product:
         f.call(prototype_of(tile), panel, weight, y, *sizes)
 
     def pack_row(self, f: Function, row: Value, panel: Value, number: Value, rows: Value) -> None:
-        """One row of bytes, to its place in a panel of `rows` rows."""
+        """Pack one row of bytes to its place in a panel of `rows` rows."""
         layout, chunk = self.layout, self.layout.act_chunks * CHUNK_BYTES
         pack = self.code.add(pack_rows(f.isa, layout.act, layout.act_chunks))
         f.call(pack, row, f.at(panel, number * chunk, "i8"), layout.steps(self.k), rows * chunk)
 
 
 def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[Function, int]:
-    """Return the product of m rows, and the bytes of room that it needs.
+    """Return the matmul of m rows, and the bytes of room that it needs.
 
     Its parameters are the rows, panels of weights, sums, room, and how many rows there are.
     """
-    product = Product(code, layout, k, n, n)
+    whole = Matmul(code, layout, k, n, n)
     is_direct = layout.depth(k) == k and k % CHUNK_BYTES == 0
     name = f"matmul_a{layout.act}w{layout.weight}_{'m' if m is None else m}x{n}x{k}"
     f = Function(code.processor.isa, name, "ptr x, ptr weight, ptr y, ptr panel, i64 m")
     x, weight, y, panel, rows = f.parameters
-    row = f.at(panel, product.panel_bytes, "i8")
+    row = f.at(panel, whole.panel_bytes, "i8")
     if not is_direct:
         fill(f, row, layout.depth(k))
     with f.loop(0, rows, layout.rows) as over:
@@ -149,10 +149,10 @@ def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[F
             if not is_direct:
                 copy(f, given, row, k, aligned=k % CHUNK_BYTES == 0)
                 given = row
-            product.pack_row(f, given, panel, each.index, count)
+            whole.pack_row(f, given, panel, each.index, count)
         sums = f.at(y, over.index * n, "i32")
-        product.multiply(f, panel, weight, sums, count, product.rows(m))
-    return code.add(f), product.panel_bytes + (0 if is_direct else layout.depth(k))
+        whole.multiply(f, panel, weight, sums, count, whole.rows(m))
+    return code.add(f), whole.panel_bytes + (0 if is_direct else layout.depth(k))
 
 
 def fill(f: Function, to: Value, count: int) -> None:
