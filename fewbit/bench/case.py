@@ -73,11 +73,11 @@ class Case(BaseModel):
 
         from fewbit.frontends.locate import find_module
 
-        found = find_module(self.model or "")
-        assert found is not None
+        module = find_module(self.model or "")
+        assert module is not None
         weights = torch.load(self.folder / "weights.pt", weights_only=True)
-        found.model.load_state_dict(weights)
-        return found.model
+        module.model.load_state_dict(weights)
+        return module.model
 
     def tensors(self) -> tuple[Any, ...]:
         """Return the inputs, for PyTorch."""

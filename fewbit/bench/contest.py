@@ -91,13 +91,13 @@ class Worker:
 
 def prepare(case: Case, tools: Sequence[str]) -> tuple[dict[str, Prepared], dict[str, str]]:
     """Let each tool build what it runs; the second result has the reasons of those that cannot."""
-    made: dict[str, Prepared] = {}
+    prepared: dict[str, Prepared] = {}
     absent: dict[str, str] = {}
     with progress("Preparing other tools", len(tools)) as step:
         for tool in tools:
             peer = find_tool(tool)
             if not peer.makes_files:
-                made[tool] = Prepared(peer.variants(case.quantized)[0])
+                prepared[tool] = Prepared(peer.variants(case.quantized)[0])
                 step()
                 continue
             with _worker(case, tool, 1, task="prepare") as worker:
@@ -105,9 +105,9 @@ def prepare(case: Case, tools: Sequence[str]) -> tuple[dict[str, Prepared], dict
             if "failed" in answer:
                 absent[tool] = answer["failed"]
             else:
-                made[tool] = Prepared(answer["variant"], answer["bytes"])
+                prepared[tool] = Prepared(answer["variant"], answer["bytes"])
             step()
-    return made, absent
+    return prepared, absent
 
 
 def contest(

@@ -101,10 +101,10 @@ class Report:
 
     def plain(self) -> dict[str, Any]:
         """Return the report as JSON has it."""
-        made = asdict(self)
-        for plain, layer in zip(made["layers"], self.layers, strict=True):
+        values = asdict(self)
+        for plain, layer in zip(values["layers"], self.layers, strict=True):
             plain["achieved"] = layer.achieved
-        return made
+        return values
 
 
 def measure(
@@ -250,10 +250,10 @@ def _versions(peers: Sequence[str]) -> dict[str, str]:
         "iree": ("iree-base-compiler",),
         "llama.cpp": ("llama-cpp-python",),
     }
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for package in ("fewbit", *(p for peer in peers for p in packages[peer])):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

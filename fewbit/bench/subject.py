@@ -54,16 +54,16 @@ def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = No
     from fewbit.frontends.input_shape import example_inputs
     from fewbit.frontends.locate import find_module, takes_sizes
 
-    made = find_module(name)
-    if made is None:
+    module = find_module(name)
+    if module is None:
         if shapes and not takes_sizes(name):
             raise UsageError("the sizes of this model's inputs are fixed already")
         program = import_model(name, input_shapes=shapes)
         return Subject(name, program, None, _make_inputs(program, batch))
-    if made.named:
+    if module.named:
         raise UnsupportedError("models with named inputs are not measured")
     sizes = Given(input_shapes=shapes).sizes
-    given = example_inputs(sizes) if sizes else made.inputs
+    given = example_inputs(sizes) if sizes else module.inputs
     if not given:
         raise UsageError(
             "nothing says what the model's inputs are", hint="add --input-shape 1x3x32x32"
@@ -71,20 +71,20 @@ def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = No
     inputs = [_with_batch(x.detach().cpu().contiguous().numpy(), batch) for x in given]
     import torch
 
-    program = import_model(made.model, tuple(map(torch.from_numpy, inputs)))
-    return Subject(name, program, made.model, inputs)
+    program = import_model(module.model, tuple(map(torch.from_numpy, inputs)))
+    return Subject(name, program, module.model, inputs)
 
 
 def _make_inputs(program: Program, batch: int | None) -> list[Array]:
     """Return inputs for a program; a size that is not known is the batch."""
     rng = np.random.default_rng(0)
-    made: list[Array] = []
+    arrays: list[Array] = []
     for port in program.signature.inputs:
         shape = [batch or 1 if size is None else size for size in port.shape or ()]
         if batch is not None and (not shape or shape[0] != batch):
             raise ShapeError(f"the program's input '{port.name}' has no batch of {batch}")
-        made.append(_like(np.zeros(shape, port.dtype), rng))
-    return made
+        arrays.append(_like(np.zeros(shape, port.dtype), rng))
+    return arrays
 
 
 def _like(array: Array, rng: np.random.Generator) -> Array:

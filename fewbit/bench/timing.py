@@ -43,12 +43,12 @@ def time_together(
     """Call all functions by turns for about this long; return the times of each."""
     clock = clock_for(threads)
     repeats = {name: repeats_of(function, clock) for name, function in functions.items()}
-    found: dict[str, list[float]] = {name: [] for name in functions}
+    times: dict[str, list[float]] = {name: [] for name in functions}
     end = perf_counter() + seconds
-    while perf_counter() < end or len(next(iter(found.values()))) < 5:
+    while perf_counter() < end or len(next(iter(times.values()))) < 5:
         for name, function in functions.items():
-            found[name].append(sample(function, repeats[name], clock))
-    return {name: timing_of(samples, repeats[name]) for name, samples in found.items()}
+            times[name].append(sample(function, repeats[name], clock))
+    return {name: timing_of(samples, repeats[name]) for name, samples in times.items()}
 
 
 def sample(function: Callable[[], object], repeats: int, clock: Callable[[], float]) -> float:

@@ -49,16 +49,16 @@ def show_view(name: str, artifact: str, given: Mapping[str, Any], as_json: bool)
     from fewbit.targets.registry import all_targets, find_target, shorten
 
     folder = open_folder(artifact)
-    found = next(
+    chosen = next(
         (view for view in find_target(folder.manifest.target).views if view.name == name), None
     )
-    if found is None:
+    if chosen is None:
         with_it = [each.name for each in all_targets() if name in {v.name for v in each.views}]
         raise UsageError(
             f"{artifact} has no {name}: it is for the target '{folder.manifest.target}'",
             hint=f"{name} is for artifacts of the targets {shorten(with_it)}",
         )
-    seen = found.read(folder, found.options.check(given, name))
+    seen = chosen.read(folder, chosen.options.check(given, name))
     print_json(seen.plain) if as_json else _show(seen)
 
 

@@ -136,11 +136,11 @@ def _benches() -> dict[str, dict[str, Bench]]:
     """Return what can be measured by itself, and on which targets."""
     from fewbit.targets.registry import all_targets
 
-    found: dict[str, dict[str, Bench]] = {}
+    benches: dict[str, dict[str, Bench]] = {}
     for target in all_targets():
         for each in target.benches:
-            found.setdefault(each.name, {})[target.name] = each
-    return found
+            benches.setdefault(each.name, {})[target.name] = each
+    return benches
 
 
 def _command(name: str) -> typer.core.TyperCommand:

@@ -105,14 +105,14 @@ def compile_model(
     from fewbit.targets.registry import DEFAULT_TARGET
 
     target, given = target or DEFAULT_TARGET, target_options(context)
-    found = check_target(target, **given)
-    _check_stop(stop_after, found)
-    passes = parse_inserted(insert_pass or [], found)
+    chosen = check_target(target, **given)
+    _check_stop(stop_after, chosen)
+    passes = parse_inserted(insert_pass or [], chosen)
     start = perf_counter()
-    dump = _dump(dump_ir, found) if dump_ir is not None else None
+    dump = _dump(dump_ir, chosen) if dump_ir is not None else None
     name = name or name_of(model)
     folder = output or BUILD / _folder_name(name, target)
-    if recipe is None and is_read_by(found, model) and stop_after is None:
+    if recipe is None and is_read_by(chosen, model) and stop_after is None:
         _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
         return
     program = _import(model, parse_shapes(input_shape), parse_constants(constant), name)
@@ -131,8 +131,8 @@ def compile_model(
         text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)
         return
-    made = compile(program, target, folder, name=name, passes=passes, watch=dump, **given)
-    _summarize(made, perf_counter() - start)
+    artifact = compile(program, target, folder, name=name, passes=passes, watch=dump, **given)
+    _summarize(artifact, perf_counter() - start)
 
 
 def _check_stop(stage: str | None, target: Target) -> None:

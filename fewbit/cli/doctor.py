@@ -45,9 +45,9 @@ def doctor(
     if hardware:
         from fewbit.cost.hardware.host import measure_host, write_host
 
-        found = measure_host()
-        path = write_host(found)
-        print(found.model_dump_json() if as_json else f"{path.read_text()}\n# kept in {path}")
+        description = measure_host()
+        path = write_host(description)
+        print(description.model_dump_json() if as_json else f"{path.read_text()}\n# kept in {path}")
         return 0
     from fewbit.base.progress import progress
 
@@ -66,13 +66,13 @@ def examine() -> Examination:
     from fewbit.toolchain.machine import this_machine
     from fewbit.toolchain.tools import packages, tools
 
-    found = packages()
+    installed = packages()
     return Examination(
         fewbit=fewbit.__version__,
         python=platform.python_version(),
-        healthy=all(package.suits for package in found if package.extra is None),
+        healthy=all(package.suits for package in installed if package.extra is None),
         machine=this_machine(),
-        packages=found,
+        packages=installed,
         tools=tools(),
         targets=probe_targets(),
     )
@@ -137,9 +137,9 @@ def _extras_table(packages: list[Package]) -> Table:
     for extra in extras:
         members = [package for package in packages if package.extra == extra]
         complete = all(package.suits for package in members)
-        found = " ".join(f"{p.name} {p.found}" for p in members if p.found)
+        versions = " ".join(f"{p.name} {p.found}" for p in members if p.found)
         install = "" if complete else f"pip install -e '.[{extra}]'"
-        table.add_row(extra, "installed" if complete else "not installed", found or "-", install)
+        table.add_row(extra, "installed" if complete else "not installed", versions or "-", install)
     return table
 
 

@@ -49,11 +49,11 @@ def _passes(stage: str, given: str, target: Target) -> list[Pass]:
 
 
 def _function(path: Path, name: str) -> Callable[[Any], None]:
-    found: Any = getattr(load_file(path), name, None)
-    if not callable(found):
+    function: Any = getattr(load_file(path), name, None)
+    if not callable(function):
         place = Place(file=str(path))
         raise UsageError(f"there is no function '{name}' in the file", place=place)
-    return cast(Callable[[Any], None], found)
+    return cast(Callable[[Any], None], function)
 
 
 def load_file(path: Path) -> object:

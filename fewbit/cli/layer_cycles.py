@@ -33,13 +33,13 @@ class CycleTable:
 def estimate(program: Program, inputs: Sequence[Any]) -> CycleTable:
     """Return all layers of integers, on the machines of all targets."""
     layers = integer_layers(program, inputs)
-    models = [found for each in all_targets() if (found := each.model_layers(layers)) is not None]
-    cycles = {machine: found for model in models for machine, found in model.cycles.items()}
+    models = [counts for each in all_targets() if (counts := each.model_layers(layers)) is not None]
+    cycles = {machine: counts for model in models for machine, counts in model.cycles.items()}
     rows = [
         Row(
             layer.name,
             f"w{layer.weight_bits}a{layer.act_bits}",
-            {machine: found[number] for machine, found in cycles.items()},
+            {machine: counts[number] for machine, counts in cycles.items()},
         )
         for number, layer in enumerate(layers)
     ]

@@ -76,13 +76,13 @@ def inspect_layers(
     measured = replace(options, samples=samples or MEASURED)
     pieces = measured.inputs(program) if calibrate else [made_up_inputs(program)]
     layers = report_layers(quantized, pieces[0], reference, pieces[1:])
-    found: dict[str, object] = {
+    plain: dict[str, object] = {
         "model": model,
         "recipe": recipe or program.recipe,
         "layers": [_plain(r) for r in layers],
     }
     floats = float_weights(quantized)
-    found["float_weights"] = None if floats is None else floats.model_dump()
+    plain["float_weights"] = None if floats is None else floats.model_dump()
     if not as_json:
         print_layers(layers, f"{model}, {recipe or program.recipe or 'float'}")
         if floats is not None:
@@ -93,18 +93,18 @@ def inspect_layers(
         calibration = load_calibration()
         sized = made_up_inputs(program, dynamic=batch)
         times = layer_times(quantized, sized, threads=threads, calibration=calibration)
-        found["cost"] = layer_cost.plain_times(times, calibration, threads)
+        plain["cost"] = layer_cost.plain_times(times, calibration, threads)
         if not as_json:
             layer_cost.print_times(times, calibration, threads, wide_console())
     if cycles:
         from fewbit.cli import layer_cycles
 
         rows = layer_cycles.estimate(quantized, made_up_inputs(program, dynamic=batch))
-        found["cycles"] = layer_cycles.plain(rows)
+        plain["cycles"] = layer_cycles.plain(rows)
         if not as_json:
             layer_cycles.show(rows, wide_console())
     if as_json:
-        print_json(found)
+        print_json(plain)
 
 
 def _plain(layer: LayerReport) -> dict[str, object]:

@@ -30,9 +30,9 @@ def inspect_loops(
     as_json: AsJson = False,
 ) -> None:
     """Show the loop nests of a model, of a file that IREE dumped, or of a folder of them."""
-    found = _sources(model, recipe, parse_shapes(input_shape), batch)
+    sources = _sources(model, recipe, parse_shapes(input_shape), batch)
     if as_json:
-        print_json({"model": model, "sources": [_plain(source) for source in found]})
+        print_json({"model": model, "sources": [_plain(source) for source in sources]})
         return
     from rich.table import Table
 
@@ -42,7 +42,7 @@ def inspect_loops(
     for name in ("MACs", "ops", "bytes", "tiles", "into L1", "into L2"):
         table.add_column(name, justify="right")
     count = 0
-    for source in found:
+    for source in sources:
         for nest in source.listing.nests:
             count += 1
             tile, levels = best_levels(nest)
@@ -61,7 +61,7 @@ def inspect_loops(
             )
         for other in source.listing.unmodelled:
             table.add_row(other.layer or source.name, other.op, other.reason)
-    others = sum(len(source.listing.unmodelled) for source in found)
+    others = sum(len(source.listing.unmodelled) for source in sources)
     table.add_section()
     table.add_row(f"{count} nests", f"{others} without")
     wide_console().print(table)
@@ -76,10 +76,10 @@ def best_levels(nest: LoopNest) -> tuple[str, list[int]]:
     from fewbit.tune.space import schedules
 
     small, _ = nest.without_units()
-    found = best(Analytic(host()), small, schedules(small, host()), 1)
-    if not found:
+    ranked = best(Analytic(host()), small, schedules(small, host()), 1)
+    if not ranked:
         return "", [nest.bytes, nest.bytes]
-    chosen = found[0]
+    chosen = ranked[0]
     return str(chosen), bytes_at_levels(small, [chosen.vector, chosen.distribution])
 
 

@@ -21,11 +21,11 @@ def calibrate_machine(
     from fewbit.cost.cpu.calibrate import FULL, QUICK, calibrate
     from fewbit.cost.cpu.store import save_calibration
 
-    found = calibrate(effort=QUICK if quick else FULL)
-    path = save_calibration(found)
+    calibration = calibrate(effort=QUICK if quick else FULL)
+    path = save_calibration(calibration)
     if not as_json:
         print(f"kept in {path}")
-    _print(found, as_json)
+    _print(calibration, as_json)
 
 
 def show_machine(as_json: AsJson = False) -> None:

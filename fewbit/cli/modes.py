@@ -39,12 +39,12 @@ class ModeGroup(typer.core.TyperGroup):
         return super().parse_args(ctx, self.spell(ctx, args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        found = super().get_command(ctx, cmd_name)
-        if found is None and cmd_name in self.later():
-            found = self.make(cmd_name)
-            found.params.extend(self.shared)
-            self.add_command(found, cmd_name)
-        return found
+        command = super().get_command(ctx, cmd_name)
+        if command is None and cmd_name in self.later():
+            command = self.make(cmd_name)
+            command.params.extend(self.shared)
+            self.add_command(command, cmd_name)
+        return command
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(dict.fromkeys([*super().list_commands(ctx), *self.later()]))

@@ -100,7 +100,7 @@ def parse_constants(texts: list[str] | None) -> dict[str, Any] | None:
     """Return numbers by name; several are a list."""
     if not texts:
         return None
-    found: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         try:
@@ -110,8 +110,8 @@ def parse_constants(texts: list[str] | None) -> dict[str, Any] | None:
             numbers = []
         if not equals:
             raise UsageError(f"'{text}' is no constant", hint="write sr=16000, or axes=0,2")
-        found[name] = numbers if "," in value else numbers[0]
-    return found
+        constants[name] = numbers if "," in value else numbers[0]
+    return constants
 
 
 def _number(word: str) -> float:

@@ -28,9 +28,9 @@ def find_passes(names: Sequence[str]) -> list[type[ModulePass]]:
 def _find(name: str) -> type[ModulePass]:
     file, colon, kind = name.rpartition(":")
     if colon and file.endswith(".py"):
-        found: Any = getattr(load_file(Path(file)), kind, None)
-        if isinstance(found, type) and issubclass(found, ModulePass):
-            return found
+        pass_class: Any = getattr(load_file(Path(file)), kind, None)
+        if isinstance(pass_class, type) and issubclass(pass_class, ModulePass):
+            return pass_class
         raise UsageError(f"there is no pass '{kind}' in the file", place=Place(file=file))
     known = multiverse().all_passes
     if name in known:
@@ -44,15 +44,15 @@ def search_passes(
     program: Program, title: str, names: Sequence[str], target: str, *, as_json: bool
 ) -> None:
     """Time all that the passes can do, and print it, the fastest first."""
-    found = tune_passes(program, find_passes(names), target=target)
+    choices = tune_passes(program, find_passes(names), target=target)
     if as_json:
         rows = [
             {"pass": c.name, "ratio": c.ratio, "faster": c.faster, "reason": c.reason}
-            for c in found
+            for c in choices
         ]
         print_json({"target": target, "choices": rows})
         return
-    print_choices(found, title, target)
+    print_choices(choices, title, target)
 
 
 def print_choices(found: Sequence[Choice], title: str, target: str) -> None:

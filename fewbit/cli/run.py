@@ -124,7 +124,7 @@ class Port:
         if len(self.shape) != array.ndim:
             return False
         return all(
-            size in (None, found) for size, found in zip(self.shape, array.shape, strict=True)
+            size in (None, actual) for size, actual in zip(self.shape, array.shape, strict=True)
         )
 
 
@@ -221,15 +221,15 @@ def _arrays(runnable: Runnable, given: Sequence[str], random: bool) -> list[Arra
             raise UsageError("--random and --input exclude each other")
         return _random(runnable.inputs)
     wanted = ", ".join(map(str, runnable.inputs))
-    found: list[Array] = []
+    arrays: list[Array] = []
     for text in given:
-        found += _parse_input(text, runnable.inputs, len(found))
-    if len(found) != len(runnable.inputs):
+        arrays += _parse_input(text, runnable.inputs, len(arrays))
+    if len(arrays) != len(runnable.inputs):
         raise UsageError(
-            f"the program takes {len(runnable.inputs)} inputs, {len(found)} given",
+            f"the program takes {len(runnable.inputs)} inputs, {len(arrays)} given",
             hint=f"add --input FILE for each of {wanted}; or --random" if wanted else None,
         )
-    return found
+    return arrays
 
 
 def _parse_input(text: str, ports: Sequence[Port], position: int) -> list[Array]:

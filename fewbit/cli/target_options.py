@@ -64,13 +64,13 @@ class TargetCommand(typer.core.TyperCommand):
         given = _target_of(args) or next(p.default for p in self.params if p.name == "target")
         own = {word for param in self.params for word in (*param.opts, *param.secondary_opts)}
         try:
-            made = option_params(self.verb, [find_target(str(given))])
+            params = option_params(self.verb, [find_target(str(given))])
         except Error:
             return self.load_all()
-        known = own | {word for param in made for word in param.opts}
+        known = own | {word for param in params for word in param.opts}
         words = {word.partition("=")[0] for word in args if word.startswith("-")}
         unknown = {word for word in words if word.startswith("--") or word == "-h"} - known
-        return self.load_all() if unknown else made
+        return self.load_all() if unknown else params
 
 
 def target_options(context: typer.Context) -> dict[str, Any]:
@@ -116,8 +116,8 @@ def make_command(
 
     own = signature(function, eval_str=True).parameters.values()
     named = [each for each in own if each.kind is not Parameter.VAR_KEYWORD]
-    made = [_parameter(option, panel) for option, panel in options]
-    call.__signature__ = Signature([*named, *made])  # pyright: ignore[reportFunctionMemberAccess]
+    params = [_parameter(option, panel) for option, panel in options]
+    call.__signature__ = Signature([*named, *params])  # pyright: ignore[reportFunctionMemberAccess]
     app = typer.Typer(add_completion=False)
     app.command(name, help=help)(call)
     command = typer.main.get_command(app)

@@ -123,7 +123,7 @@ def search(
     if cost_model not in MODELS:
         hint = f"models are {', '.join(MODELS)}"
         raise UsageError(f"there is no cost model '{cost_model}'", hint=hint)
-    found: dict[str, object] = {}
+    plain: dict[str, object] = {}
     if model is not None:
         from fewbit.targets.registry import make_options
         from fewbit.tune.program import tune_program
@@ -140,13 +140,13 @@ def search(
             watch=(lambda row: None) if as_json else tell,
             **given,
         )
-        found |= plain_report(report)
+        plain |= plain_report(report)
         if not as_json:
             print_report(report, model)
     if export is not None:
-        found["exported"] = _export(find_exporting_tuner(target), database, export, as_json)
+        plain["exported"] = _export(find_exporting_tuner(target), database, export, as_json)
     if as_json:
-        print_json(found)
+        print_json(plain)
 
 
 @tune.command("prepare", cls=TuneCommand)
@@ -172,21 +172,21 @@ def prepare(
     program = _program(model, recipe, input_shape, tuner)
     database = _database(tuning_db)
     asked = Search(program, target, database, seconds, workers=workers, options=given)
-    made = tuner.prepare(asked, output, model)
-    found = {
+    prepared = tuner.prepare(asked, output, model)
+    plain = {
         "folder": str(output),
-        "arch": str(made.arch),
-        "ops": len(made.ops),
-        "candidates": sum(len(op.candidates) - 1 for op in made.ops),
-        "failed": sum(len(op.failed) for op in made.ops),
-        "spilled": sum(bool(each.spilled) for op in made.ops for each in op.candidates),
+        "arch": str(prepared.arch),
+        "ops": len(prepared.ops),
+        "candidates": sum(len(op.candidates) - 1 for op in prepared.ops),
+        "failed": sum(len(op.failed) for op in prepared.ops),
+        "spilled": sum(bool(each.spilled) for op in prepared.ops for each in op.candidates),
     }
     if as_json:
-        print_json({"prepared": found})
+        print_json({"prepared": plain})
         return
     print(
         "{folder}: {candidates} candidates of {ops} ops for {arch}; {failed} could not be "
-        "compiled, {spilled} spill registers".format(**found)
+        "compiled, {spilled} spill registers".format(**plain)
     )
 
 
@@ -217,20 +217,20 @@ def export(
     from fewbit.tune.tuner import find_exporting_tuner
 
     tuner = find_exporting_tuner(target or DEFAULT_TUNED)
-    found = _export(tuner, _database(tuning_db), file, as_json)
+    plain = _export(tuner, _database(tuning_db), file, as_json)
     if as_json:
-        print_json({"exported": found})
+        print_json({"exported": plain})
 
 
 def _export(tuner: Tuner, database: Database, path: Path, as_json: bool) -> dict[str, object]:
     from fewbit.base.files import replacing_file
 
-    made = tuner.export(database)
+    exported = tuner.export(database)
     with replacing_file(path) as file:
-        file.write(made.text.encode())
+        file.write(exported.text.encode())
     if not as_json:
-        print(f"{path}: {made.ops} ops; {made.left_out} cannot be said in a tuning spec")
-    return {"file": str(path), "ops": made.ops, "left_out": made.left_out}
+        print(f"{path}: {exported.ops} ops; {exported.left_out} cannot be said in a tuning spec")
+    return {"file": str(path), "ops": exported.ops, "left_out": exported.left_out}
 
 
 def _database(path: Path | None) -> Database:
@@ -259,10 +259,10 @@ def _search_passes(
 
 def parse_time(text: str) -> float:
     """Return seconds of `90s`, `5m` or `1h`."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
+    if match is None:
         raise UsageError(f"'{text}' is no time", hint="write 90s, 5m or 1h")
-    return float(found[1]) * UNITS[found[2]]
+    return float(match[1]) * UNITS[match[2]]
 
 
 def _program(

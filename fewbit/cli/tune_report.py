@@ -14,10 +14,10 @@ def tell(row: Row) -> None:
     """Say what was found for an op."""
     from fewbit.base.progress import say
 
-    found = row.result
-    if found is not None:
-        gain = f"{1 / found.ratio:.2f}x, {found.schedule}" if found.schedule else found.reason
-        say(f"{row.name}: {gain} ({found.trials} trials)")
+    result = row.result
+    if result is not None:
+        gain = f"{1 / result.ratio:.2f}x, {result.schedule}" if result.schedule else result.reason
+        say(f"{row.name}: {gain} ({result.trials} trials)")
 
 
 def plain_report(report: Report) -> dict[str, object]:

@@ -63,19 +63,19 @@ def compile(
     request = Request(
         target, name, _name_passes(passes), watch, registry.make_options(target, options)
     )
-    found = registry.check(request)
+    chosen = registry.check(request)
     temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
     folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
-    if recipe is None and is_read_by(found, model):
+    if recipe is None and is_read_by(chosen, model):
         with progress(f"Compiling {name}"):
-            return Artifact(found.compile_file(Path(str(model)), request, folder), temporary)
+            return Artifact(chosen.compile_file(Path(str(model)), request, folder), temporary)
     with progress(f"Importing {name}"):
         program = _program(model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes)
     request = replace(request, float_weights=float_weights(program))
     if integer_only:
         program = without_floats(program, strict=True)
     with progress(f"Compiling {name}"):
-        return Artifact(found.compile(program, request, folder), temporary)
+        return Artifact(chosen.compile(program, request, folder), temporary)
 
 
 def lower(
@@ -92,10 +92,10 @@ def lower(
     request = Request(
         target, name, _name_passes(passes), watch, registry.make_options(target, options)
     )
-    found = registry.check(request)
-    found.check_stage(stage)
+    chosen = registry.check(request)
+    chosen.check_stage(stage)
     with progress(f"Lowering {name}"):
-        return found.lower(program, stage, request)
+        return chosen.lower(program, stage, request)
 
 
 def is_read_by(target: Target, model: object) -> bool:

@@ -148,8 +148,8 @@ class Device(Target):
 
     def legalize(self, program: Program) -> Legal:
         """Return how the device runs each layer of a program."""
-        found = [op for op in program.module.walk() if isinstance(op, QuantizedLayerOp)]
-        return Legal(program, tuple(self._legal(op) for op in found))
+        layers = [op for op in program.module.walk() if isinstance(op, QuantizedLayerOp)]
+        return Legal(program, tuple(self._legal(op) for op in layers))
 
     def refusal(self, op: QuantizedLayerOp) -> str | None:
         """Return why the device cannot run a layer of integers, if it cannot."""

@@ -71,9 +71,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines: list[str] = []
     for row in (head, *rows):
-        first, *rest = (
+        first, *others = (
             cell.ljust(width) if number == 0 else cell.rjust(width)
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
-        lines.append("  ".join([first, *rest]).rstrip())
+        lines.append("  ".join([first, *others]).rstrip())
     return "\n".join(lines)

@@ -68,8 +68,8 @@ def option(
 ) -> Any:
     """Return a field of a class of options; `also` are verbs that have it beside `compile`."""
     default = False if kind.is_flag else () if kind.is_repeatable else default
-    said = Option("", kind, help, flag or "", metavar, default, ("compile", *also), see)
-    return field(default=default, metadata={_KEY: said})
+    declared = Option("", kind, help, flag or "", metavar, default, ("compile", *also), see)
+    return field(default=default, metadata={_KEY: declared})
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Options:
     def check(cls, given: Mapping[str, Any], owner: str) -> Self:
         """Check options by name, each of its kind; what is None or False was not given."""
         known = {each.name: each for each in cls.declared()}
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, value in given.items():
             if value is None or value is False:
                 continue
@@ -102,8 +102,8 @@ class Options:
                     f"the target '{owner}' has no option '{name}'",
                     hint=f"it has {', '.join(sorted(known))}" if known else None,
                 )
-            found[name] = _convert(known[name], value, owner)
-        return cls(**found)
+            values[name] = _convert(known[name], value, owner)
+        return cls(**values)
 
     @classmethod
     def of(cls, request: Request) -> Self:
@@ -156,10 +156,10 @@ def _shape(value: Any) -> tuple[int, ...]:
     sizes = value.split("x") if isinstance(value, str) else value
     if not isinstance(sizes, Iterable):
         raise ValueError
-    found = tuple(map(int, cast(Iterable[Any], sizes)))
-    if not all(size > 0 for size in found):
+    shape = tuple(map(int, cast(Iterable[Any], sizes)))
+    if not all(size > 0 for size in shape):
         raise ValueError
-    return found
+    return shape
 
 
 def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:

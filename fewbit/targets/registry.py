@@ -54,13 +54,13 @@ def find_target(text: str) -> Target:
 
 def all_targets() -> list[Target]:
     """Return every target; of those of other packages, the ones that can be loaded."""
-    found: list[Target] = []
+    targets: list[Target] = []
     for name in target_names():
         try:
-            found.append(find_target(name))
+            targets.append(find_target(name))
         except Error as e:
             say(f"warning: {e.what}")
-    return found
+    return targets
 
 
 def make_options(target: str, given: Mapping[str, Any]) -> Options:

@@ -111,8 +111,8 @@ class Database:
 
     def trials(self, key: Key) -> dict[Schedule, Trial]:
         query = f"select schedule, ratio, reason from trials where {_WHERE}"
-        found = self._read(query, key.row, _trial)
-        return {trial.schedule: trial for trial in found}
+        trials = self._read(query, key.row, _trial)
+        return {trial.schedule: trial for trial in trials}
 
     def put(self, result: Result) -> None:
         values = (
@@ -125,8 +125,8 @@ class Database:
             file.execute(f"insert or replace into results values ({','.join('?' * 12)})", values)
 
     def get(self, key: Key) -> Result | None:
-        found = self._results(f"where {_WHERE}", key.row)
-        return found[0] if found else None
+        results = self._results(f"where {_WHERE}", key.row)
+        return results[0] if results else None
 
     def results(self, target: str | None = None) -> list[Result]:
         """Return all results, or those of a target, in the order of their signatures."""

@@ -38,10 +38,10 @@ class Choice:
 def pass_choices(program: Program, passes: Sequence[type[ModulePass]]) -> list[ModulePass]:
     """Return all that the passes can do to a program."""
     context = make_context()
-    found: list[ModulePass] = []
+    choices: list[ModulePass] = []
     for each in passes:
-        found += each.schedule_space(context, program.module)
-    return found
+        choices += each.schedule_space(context, program.module)
+    return choices
 
 
 def tune_passes(
@@ -57,19 +57,19 @@ def tune_passes(
     plain = [compile(program, target), compile(program, target)]
     expected = plain[0].run(*inputs)
     ready: list[tuple[str, Any]] = []
-    found: list[Choice] = []
+    choices: list[Choice] = []
     for each in pass_choices(program, passes):
         name = str(each.spec())
         try:
-            made = compile(program, target, passes={stage: [_to_function(each)]})
-            given = made.run(*inputs)
+            artifact = compile(program, target, passes={stage: [_to_function(each)]})
+            given = artifact.run(*inputs)
         except Error as e:
-            found.append(Choice(name, None, e.what))
+            choices.append(Choice(name, None, e.what))
             continue
         if all(_close(a, b) for a, b in zip(expected, given, strict=True)):
-            ready.append((name, made))
+            ready.append((name, artifact))
         else:
-            found.append(Choice(name, None, "its results differ"))
+            choices.append(Choice(name, None, "its results differ"))
     first, again = (timer(each.run, *inputs) for each in plain)
     times = time_by_turns((first, again), [timer(each.run, *inputs) for _, each in ready])
     ratios = [times.ratio(i) for i in range(len(ready))]
@@ -77,7 +77,7 @@ def tune_passes(
         Choice(name, ratio, faster=ratio < times.bar)
         for (name, _), ratio in zip(ready, ratios, strict=True)
     ]
-    return [*sorted(measured, key=lambda choice: choice.ratio or 0.0), *found]
+    return [*sorted(measured, key=lambda choice: choice.ratio or 0.0), *choices]
 
 
 def _to_function(each: ModulePass) -> Callable[[Any], None]:

@@ -163,12 +163,12 @@ def _op(plain: Mapping[str, Any], folder: Path) -> Op:
 
 
 def _candidate(plain: Mapping[str, Any], folder: Path) -> Candidate:
-    made = Plan.of({**plain["plan"], "images": []})
+    plan = Plan.of({**plain["plan"], "images": []})
     images = tuple((folder / name).read_bytes() for name in plain["plan"]["images"])
     stored = plain["schedule"]
     return Candidate(
         None if stored is None else Schedule.from_json(stored),
-        Plan(made.name, made.arch, made.buffers, made.launches, images),
+        Plan(plan.name, plan.arch, plan.buffers, plan.launches, images),
         _regions(plain["regions"]),
         plain["registers"],
         plain["spilled"],

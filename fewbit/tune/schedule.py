@@ -26,12 +26,12 @@ class Schedule:
     """What else is chosen, by name: on GPUs instructions, what is in shared memory, a kernel."""
 
     def as_json(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        plain: dict[str, Any] = {
             "distribution": list(self.distribution),
             "vector": list(self.vector),
         }
-        found |= {"cache": list(self.cache)} if self.cache else {}
-        return found | ({"how": dict(self.how)} if self.how else {})
+        plain |= {"cache": list(self.cache)} if self.cache else {}
+        return plain | ({"how": dict(self.how)} if self.how else {})
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Schedule:
@@ -54,7 +54,7 @@ def _tile(stored: Any) -> Tile:
 
 def spread(tile: Sequence[int], left: Sequence[int], loops: int, unit: int) -> list[int]:
     """Return a tile for all loops of a nest, given that of the loops that are left in it."""
-    found = [unit] * loops
+    sizes = [unit] * loops
     for loop, size in zip(left, tile, strict=True):
-        found[loop] = size
-    return found
+        sizes[loop] = size
+    return sizes

@@ -99,30 +99,30 @@ def search(
         seconds, noise = tried.seconds, max(noise, tried.noise)
         if again.ratio is not None and again.ratio < tried.bar:
             ratio = max(again.ratio, best.ratio)
-            found = Result(key, best.schedule, ratio, noise, seconds, len(done), _name(model))
-            keeper.put(found)
-            return found
+            result = Result(key, best.schedule, ratio, noise, seconds, len(done), _name(model))
+            keeper.put(result)
+            return result
     reason = "the default was not beaten" if done else "no time was left"
-    found = Result(key, None, 1.0, noise, seconds, len(done), _name(model), reason)
+    result = Result(key, None, 1.0, noise, seconds, len(done), _name(model), reason)
     if done:
-        keeper.put(found)
-    return found
+        keeper.put(result)
+    return result
 
 
 def diverse(ranked: Sequence[Schedule], count: int, nest: LoopNest) -> list[Schedule]:
     """Return the best of each register tile; not many of them that only unroll other steps."""
     sums = nest.of_kind("reduction")
-    found: dict[Tile, Schedule] = {}
+    chosen: dict[Tile, Schedule] = {}
     shapes: Counter[Tile] = Counter()
     for schedule in ranked:
         shape = tuple(size for i, size in enumerate(schedule.vector) if i not in sums)
-        if schedule.vector in found or shapes[shape] == ALIKE:
+        if schedule.vector in chosen or shapes[shape] == ALIKE:
             continue
-        found[schedule.vector] = schedule
+        chosen[schedule.vector] = schedule
         shapes[shape] += 1
-        if len(found) == count:
+        if len(chosen) == count:
             break
-    return list(found.values())
+    return list(chosen.values())
 
 
 def neighbours(best: Schedule, ranked: Sequence[Schedule], count: int) -> list[Schedule]:

@@ -93,8 +93,8 @@ class Tuner(KnownSettings):
 
 def find_tuner(target: str) -> Tuner:
     """Return the tuner of a target."""
-    found = find_target(target)
-    tuner = None if found.tuner is None else found.load_tuner()
+    kind = find_target(target)
+    tuner = None if kind.tuner is None else kind.load_tuner()
     if not isinstance(tuner, Tuner) or not tuner.takes(TargetName.parse(target).detail):
         raise UsageError(
             f"tiles for {target} cannot be searched for",

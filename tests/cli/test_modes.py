@@ -25,8 +25,8 @@ func.func @main(%x: tensor<1x8xf32>) -> tensor<1x4xf32> {
 """
 
 
-def spelled(verb: str, *args: str) -> list[str]:
-    """What is parsed of the words behind a verb."""
+def spell(verb: str, *args: str) -> list[str]:
+    """Return what is parsed of the words behind a verb."""
     group = build_app().commands[verb]
     assert isinstance(group, ModeGroup)
     return group.spell(None, list(args))
@@ -59,7 +59,7 @@ def spelled(verb: str, *args: str) -> list[str]:
     ],
 )
 def test_what_is_meant(verb: str, given: str, meant: str) -> None:
-    assert spelled(verb, *given.split()) == meant.split()
+    assert spell(verb, *given.split()) == meant.split()
 
 
 @pytest.fixture(scope="module")

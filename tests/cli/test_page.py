@@ -29,7 +29,7 @@ SECTIONS: dict[str, str] = dict(
     re.findall(r"^###? (.*?)\n(.*?)(?=^###? |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
 )
 MOST_OPTIONS = 14
-"""Of a command itself; those of targets are in panels of their own."""
+"""The options of a command itself; those of targets are in panels of their own."""
 
 
 def all_commands() -> dict[str, Any]:

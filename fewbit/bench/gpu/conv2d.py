@@ -22,12 +22,12 @@ def data(problem: Convolution, seed: int = 0) -> dict[str, torch.Tensor]:
         if buffer.role != "in":
             continue
         if problem.dtype == "i8":
-            made = torch.randint(-128, 128, buffer.shape, device="cuda", generator=generator)
+            tensor = torch.randint(-128, 128, buffer.shape, device="cuda", generator=generator)
         else:
-            made = torch.randn(buffer.shape, device="cuda", generator=generator)
+            tensor = torch.randn(buffer.shape, device="cuda", generator=generator)
             if name == "w":
-                made /= problem.depth**0.5
-        tensors[name] = made.to(TYPES[buffer.dtype]).contiguous()
+                tensor /= problem.depth**0.5
+        tensors[name] = tensor.to(TYPES[buffer.dtype]).contiguous()
     return tensors
 
 

@@ -54,5 +54,5 @@ def yardsticks(problem: SelfAttention, tensors: Tensors) -> dict[str, Callable[[
         )  # fmt: skip
         return y.transpose(0, 1)
 
-    found = {"linear + sdpa": lambda: _compute(problem, given)}
-    return found if problem.causal else {**found, "multi_head_attention_forward": module}
+    functions = {"linear + sdpa": lambda: _compute(problem, given)}
+    return functions if problem.causal else {**functions, "multi_head_attention_forward": module}

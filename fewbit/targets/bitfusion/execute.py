@@ -110,12 +110,12 @@ class _Run:
         kernels = self.weight_digits[:, outputs, inputs]
         kernels = kernels.reshape(*kernels.shape[:2], -1)
         windows = self._windows(ranges)
-        found = multiply(kernels, windows.reshape(windows.shape[0], kernels.shape[2], -1))
+        sums = multiply(kernels, windows.reshape(windows.shape[0], kernels.shape[2], -1))
         where = self._out_slices(ranges, self.origins["out"])
         target = self.out[where]
         batch, count, rows, columns = target.shape
-        self.out[where] += found.reshape(count, batch, rows, columns).swapaxes(0, 1)
-        counted, macs = self.counted, found.size * kernels.shape[2]
+        self.out[where] += sums.reshape(count, batch, rows, columns).swapaxes(0, 1)
+        counted, macs = self.counted, sums.size * kernels.shape[2]
         counted.macs += macs
         counted.bricks += macs * self.block.bricks[0] * self.block.bricks[1]
         counted.tiles += 1

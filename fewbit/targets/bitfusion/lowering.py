@@ -53,8 +53,8 @@ class Lowered:
 def lower_layers(program: Program, name: AcceleratorName) -> Lowered:
     """Return a block for each layer that the accelerator runs."""
     layers = enumerate(device_layers(program))
-    made = tuple(_block(op, number, name.accelerator) for number, op in layers)
-    return Lowered(program, Blocks(accelerator=name.name, blocks=made))
+    blocks = tuple(_block(op, number, name.accelerator) for number, op in layers)
+    return Lowered(program, Blocks(accelerator=name.name, blocks=blocks))
 
 
 def _block(op: QuantizedLayerOp, number: int, accelerator: Accelerator) -> Block:

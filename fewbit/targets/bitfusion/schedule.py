@@ -84,7 +84,7 @@ def residence(
 ) -> dict[str, tuple[int, int]]:
     """Return by stream inside how many loops it is loaded, and how many bits at a time."""
     tile = {loop: np.array([size], np.int64) for loop, size in schedule.tile.items()}
-    found: dict[str, tuple[int, int]] = {}
+    streams: dict[str, tuple[int, int]] = {}
     for stream, bits in _tile_bits(layer, tile, accelerator).items():
         held, depth = int(bits[0]), 0
         for inside, (loop, times) in reversed(list(enumerate(schedule.counts.items(), 1))):
@@ -94,8 +94,8 @@ def residence(
                 depth = inside
                 break
             held *= times
-        found[stream] = depth, held
-    return found
+        streams[stream] = depth, held
+    return streams
 
 
 def cost(layer: Layer, accelerator: Accelerator = MICO) -> Cost:
@@ -142,8 +142,8 @@ def _search(layer: Layer, accelerator: Accelerator) -> tuple[Schedule, Cost]:
     least = _least_cycles(layer, candidates, accelerator)
     if len(least) > TRIED_FIRST:
         first = np.argpartition(least, TRIED_FIRST)[:TRIED_FIRST]
-        _, found = _best(layer, candidates[first], accelerator)
-        candidates = candidates[least <= found.cycles]
+        _, cost = _best(layer, candidates[first], accelerator)
+        candidates = candidates[least <= cost.cycles]
     return _best(layer, candidates, accelerator)
 
 

@@ -55,8 +55,8 @@ class BitFusionSimulator:
         host = _Host(self)
         outputs = host.call(None, list(inputs))
         layers = tuple(
-            LayerEvents(block.layer, {**counts_of(found), BATCH: block.shape.batch})
-            for block, found in host.ran
+            LayerEvents(block.layer, {**counts_of(counted), BATCH: block.shape.batch})
+            for block, counted in host.ran
         )
         total: dict[str, int] = {}
         for layer in layers:

@@ -140,16 +140,16 @@ def _model_layer(layer: IntegerLayer, first: bool) -> Layer:
 
 def _layer_cost(block: Block, accelerator: Accelerator) -> LayerCost:
     layer = block.cost_layer
-    found = cost(layer, accelerator)
-    moved = found.reads["dram"] + found.writes["dram"]
+    total = cost(layer, accelerator)
+    moved = total.reads["dram"] + total.writes["dram"]
     peak = accelerator.rows * accelerator.columns
     peak *= accelerator.parallel(layer.act_bits, layer.weight_bits)
     return LayerCost(
         block.layer,
-        found.cycles,
+        total.cycles,
         bytes=moved // 8,
-        utilization=layer.macs / (found.cycles * peak),
-        bound="memory" if moved / accelerator.bandwidth > found.compute else "compute",
+        utilization=layer.macs / (total.cycles * peak),
+        bound="memory" if moved / accelerator.bandwidth > total.compute else "compute",
     )
 
 

@@ -105,8 +105,8 @@ class Cpu(Target):
         variants = _variants(request)
         if not variants:
             return super().compile(program, request, output)
-        made = compile_variants(self.begin(program, request), variants)
-        return write_library(made, program, request, output)
+        compilations = compile_variants(self.begin(program, request), variants)
+        return write_library(compilations, program, request, output)
 
     def lower(self, program: Program, stage: str, request: Request) -> str:
         if CpuOptions.of(request).cpu_variants is not None:
@@ -169,8 +169,8 @@ def isa_of(target: str) -> Isa:
 
 def compile_cpu(program: Program, name: str, output: PathLike, isa: Isa) -> Folder:
     """Compile a library for one processor, which may have tiles that autotuning tries."""
-    made = begin_cpu(program, name, isa).run()
-    return write_library([made], program, Request("cpu", name), Path(output))
+    compilation = begin_cpu(program, name, isa).run()
+    return write_library([compilation], program, Request("cpu", name), Path(output))
 
 
 def begin_cpu(program: Program, name: str, isa: Isa) -> Compilation:
@@ -180,22 +180,22 @@ def begin_cpu(program: Program, name: str, isa: Isa) -> Compilation:
 
 
 def write_library(
-    made: Sequence[Compilation], program: Program, request: Request, output: Path
+    compilations: Sequence[Compilation], program: Program, request: Request, output: Path
 ) -> Folder:
     """Write `lib<name>.so`, `lib<name>.a` and `<name>.h`, with code for each of some processors."""
-    first = made[0].ctx
-    variants = [each.ctx.get(Isa) for each in made] if first.find(HiddenSymbols) else []
+    first = compilations[0].ctx
+    variants = [each.ctx.get(Isa) for each in compilations] if first.find(HiddenSymbols) else []
     isa, interface = isa_of(request.target) if variants else first.get(Isa), first.get(Interface)
     name, options = interface.name, {"triple": isa.triple}
     if not variants:
         options = {"processor": isa.cpu, "triple": isa.triple, "features": isa.features}
     weights = first.get(SharedWeights) if variants else first.get(WeightImage)
-    arena = _largest([_arena_bytes(each) for each in made])
-    members = [_member(each, interface) for each in made]
-    tiles = {tile.name: tile for each in made for tile in each.module.tiles}
+    arena = _largest([_arena_bytes(each) for each in compilations])
+    members = [_member(each, interface) for each in compilations]
+    tiles = {tile.name: tile for each in compilations for tile in each.module.tiles}
     members += [Member(t.name, t.data, (*t.symbols.values(),)) for t in tiles.values()]
     if variants:
-        symbols = [each.ctx.get(HiddenSymbols).names for each in made]
+        symbols = [each.ctx.get(HiddenSymbols).names for each in compilations]
         public = (*interface.functions, *variant_functions(interface))
         dispatch = dispatch_object(interface, variants, symbols, arena)
         members.insert(0, Member(f"{name}.o", dispatch, public))
@@ -204,7 +204,7 @@ def write_library(
     if interface.profile:
         options["profile"] = "cycles"
     libraries: dict[str, str] = {}
-    for each in made:
+    for each in compilations:
         calls = each.ctx.find(BlasCalls)
         if calls is not None and calls.symbols:
             options["blas"] = calls.library.name
@@ -220,7 +220,7 @@ def write_library(
         weight_bytes=weights.nbytes,
         weights=tuple(map(manifest_weight, weights.entries)),
         float_weights=request.float_weights,
-        variants=tuple(map(_variant, made)) if variants else (),
+        variants=tuple(map(_variant, compilations)) if variants else (),
         options=options,
         files={},
     )

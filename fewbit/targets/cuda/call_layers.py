@@ -126,10 +126,10 @@ class LayerCalls:
 
         Sums of integers without groups are not scaled: they are exact, and scales follow.
         """
-        found = _few_bit_weight(op)
-        if found is None or (op.is_float and self.precision != "f16"):
+        quantized = _few_bit_weight(op)
+        if quantized is None or (op.is_float and self.precision != "f16"):
             return None
-        weight, scale = found
+        weight, scale = quantized
         width = mico.element_width(weight.type)
         n, k = mico.shape_of(weight.type)
         rows = rows_of(op.x, self.open_size)

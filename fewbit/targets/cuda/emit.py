@@ -231,8 +231,8 @@ class _Generic:
             w.line(f"{to} = {accumulators[number] if self.reduced else given[number]};")
         threads = results * (1 if lanes is None else 32)
         text = w.finish(self.outputs, results, lanes is not None)
-        made = Nest(text, threads, w.memories, self.outputs, self._fills(), self._copies())
-        return replace(made, work=prod(self.sizes))
+        nest = Nest(text, threads, w.memories, self.outputs, self._fills(), self._copies())
+        return replace(nest, work=prod(self.sizes))
 
     def _fills(self) -> float | None:
         from torch_mlir import ir
@@ -294,7 +294,7 @@ class _Generic:
             return None
         *_, end = self.block.operations
         accumulated = list(self.block.arguments)[self.inputs :]
-        found = []
+        lanes = []
         for value, own in zip(end.operation.operands, accumulated, strict=True):
             owner = value.owner
             if is_block(owner) or owner.name not in COMBINE:
@@ -304,8 +304,8 @@ class _Generic:
                 return None
             if str(own.type) not in ("f32", "f64", "i32", "i64"):
                 return None
-            found.append(COMBINE[owner.name])
-        return found
+            lanes.append(COMBINE[owner.name])
+        return lanes
 
     def _stride(self, number: int, loop: int) -> int | None:
         """Return how far apart an operand's elements of neighbouring iterations are."""
@@ -354,7 +354,7 @@ class _Generic:
     def _starts(self, lanes: Any) -> list[str]:
         if not self.reduced:
             return []
-        found = []
+        starts = []
         for number, memory in enumerate(self.outputs):
             type = type_of(memory.element)
             start = self._place(self.inputs + number)
@@ -362,8 +362,8 @@ class _Generic:
                 start = literal(self.fill, type)
             if lanes is not None:
                 start = f"lane ? {literal(lanes[number][1], type)} : {start}"
-            found.append(start)
-        return found
+            starts.append(start)
+        return starts
 
     def _open_sums(self, lanes: Any) -> None:
         w = self.w

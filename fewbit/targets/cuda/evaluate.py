@@ -109,14 +109,14 @@ class Evaluation:
         return self.env[value]
 
     def ints(self, values: Sequence[Value]) -> list[int]:
-        found = [self.env[v] for v in values]
-        for number in found:
+        numbers = [self.env[v] for v in values]
+        for number in numbers:
             if not isinstance(number, int):
                 raise UnsupportedError(
                     "a size depends on what the inputs contain, not only on their shapes",
                     hint="the target cuda plans all launches before it runs",
                 )
-        return found
+        return numbers
 
     def step(self, name: str, op: Any) -> None:
         operation = op.operation
@@ -189,19 +189,19 @@ class Evaluation:
     def _memref_get_global(self, op: Any) -> None:
         assert self.constants is not None
         name = op.attributes["name"].value
-        found = next(
+        value = next(
             each
             for each in self.module.body.operations
             if each.operation.name == "memref.global" and each.sym_name.value == name
         )
-        self.env[op.results[0]] = self.constants(name, found)
+        self.env[op.results[0]] = self.constants(name, value)
 
     def _memref_view(self, op: Any) -> None:
         source, byte, *sizes = (self.env[v] for v in op.operands)
         type = op.results[0].type
         shape = self._fill_dynamic(type.shape, sizes)
-        made = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
-        self.env[op.results[0]] = made
+        view = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
+        self.env[op.results[0]] = view
 
     def _memref_cast(self, op: Any) -> None:
         self.env[op.results[0]] = self.env[op.operands[0]]
@@ -225,15 +225,15 @@ class Evaluation:
         self.env[op.results[0]] = expand(memory, _groups(op), shape)
 
     def _memref_reinterpret_cast(self, op: Any) -> None:
-        memory, *rest = (self.env[v] for v in op.operands)
-        offsets, sizes, strides = self._static_and_given(op, rest)
+        memory, *given = (self.env[v] for v in op.operands)
+        offsets, sizes, strides = self._static_and_given(op, given)
         base = replace(memory, sizes=tuple(sizes), strides=tuple(strides))
         self.env[op.results[0]] = base.at(offsets[0])
 
     def _memref_subview(self, op: Any) -> None:
-        memory, *rest = (self.env[v] for v in op.operands)
+        memory, *given = (self.env[v] for v in op.operands)
         values = list(op.operands)[1:]
-        offsets, sizes, steps = self._static_and_given(op, rest, values)
+        offsets, sizes, steps = self._static_and_given(op, given, values)
         shifts = list(memory.shifts)
         known = 0
         for offset, stride in zip(offsets, memory.strides, strict=True):
@@ -241,11 +241,11 @@ class Evaluation:
                 known += offset * stride
             else:
                 shifts.append((offset, stride))
-        made = replace(memory.at(known), shifts=tuple(shifts))
+        view = replace(memory.at(known), shifts=tuple(shifts))
         strides = [step * stride for step, stride in zip(steps, memory.strides, strict=True)]
         kept = _remaining_axes(list(op.attributes["static_sizes"]), list(op.results[0].type.shape))
         self.env[op.results[0]] = replace(
-            made,
+            view,
             sizes=tuple(sizes[i] for i in kept),
             strides=tuple(strides[i] for i in kept),
         )
@@ -261,25 +261,25 @@ class Evaluation:
 
         dynamic = ir.ShapedType.get_dynamic_size()
         stride = ir.ShapedType.get_dynamic_stride_or_offset()
-        rest = iter(range(len(given)))
-        found: list[list[Any]] = []
+        remaining = iter(range(len(given)))
+        lists: list[list[Any]] = []
         for name in ("static_offsets", "static_sizes", "static_strides"):
             row: list[Any] = []
             for number in op.attributes[name]:
                 if number not in (dynamic, stride):
                     row.append(number)
                     continue
-                i = next(rest)
+                i = next(remaining)
                 is_offset = name == "static_offsets" and values is not None
                 row.append(values[i] if is_offset and given[i] is SYMBOLIC else given[i])  # type: ignore[index]
-            found.append(row)
-        for number in (*found[1], *found[2]):
+            lists.append(row)
+        for number in (*lists[1], *lists[2]):
             if number is SYMBOLIC:
                 raise UnsupportedError(
                     "the size of a view depends on what the inputs contain",
                     hint="the target cuda plans all launches before it runs",
                 )
-        return found
+        return lists
 
     def _fill_dynamic(self, shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
         from torch_mlir import ir
@@ -301,14 +301,14 @@ class Evaluation:
         affine = op.attributes["map"].value
         given = self.ints(op.operands)
         dims, symbols = given[: affine.n_dims], given[affine.n_dims :]
-        found = [_affine_value(r, dims, symbols) for r in affine.results]
-        self.env[op.results[0]] = combine(found)
+        results = [_affine_value(r, dims, symbols) for r in affine.results]
+        self.env[op.results[0]] = combine(results)
 
     def _scf_if(self, op: Any) -> None:
         (condition,) = self.ints(op.operands)
         region = op.regions[0 if condition else 1]
-        found = self.block(region.blocks[0]) if len(region.blocks) else []
-        self.env.update(zip(op.results, found, strict=True))
+        results = self.block(region.blocks[0]) if len(region.blocks) else []
+        self.env.update(zip(op.results, results, strict=True))
 
     def _scf_for(self, op: Any) -> None:
         low, high, step = self.ints(list(op.operands)[:3])

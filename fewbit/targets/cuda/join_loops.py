@@ -47,22 +47,22 @@ def _is_small(nest: Nest) -> bool:
 
 def _in_order(steps: Sequence[Step]) -> list[Nest]:
     """Return small loops that come first."""
-    found: list[Nest] = []
+    joined: list[Nest] = []
     for step in steps[:MOST]:
         if not isinstance(step, Nest) or not _is_small(step):
             break
-        found.append(step)
-    return found
+        joined.append(step)
+    return joined
 
 
 def _side_by_side(steps: Sequence[Step]) -> list[Nest]:
     """Return loops that come first, none of which writes what another uses."""
-    found: list[Nest] = []
+    joined: list[Nest] = []
     for step in steps[:MOST]:
-        if not isinstance(step, Nest) or any(_meet(step, other) for other in found):
+        if not isinstance(step, Nest) or any(_meet(step, other) for other in joined):
             break
-        found.append(step)
-    return found
+        joined.append(step)
+    return joined
 
 
 def _meet(one: Nest, other: Nest) -> bool:
@@ -103,12 +103,12 @@ def _calls(nests: list[Nest], thread: str) -> list[str]:
 def _kernel(nests: list[Nest], body: str, threads: int, block: int, in_order: bool = False) -> Nest:
     functions, parameters = list[str](), list[str]()
     for number, nest in enumerate(nests):
-        head, rest = nest.text.split("{\n", 1)
+        head, kernel_body = nest.text.split("{\n", 1)
         types = re.findall(r"((?:const )?\w+\*)(?: __restrict__)? p\d+", head)
         given = ", ".join(f"{type} p{i}" for i, type in enumerate(types))
         functions.append(
             f"DEVICE void @_{number}(u64 thread, {given}) {{\n"
-            + re.sub(r"\bTHREAD\b", "thread", rest)
+            + re.sub(r"\bTHREAD\b", "thread", kernel_body)
         )
         parameters += [f"{type} p{len(parameters) + i}" for i, type in enumerate(types)]
     head = f'extern "C" __global__ void @({", ".join(parameters)}) {{'

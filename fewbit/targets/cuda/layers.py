@@ -59,7 +59,7 @@ class Call:
 
     def describe(self) -> dict[str, Any]:
         """Return the call as plain data, without its operands."""
-        found: dict[str, Any] = {
+        plain: dict[str, Any] = {
             "step": self.kind,
             "layer": self.layer,
             "kernel": self.family,
@@ -70,13 +70,13 @@ class Call:
             case Convolution(dtype=dtype, epilogue=finish):
                 bounds = (None, None) if finish is None else (finish.low, finish.high)
                 ends = [b if b is not None and isfinite(b) else None for b in bounds]
-                return {**found, "dtype": dtype, "bounds": ends}
+                return {**plain, "dtype": dtype, "bounds": ends}
             case FewBitMatmul(dtype=dtype, result=result):
-                return {**found, "dtype": dtype, "result": result}
+                return {**plain, "dtype": dtype, "result": result}
             case Attention(dtype=dtype, strides=strides):
-                return {**found, "dtype": dtype, "strides": [list(each) for each in strides]}
+                return {**plain, "dtype": dtype, "strides": [list(each) for each in strides]}
             case Unfold(of=of):
-                return {**found, "problem": str(of), "dtype": of.dtype}
+                return {**plain, "problem": str(of), "dtype": of.dtype}
 
 
 @lru_cache(256)
@@ -153,13 +153,13 @@ def _attention(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     operands = dict(zip("qkvy", given, strict=True))
     families = families_for(problem, arch)
     known = table.best_known(arch).get("attention", {}).get(f"{problem}|{problem.dtype}", [])
-    found = next(((e.family, e.config) for e in known if e.family in families), None)
-    if found is None:
+    choice = next(((e.family, e.config) for e in known if e.family in families), None)
+    if choice is None:
         name, family = next(iter(families.items()))
-        found = name, family.configs(problem, arch)[0]
+        choice = name, family.configs(problem, arch)[0]
     return Call(
         problem,
-        *found,
+        *choice,
         operands,
         layer.name,
         "attention",
@@ -186,9 +186,11 @@ def problem_of(layer: Layer, memories: list[Memory]) -> Convolution:
     dtype = "f32" if alone and layer.dtype == "tf32" else layer.dtype
     n, height, width, channels, filters, kh, kw = sizes
     how = (layer.stride, layer.padding, layer.dilation, groups, dtype)
-    made = Convolution(n, height, width, channels, filters, kh, kw, *how, epilogue=_epilogue(layer))
-    assert made.pixels * made.filters == y.count
-    return made
+    problem = Convolution(
+        n, height, width, channels, filters, kh, kw, *how, epilogue=_epilogue(layer)
+    )
+    assert problem.pixels * problem.filters == y.count
+    return problem
 
 
 def _spread(layer: Layer, x: Memory) -> Unfold:

@@ -105,11 +105,11 @@ class Planner:
             return
         sums = "reduction" in loop_kinds(op)
         fill = self._fill_value(outs) if sums else None
-        made = emit(op, evaluation, fill)
+        nest = emit(op, evaluation, fill)
         if fill is not None:
             self.steps.pop()
-        made.layer = layer_hint(op).strip("_")
-        self.steps.append(made)
+        nest.layer = layer_hint(op).strip("_")
+        self.steps.append(nest)
 
     def _fill_value(self, outs: list[Memory]) -> float | None:
         """Return what the step before has filled the result with, and nothing else."""
@@ -153,40 +153,40 @@ class Assembly:
         return "\n".join([*layers, PRELUDE, *generated])
 
     def buffers(self) -> dict[str, Buffer]:
-        found = {m.buffer: _bytes(m, role) for m, role in _roles(self.inputs, self.outputs)}
-        found["weights"] = Buffer("u8", (self.weights.nbytes,))
-        found["arena"] = Buffer("u8", (self.planner.arena,), "work")
-        return found
+        buffers = {m.buffer: _bytes(m, role) for m, role in _roles(self.inputs, self.outputs)}
+        buffers["weights"] = Buffer("u8", (self.weights.nbytes,))
+        buffers["arena"] = Buffer("u8", (self.planner.arena,), "work")
+        return buffers
 
     def plan(self, name: str) -> Plan:
         """Compile everything."""
         arch, buffers = self.planner.arch, self.buffers()
         images = {compile_source(self.source(), arch, "--fmad=false").image: 0}
         launches: list[Launch] = []
-        for number, (step, found) in enumerate(
+        for number, (step, description) in enumerate(
             zip(self.planner.steps, self.described, strict=True)
         ):
-            places = {n: Pointer(*at) for n, at in found["operands"].items()}
+            places = {n: Pointer(*at) for n, at in description["operands"].items()}
             if isinstance(step, Nest):
                 grid = -(-step.threads // step.block), 1, 1
                 arguments = tuple(places.values())
-                launches.append(Launch(0, found["kernel"], grid, step.block, arguments))
+                launches.append(Launch(0, description["kernel"], grid, step.block, arguments))
                 continue
-            made = step.plan(arch)
-            for own, buffer in made.buffers.items():
+            plan = step.plan(arch)
+            for own, buffer in plan.buffers.items():
                 if buffer.role == "work":
                     buffers[f"work{number}_{own}"] = buffer
                     places[own] = Pointer(f"work{number}_{own}")
-            numbers = [images.setdefault(image, len(images)) for image in made.images]
+            numbers = [images.setdefault(image, len(images)) for image in plan.images]
             launches += [
                 replace(
                     launch,
                     image=numbers[launch.image],
                     arguments=tuple(_argument(a, places) for a in launch.arguments),
                 )
-                for launch in made.launches
+                for launch in plan.launches
             ]
-            found["launches"] = len(made.launches)
+            description["launches"] = len(plan.launches)
         return Plan(name, arch.code, buffers, tuple(launches), tuple(images))
 
     def _describe_nest(self, nest: Nest) -> dict[str, Any]:
@@ -248,10 +248,10 @@ class Assembly:
 def _argument(argument: Argument, places: Mapping[str, Pointer]) -> Argument:
     if isinstance(argument, Scalar):
         return argument
-    found = places[argument.buffer]
+    pointer = places[argument.buffer]
     if isinstance(argument, Pointer):
-        return found
-    return replace(argument, buffer=found.buffer, offset=found.offset)
+        return pointer
+    return replace(argument, buffer=pointer.buffer, offset=pointer.offset)
 
 
 def _place(memory: Memory) -> tuple[Any, ...]:

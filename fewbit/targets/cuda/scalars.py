@@ -100,8 +100,8 @@ def expression(op: Any, operands: list[str]) -> str:
         return constant(op)
     type = type_of(op.results[0])
     source = type_of(op.operands[0])
-    a, *rest = operands
-    b = rest[0] if rest else ""
+    a, *others = operands
+    b = others[0] if others else ""
     if name in BINARY:
         return f"({type})({a} {BINARY[name]} {b})"
     if name in WRAPPING:
@@ -128,7 +128,7 @@ def expression(op: Any, operands: list[str]) -> str:
     if name == "arith.cmpf":
         return f"({COMPARE_FLOATS[op.attributes['predicate'].value].format(a=a, b=b)})"
     if name == "arith.select":
-        return f"({a} ? {rest[0]} : {rest[1]})"
+        return f"({a} ? {others[0]} : {others[1]})"
     if name == "arith.extsi" and source == "bool":
         return f"({type})({a} ? -1 : 0)"
     if name in CASTS or name == "arith.extsi":

@@ -56,7 +56,7 @@ def fixed_shapes(inputs: Sequence[TensorSpec], sizes: Sequence[Shape] | None) ->
     """Return a shape for each input; sizes that the program leaves dynamic are the given ones."""
     if sizes is not None and len(sizes) != len(inputs):
         raise UsageError(f"the program has {len(inputs)} inputs, and {len(sizes)} sizes were given")
-    found: list[Shape] = []
+    shapes: list[Shape] = []
     for i, spec in enumerate(inputs):
         known = spec.shape or ()
         given = tuple(1 if d is None else d for d in known) if sizes is None else tuple(sizes[i])
@@ -65,5 +65,5 @@ def fixed_shapes(inputs: Sequence[TensorSpec], sizes: Sequence[Shape] | None) ->
         )
         if not fits:
             raise ShapeError(f"the size {'x'.join(map(str, given))} does not fit input {spec}")
-        found.append(given)
-    return tuple(found)
+        shapes.append(given)
+    return tuple(shapes)

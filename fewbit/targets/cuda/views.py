@@ -45,14 +45,14 @@ def seen_through(value: SSAValue) -> Seen:
         base = op.operands[0]
     while chain:
         try:
-            found = _array(mico.shape_of(base.type))
-            start = found.__array_interface__["data"][0]
+            array = _array(mico.shape_of(base.type))
+            start = array.__array_interface__["data"][0]
             for op in reversed(chain):
-                found = _apply(op, found)
+                array = _apply(op, array)
         except ValueError:  # a reshape that moves elements
             base = chain.pop().results[0]
             continue
-        return Seen(base, View(found.__array_interface__["data"][0] - start, found.strides))
+        return Seen(base, View(array.__array_interface__["data"][0] - start, array.strides))
     return Seen(value, View(0, row_major(mico.shape_of(value.type))))
 
 

@@ -161,8 +161,8 @@ class _Site(CallSite[Any]):
     @property
     def x_shape(self) -> tuple[int, ...]:
         """The shape of what one stream reads."""
-        first, *rest = shape_of(self.op.x)
-        return (1 if first < 0 else first, *rest)
+        first, *inner = shape_of(self.op.x)
+        return (1 if first < 0 else first, *inner)
 
     @property
     def layer(self) -> str:
@@ -219,24 +219,24 @@ class _Contraction(_Site):
         output = self._output()
         biased = not output.full and op.bias is not None
         pool = None if output.full else self._pool_behind()
-        made = self._stream(weight, output, biased, pool)
-        if made is None:
+        sent = self._stream(weight, output, biased, pool)
+        if sent is None:
             return
-        stream, packed = made
+        stream, packed = sent
         name = f"{constant_name(op.weight)}.{stream.kind}"
         given = [self.bytes(op.x), self.keep(name, packed.astype(np.int8), i8)]
         if biased:
             given.append(cast(SSAValue, op.bias))
         y = self.result(i32 if output.full else i8, op.result if pool is None else pool.result)
         self.send(stream, [*map(self.buffer, given), y])
-        made = self.as_tensor(y)
+        result = self.as_tensor(y)
         if output.full:
-            self._finish(made)
+            self._finish(result)
         elif pool is None:
             assert op.quantized is not None
-            self.replace(None, self.cast(made, op.quantized.type))
+            self.replace(None, self.cast(result, op.quantized.type))
         else:
-            pool.result.replace_all_uses_with(self.cast(made, pool.result.type))
+            pool.result.replace_all_uses_with(self.cast(result, pool.result.type))
             Rewriter.erase_op(pool)
             self.replace(None, None)
 
@@ -332,5 +332,5 @@ class _Pool(_Site):
         stream = self.stream("max_pool", ("x", "y"), 0, max_pool(pool, self.calls.hardware))
         y = self.result(i8, op.result)
         self.send(stream, [self.buffer(self.bytes(op.x)), y])
-        made = self.cast(self.as_tensor(y), op.result.type)
-        self.replace(made, *[None] * (len(op.results) - 1))
+        result = self.cast(self.as_tensor(y), op.result.type)
+        self.replace(result, *[None] * (len(op.results) - 1))

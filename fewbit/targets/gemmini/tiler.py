@@ -162,15 +162,15 @@ def _conv_tiles(shape: ConvShape, hardware: Hardware) -> Iterator[ConvTile]:
         for outputs in _steps(shape.outputs, hardware.dim):
             for cols in _steps(shape.pooled_width, hardware.dim):
                 # The most rows that fit; fewer always do, if any.
-                found = bisect_left(
+                place = bisect_left(
                     range(1, shape.pooled_height + 1),
                     True,
-                    key=lambda rows, rest=(cols, outputs, channels): (
-                        not ConvTile(rows, *rest).fits(shape, hardware)
+                    key=lambda rows, others=(cols, outputs, channels): (
+                        not ConvTile(rows, *others).fits(shape, hardware)
                     ),
                 )
-                if found:
-                    yield ConvTile(found, cols, outputs, channels)
+                if place:
+                    yield ConvTile(place, cols, outputs, channels)
 
 
 def _steps(size: int, dim: int) -> list[int]:

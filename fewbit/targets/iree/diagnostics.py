@@ -45,14 +45,14 @@ class Message:
 def read_messages(stderr: str) -> list[Message]:
     """Return errors and warnings, without the notes on them."""
     lines = stderr.splitlines()
-    found: list[Message] = []
+    messages: list[Message] = []
     for number, text in enumerate(lines):
         match = _LINE.match(text)
         if match is None:
             continue
         caret = lines[number + 1 : number + 3]
         shown = len(caret) == 2 and caret[1].strip() == "^"
-        found.append(
+        messages.append(
             Message(
                 kind=match["kind"] or "error",
                 what=match["what"].strip(),
@@ -62,7 +62,7 @@ def read_messages(stderr: str) -> list[Message]:
                 excerpt="\n".join(caret) if shown else None,
             )
         )
-    return found
+    return messages
 
 
 def error_of(status: int, stderr: str, source: Source | None = None) -> Error | None:
@@ -80,8 +80,8 @@ def error_of(status: int, stderr: str, source: Source | None = None) -> Error | 
 
 
 def _as_error(message: Message, source: Source | None) -> Error:
-    what, found = _PRINTED.sub(r"\1", message.what), _OP.search(message.what)
-    op = (found[1] or found[2]) if found else None
+    what, name = _PRINTED.sub(r"\1", message.what), _OP.search(message.what)
+    op = (name[1] or name[2]) if name else None
     if source is not None and message.file == FILE and message.line is not None:
         return _in_program(f"IREE cannot compile this: {what}", source.place(message.line), op)
     missing = _MISSING.search(what)

@@ -150,14 +150,14 @@ def dispatch_kernels(program: Program, isa: Isa) -> Kernels:
     macs = _macs_by_location(program)
     calls = call_kernels(program, isa)
     kernels = {name: _kernel_of(stub) for name, stub in _stubs(calls)}
-    found = [
+    dispatches = [
         op
         for op in program.module.walk()
         if isinstance(op, func.CallOp) and op.callee.root_reference.data in kernels
     ]
     written: dict[SSAValue, SSAValue] = {}
     exports: list[Export] = []
-    for call in found:
+    for call in dispatches:
         name = call.callee.root_reference.data
         symbol = kernels[name]
         count = macs.get(call.location, 0) if _CONTRACTION.match(symbol) else 0
@@ -178,9 +178,9 @@ def _dispatch(
     given = [_read(m, written) for m in memory[: len(memory) - len(new)]]
     types = [_tensor(m) for m in new]
     sizes = [size for value in given for size in _sizes_of(value, call)]
-    made = [size for m in new for size in cast(memref.AllocOp, m.owner).dynamic_sizes]
+    dynamic = [size for m in new for size in cast(memref.AllocOp, m.owner).dynamic_sizes]
     dispatch = DispatchOp(
-        EXECUTABLE, f"{name}.dispatch", given, [*sizes, *made], sizes, made, types
+        EXECUTABLE, f"{name}.dispatch", given, [*sizes, *dynamic], sizes, dynamic, types
     )
     dispatch.location = call.location
     Rewriter.insert_op(dispatch, InsertPoint.before(call))

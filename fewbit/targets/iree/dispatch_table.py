@@ -14,14 +14,14 @@ def list_dispatches(folder: Folder) -> Seen:
     """Return the dispatches of a run, then those when the module is loaded."""
     from rich.table import Table
 
-    found = dispatches_of(folder)
+    dispatches = dispatches_of(folder)
     table = Table(title=f"{folder.path}, dispatches", title_justify="left")
     for name in ("dispatch", "layer", "ops"):
         table.add_column(name, overflow="fold")
     for name in ("calls", "bytes", "MACs"):
         table.add_column(name, justify="right")
     for at_load in (False, True):
-        rows = [each for each in found if each.at_load == at_load]
+        rows = [each for each in dispatches if each.at_load == at_load]
         for each in rows:
             table.add_row(
                 each.name,
@@ -37,7 +37,7 @@ def list_dispatches(folder: Folder) -> Seen:
             when = "at load" if at_load else "a run"
             table.add_row(f"{len(rows)} {when}", "", "", "", f"{bytes:,}", short(macs))
             table.add_section()
-    return Seen({"dispatches": [each.model_dump() for each in found]}, table)
+    return Seen({"dispatches": [each.model_dump() for each in dispatches]}, table)
 
 
 def _ops(each: Dispatch) -> str:

@@ -66,7 +66,7 @@ def dispatches_of(folder: Folder) -> list[Dispatch]:
 def read_dispatches(flow: str) -> Iterator[Dispatch]:
     """Yield all dispatches in the text of a program after `flow`, with its locations."""
     yield from _of_kernels(flow)
-    calls = [found[1] for found in _CALL.finditer(flow)]
+    calls = [match[1] for match in _CALL.finditer(flow)]
     parts = _EXECUTABLE.split(flow)
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
         text = text.partition("\n  }")[0]
@@ -85,7 +85,7 @@ def read_dispatches(flow: str) -> Iterator[Dispatch]:
 
 def _of_kernels(flow: str) -> Iterator[Dispatch]:
     """Yield those of the executable of `dispatch_kernels`, each of which is called once."""
-    called = {found[2].removesuffix(".dispatch"): found[3] for found in _CALL.finditer(flow)}
+    called = {match[2].removesuffix(".dispatch"): match[3] for match in _CALL.finditer(flow)}
     for name, symbol, macs in _KERNEL.findall(flow):
         call = called[name]
         layer = _LAYER.search(call)
@@ -103,12 +103,12 @@ def _of_kernels(flow: str) -> Iterator[Dispatch]:
 
 def without_locations(text: str) -> str:
     """Return the text without `loc(...)`."""
-    made: list[str] = []
+    parts: list[str] = []
     start = 0
     while (at := text.find(" loc(", start)) >= 0:
-        made.append(text[start:at])
+        parts.append(text[start:at])
         start = _closing(text, at + len(" loc(")) + 1
-    return "".join([*made, text[start:]])
+    return "".join([*parts, text[start:]])
 
 
 def _closing(text: str, start: int) -> int:
@@ -151,7 +151,7 @@ def _macs(op: str) -> int:
 
 def _loops(head: str) -> dict[str, int]:
     """Return the range of each loop that indexes a dimension by itself."""
-    sizes = [_sizes(found[0]) for found in _TENSOR.findall(head.partition("ins(")[2])]
+    sizes = [_sizes(match[0]) for match in _TENSOR.findall(head.partition("ins(")[2])]
     ranges: dict[str, int] = {}
     for (_, results), shape in zip(_MAP.findall(head), sizes, strict=False):
         for expression, size in zip(results.split(", "), shape, strict=False):

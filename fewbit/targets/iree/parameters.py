@@ -50,13 +50,13 @@ class Parameters:
     def entries(self) -> tuple[Constant, ...]:
         """Return the manifest's entries; offsets are those of an image in this order."""
         offset = 0
-        made: list[Constant] = []
+        constants: list[Constant] = []
         for name, array in self.arrays.items():
-            made.append(
+            constants.append(
                 Constant(name=name, offset=offset, shape=array.shape, dtype=str(array.dtype))
             )
             offset += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-        return tuple(made)
+        return tuple(constants)
 
     def write(self, path: Path) -> None:
         """Write the archive; one without any parameter is a file too."""
@@ -87,10 +87,10 @@ def _bind(program: Program, read: GetConstantOp, parameters: Parameters) -> None
     array = parameters.arrays.get(name)
     if array is None:
         array = constant_value(constant, program.store)
-    made: Operation
+    new: Operation
     if array.nbytes <= IN_TEXT and array.dtype.kind in "if":
         data = DenseIntOrFPElementsAttr(type, BytesAttr(array.tobytes()))  # pyright: ignore[reportArgumentType]
-        made = arith.ConstantOp(data)
+        new = arith.ConstantOp(data)
     else:
         if name not in parameters.arrays:
             parameters.arrays[name] = array
@@ -98,11 +98,11 @@ def _bind(program: Program, read: GetConstantOp, parameters: Parameters) -> None
             declared = GlobalOp(name, type, value)
             declared.location = constant.location
             Rewriter.insert_op(declared, InsertPoint.before(constant))
-        made = GlobalLoadOp(name, type)
-    made.location = read.location
-    made.results[0].name_hint = read.result.name_hint
-    Rewriter.insert_op(made, InsertPoint.before(read))
-    _replace(read.result, made.results[0])
+        new = GlobalLoadOp(name, type)
+    new.location = read.location
+    new.results[0].name_hint = read.result.name_hint
+    Rewriter.insert_op(new, InsertPoint.before(read))
+    _replace(read.result, new.results[0])
     Rewriter.erase_op(read)
 
 

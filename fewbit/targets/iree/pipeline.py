@@ -55,5 +55,5 @@ def to_iree(program: Program, isa: Isa | None = None) -> tuple[Source, Parameter
     facts = () if isa is None else (isa,)
     ctx = make_compile_context(program.store, program.recipe, facts)
     pipeline = iree_pipeline(kernels=isa is not None)
-    made = Compilation(pipeline, ctx, program.module.clone()).run(SOURCE)
-    return made.module, ctx.get(Parameters)
+    compilation = Compilation(pipeline, ctx, program.module.clone()).run(SOURCE)
+    return compilation.module, ctx.get(Parameters)

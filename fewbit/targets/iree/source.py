@@ -36,9 +36,9 @@ class Source:
     def place_at(self, line: int) -> Place:
         """Return the place of the op that begins on a line; its location may follow later."""
         lines = self.text.splitlines()[line - 1 :]
-        found = next((number for text in lines if (number := _NUMBER.search(text))), None)
+        match = next((number for text in lines if (number := _NUMBER.search(text))), None)
         op = _OP.match(lines[0]) if lines else None
-        known = Place() if found is None else self.place(int(found[1]))
+        known = Place() if match is None else self.place(int(match[1]))
         return replace(known, op=op[1] if op else known.op)
 
     def place_of_function(self, symbol: str) -> Place:

@@ -152,10 +152,10 @@ class Iree(Target):
         given = IreeOptions.of(request)
         phase = given.compile_to
         flags = _flags(request)
-        made = iree_compile(path, flags, compile_to=phase, compile_from=given.compile_from)
-        _show(made, request)
-        functions = () if phase else functions_of(made.data, path.read_text(errors="replace"))
-        return _write(output, request, made, functions, None, None, raw=True)
+        compiled = iree_compile(path, flags, compile_to=phase, compile_from=given.compile_from)
+        _show(compiled, request)
+        functions = () if phase else functions_of(compiled.data, path.read_text(errors="replace"))
+        return _write(output, request, compiled, functions, None, None, raw=True)
 
     def write_made(
         self,
@@ -197,24 +197,24 @@ class Iree(Target):
         from fewbit.cost.layers import made_up_inputs
 
         paths = bool(IreeOptions.of(request).iree_flags)
-        found = tiles.build(source, _flags(request), request.name, has_paths=paths)
-        if found.tuned is None:
-            return found.default
+        modules = tiles.build(source, _flags(request), request.name, has_paths=paths)
+        if modules.tuned is None:
+            return modules.default
         if not _runs_here(request.target):
             # What each dispatch computes was compared where it was measured.
-            say(f"{found.dispatches} dispatches have tuned tiles")
-            return found.tuned
+            say(f"{modules.dispatches} dispatches have tuned tiles")
+            return modules.tuned
         inputs = made_up_inputs(program)
         with TemporaryDirectory(prefix="fewbit-untuned-") as temporary:
-            plain = write(found.default, Path(temporary) / request.name)
+            plain = write(modules.default, Path(temporary) / request.name)
             expected = self.load(plain)(*inputs)
-            tuned = write(found.tuned, Path(temporary) / f"{request.name}-tuned")
+            tuned = write(modules.tuned, Path(temporary) / f"{request.name}-tuned")
             gap = largest_difference(expected, self.load(tuned)(*inputs))
         if gap <= (QUANTIZED_TOLERANCE if program.recipe else TOLERANCE):
-            say(f"{found.dispatches} dispatches have tuned tiles")
-            return found.tuned
+            say(f"{modules.dispatches} dispatches have tuned tiles")
+            return modules.tuned
         say(f"the program is compiled without tuned tiles: its results would differ by {gap:.2g}")
-        return found.default
+        return modules.default
 
     def _resume(self, begun: Folder, request: Request, output: Path) -> Folder:
         """Go on from where an artifact was stopped, to the end or to a later phase."""
@@ -228,10 +228,10 @@ class Iree(Target):
         if wanted is not None and PHASES.index(wanted) <= PHASES.index(reached):
             raise UsageError(f"the program is past IREE's phase '{wanted}': it is at '{reached}'")
         path = begun.file(f"{manifest.name}.mlir")
-        made = iree_compile(path, _flags(request), compile_to=wanted, compile_from=reached)
+        compiled = iree_compile(path, _flags(request), compile_to=wanted, compile_from=reached)
         functions: Sequence[Function] = manifest.functions
         if not wanted:
-            found = functions_of(made.data)
+            found = functions_of(compiled.data)
             functions = [_with_names(found[0], functions[0])] if functions else found
         archive = f"{manifest.name}.irpa"
         parameters = begun.file(archive) if archive in manifest.files else None
@@ -239,19 +239,19 @@ class Iree(Target):
         kept = manifest.model_copy(update={"name": request.name})
         raw = "source" in manifest.options
         return _write(
-            *(output, request, made, functions, parameters, manifest.recipe),
+            *(output, request, compiled, functions, parameters, manifest.recipe),
             files=objects,
             like=kept,
             raw=raw,
         )
 
 
-def _show(made: Made, request: Request, last: str = PHASES[-1]) -> None:
+def _show(compiled: Made, request: Request, last: str = PHASES[-1]) -> None:
     """Tell a watcher the text after each phase, up to the last."""
     if request.watch is None:
         return
     phase = IreeOptions.of(request).compile_to
-    texts = {phase: made.data.decode()} if phase else made.phases
+    texts = {phase: compiled.data.decode()} if phase else compiled.phases
     for name, text in texts.items():
         if PHASES.index(name) <= PHASES.index(last):
             request.watch(name, without_locations(text))

@@ -145,9 +145,9 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         block = Block()
         with ImplicitBuilder(block):
             results = finish(op, total)
-        for made in list(block.ops):
-            made.detach()
-            self.new_ops.append(made)
+        for new in list(block.ops):
+            new.detach()
+            self.new_ops.append(new)
         self.replace(*results)
 
     @property

@@ -42,20 +42,21 @@ def _functions(program: elf.Executable) -> Iterator[Listed]:
 
 def disassembly(folder: Folder, pattern: str) -> str:
     """Return the instructions of functions whose names fit a pattern, `dot_*`."""
-    found = instructions(folder, pattern)
-    return "\n\n".join(f"{name}:\n" + "\n".join(lines) for name, lines in found.items())
+    listing = instructions(folder, pattern)
+    return "\n\n".join(f"{name}:\n" + "\n".join(lines) for name, lines in listing.items())
 
 
 def instructions(folder: Folder, pattern: str) -> dict[str, list[str]]:
     """Return lines of assembly, by function."""
     xlen = int(folder.manifest.options["xlen"])
     every = functions_of(folder)
-    found = [each for each in every if fnmatchcase(each.name, pattern)]
-    if not found:
+    functions = [each for each in every if fnmatchcase(each.name, pattern)]
+    if not functions:
         raise UsageError(
             f"the program has no function '{pattern}'",
             hint=f"it has {', '.join(each.name for each in every[:8])}, ...",
         )
     return {
-        each.name: disassemble_all(each.words, xlen, each.address).splitlines() for each in found
+        each.name: disassemble_all(each.words, xlen, each.address).splitlines()
+        for each in functions
     }

@@ -83,8 +83,8 @@ class VexiiSimulator:
             counts = layers.setdefault(layer_of(names[number]), {})
             for kind, count in counts_of(histogram).items():
                 counts[kind] = counts.get(kind, 0) + count
-        found = tuple(LayerEvents(name, counts) for name, counts in layers.items())
-        return Events(counts_of(counted.histogram), found)
+        events = tuple(LayerEvents(name, counts) for name, counts in layers.items())
+        return Events(counts_of(counted.histogram), events)
 
 
 def layer_of(function: str) -> str:
@@ -145,7 +145,7 @@ class _Call:
         for number, tensor in enumerate(self.tensors):
             shape = shapes[number] if number < len(shapes) else (0,) * len(tensor.shape)
             pairs = zip(tensor.shape, shape, strict=True)
-            words += [starts[number], *(found for size, found in pairs if size is None)]
+            words += [starts[number], *(actual for size, actual in pairs if size is None)]
         return np.array(words, f"<u{self.word}").tobytes()
 
     def _output_shapes(self, machine: Machine, ports: int) -> list[tuple[int, ...]]:

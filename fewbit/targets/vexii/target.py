@@ -105,9 +105,9 @@ class Vexii(Device):
         from fewbit.targets.device_report import table
         from fewbit.targets.vexii.listing import functions_of
 
-        found = [(each.name, len(each.words)) for each in functions_of(folder)]
-        shown = table(("function", "instructions"), [(name, f"{n:,}") for name, n in found])
-        plain = [{"name": name, "instructions": count} for name, count in found]
+        sizes = [(each.name, len(each.words)) for each in functions_of(folder)]
+        shown = table(("function", "instructions"), [(name, f"{n:,}") for name, n in sizes])
+        plain = [{"name": name, "instructions": count} for name, count in sizes]
         return Seen({"functions": plain}, shown)
 
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:

@@ -63,7 +63,7 @@ def families_of(problem: Problem, arch: Arch) -> dict[str, Family[Any]]:
 
 def known_settings(database: Database, arch: Arch) -> table.Table:
     """Return what searches found for a generation, as a table of kernels' settings."""
-    found: table.Table = {}
+    settings: table.Table = {}
     hardware, versions = f"sm_{arch.compute}", _versions()
     for result in database.results(TARGET):
         if (result.key.hardware, result.key.versions) != (hardware, versions):
@@ -73,8 +73,8 @@ def known_settings(database: Database, arch: Arch) -> table.Table:
         kind, _, problem = result.key.signature.partition(" ")
         family, config = settings_of(result.schedule)
         entry = table.Entry(family, config, result.seconds * result.ratio * 1e6)
-        found.setdefault(kind, {})[problem] = [entry]
-    return found
+        settings.setdefault(kind, {})[problem] = [entry]
+    return settings
 
 
 def settings_of(schedule: Schedule) -> tuple[str, dict[str, int]]:
@@ -124,13 +124,13 @@ class Layer:
 
     def rank(self) -> list[tuple[float, Schedule]]:
         """Rank settings as their family lists them, the first of which is a good guess."""
-        found: list[tuple[float, Schedule]] = []
+        schedules: list[tuple[float, Schedule]] = []
         for name, family in families_of(self.problem, self.arch).items():
             for place, config in enumerate(family.configs(self.problem, self.arch)):
                 how = ((KERNEL, name), *config.items())
                 if (name, dict(config)) != (self.family, dict(self.config)):
-                    found.append((1.0 + place / 1000, Schedule((), (), how=how)))
-        return sorted(found, key=lambda pair: pair[0])
+                    schedules.append((1.0 + place / 1000, Schedule((), (), how=how)))
+        return sorted(schedules, key=lambda pair: pair[0])
 
     def _compile(self, family: str, config: Any) -> Candidate:
         families: dict[str, Family[Any]] = {**LADDER}
@@ -166,10 +166,10 @@ def layers_of(
     from fewbit.targets.cuda.emit import Nest
     from fewbit.targets.cuda.target import compile_cuda
 
-    made = compile_cuda(program, arch, **options)
-    found: dict[str, Layer] = {}
+    compilation = compile_cuda(program, arch, **options)
+    layers: dict[str, Layer] = {}
     left: dict[str, tuple[int, str]] = {}
-    for step in made.module.planner.steps:
+    for step in compilation.module.planner.steps:
         if isinstance(step, Nest):
             continue
         problem: Any = step.problem
@@ -180,7 +180,7 @@ def layers_of(
             left[step.layer] = (calls + 1, f"its kernel is as the table has it ({step.family})")
             continue
         key = table_key(problem)
-        same = found.get(key)
+        same = layers.get(key)
         layer = Layer(step.layer, problem, step.family, step.config, arch)
-        found[key] = replace(same or layer, calls=1 + (same.calls if same else 0))
-    return list(found.values()), left
+        layers[key] = replace(same or layer, calls=1 + (same.calls if same else 0))
+    return list(layers.values()), left

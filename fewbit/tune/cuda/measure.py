@@ -147,7 +147,7 @@ class Bench:
         if best is not None and times.ratio(best) < times.bar:
             # Of many trials the best is partly luck: it is timed again, alone.
             again = time_cold(base, [ready[best][1]], LAST_ROUNDS)
-        found = {
+        plain = {
             "key": list(self.op.key.row),
             "name": self.op.name,
             "seconds": times.default,
@@ -161,7 +161,7 @@ class Bench:
         for _, loaded in ready:
             loaded.close()
         base.close()
-        return found
+        return plain
 
     def _load(self, candidate: Candidate, place: int) -> Loaded:
         self.tell({"trying": [self.number, place]})
@@ -198,13 +198,13 @@ class Bench:
             self._move(self._at(region), copy, bytes_of(region))
         loaded()
         device().synchronize()
-        found: list[Array] = []
+        arrays: list[Array] = []
         for region, _ in self.copies:
             data = np.empty(bytes_of(region), np.uint8)
             into, size = c_void_p(data.ctypes.data), c_size_t(data.nbytes)
             device().call("cuMemcpyDtoH_v2", into, c_uint64(self._at(region)), size)
-            found.append(data)
-        return found
+            arrays.append(data)
+        return arrays
 
     def _at(self, region: Region) -> int:
         return self.addresses[region.buffer] + region.offset
@@ -219,13 +219,13 @@ def _schedule(candidate: Candidate) -> Any:
 
 def _resources(loaded: Loaded) -> dict[str, int]:
     """Return registers and spilled bytes of a thread, of the first kernel."""
-    found: dict[str, int] = {}
+    resources: dict[str, int] = {}
     function = loaded.launches[0][1]
     for name, number in (("registers", _REGISTERS), ("local", _LOCAL)):
         value = c_int()
         device().call("cuFuncGetAttribute", byref(value), number, function)
-        found[name] = value.value
-    return found
+        resources[name] = value.value
+    return resources
 
 
 def numbers(region: Region, seed: int) -> Array:
@@ -301,14 +301,14 @@ def time_cold(default: Loaded, others: Sequence[Loaded], rounds: int) -> Times:
         gpu.call("cuEventDestroy_v2", event)
     gpu.call("cuStreamDestroy_v2", stream)
     gpu.free(flush)
-    first, *rest, last = ((median(each[::2]) + median(each[1::2])) / 2 for each in seconds)
-    return Times(min(first, last), abs(first - last) / min(first, last), tuple(rest))
+    first, *between, last = ((median(each[::2]) + median(each[1::2])) / 2 for each in seconds)
+    return Times(min(first, last), abs(first - last) / min(first, last), tuple(between))
 
 
 def _event() -> c_void_p:
-    found = c_void_p()
-    device().call("cuEventCreate", byref(found), 0)
-    return found
+    event = c_void_p()
+    device().call("cuEventCreate", byref(event), 0)
+    return event
 
 
 def _elapsed_seconds(start: c_void_p, end: c_void_p) -> float:

@@ -91,25 +91,28 @@ def prepare(
 def prepare_op(space: Space, known: Mapping[Schedule, Trial], workers: int, count: int) -> Op:
     """Compile so many schedules of an op."""
     wanted = choose(space.rank(), known, count)
-    made: list[Candidate] = []
+    candidates: list[Candidate] = []
     failed: list[Trial] = []
 
-    def compiled(schedule: Schedule) -> Candidate | Trial:
+    def compile_one(schedule: Schedule) -> Candidate | Trial:
         try:
             return space.candidate(schedule)
         except Error as e:
             return Trial(schedule, None, e.what)
 
     with ThreadPoolExecutor(workers) as pool:
-        for found in pool.map(compiled, wanted):
-            made.append(found) if isinstance(found, Candidate) else failed.append(found)
+        for candidate in pool.map(compile_one, wanted):
+            if isinstance(candidate, Candidate):
+                candidates.append(candidate)
+            else:
+                failed.append(candidate)
     return Op(
         space.key,
         space.name,
         space.calls,
         space.macs,
         space.regions,
-        (space.default(), *made),
+        (space.default(), *candidates),
         tuple(failed),
         space.tolerance,
         space.model,
@@ -142,10 +145,10 @@ def _vary(ranked: Sequence[tuple[float, Schedule]], count: int) -> list[Schedule
         [each[turn] for turn in range(count) for each in tiles.values() if turn < len(each)]
         for tiles in kinds.values()
     ]
-    found: list[Schedule] = []
+    chosen: list[Schedule] = []
     for turn in range(count):
-        found += [queue[turn] for queue in queues if turn < len(queue)]
-    return found[:count]
+        chosen += [queue[turn] for queue in queues if turn < len(queue)]
+    return chosen[:count]
 
 
 def _kind(schedule: Schedule) -> Any:
@@ -185,8 +188,10 @@ def record(folder: Path, database: Database) -> list[Row]:
             "the candidates are not measured yet",
             hint=f"on a machine with a GPU: fewbit tune measure {folder}",
         )
-    found = {tuple(each["key"]): each for each in read_measured(folder)}
-    rows = [_record(op, found[op.key.row], database) for op in prepared.ops if op.key.row in found]
+    measured = {tuple(each["key"]): each for each in read_measured(folder)}
+    rows = [
+        _record(op, measured[op.key.row], database) for op in prepared.ops if op.key.row in measured
+    ]
     left = [Row(n, calls, None, None, why) for n, (calls, why) in prepared.left.items()]
     return [*rows, *left]
 

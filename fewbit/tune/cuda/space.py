@@ -72,9 +72,9 @@ class GpuMatmul:
     def mma_rows(self) -> int | None:
         """The loop that is the rows of a tensor core's tile: the columns' operand has it not."""
         other = [a for a in self.nest.inputs if self.roles.columns not in a.loops]
-        found = [i for i in self.rows if any(i in a.loops for a in other)]
+        rows = [i for i in self.rows if any(i in a.loops for a in other)]
         mine = [a for a in self.nest.inputs if self.roles.columns in a.loops]
-        return next((i for i in found if not any(i in a.loops for a in mine)), None)
+        return next((i for i in rows if not any(i in a.loops for a in mine)), None)
 
     @property
     def takes_mma(self) -> bool:
@@ -137,15 +137,15 @@ def problem_of(
     given: GpuMatmul, schedule: Schedule, hardware: Hardware, arch: Arch | None = None
 ) -> str | None:
     """Return why a workgroup cannot have it; None where it can."""
-    found = resources_of(given, schedule)
+    resources = resources_of(given, schedule)
     limit = hardware.threads or MOST_THREADS
     shared = arch.shared if arch else hardware.memories[0].bytes
-    if found.threads > limit:
-        return f"{found.threads} threads are more than {limit}"
-    if found.threads < WARP or found.threads % WARP:
-        return f"{found.threads} threads are no whole warps"
-    if found.shared > shared:
-        return f"{found.shared} bytes are more than the {shared} of shared memory"
+    if resources.threads > limit:
+        return f"{resources.threads} threads are more than {limit}"
+    if resources.threads < WARP or resources.threads % WARP:
+        return f"{resources.threads} threads are no whole warps"
+    if resources.shared > shared:
+        return f"{resources.shared} bytes are more than the {shared} of shared memory"
     if uses_mma(schedule):
         return "a warp has too many results" if prod(schedule.vector[:-1]) > MOST_MMA else None
     if prod(schedule.vector[i] for i in given.parallel) > MOST_SUMS:
@@ -171,10 +171,10 @@ def gpu_schedules(
 
 def gpu_hardware(arch: Arch) -> Hardware:
     """Return what is known of a generation: the H200's figures, with its own limits."""
-    found = find_hardware("h200")
-    near = found.memories[0].model_copy(update={"bytes": arch.shared})
-    update = {"cores": arch.multiprocessors, "memories": (near, *found.memories[1:])}
-    return found if arch.compute == 90 else found.model_copy(update=update)
+    hardware = find_hardware("h200")
+    near = hardware.memories[0].model_copy(update={"bytes": arch.shared})
+    update = {"cores": arch.multiprocessors, "memories": (near, *hardware.memories[1:])}
+    return hardware if arch.compute == 90 else hardware.model_copy(update=update)
 
 
 def _thread_schedules(given: GpuMatmul) -> Iterator[Schedule]:
@@ -301,8 +301,8 @@ def _thread_tile(given: GpuMatmul, schedule: Schedule) -> Tile:
 
 
 def _divisors(extent: int, usual: Sequence[int]) -> list[int]:
-    found = [d for d in usual if extent % d == 0]
-    return found or [d for d in _all_divisors(extent) if 4 <= d <= 256] or [extent]
+    divisors = [d for d in usual if extent % d == 0]
+    return divisors or [d for d in _all_divisors(extent) if 4 <= d <= 256] or [extent]
 
 
 def _all_divisors(extent: int) -> list[int]:

@@ -51,15 +51,15 @@ def find_schedules(
     """
     hardware = hardware or host()
     leading = leading_schedules(database, TARGET, hardware.identity)
-    found: dict[str, Schedule] = {}
+    schedules: dict[str, Schedule] = {}
     for dispatch in dispatches:
         if not worth_reading(dispatch) or dispatch.reason is not None:
             continue
         result = database.get(key_of(dispatch, hardware))
         schedule = result.schedule if result else leading.get(dispatch.nest.signature)
         if schedule is not None:
-            found[dispatch.name] = schedule
-    return found
+            schedules[dispatch.name] = schedule
+    return schedules
 
 
 def worth_reading(dispatch: Configured) -> bool:
@@ -83,10 +83,10 @@ def apply(
     default = build(source, flags, name, has_paths=has_paths)
     if target.startswith(GPU):
         default = replace(default, dispatches=gpu_dispatches(default))
-        found = find_gpu_schedules(default, database, gpu_hardware_of(target))
+        schedules = find_gpu_schedules(default, database, gpu_hardware_of(target))
     else:
-        found = find_schedules(default.dispatches, database, hardware)
-    return substitute(default, source, flags, name, found, has_paths=has_paths)
+        schedules = find_schedules(default.dispatches, database, hardware)
+    return substitute(default, source, flags, name, schedules, has_paths=has_paths)
 
 
 def substitute(
@@ -124,6 +124,6 @@ class Tiles:
     target: str
 
     def build(self, source: Source, flags: Sequence[str], name: str, *, has_paths: bool) -> Modules:
-        found = apply(source, flags, name, self.database, target=self.target, has_paths=has_paths)
-        tuned = None if found.tuned is None else found.tuned.made
-        return Modules(found.default.made, tuned, len(found.schedules))
+        applied = apply(source, flags, name, self.database, target=self.target, has_paths=has_paths)
+        tuned = None if applied.tuned is None else applied.tuned.made
+        return Modules(applied.default.made, tuned, len(applied.schedules))

@@ -106,8 +106,8 @@ def read_arguments(module: ModuleOp) -> Arguments:
     constants = [0] * (1 + max(loads, default=-1))
     for at, offset in offsets.items():
         constants[int(at.split("+")[0])] = offset
-    found = (_span(op, offsets[at] if isinstance(at, str) else at) for op, at in spans)
-    return Arguments(tuple(found), tuple(constants))
+    filled = (_span(op, offsets[at] if isinstance(at, str) else at) for op, at in spans)
+    return Arguments(tuple(filled), tuple(constants))
 
 
 def _span(op: Operation, offset: int) -> Span:

@@ -27,8 +27,8 @@ class Build:
 
     def code_of(self, dispatch: str) -> bytes | None:
         """Return the code of a dispatch by the name of its executable."""
-        found = [c for n, c in self.code.items() if n == dispatch or n.startswith(f"{dispatch}_")]
-        return found[0] if found else None
+        codes = [c for n, c in self.code.items() if n == dispatch or n.startswith(f"{dispatch}_")]
+        return codes[0] if codes else None
 
 
 def build(
@@ -56,7 +56,7 @@ def build(
             file = f"{dispatch}.mlir"
             (folder / file).write_text(text, encoding="utf-8")
             more.append(f"--iree-hal-substitute-executable-configuration={dispatch}={root}{file}")
-        made = compile_text(source, (*flags, *more), name, within=None if has_paths else folder)
+        compiled = compile_text(source, (*flags, *more), name, within=None if has_paths else folder)
         files = sorted((folder / "configured").glob(f"{PREFIX}*.mlir"))
         code: dict[str, bytes] = {}
         for path in (folder / "objects").glob("*.o"):
@@ -64,4 +64,4 @@ def build(
         for path in (folder / "binaries").glob("*.ptx"):
             ptx = path.read_text(encoding="utf-8")
             code |= dict.fromkeys(entries_of(ptx), instructions_of(ptx).encode())
-        return Build(made, tuple(map(Configured.read, files)), code)
+        return Build(compiled, tuple(map(Configured.read, files)), code)

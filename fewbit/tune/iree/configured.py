@@ -59,8 +59,8 @@ class Configured:
 
     def __init__(self, text: str, name: str = "dispatch") -> None:
         self.text = text
-        found = _EXECUTABLE.search(text)
-        self.name = found[1] if found else name
+        match = _EXECUTABLE.search(text)
+        self.name = match[1] if match else name
 
     @classmethod
     def read(cls, path: Path) -> Configured:
@@ -72,8 +72,8 @@ class Configured:
 
     @cached_property
     def pipeline(self) -> str | None:
-        found = _PIPELINE.search(self.text)
-        return found[1] if found else None
+        match = _PIPELINE.search(self.text)
+        return match[1] if match else None
 
     @cached_property
     def tiled(self) -> list[Tiled]:
@@ -111,9 +111,9 @@ class Configured:
     @property
     def nest(self) -> LoopNest:
         """The loops of the op that leads."""
-        found = self.leader.nest
-        assert found is not None, "only dispatches that can be tuned"
-        return found
+        nest = self.leader.nest
+        assert nest is not None, "only dispatches that can be tuned"
+        return nest
 
     @cached_property
     def signature(self) -> str:
@@ -161,15 +161,15 @@ class Configured:
         distribution = spread(schedule.distribution, left, count, 0)
         for loop in dynamic:
             distribution[loop] = root.config["distribution"][loop]
-        found = {"distribution": tuple(distribution)}
+        levels = {"distribution": tuple(distribution)}
         if schedule.cache:
             cache = spread(schedule.cache, left, count, 0)
-            found["cache_parallel"] = _only(cache, kinds, "parallel")
-            found["cache_reduction"] = _only(cache, kinds, "reduction")
-        found["vector_common_parallel"] = _only(vector, kinds, "parallel")
+            levels["cache_parallel"] = _only(cache, kinds, "parallel")
+            levels["cache_reduction"] = _only(cache, kinds, "reduction")
+        levels["vector_common_parallel"] = _only(vector, kinds, "parallel")
         if "reduction" in kinds:
-            found["vector_reduction"] = _only(vector, kinds, "reduction")
-        return found
+            levels["vector_reduction"] = _only(vector, kinds, "reduction")
+        return levels
 
     def _replace(self, configs: list[Config]) -> str:
         left = iter(configs)
@@ -204,17 +204,17 @@ def _merge(config: Config, parallel: str, reduction: str, loops: int) -> list[in
 def _followers(root: Tiled, tiled: list[Tiled]) -> dict[Operation, dict[int, int]]:
     """Map the loops of ops that share tensors with the leading one to its loops."""
     known: dict[SSAValue, dict[int, int]] = {}
-    found: dict[Operation, dict[int, int]] = {root.op: {i: i for i in range(64)}}
+    followers: dict[Operation, dict[int, int]] = {root.op: {i: i for i in range(64)}}
     pending = [root.op]
     while pending:
         op = pending.pop()
         for value, singles in _indexed_tensors(op):
             dims = known.setdefault(value, {})
             for dim, loop in enumerate(singles):
-                if loop in found[op]:
-                    dims.setdefault(dim, found[op][loop])
+                if loop in followers[op]:
+                    dims.setdefault(dim, followers[op][loop])
         for other in tiled:
-            if other.op in found:
+            if other.op in followers:
                 continue
             loops = {
                 loop: known[value][dim]
@@ -224,9 +224,9 @@ def _followers(root: Tiled, tiled: list[Tiled]) -> dict[Operation, dict[int, int
                 if loop is not None and dim in known[value]
             }
             if loops:
-                found[other.op] = loops
+                followers[other.op] = loops
                 pending.append(other.op)
-    return found
+    return followers
 
 
 def _indexed_tensors(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
@@ -235,12 +235,12 @@ def _indexed_tensors(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
     maps = attribute_of(op, "indexing_maps")
     if not isinstance(nest, LoopNest) or maps is None:
         return []
-    found: list[tuple[SSAValue, list[int | None]]] = []
+    tensors: list[tuple[SSAValue, list[int | None]]] = []
     data: list[AffineMap] = [map.data for map in cast("Any", maps).data]
     values = [*op.operands, *op.results]
     for value, map in zip(values, [*data, *data[len(data) - len(op.results) :]], strict=False):
-        found.append((value, [getattr(expr, "position", None) for expr in map.results]))
-    return found
+        tensors.append((value, [getattr(expr, "position", None) for expr in map.results]))
+    return tensors
 
 
 def _following(tiled: Tiled, loops: Mapping[int, int], levels: Config) -> Config:

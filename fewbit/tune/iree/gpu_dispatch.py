@@ -29,8 +29,8 @@ class GpuDispatch(Configured):
 
     @cached_property
     def pipeline(self) -> str | None:
-        found = _PIPELINE.search(self.text)
-        return found[1] if found else None
+        match = _PIPELINE.search(self.text)
+        return match[1] if match else None
 
     @cached_property
     def tiled(self) -> list[Tiled]:

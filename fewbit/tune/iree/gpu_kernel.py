@@ -76,17 +76,17 @@ def assemble(kernel: GpuKernel, arch: Arch, folder: Path) -> tuple[bytes, Resour
     tool = find_assembler()
     if tool is None:
         return None
-    source, made = folder / "kernel.ptx", folder / "kernel.cubin"
+    source, cubin = folder / "kernel.ptx", folder / "kernel.cubin"
     source.write_text(kernel.ptx, encoding="utf-8")
     target = f"sm_{arch.compute}"
     done = subprocess.run(
-        [str(tool), "-v", f"-arch={target}", str(source), "-o", str(made)],
+        [str(tool), "-v", f"-arch={target}", str(source), "-o", str(cubin)],
         capture_output=True,
         text=True,
     )
     if done.returncode:
         raise failure(next(iter(done.stderr.splitlines()), "the assembler refuses it"))
-    return made.read_bytes(), parse_resources(done.stderr)[kernel.symbol]
+    return cubin.read_bytes(), parse_resources(done.stderr)[kernel.symbol]
 
 
 @cache
@@ -94,5 +94,5 @@ def find_assembler() -> Path | None:
     places = (
         path for folder in sys.path for each in ASSEMBLERS for path in Path(folder).glob(each)
     )
-    found = next(places, None) or shutil.which("ptxas")
-    return Path(found) if found else None
+    assembler = next(places, None) or shutil.which("ptxas")
+    return Path(assembler) if assembler else None

@@ -45,7 +45,7 @@ def gpu_dispatches(build: Build) -> tuple[GpuDispatch, ...]:
 
 def find_gpu_schedules(build: Build, database: Database, hardware: str) -> dict[str, Schedule]:
     """Return those that the database has for a program's dispatches, by their names."""
-    found: dict[str, Schedule] = {}
+    schedules: dict[str, Schedule] = {}
     leading = leading_schedules(database, TARGET, hardware)
     for dispatch in gpu_dispatches(build):
         if "_initializer_" in dispatch.name or "arith.mul" not in dispatch.text:
@@ -55,8 +55,8 @@ def find_gpu_schedules(build: Build, database: Database, hardware: str) -> dict[
         result = database.get(gpu_key(dispatch, hardware))
         schedule = result.schedule if result else leading.get(dispatch.nest.signature)
         if schedule is not None:
-            found[dispatch.name] = schedule
-    return found
+            schedules[dispatch.name] = schedule
+    return schedules
 
 
 @dataclass
@@ -109,11 +109,12 @@ class Kernels:
         self._count += 1
         folder = Path(self._folder.name) / f"assembled{self._count}"
         folder.mkdir()
-        made = assemble(kernel, self.arch, folder)
-        plan = kernel.plan(self.arguments, self.arch, made[0] if made else None)
-        if made is None:
+        assembled = assemble(kernel, self.arch, folder)
+        plan = kernel.plan(self.arguments, self.arch, assembled[0] if assembled else None)
+        if assembled is None:
             return Candidate(schedule, plan)
-        return Candidate(schedule, plan, registers=made[1].registers, spilled=made[1].spilled)
+        _, used = assembled
+        return Candidate(schedule, plan, registers=used.registers, spilled=used.spilled)
 
     def _compile(self, text: str) -> GpuKernel:
         self._count += 1
@@ -123,7 +124,7 @@ class Kernels:
 def spaces_of(build: Build, arch: Arch) -> tuple[list[Space], dict[str, tuple[int, str]]]:
     """Return what can be tuned, the most MACs first; and what cannot, with the reason."""
     calls = calls_of(build)
-    found: dict[str, Space] = {}
+    spaces: dict[str, Space] = {}
     left: dict[str, tuple[int, str]] = {}
     for configured in build.dispatches:
         count = calls.get(configured.name, 0)
@@ -134,9 +135,9 @@ def spaces_of(build: Build, arch: Arch) -> tuple[list[Space], dict[str, tuple[in
         if isinstance(space, str):
             left[dispatch.name] = (count, space)
             continue
-        same = found.get(dispatch.signature)
-        found[dispatch.signature] = replace(space, calls=count + (same.calls if same else 0))
-    return sorted(found.values(), key=lambda s: -s.calls * s.macs), left
+        same = spaces.get(dispatch.signature)
+        spaces[dispatch.signature] = replace(space, calls=count + (same.calls if same else 0))
+    return sorted(spaces.values(), key=lambda s: -s.calls * s.macs), left
 
 
 def space_of(dispatch: GpuDispatch, arch: Arch, calls: int) -> Space | str:

@@ -41,8 +41,8 @@ def chosen_flags(
     source: Source, flags: Sequence[str], database: Database, hardware: Hardware | None = None
 ) -> tuple[str, ...]:
     """Return those that were found to be faster for the program, or else as they are given."""
-    found = database.get(program_key(source, hardware))
-    return tuple(flags) if found is None or found.schedule is None else in_rows(flags)
+    result = database.get(program_key(source, hardware))
+    return tuple(flags) if result is None or result.schedule is None else in_rows(flags)
 
 
 def is_faster(rows: Times, tiled: Times | None) -> bool:
@@ -55,6 +55,6 @@ def is_faster(rows: Times, tiled: Times | None) -> bool:
 
 def keep_layout(source: Source, database: Database, times: Times, *, faster: bool) -> None:
     """Record the layout, so that later compiles of the program use it."""
-    found = Result(program_key(source), IN_ROWS, times.ratio(0), times.noise, times.default, 1, "")
+    result = Result(program_key(source), IN_ROWS, times.ratio(0), times.noise, times.default, 1, "")
     reason = "matrices in tiles are as fast"
-    database.put(found if faster else replace(found, schedule=None, ratio=1.0, reason=reason))
+    database.put(result if faster else replace(result, schedule=None, ratio=1.0, reason=reason))

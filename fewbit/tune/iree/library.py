@@ -51,8 +51,8 @@ class Binary:
     @property
     def instructions(self) -> bytes:
         """The code itself, without names and debugging."""
-        found = [s for s in sections(self.data) if s.name == ".text"]
-        return b"".join(self.data[s.offset : s.offset + s.size] for s in found)
+        code = [s for s in sections(self.data) if s.name == ".text"]
+        return b"".join(self.data[s.offset : s.offset + s.size] for s in code)
 
 
 def compile_dispatch(text: str, flags: Sequence[str], folder: Path, name: str) -> Binary:
@@ -65,7 +65,7 @@ def compile_executable(
     text: str, flags: Sequence[str], folder: Path, name: str
 ) -> tuple[bytes, str, tuple[int, int, int]]:
     """Return what IREE makes of a configured dispatch, what it printed, and how many workgroups."""
-    source, made = folder / f"{name}.mlir", folder / f"{name}.so"
+    source, library = folder / f"{name}.mlir", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
     begun = ("--compile-mode=hal-executable", "--compile-from=executable-configurations")
     command = [
@@ -77,7 +77,7 @@ def compile_executable(
     ]
     try:
         done = subprocess.run(
-            [*command, str(source), "-o", str(made)],
+            [*command, str(source), "-o", str(library)],
             capture_output=True,
             text=True,
             errors="replace",
@@ -85,10 +85,10 @@ def compile_executable(
         )
     except subprocess.TimeoutExpired as e:
         raise failure(f"it takes longer than {LIMIT} s to compile") from e
-    if done.returncode or not made.is_file():
+    if done.returncode or not library.is_file():
         line = next((x for x in done.stderr.splitlines() if "error: " in x), "no message")
         raise failure(line.partition("error: ")[2] or line)
-    return made.read_bytes(), done.stderr, _workgroups(done.stderr)
+    return library.read_bytes(), done.stderr, _workgroups(done.stderr)
 
 
 def failure(what: str) -> PassError:
@@ -96,11 +96,11 @@ def failure(what: str) -> PassError:
 
 
 def _workgroups(printed: str) -> tuple[int, int, int]:
-    found = _EXPORT.search(printed)
-    if found is None:
+    match = _EXPORT.search(printed)
+    if match is None:
         raise failure("it does not say how many workgroups there are")
-    constants = dict(_CONSTANT.findall(found["count"]))
-    names = [name.strip() for name in found["names"].split(",")]
+    constants = dict(_CONSTANT.findall(match["count"]))
+    names = [name.strip() for name in match["names"].split(",")]
     if len(names) != 3 or any(name not in constants for name in names):
         raise failure("how many workgroups there are depends on a run")
     x, y, z = (int(constants[name]) for name in names)

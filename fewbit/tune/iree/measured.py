@@ -72,13 +72,13 @@ class Measured:
 
     def try_all(self, schedules: Sequence[Schedule]) -> list[Trial]:
         """Return all of them, timed by turns with the default."""
-        found: list[Trial | Library] = [self._prepare(schedule) for schedule in schedules]
-        libraries = [each for each in found if isinstance(each, Library)]
+        candidates: list[Trial | Library] = [self._prepare(schedule) for schedule in schedules]
+        libraries = [each for each in candidates if isinstance(each, Library)]
         self.times = time_by_turns(self._timers(), [library.seconds for library in libraries])
         ratios = iter(range(len(libraries)))
         return [
             each if isinstance(each, Trial) else Trial(schedule, self.times.ratio(next(ratios)))
-            for each, schedule in zip(found, schedules, strict=True)
+            for each, schedule in zip(candidates, schedules, strict=True)
         ]
 
     def _timers(self):

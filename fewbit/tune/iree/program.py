@@ -44,19 +44,19 @@ def tune_iree(
 
     def search_with(flags: Sequence[str], seconds: float) -> tuple[list[Row], Applied]:
         with progress("Compiling as it is"):
-            made = build(source, flags, "model")
+            built = build(source, flags, "model")
         rows = tune_dispatches(
-            made, database, seconds=seconds, model=model, workers=workers, watch=watch
+            built, database, seconds=seconds, model=model, workers=workers, watch=watch
         )
         with progress("Compiling with what was found"):
-            schedules = find_schedules(made.dispatches, database)
-            return rows, substitute(made, source, flags, "model", schedules)
+            schedules = find_schedules(built.dispatches, database)
+            return rows, substitute(built, source, flags, "model", schedules)
 
     rows, tiled = search_with(flags, TILED_SHARE * seconds)
     more, plain = search_with(in_rows(flags), max(0.0, end - monotonic()))
 
-    def time_beside_default(made: Made) -> tuple[Times, float]:
-        return _time_modules(program, parameters, [tiled.default.made, made])
+    def time_beside_default(built: Made) -> tuple[Times, float]:
+        return _time_modules(program, parameters, [tiled.default.made, built])
 
     times, gap = time_beside_default((plain.tuned or plain.default).made)
     own = time_beside_default(tiled.tuned.made) if tiled.tuned else None
@@ -80,8 +80,8 @@ def _time_modules(
     inputs = made_up_inputs(program, dynamic=1)
     with TemporaryDirectory(prefix="fewbit-tuned-") as folder:
         loaded = [
-            load_iree(Iree().write_made(program, parameters, made, request, Path(folder) / str(i)))
-            for i, made in enumerate([modules[0], *modules])
+            load_iree(Iree().write_made(program, parameters, data, request, Path(folder) / str(i)))
+            for i, data in enumerate([modules[0], *modules])
         ]
     calls = [module.prepare(*inputs) for module in loaded]
     outputs = [call() for call in calls]

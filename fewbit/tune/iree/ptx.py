@@ -9,7 +9,7 @@ ENTRY = re.compile(r"\.entry (\S+)\((.*?)\)", re.S)
 
 def entries_of(ptx: str) -> list[str]:
     """Return the names of its kernels."""
-    return [found[1] for found in ENTRY.finditer(ptx)]
+    return [match[1] for match in ENTRY.finditer(ptx)]
 
 
 def instructions_of(ptx: str) -> str:

@@ -33,29 +33,29 @@ class Matmul:
     def of(cls, signature: str) -> Matmul | None:
         """Return the matmul that a signature has; None for anything else."""
         op = signature.partition(FUSED)[0]
-        loops, _, rest = op.partition(" ")
-        operands = _OPERAND.findall(rest)
-        if len(operands) != 3 or rest.count(":") != 3 or not _BODY.search(rest):
+        loops, _, fused = op.partition(" ")
+        operands = _OPERAND.findall(fused)
+        if len(operands) != 3 or fused.count(":") != 3 or not _BODY.search(fused):
             return None
         if len({element for _, element, _ in operands}) != 1:
             return None
-        found = _LOOPS.findall(loops)
+        pairs = _LOOPS.findall(loops)
         indices = tuple(tuple(int(d[1:]) for d in text.split(",")) for *_, text in operands)
-        kinds = tuple("parallel" if kind == "p" else "reduction" for _, kind in found)
-        return cls(tuple(int(n) for n, _ in found), kinds, operands[0][1], indices)
+        kinds = tuple("parallel" if kind == "p" else "reduction" for _, kind in pairs)
+        return cls(tuple(int(n) for n, _ in pairs), kinds, operands[0][1], indices)
 
 
 def tuning_spec(database: Database) -> tuple[str, int, int]:
     """Return the text of a spec, how many ops are in it, and how many could not be said."""
     results = [r for r in database.results(TARGET) if r.schedule is not None]
-    said: dict[Matmul, Result] = {}
+    matmuls: dict[Matmul, Result] = {}
     for result in results:
         matmul = Matmul.of(result.key.signature)
         if matmul is not None:
-            said.setdefault(matmul, result)
+            matmuls.setdefault(matmul, result)
     matchers = [
         _matcher(f"match_{i}", matmul, result.schedule)
-        for i, (matmul, result) in enumerate(said.items())
+        for i, (matmul, result) in enumerate(matmuls.items())
         if result.schedule is not None
     ]
     pairs = ",\n        ".join(f"@match_{i} -> @apply" for i in range(len(matchers)))

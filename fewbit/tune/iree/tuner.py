@@ -67,8 +67,8 @@ class IreeGpuTuner(GpuTuner):
 
     def spaces(self, search: Search, arch: Arch) -> Found:
         with progress("Compiling as it is"):
-            made = build_for(search.program, arch)
-        return gpu_tuning.spaces_of(made, arch)
+            built = build_for(search.program, arch)
+        return gpu_tuning.spaces_of(built, arch)
 
 
 def find_tiles(target: str, path: Path, named: bool) -> KnownTiles | None:

@@ -118,15 +118,15 @@ def calls_of(build: Build) -> dict[str, int]:
 def leading_schedules(database: Database, target: str, hardware: str) -> dict[str, Schedule]:
     """Return the schedule of each op that leads dispatches, from the one that gained most."""
     versions = versions_of(*PACKAGES)
-    found: dict[str, tuple[float, Schedule]] = {}
+    best: dict[str, tuple[float, Schedule]] = {}
     for result in database.results(target):
         if (result.key.hardware, result.key.versions) != (hardware, versions):
             continue
         if result.schedule is not None:
             op = result.key.signature.partition(FUSED)[0]
-            found[op] = min(
-                found.get(op, (1.0, result.schedule)),
+            best[op] = min(
+                best.get(op, (1.0, result.schedule)),
                 (result.ratio, result.schedule),
                 key=lambda pair: pair[0],
             )
-    return {op: schedule for op, (_, schedule) in found.items()}
+    return {op: schedule for op, (_, schedule) in best.items()}

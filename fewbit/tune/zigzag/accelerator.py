@@ -66,5 +66,5 @@ def _cache(memory: Memory, hardware: Hardware, place: int) -> dict[str, Any]:
 
 
 def _port(name: str, kind: str, least: int, most: int, ways: list[str]) -> dict[str, Any]:
-    found = {"name": name, "type": kind, "bandwidth_min": least, "bandwidth_max": most}
-    return {**found, "allocation": ways}
+    port = {"name": name, "type": kind, "bandwidth_min": least, "bandwidth_max": most}
+    return {**port, "allocation": ways}

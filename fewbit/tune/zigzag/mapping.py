@@ -63,7 +63,7 @@ def zigzag_schedules(nest: LoopNest, hardware: Hardware) -> list[Schedule]:
     roles = roles_of(nest)
     if refusal(nest) is not None or roles is None:
         return []
-    found: list[Schedule] = []
+    choices: list[Schedule] = []
     arrays: dict[Tile, Tile] = {}
     for schedule in best(Analytic(hardware), nest, schedules(nest, hardware), CONSIDERED):
         tile = schedule.vector
@@ -76,8 +76,8 @@ def zigzag_schedules(nest: LoopNest, hardware: Hardware) -> list[Schedule]:
         except Exception as e:  # one layer that fails does not stop the others
             say(f"ZigZag fails on {nest.signature}: {type(e).__name__}: {e}")
             continue
-        found += _schedules(nest, roles, vector, levels)
-    return list(dict.fromkeys(found))
+        choices += _schedules(nest, roles, vector, levels)
+    return list(dict.fromkeys(choices))
 
 
 def run(nest: LoopNest, roles: Roles, vector: Tile, hardware: Hardware) -> list[Tile]:
@@ -143,14 +143,14 @@ def held_tiles(
         inner[roles.rows[-1]] = vector[roles.rows[-1]]
     by_operand = {str(operand): levels for operand, levels in temporal.items()}
     inputs = by_operand.get("I") or next(iter(by_operand.values()))
-    found: list[Tile] = []
+    tiles: list[Tile] = []
     tile = list(inner)
     for level in inputs[:-1]:
         for name, size in level:
             loop = NAMES.index(str(name))
             tile[loop] = min(nest.extents[loop], tile[loop] * int(size))
-        found.append(tuple(tile))
-    return found
+        tiles.append(tuple(tile))
+    return tiles
 
 
 def _schedules(
@@ -158,13 +158,13 @@ def _schedules(
 ) -> list[Schedule]:
     """Return each cache's part as a workgroup; and the nearest inside the next."""
     parts = [tuple(0 if i in roles.sums else size for i, size in enumerate(t)) for t in levels]
-    found = [Schedule(part, vector) for part in parts if _divides(part, vector)]
+    schedules = [Schedule(part, vector) for part in parts if _divides(part, vector)]
     if len(parts) > 1 and prod(levels_of(parts[0])) < prod(levels_of(parts[1])):
         near = tuple(
             size if i not in roles.windows else 0 for i, size in enumerate(next(iter(levels)))
         )
-        found.append(Schedule(parts[1], vector, near))
-    return found
+        schedules.append(Schedule(parts[1], vector, near))
+    return schedules
 
 
 def levels_of(tile: Tile) -> list[int]:

@@ -55,7 +55,7 @@ def test_bits_are_the_interpreters(
 @pytest.mark.parametrize("recipe", ["w8a8", "w4a6"])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_products_find_the_largest_magnitude(recipe: str, batch: int) -> None:
-    """Of one sample; a convolution in groups is several calls, and leaves it to another."""
+    """One sample's is found; a grouped convolution is several calls, and leaves it to another."""
     torch.manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(3, 20, 3, padding=1), nn.ReLU(),

@@ -14,7 +14,7 @@ from torch import nn
 import fewbit
 from fewbit.kernels.cuda.arch import AMPERE, HOPPER, TURING
 from tests.targets.cuda.emulate import COMPILER, Emulated
-from tests.targets.cuda.test_programs import made, relative
+from tests.targets.cuda.test_programs import compile_model, relative
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 RNG = np.random.default_rng(0)
@@ -46,7 +46,7 @@ class Linears(nn.Module):
 def test_few_bit_weights_stay_few_bits_and_sums_exact(recipe: str, tmp_path: Path) -> None:
     x = RNG.standard_normal((3, 288)).astype(np.float32)
     program = fewbit.import_model(Linears(), example_inputs=(torch.from_numpy(x),))
-    compilation, program = made(program, recipe)
+    compilation, program = compile_model(program, recipe)
     assert steps_of(compilation).count("few_bit") == 2
     np.testing.assert_array_equal(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0])
 
@@ -68,7 +68,7 @@ def test_scales_of_groups_and_float_activations(
 ) -> None:
     x = RNG.standard_normal((2, 5, 288)).astype(np.float32)
     program = fewbit.import_model(Linears(), example_inputs=(torch.from_numpy(x),))
-    compilation, program = made(program, recipe, precision=precision)
+    compilation, program = compile_model(program, recipe, precision=precision)
     steps = [step for step in compilation.module.described if step["step"] == "few_bit"]
     assert len(steps) == (1 if "96" in str(recipe) else 2)
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < tolerance
@@ -78,13 +78,16 @@ def test_scales_of_groups_and_float_activations(
 def test_many_rows_are_multiplied_as_bytes() -> None:
     x = torch.zeros(65, 288)
     program = fewbit.import_model(Linears(), example_inputs=(x,))
-    assert "few_bit" not in steps_of(made(program, "w4a8")[0])
-    assert "few_bit" not in steps_of(made(program, "w4afp", precision="f16")[0])
+    assert "few_bit" not in steps_of(compile_model(program, "w4a8")[0])
+    assert "few_bit" not in steps_of(compile_model(program, "w4afp", precision="f16")[0])
 
 
 def test_packed_weights_are_as_small_as_they_should_be() -> None:
     program = fewbit.import_model(nn.Linear(256, 512), example_inputs=(torch.zeros(1, 256),))
-    sizes = {recipe: made(program, recipe)[0].module.weights.nbytes for recipe in ("w4a8", "w8a8")}
+    sizes = {
+        recipe: compile_model(program, recipe)[0].module.weights.nbytes
+        for recipe in ("w4a8", "w8a8")
+    }
     assert sizes["w4a8"] < 256 * 512 // 2 + 8192
     assert sizes["w8a8"] > 256 * 512
 
@@ -112,7 +115,7 @@ class Attended(nn.Module):
 def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
     program = fewbit.import_model(Attended(causal=causal), (torch.from_numpy(x),))
-    compilation, _ = made(program, arch=arch, precision="f16")
+    compilation, _ = compile_model(program, arch=arch, precision="f16")
     steps = steps_of(compilation)
     has_triton = find_spec("triton") is not None
     assert ("attention" in steps) == (arch is HOPPER or (arch is AMPERE and has_triton))
@@ -125,7 +128,7 @@ def test_attention_is_one_call(causal: bool, arch, tmp_path: Path) -> None:
 def test_heads_that_are_split_one_by_one(tmp_path: Path) -> None:
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
     program = fewbit.import_model(Attended(joined=False), (torch.from_numpy(x),))
-    compilation, _ = made(program, precision="f16")
+    compilation, _ = compile_model(program, precision="f16")
     assert steps_of(compilation) == ["loops", "conv2d", "attention", "conv2d", "loops"]
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
 
@@ -142,7 +145,7 @@ def test_torchs_own_module(tmp_path: Path) -> None:
 
     x = RNG.standard_normal((2, 19, 64)).astype(np.float32)
     program = fewbit.import_model(Net().eval(), (torch.from_numpy(x),))
-    compilation, _ = made(program, precision="f16")
+    compilation, _ = compile_model(program, precision="f16")
     assert "attention" in steps_of(compilation)
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 4e-3
 
@@ -158,7 +161,7 @@ def test_other_scales_and_fewer_heads_of_keys(tmp_path: Path) -> None:
     shapes = (1, 4, 5, 16), (1, 2, 21, 16), (1, 2, 21, 16)
     given = [RNG.standard_normal(shape).astype(np.float32) for shape in shapes]
     program = fewbit.import_model(Scaled(), tuple(map(torch.from_numpy, given)))
-    compilation, _ = made(program, precision="f16")
+    compilation, _ = compile_model(program, precision="f16")
     assert "attention" in steps_of(compilation)
     assert relative(Emulated(compilation, tmp_path)(*given)[0], program.run(*given)[0]) < 4e-3
 
@@ -172,7 +175,7 @@ def test_images_of_few_channels_are_spread(
     x = RNG.standard_normal((2, 3, 23, 20)).astype(np.float32)
     net = nn.Sequential(nn.Conv2d(3, 8, k, stride, padding), nn.ReLU())
     program = fewbit.import_model(net, (torch.from_numpy(x),))
-    compilation, _ = made(program, precision="f16")
+    compilation, _ = compile_model(program, precision="f16")
     assert steps_of(compilation)[:2] == ["unfold", "conv2d"]
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < 2e-3
 
@@ -184,7 +187,7 @@ def test_small_loops_are_one_launch(tmp_path: Path) -> None:
 
     given = [RNG.standard_normal(shape).astype(np.float32) for shape in ((2, 96), (80, 90))]
     program = fewbit.import_model(Net(), tuple(map(torch.from_numpy, given)))
-    compilation, _ = made(program)
+    compilation, _ = compile_model(program)
     steps = compilation.module.described
     assert len(steps) < 4
     assert {step["in_order"] for step in steps} == {True, False}
@@ -218,7 +221,7 @@ def test_products_of_one_input_are_one(
 ) -> None:
     x = RNG.standard_normal((2, 64)).astype(np.float32)
     program = fewbit.import_model(Gated(), (torch.from_numpy(x),))
-    compilation, program = made(program, recipe, precision=precision)
+    compilation, program = compile_model(program, recipe, precision=precision)
     products = [s for s in compilation.module.described if s["step"] in ("conv2d", "few_bit")]
     assert len(products) == 2
     assert relative(Emulated(compilation, tmp_path)(x)[0], program.run(x)[0]) < tolerance

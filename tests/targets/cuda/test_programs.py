@@ -22,7 +22,7 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
 RNG = np.random.default_rng(0)
 
 
-def made(
+def compile_model(
     model: object, recipe: Any = None, arch=HOPPER, **options: Any
 ) -> tuple[Compilation, fewbit.Program]:
     program = model if isinstance(model, fewbit.Program) else fewbit.import_model(model)
@@ -38,7 +38,7 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
 @needs_compiler
 @pytest.mark.parametrize("recipe", [None, "w4a8", "w1a8"])
 def test_lenet_in_any_batch(recipe: str | None, tmp_path: Path) -> None:
-    compilation, program = made("zoo:lenet", recipe, sizes=[(3, 1, 28, 28)])
+    compilation, program = compile_model("zoo:lenet", recipe, sizes=[(3, 1, 28, 28)])
     x = RNG.standard_normal((3, 1, 28, 28)).astype(np.float32)
     emulated = Emulated(compilation, tmp_path)
     (found,), (expected,) = emulated(x), program.run(x)
@@ -52,7 +52,7 @@ def test_lenet_in_any_batch(recipe: str | None, tmp_path: Path) -> None:
 @needs_compiler
 def test_halves_flow_from_layer_to_layer(tmp_path: Path) -> None:
     sizes = [(2, 3, 32, 32)]
-    compilation, program = made("zoo:resnet8", precision="f16", sizes=sizes)
+    compilation, program = compile_model("zoo:resnet8", precision="f16", sizes=sizes)
     layers = [s for s in compilation.module.described if s["step"] == "conv2d"]
     assert {s["dtype"] for s in layers} == {"f16"}
     residual = [s for s in layers if "add" in s["operands"]]
@@ -64,7 +64,7 @@ def test_halves_flow_from_layer_to_layer(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_a_language_model(tmp_path: Path) -> None:
-    compilation, program = made("zoo:llama-tiny", sizes=[(1, 6)])
+    compilation, program = compile_model("zoo:llama-tiny", sizes=[(1, 6)])
     tokens = RNG.integers(0, 512, (1, 6))
     assert relative(Emulated(compilation, tmp_path)(tokens)[0], program.run(tokens)[0]) < 1e-5
 
@@ -87,7 +87,7 @@ class Cache(torch.nn.Module):
 def test_positions_that_only_a_run_knows(tmp_path: Path) -> None:
     x, position = torch.randn(1, 1, 4), torch.tensor([3])
     program = fewbit.import_model(Cache(), example_inputs=(x, position))
-    compilation, _ = made(program)
+    compilation, _ = compile_model(program)
     emulated = Emulated(compilation, tmp_path)
     state = RNG.standard_normal((1, 8, 4)).astype(np.float32)
     for place in (0, 5, 7):
@@ -118,13 +118,13 @@ def test_loops(name: str, tmp_path: Path) -> None:
 
     x = torch.from_numpy(RNG.standard_normal((70, 96)).astype(np.float32))
     program = fewbit.import_model(Net(), example_inputs=(x,))
-    compilation, _ = made(program)
+    compilation, _ = compile_model(program)
     found = Emulated(compilation, tmp_path)(x.numpy())[0]
     np.testing.assert_allclose(found, program.run(x.numpy())[0], rtol=2e-5, atol=1e-5)
 
 
 def test_no_step_reads_what_is_being_written() -> None:
-    compilation, _ = made("zoo:resnet8", precision="f16")
+    compilation, _ = compile_model("zoo:resnet8", precision="f16")
     for step in compilation.module.described:
         if step["step"] != "loops":
             operands = dict(step["operands"])
@@ -133,7 +133,7 @@ def test_no_step_reads_what_is_being_written() -> None:
 
 
 def test_the_same_program_gives_the_same_text() -> None:
-    first, second = (made("zoo:mlp", "w4a8")[0].module for _ in range(2))
+    first, second = (compile_model("zoo:mlp", "w4a8")[0].module for _ in range(2))
     assert first.source() == second.source()
     assert first.described == second.described
 
@@ -148,7 +148,7 @@ def test_sizes_must_fit() -> None:
 
 def test_older_chips_have_other_kernels() -> None:
     steps = {
-        arch.name: made("zoo:mlp", arch=arch, precision="f16")[0].module.described
+        arch.name: compile_model("zoo:mlp", arch=arch, precision="f16")[0].module.described
         for arch in (HOPPER, TURING)
     }
     assert {s["kernel"] for s in steps["turing"] if s["step"] == "conv2d"} == {"mma"}
@@ -170,4 +170,4 @@ def test_what_depends_on_contents_is_refused() -> None:
       func.return %r : tensor<index>
     }"""
     with pytest.raises(UnsupportedError, match="contain"):
-        made(fewbit.Program.parse(text))
+        compile_model(fewbit.Program.parse(text))

@@ -58,7 +58,7 @@ def conv2d(
         raise UnsupportedError("LOOP_CONV_WS and pooling give bytes, not sums")
     style = style or ("explicit" if conv.output.full else "loop")
     store = conv.output.config(conv.outputs)
-    made: list[Command] = [
+    commands: list[Command] = [
         c.ConfigExecute(dataflow=Dataflow.WEIGHT_STATIONARY, a_stride=shape.stride),
         store,
     ]
@@ -66,13 +66,13 @@ def conv2d(
     half, finished = hardware.half_accumulator, 0
     for loop in loops:
         if style == "loop":
-            made += loop.commands()
+            commands += loop.commands()
             continue
         # The halves of the accumulator take turns, as they do in LOOP_CONV_WS.
         sums = half * (finished % 2)
-        made += conv_commands(loop, sums, sums, store, full=conv.output.full)
+        commands += conv_commands(loop, sums, sums, store, full=conv.output.full)
         finished += bool(loop.output)
-    return made
+    return commands
 
 
 def _loops(conv: Conv2d, tile: ConvTile, hardware: Hardware) -> Iterator[ConvLoop]:

@@ -63,24 +63,24 @@ class _Tile:
 
 
 def matmul(
-    product: Matmul, hardware: Hardware | None = None, style: Style = "loop"
+    problem: Matmul, hardware: Hardware | None = None, style: Style = "loop"
 ) -> list[Command]:
     """Return the commands of a matmul."""
     hardware = hardware or Hardware()
-    made: list[Command] = list(_configuration(product, style))
-    for tile in _tiles(product, hardware):
+    commands: list[Command] = list(_configuration(problem, style))
+    for tile in _tiles(problem, hardware):
         if style == "output-stationary":
-            made += _output_stationary(product, tile, hardware)
+            commands += _output_stationary(problem, tile, hardware)
             continue
-        loop = _loop(product, tile, hardware)
+        loop = _loop(problem, tile, hardware)
         if style == "loop":
-            made += loop
+            commands += loop
         else:
             given = {type(each): each for each in loop[:-1]}
             op = loop[-1]
             assert isinstance(op, c.LoopWs)
-            made += matmul_commands(op, given, hardware)
-    return made
+            commands += matmul_commands(op, given, hardware)
+    return commands
 
 
 def _configuration(product: Matmul, style: Style) -> Iterator[Command]:

@@ -46,19 +46,19 @@ def max_pool(pool: MaxPool, hardware: Hardware | None = None) -> list[Command]:
     rows = (min(within, MOST) - pool.size) // pool.stride + 1
     if rows < 1:
         raise UnsupportedError(f"{pool.size} rows of {pool.width} pixels fit no accumulator")
-    made: list[Command] = [c.ConfigLoad(stride=pool.channels, shrunk=1)]
+    commands: list[Command] = [c.ConfigLoad(stride=pool.channels, shrunk=1)]
     for sample in range(pool.batch):
         for row, count in parts(pool.out_height, rows):
-            made += _tile(pool, sample, row, count, hardware)
-    made.append(Output(1.0).config(pool.channels))
-    return made
+            commands += _tile(pool, sample, row, count, hardware)
+    commands.append(Output(1.0).config(pool.channels))
+    return commands
 
 
 def _tile(pool: MaxPool, sample: int, row: int, count: int, hardware: Hardware) -> list[Command]:
     height = (count - 1) * pool.stride + pool.size
     first = (sample * pool.height + row * pool.stride) * pool.width
     out = (sample * pool.out_height + row) * pool.out_width
-    made: list[Command] = [
+    commands: list[Command] = [
         c.ConfigStore(
             pool_stride=pool.stride,
             pool_size=pool.size,
@@ -73,7 +73,7 @@ def _tile(pool: MaxPool, sample: int, row: int, count: int, hardware: Hardware) 
     for channel, channels in parts(pool.channels, hardware.dim):
         for pixel, pixels in parts(height * pool.width, hardware.dim):
             at = X + (first + pixel) * pool.channels + channel
-            made.append(c.Mvin(at, ACCUMULATOR + pixel, channels, pixels))
+            commands.append(c.Mvin(at, ACCUMULATOR + pixel, channels, pixels))
         at = Y + out * pool.channels + channel
-        made.append(c.Mvout(at, ACCUMULATOR, channels, 0))
-    return made
+        commands.append(c.Mvout(at, ACCUMULATOR, channels, 0))
+    return commands

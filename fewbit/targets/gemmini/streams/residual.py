@@ -30,7 +30,7 @@ def residual_add(
     most = hardware.half_accumulator // dim
     across = min(hardware.blocks(cols), most)
     down = min(hardware.blocks(rows), most // across)
-    made: list[Command] = [
+    commands: list[Command] = [
         c.ConfigExecute(),
         output.config(cols),
         c.ConfigLoad(id=0, stride=cols, scale=a_scale, shrunk=1),
@@ -40,7 +40,7 @@ def residual_add(
         for col, width in parts(cols, across * dim):
             i, j = hardware.blocks(height), hardware.blocks(width)
             at = row * cols + col
-            made += [
+            commands += [
                 c.LoopBounds(i * dim - height, j * dim - width, 0, i, j, 0),
                 c.LoopAddressesAB(A + at, B + at),
                 c.LoopAddressesDC(0, Y + at * output.size),
@@ -48,4 +48,4 @@ def residual_add(
                 c.LoopStridesDC(0, cols),
                 c.LoopWs(full_c=output.full, activation=output.activation, resadd=1),
             ]
-    return made
+    return commands

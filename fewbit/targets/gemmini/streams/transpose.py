@@ -17,7 +17,7 @@ def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[Co
     hardware = hardware or Hardware()
     dim = hardware.dim
     held, transposed = 0, dim
-    made: list[Command] = [
+    commands: list[Command] = [
         c.ConfigExecute(a_transpose=1),
         Output(1.0).config(rows),
         c.ConfigLoad(id=0, stride=cols),
@@ -28,10 +28,10 @@ def transpose(rows: int, cols: int, hardware: Hardware | None = None) -> list[Co
         for col, width in parts(cols, dim):
             first = row == 0 and col == 0
             compute = c.ComputePreloaded if first else c.ComputeAccumulated
-            made += [
+            commands += [
                 c.Mvin(X + row * cols + col, transposed, width, height),
                 c.Preload(held if first else GARBAGE, dim, dim, ACCUMULATOR, height, width),
                 compute(transposed, height, width),
                 c.Mvout(Y + col * rows + row, ACCUMULATOR, height, width),
             ]
-    return made
+    return commands

@@ -129,7 +129,7 @@ class _Writer:
     def write(self) -> None:
         a, plane = self.a, self.plane
         rows, columns = plane.counts
-        full, rest = divmod(columns, plane.period)
+        full, tail = divmod(columns, plane.period)
         channels, stride = plane.windows.channels, plane.windows.stride
         names = ["x", "weights", "y", "rows", *self.saved]
         self.slot = {name: i * self.word for i, name in enumerate(names)}
@@ -155,8 +155,8 @@ class _Writer:
             a.addi(self.x, self.x, plane.period * stride[1])
             a.addi(self.left, self.left, -1)
             a.bnez(self.left, again)
-        if rest:
-            self.outputs(rest)
+        if tail:
+            self.outputs(tail)
         self.back(self.x, "x")
         self.move(self.x, stride[0] * plane.line)
         self.keep(self.x, "x")

@@ -97,13 +97,13 @@ class Matmul:
                 self._tiles(f, panel, weight, y, count)
 
     def _tiles(self, f: Function, panel: Value, weight: Value, y: Value, rows: int) -> None:
-        full, rest = divmod(self.n, self.layout.columns)
+        full, tail = divmod(self.n, self.layout.columns)
         if full:
             self._tile(f, panel, weight, y, rows, self.layout.columns, full)
-        if rest:
+        if tail:
             each = self.layout.panel_bytes(self.k, self.layout.columns)
             last = f.at(weight, full * each, "i8")
-            self._tile(f, panel, last, f.at(y, full * self.layout.columns, "i32"), rows, rest, 1)
+            self._tile(f, panel, last, f.at(y, full * self.layout.columns, "i32"), rows, tail, 1)
 
     def _tile(
         self,

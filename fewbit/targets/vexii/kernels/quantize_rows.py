@@ -246,11 +246,11 @@ def _by_mean(code: Code, width: Width) -> Function:
 def _smallest_above(f: Function, scale: Value, quotient: float) -> Value:
     """Return the smallest float of at least `quotient` times the scale, by a rounded division."""
     bits = f.bits(scale * quotient, "i32")
-    found = bits + 1
+    smallest = bits + 1
     for step in (0, -1, -2):
         tried = bits + step
-        found = f.select(f.bits(tried, "float") / scale >= quotient, tried, found)
-    return f.bits(found, "float")
+        smallest = f.select(f.bits(tried, "float") / scale >= quotient, tried, smallest)
+    return f.bits(smallest, "float")
 
 
 def _at_least_eps(f: Function, magnitude: Value) -> Value:
