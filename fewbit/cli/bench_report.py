@@ -44,7 +44,7 @@ def _times_table(times: Times) -> Table:
     table = Table(title=clock, title_justify="left")
     for name in ("tool", "numbers"):
         table.add_column(name, overflow="fold")
-    for name in ("least", "median", "per second", "ratio", "SQNR dB", "files"):
+    for name in ("minimum", "median", "per second", "ratio", "SQNR dB", "files"):
         table.add_column(name, justify="right")
     for row in times.tools:
         table.add_row(

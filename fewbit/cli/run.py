@@ -103,8 +103,8 @@ def run_program(
     if stats and runnable.stats is not None:
         print(f"\n{runnable.stats()}")
     if repeat is not None:
-        least, middle = _time(runnable, arrays, repeat)
-        print(f"{repeat} runs: least {least * 1e3:.3f} ms, median {middle * 1e3:.3f} ms")
+        minimum, middle = _time(runnable, arrays, repeat)
+        print(f"{repeat} runs: minimum {minimum * 1e3:.3f} ms, median {middle * 1e3:.3f} ms")
 
 
 @dataclass(frozen=True)
@@ -347,8 +347,8 @@ def _plain(
     if stats and runnable.plain_stats is not None:
         plain["stats"] = runnable.plain_stats()
     if repeat is not None:
-        least, middle = _time(runnable, arrays, repeat)
-        plain["runs"] = {"count": repeat, "least_seconds": least, "median_seconds": middle}
+        minimum, middle = _time(runnable, arrays, repeat)
+        plain["runs"] = {"count": repeat, "least_seconds": minimum, "median_seconds": middle}
     return plain
 
 

@@ -32,10 +32,10 @@ UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MODELS = ("analytic", "zigzag", "measured", "random")
 
 TuneModel = Annotated[
-    str, typer.Argument(help="The model whose ops are searched: zoo:NAME, file.py:factory, ...")
+    str, typer.Argument(help="The model whose ops are tuned: zoo:NAME, file.py:factory, ...")
 ]
 TuneTarget = Annotated[
-    str | None, typer.Option("--target", "-t", help="What is searched for.", show_default=False)
+    str | None, typer.Option("--target", "-t", help="What is tuned for.", show_default=False)
 ]
 SearchTime = Annotated[
     str, typer.Option("--time", help="How long the search may take: 90s, 5m, 1h.")
@@ -67,7 +67,7 @@ class TuneCommand(TargetCommand):
 
 tune = typer.Typer(
     cls=TuneGroup,
-    help="Search for the tiles of a model's ops ('tune MODEL'), or measure this machine.",
+    help="Autotune the tile sizes of a model's ops ('tune MODEL'), or measure this machine.",
 )
 tune.command("calibrate")(calibrate_machine)
 tune.command("show")(show_machine)
@@ -78,7 +78,7 @@ def search(
     context: typer.Context,
     model: Annotated[
         str | None,
-        typer.Argument(help="The model whose ops are searched: zoo:NAME, file.py:factory, ..."),
+        typer.Argument(help="The model whose ops are tuned: zoo:NAME, file.py:factory, ..."),
     ] = None,
     target: TuneTarget = None,
     recipe: OptionalRecipe = None,
@@ -104,7 +104,7 @@ def search(
         Path | None, typer.Option("--export", hidden=True, help="See 'fewbit tune export'.")
     ] = None,
 ) -> None:
-    """Search for the tiles of a model's ops, and keep what is faster for later compiles."""
+    """Autotune the tile sizes of a model's ops, and keep what is faster for later compiles."""
     if model is None and export is None:
         raise UsageError(
             "say what to tune",

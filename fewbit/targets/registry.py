@@ -36,7 +36,7 @@ OURS = {
 DEFAULT_TARGET = "cpu"
 """What programs are compiled for where nothing is said: this machine."""
 DEFAULT_TUNED = "iree-cpu"
-"""What `fewbit tune` searches for where nothing is said."""
+"""What `fewbit tune` tunes for where no target is given."""
 
 
 def target_names() -> tuple[str, ...]:

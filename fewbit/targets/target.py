@@ -82,7 +82,7 @@ class Target(ABC):
     """The flag with which an artifact counts the time of each layer, if there is one."""
 
     tuner: str | None = None
-    """The place of what searches for its settings, `package.module:Class`, if anything does."""
+    """The place of its tuner, `package.module:Class`, if it has one."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -117,7 +117,7 @@ class Target(ABC):
         return probe_layer(name)
 
     def load_tuner(self) -> KnownSettings:
-        """Return what searches for settings of its programs."""
+        """Return the tuner of its programs."""
         if self.tuner is None:
             raise UsageError(f"tiles for {self.name} cannot be searched for")
         return make_from(self.tuner, "tuner")

@@ -1,4 +1,4 @@
-"""What a tuner is: the search for the settings of a target's programs, and what compiles use of it.
+"""What a tuner is: autotuning of a target's programs, and what compiles use of it.
 
 Searches compile and run programs, so they stand above the targets. A target names its tuner by its
 place, `package.module:Class`, as entry points name targets; nothing here imports one by itself.

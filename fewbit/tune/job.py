@@ -1,4 +1,4 @@
-"""The search for one op as a piece of work that any process can do, and what comes back of it.
+"""The autotuning of one op, as a job that any process can do, and what comes back of it.
 
 A job holds all that it needs as plain data, so that it can be sent to another machine. Whoever sent
 it writes what comes back into the database: a job that is lost is sent again, and none counts
@@ -32,7 +32,7 @@ MODELS = ("analytic", "zigzag", "measured", "random")
 
 @dataclass(frozen=True)
 class Job:
-    """The search for the tiles of one dispatch."""
+    """The autotuning of one dispatch's tile sizes."""
 
     key: Key
     name: str

@@ -28,7 +28,7 @@ def tune_program(
     watch: Callable[[Row], None] = lambda row: None,
     **options: Any,
 ) -> Report:
-    """Search for the tiles of a program's ops, and keep what is faster.
+    """Autotune the tile sizes of a program's ops, and keep what is faster.
 
     `options` are those of the target, as `fewbit.compile` takes them.
     """

@@ -1,4 +1,4 @@
-"""The search for the schedule of one op: a model ranks, the device decides.
+"""Autotuning of one op's schedule: a model ranks, the device decides.
 
 First the register tiles that the model thinks best, each with its best workgroups; then around the
 winner other workgroups and other unrolling. The default stays unless it is beaten beyond the noise.

@@ -1,4 +1,4 @@
-"""What a search for a target's settings is: `fewbit tune` asks the target for one, by its place.
+"""What a tuner of a target's settings is: `fewbit tune` asks the target for one, by its place.
 
 A tuner times what it finds on this machine. One that can also `prepare` compiles candidates into a
 folder, which another machine measures.
@@ -54,7 +54,7 @@ class Exported:
 
 
 class Tuner(KnownSettings):
-    """Searches for the settings of a target's programs."""
+    """What searches for the fastest settings of a target's programs."""
 
     timed: str = "one thread"
     """How programs are timed, for the title of a report."""

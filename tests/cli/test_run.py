@@ -72,7 +72,7 @@ def test_outputs_are_written(options: list[str], tmp_path: Path) -> None:
 
 def test_times(capsys: pytest.CaptureFixture[str]) -> None:
     assert ran("art", "--random", "--repeat", "3") == 0
-    assert "3 runs: least " in capsys.readouterr().out
+    assert "3 runs: minimum " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The search for ops on a GPU, here or elsewhere: what the tuners of `cuda` and `iree-cuda` share.
+"""Autotuning of ops on a GPU, here or elsewhere: what the tuners of `cuda` and `iree-cuda` share.
 
 Where there is a GPU, rounds of compiling and measuring follow each other, and the program is timed
 without and with what was found. Elsewhere candidates are compiled into a folder, which a machine
@@ -34,7 +34,7 @@ Found = tuple[list[Space], dict[str, tuple[int, str]]]
 
 
 class GpuTuner(Tuner):
-    """Searches for kernels of a program, one by one, on a GPU of NVIDIA's."""
+    """What tunes the kernels of a program, one by one, on a GPU of NVIDIA's."""
 
     timed = ""
     can_prepare = True

@@ -1,4 +1,4 @@
-"""The search for the target `cuda`: the kernels of layers, and their settings."""
+"""Autotuning for the target `cuda`: the kernels of layers, and their settings."""
 
 from __future__ import annotations
 

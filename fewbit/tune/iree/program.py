@@ -1,4 +1,4 @@
-"""The search for `iree-cpu`: dispatches of a program, in IREE's tiles of matrices and in rows."""
+"""Autotuning for `iree-cpu`: dispatches of a program, in IREE's tiles of matrices and in rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tune_iree(
     workers: str,
     watch: Callable[[Row], None],
 ) -> Report:
-    """Search for the tiles of all dispatches, and for the layout of matrices."""
+    """Autotune the tile sizes of all dispatches, and the layout of matrices."""
     source, parameters = to_iree(program)
     flags, end = compile_flags(TARGET), monotonic() + seconds
 

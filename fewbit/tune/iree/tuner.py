@@ -1,4 +1,4 @@
-"""The searches for targets of IREE's: for tiles of dispatches, on this processor or on a GPU."""
+"""Autotuning for targets of IREE's: tile sizes of dispatches, on this processor or on a GPU."""
 
 from __future__ import annotations
 
