@@ -4,7 +4,6 @@ It holds the model's name and weights, the inputs, samples to calibrate with, an
 compiled. A process that runs a tool reads what it needs from there and from nowhere else, and puts
 its own files into a folder of its own.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -81,9 +80,9 @@ class Case(BaseModel):
 
     def tensors(self) -> tuple[Any, ...]:
         """Return the inputs, for PyTorch."""
-        import torch
+        from fewbit.base.typed_torch import from_numpy
 
-        return tuple(torch.from_numpy(array) for array in self.inputs)
+        return tuple(from_numpy(array) for array in self.inputs)
 
 
 def write_arrays(path: Path, arrays: Sequence[Array]) -> None:

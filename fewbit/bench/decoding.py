@@ -1,4 +1,3 @@
-# pyright: basic
 """A LLaMa in the middle of a text: what a decode step is measured on.
 
 The model has read a prompt, so its caches hold what they would in use, and tools that keep caches
@@ -40,5 +39,5 @@ def prompt() -> list[int]:
 
     (tokens, _) = zoo()["llama-15m-decode"].example_inputs()
     generator = torch.Generator().manual_seed(0)
-    read = torch.randint(32_000, (LENGTH,), generator=generator).tolist()
-    return [*read, int(tokens)]
+    read = torch.randint(32_000, (LENGTH,), generator=generator).numpy()
+    return [*map(int, read), int(tokens)]

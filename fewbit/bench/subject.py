@@ -2,7 +2,6 @@
 
 All sizes are known when a program is compiled for a benchmark, as they are for other tools.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -37,10 +36,11 @@ class Subject:
             return None
         import torch
 
+        from fewbit.base.typed_torch import from_numpy
         from fewbit.bench.peers.eager import arrays_of
 
         with torch.inference_mode():
-            return list(arrays_of(self.module(*map(torch.from_numpy, self.inputs))))
+            return list(arrays_of(self.module(*map(from_numpy, self.inputs))))
 
     def random_samples(self, count: int = SAMPLES) -> list[list[Array]]:
         rng = np.random.default_rng(1)
@@ -69,9 +69,9 @@ def find_subject(name: str, shapes: Shapes | None = None, batch: int | None = No
             "nothing says what the model's inputs are", hint="add --input-shape 1x3x32x32"
         )
     inputs = [_with_batch(x.detach().cpu().contiguous().numpy(), batch) for x in given]
-    import torch
+    from fewbit.base.typed_torch import from_numpy
 
-    program = import_model(module.model, tuple(map(torch.from_numpy, inputs)))
+    program = import_model(module.model, tuple(map(from_numpy, inputs)))
     return Subject(name, program, module.model, inputs)
 
 
@@ -91,7 +91,8 @@ def _like(array: Array, rng: np.random.Generator) -> Array:
     """Return random floats; other types as they are, which are valid as indices."""
     if array.dtype.kind in "iub":
         return array
-    return rng.standard_normal(array.shape).astype(array.dtype)
+    shape: tuple[int, ...] = array.shape
+    return rng.standard_normal(shape).astype(array.dtype)
 
 
 def _with_batch(array: Array, batch: int | None) -> Array:

@@ -1,4 +1,3 @@
-# pyright: basic
 """Attention on the GPU: data, the reference, and PyTorch's backends as yardsticks."""
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _LEVELS = {"i8": 127.0, "f8": 448.0}
 
 def data(problem: Attention, seed: int = 0) -> dict[str, torch.Tensor]:
     generator = torch.Generator("cuda").manual_seed(seed)
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name, buffer in problem.buffers().items():
         if name in "qkv":
             tensors[name] = torch.randn(buffer.shape, device="cuda", generator=generator)
@@ -62,7 +61,7 @@ def reference(problem: Attention, tensors: dict[str, torch.Tensor]) -> torch.Ten
     shared = problem.heads // problem.kv_heads
     k, v = (t.repeat_interleave(shared, 1) for t in (k, v))
     seen = _mask(problem, tensors)
-    out = []
+    out: list[torch.Tensor] = []
     for b in range(problem.batch):
         scores = tensors["q"][b].double() @ k[b].transpose(-1, -2) * problem.scale
         scores = scores.masked_fill(~seen[b], float("-inf"))

@@ -1,4 +1,3 @@
-# pyright: basic
 """`fewbit bench attention`: attention, alone or with its projections, beside PyTorch.
 
 Each way is checked against float64 before it is timed; one that is wrong has no time.

@@ -1,4 +1,3 @@
-# pyright: basic
 """Convolutions on the GPU: data, the reference, the yardstick, and the ladder measured."""
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _CHUNK = 1 << 27
 def data(problem: Convolution, seed: int = 0) -> dict[str, torch.Tensor]:
     """Return random inputs of a convolution, in its layout."""
     generator = torch.Generator("cuda").manual_seed(seed)
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for name, buffer in problem.buffers().items():
         if buffer.role != "in":
             continue
@@ -54,7 +53,7 @@ def reference(problem: Convolution, tensors: dict[str, torch.Tensor]) -> torch.T
     x = first_channels(problem, tensors["x"])
     w = first_channels(problem, tensors["w"]).double()
     g = problem.groups
-    rows = []
+    rows: list[torch.Tensor] = []
     step = max(1, _CHUNK // (problem.depth * g * problem.out_height * problem.out_width))
     for start in range(0, problem.batch, step):
         columns = torch.nn.functional.unfold(

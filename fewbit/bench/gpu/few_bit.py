@@ -1,4 +1,3 @@
-# pyright: basic
 """Few-bit matmuls on the GPU: data, the reference, and PyTorch's kernels as yardsticks."""
 
 from __future__ import annotations
@@ -6,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.bench.gpu.subject import TYPES
 from fewbit.kernels.cuda.few_bit import FewBitMatmul, repack
 from fewbit.numerics.packing import pack
@@ -33,14 +33,12 @@ def data(problem: FewBitMatmul, seed: int = 0) -> tuple[dict[str, torch.Tensor],
     rows = problem.buffers()["row_scale"].shape
     tensors = {
         "x": x.to(TYPES[problem.dtype]),
-        "q": torch.from_numpy(words.view(np.int32)).cuda(),
-        "scale": torch.from_numpy(padded).cuda(),
+        "q": from_numpy(words.view(np.int32)).cuda(),
+        "scale": from_numpy(padded).cuda(),
         "row_scale": torch.rand(rows, device="cuda", generator=generator) * 0.01 + 0.001,
     }
-    spread = (
-        torch.from_numpy(scale).cuda().double().T.repeat_interleave(problem.k // problem.groups, 1)
-    )
-    return tensors, torch.from_numpy(q).cuda().double() * spread
+    spread = from_numpy(scale).cuda().double().T.repeat_interleave(problem.k // problem.groups, 1)
+    return tensors, from_numpy(q).cuda().double() * spread
 
 
 def reference(

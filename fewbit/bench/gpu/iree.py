@@ -7,7 +7,6 @@ that a machine which has the GPU and IREE's runtime, but not its compiler, can r
 IREE's runtime has streams of its own, in which our events are not. Its kernels are timed by
 PyTorch's profiler, which sees all kernels of the process; where it sees none, by the wall clock.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels.cuda.arch import Arch
@@ -123,10 +122,10 @@ class IreeSubject:
         self.call.run()
 
     def result(self) -> torch.Tensor:
-        import torch
+        from fewbit.base.typed_torch import from_numpy
 
-        (found,) = self.call()
-        return torch.from_numpy(found).cuda()
+        (y,) = self.call()
+        return from_numpy(y).cuda()
 
 
 def arrays_of(problem: Convolution, tensors: dict[str, torch.Tensor]) -> tuple[Any, Any]:
@@ -161,8 +160,8 @@ def _profile_kernels(subject: IreeSubject, before: Callable[[], object]) -> floa
                 subject()
     except RuntimeError:
         return 0.0
-    spans = [event.device_time for event in seen.events() or () if "dispatch" in event.name]
-    return sum(spans) / ROUNDS
+    events = cast(list[Any], seen.events() or [])
+    return sum(event.device_time for event in events if "dispatch" in event.name) / ROUNDS
 
 
 def _time_calls(subject: IreeSubject, before: Callable[[], object]) -> float:

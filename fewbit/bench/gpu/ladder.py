@@ -1,4 +1,3 @@
-# pyright: basic
 """`fewbit bench conv2d`: one convolution, computed in every way, beside cuDNN.
 
 Each variant runs with the best settings that the package's table has for the convolution, or with

@@ -1,4 +1,3 @@
-# pyright: basic
 """Self-attention with its projections on the GPU: data, the reference, and PyTorch's ways."""
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ Tensors = dict[str, torch.Tensor]
 
 def data(problem: SelfAttention, seed: int = 0) -> Tensors:
     generator = torch.Generator("cuda").manual_seed(seed)
-    tensors = {}
+    tensors: Tensors = {}
     for name, buffer in problem.buffers().items():
         if buffer.role != "in":
             continue
@@ -34,7 +33,7 @@ def reference(problem: SelfAttention, tensors: Tensors) -> torch.Tensor:
 
 def _compute(problem: SelfAttention, given: Tensors) -> torch.Tensor:
     projected = F.linear(given["x"], given["qkv_weight"], given["qkv_bias"])
-    split = projected.unflatten(-1, (3, problem.heads, problem.size))
+    split = projected.reshape(*projected.shape[:-1], 3, problem.heads, problem.size)
     q, k, v = split.permute(2, 0, 3, 1, 4)
     y = F.scaled_dot_product_attention(q, k, v, is_causal=problem.causal)
     return F.linear(y.transpose(1, 2).flatten(2), given["out_weight"], given["out_bias"])

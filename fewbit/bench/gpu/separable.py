@@ -1,10 +1,10 @@
-# pyright: basic
 """Separable convolutions on the GPU: data, the reference, and cuDNN's two calls."""
 
 from __future__ import annotations
 
 import torch
 
+from fewbit.base.typed_torch import from_numpy
 from fewbit.bench.gpu import conv2d
 from fewbit.kernels.cuda.separable import Separable, pack_pointwise
 
@@ -24,7 +24,7 @@ class Data:
         self.inputs = {
             "x": self.tensors["x"],
             "w": self.tensors["w"][..., 0].movedim(0, -1).float().contiguous(),
-            "p": torch.from_numpy(packed).cuda().view(dtype),
+            "p": from_numpy(packed).cuda().view(dtype),
         }
         middle = conv2d.reference(d, self.tensors).to(dtype)
         self.reference = middle.double() @ self.filters.double().T

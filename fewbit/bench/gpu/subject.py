@@ -1,4 +1,3 @@
-# pyright: basic
 """A plan with data: tensors in its buffers, a call that launches it, and its error.
 
 Outputs are poisoned before a run that is run_checked: floats with NaN, integers with a pattern. The
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 
 import torch
 
+from fewbit.base.typed_torch import norm
 from fewbit.kernels.cuda.driver import Loaded
 from fewbit.kernels.cuda.plan import Plan
 
@@ -68,5 +68,4 @@ class Subject:
 
 
 def error(result: torch.Tensor, reference: torch.Tensor) -> float:
-    difference = (result.double() - reference.double()).norm()
-    return (difference / reference.double().norm().clamp_min(1e-30)).item()
+    return norm(result.double() - reference.double()) / max(norm(reference.double()), 1e-30)

@@ -1,4 +1,3 @@
-# pyright: basic
 """How long a call takes on the GPU.
 
 `cold` empties the second-level cache before each call and times one call between two events: what a
@@ -66,7 +65,7 @@ def warm(call: Callable[[], object], rounds: int = 20) -> float:
     with torch.cuda.graph(graph):
         for _ in range(CALLS):
             call()
-    times = []
+    times: list[float] = []
     for _ in range(rounds):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()

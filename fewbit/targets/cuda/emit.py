@@ -7,7 +7,6 @@ text; only addresses are arguments, so that layers of the same shape share a ker
 outside of the loops and only a run knows, such as a position read from memory, is computed in
 every thread.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -65,10 +64,12 @@ class _Writer:
     """Lines of C++, and the values that have names."""
 
     evaluation: Evaluation
-    lines: list[str] = field(default_factory=list)
-    names: dict[Any, str] = field(default_factory=dict)
-    pointers: dict[tuple[str, int, str], str] = field(default_factory=dict)
-    memories: list[Memory] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
+    names: dict[Any, str] = field(default_factory=dict[Any, str])
+    pointers: dict[tuple[str, int, str], str] = field(
+        default_factory=dict[tuple[str, int, str], str]
+    )
+    memories: list[Memory] = field(default_factory=list[Memory])
     depth: int = 1
     count: int = 0
 
@@ -133,7 +134,7 @@ class _Writer:
             self.named(op.results[0], expression(op, [self.value(v) for v in op.operands]))
 
     def branch(self, op: Any) -> None:
-        results = []
+        results: list[str] = []
         for value in op.results:
             name = f"v{self.count}"
             self.count += 1
@@ -207,7 +208,7 @@ class _Generic:
         self._outside()
         self._split(order, results, lanes)
         starts = self._starts(lanes)
-        accumulators = []
+        accumulators: list[str] = []
         if self.reduced:
             for memory, start in zip(self.outputs, starts, strict=True):
                 name = f"a{len(accumulators)}"
@@ -294,7 +295,7 @@ class _Generic:
             return None
         *_, end = self.block.operations
         accumulated = list(self.block.arguments)[self.inputs :]
-        lanes = []
+        lanes: list[tuple[str, float]] = []
         for value, own in zip(end.operation.operands, accumulated, strict=True):
             owner = value.owner
             if is_block(owner) or owner.name not in COMBINE:
@@ -354,7 +355,7 @@ class _Generic:
     def _starts(self, lanes: Any) -> list[str]:
         if not self.reduced:
             return []
-        starts = []
+        starts: list[str] = []
         for number, memory in enumerate(self.outputs):
             type = type_of(memory.element)
             start = self._place(self.inputs + number)
@@ -427,7 +428,7 @@ def _c_expression(expr: Any) -> str:
     """Return an affine expression in C; sizes are not negative, so its quotients are floors."""
     from torch_mlir import ir
 
-    operators = {
+    operators: dict[type, str] = {
         ir.AffineAddExpr: "+",
         ir.AffineMulExpr: "*",
         ir.AffineFloorDivExpr: "/",

@@ -1,5 +1,4 @@
 """The shapes of outputs for the shapes of inputs, which a plan for a GPU must have fixed."""
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Memory has four kinds of buffers: inputs, outputs, weights, and an arena. A launch's arguments are
 places in them. The plan holds the machine code and is plain data; the driver executes it.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Planner:
     arch: Arch
     weights: WeightImage
     """As the program reads them."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list[Step])
     arena: int = 0
 
     def run(self, inputs: list[Memory], outputs: list[Memory]) -> None:
@@ -130,11 +129,11 @@ class Assembly:
     outputs: list[Memory]
     weights: WeightImage = field(default_factory=WeightImage)
     """As kernels read them; only those that are read."""
-    kernels: dict[str, str] = field(default_factory=dict)
+    kernels: dict[str, str] = field(default_factory=dict[str, str])
     """Names of generated kernels, by their texts."""
-    described: list[dict[str, Any]] = field(default_factory=list)
+    described: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     """The steps as plain data: for readers, and for what executes them without a GPU."""
-    _placed: dict[Any, int] = field(default_factory=dict)
+    _placed: dict[Any, int] = field(default_factory=dict[Any, int])
 
     def __post_init__(self) -> None:
         for step in self.planner.steps:

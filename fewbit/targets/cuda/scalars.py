@@ -3,7 +3,6 @@
 Each step is rounded on its own, as everywhere: sources are compiled without contraction. Integers
 are held signed; ops on unsigned ones say so.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -126,7 +125,8 @@ def expression(op: Any, operands: list[str]) -> str:
     if name == "arith.cmpi":
         return _compare_integers(op.attributes["predicate"].value, source, a, b)
     if name == "arith.cmpf":
-        return f"({COMPARE_FLOATS[op.attributes['predicate'].value].format(a=a, b=b)})"
+        predicate: int = op.attributes["predicate"].value
+        return f"({COMPARE_FLOATS[predicate].format(a=a, b=b)})"
     if name == "arith.select":
         return f"({a} ? {others[0]} : {others[1]})"
     if name == "arith.extsi" and source == "bool":
