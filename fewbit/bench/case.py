@@ -21,6 +21,8 @@ COMPILED = "compiled"
 
 
 class Case(BaseModel):
+    """A model with its inputs, samples and weights, in a folder."""
+
     model_config = ConfigDict(frozen=True)
 
     folder: Path

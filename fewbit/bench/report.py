@@ -65,6 +65,8 @@ class ToolTime:
 
 @dataclass(frozen=True)
 class Times:
+    """The times of all tools on so many threads."""
+
     threads: int
     tools: list[ToolTime]
     absent: dict[str, str]
@@ -83,6 +85,8 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Report:
+    """What was measured of one model."""
+
     model: str
     recipe: str | None
     target: str

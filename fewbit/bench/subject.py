@@ -23,6 +23,8 @@ OUR_SAMPLES = 2
 
 @dataclass(frozen=True)
 class Subject:
+    """A model with the inputs that it is measured on."""
+
     name: str
     program: Program
     """In floats, or as it was saved."""

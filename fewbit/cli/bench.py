@@ -46,6 +46,8 @@ Figures = Annotated[
 
 
 class BenchGroup(ModeGroup):
+    """`fewbit bench`, whose subcommands also come from targets."""
+
     default = "model"
 
     def later(self) -> Sequence[str]:
@@ -56,6 +58,8 @@ class BenchGroup(ModeGroup):
 
 
 class BenchCommand(TargetCommand):
+    """A benchmark that takes the options of its target."""
+
     verb = "bench"
 
 

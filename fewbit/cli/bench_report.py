@@ -15,7 +15,7 @@ WIDTH = 120
 
 
 def print_report(report: Report) -> None:
-    """Tables on the console."""
+    """Print tables on the console."""
     from rich.console import Console
 
     console = Console()

@@ -51,6 +51,8 @@ GRAPH = "graph"
 
 
 class CompileCommand(TargetCommand):
+    """`fewbit compile`, which takes the options of its target."""
+
     verb = "compile"
 
 

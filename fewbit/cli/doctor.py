@@ -7,8 +7,11 @@ about the core alone: optional packages and targets may be absent.
 
 from __future__ import annotations
 
+import gc
 import json
 import platform
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Examination:
+    """All that `fewbit doctor` knows of this machine."""
+
     fewbit: str
     python: str
     healthy: bool
@@ -51,7 +56,7 @@ def doctor(
         return 0
     from fewbit.base.progress import progress
 
-    with progress("Examining this machine"):
+    with progress("Examining this machine"), _collection_paused():
         examination = examine()
     if as_json:
         print(json.dumps(asdict(examination), indent=2))
@@ -76,6 +81,16 @@ def examine() -> Examination:
         tools=tools(),
         targets=probe_targets(),
     )
+
+
+@contextmanager
+def _collection_paused() -> Generator[None]:
+    """Pause garbage collection: probing imports most of the package, and all of that stays."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _print(examination: Examination) -> None:

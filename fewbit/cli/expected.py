@@ -20,6 +20,8 @@ _COMMENT = re.compile(
 
 @dataclass(frozen=True)
 class Expectation:
+    """An error that a comment in the file announces."""
+
     words: str
     line: int | None
     """The line on which the error is due; None for an error without one."""

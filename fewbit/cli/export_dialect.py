@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 class Format(Enum):
+    """The languages in which a dialect can be defined."""
+
     IRDL = "irdl"
     TABLEGEN = "tablegen"
 

@@ -107,5 +107,5 @@ def _is_about_output(exception: Exception) -> TypeGuard[OSError]:
 
 
 def _let_go_of_stdout() -> None:
-    """Python flushes stdout at exit; a stream that takes nothing would make it complain."""
+    """Replace a broken stdout: Python flushes it at exit, and would complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 class InspectGroup(ModeGroup):
+    """`fewbit inspect`, whose subcommands also come from targets."""
+
     default = "layers"
     old_flags: ClassVar[Mapping[str, OldFlag]] = {"--loops": OldFlag("loops")}
 

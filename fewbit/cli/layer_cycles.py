@@ -25,6 +25,8 @@ class Row:
 
 @dataclass(frozen=True)
 class CycleTable:
+    """The cycles of all layers, on all machines."""
+
     title: str
     machines: tuple[str, ...]
     rows: list[Row]

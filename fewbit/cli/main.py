@@ -56,7 +56,7 @@ def run(argv: list[str]) -> int | None:
 
 
 def _say_warnings() -> None:
-    """Our own warnings are notes to the user, each time; those of others stay as they are."""
+    """Show our own warnings as notes, each time; those of others stay as they are."""
     show = warnings.showwarning
 
     def say_ours(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:

@@ -52,6 +52,8 @@ Constants = Annotated[
 
 
 class CalibrationMethod(Enum):
+    """How static scales are found from samples."""
+
     MINMAX = "minmax"
     PERCENTILE = "percentile"
     MSE = "mse"

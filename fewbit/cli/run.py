@@ -109,6 +109,8 @@ def run_program(
 
 @dataclass(frozen=True)
 class Port:
+    """An input or output of a program."""
+
     name: str
     shape: tuple[int | None, ...] | None
     dtype: Any

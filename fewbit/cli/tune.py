@@ -1,7 +1,7 @@
-"""`fewbit tune search|prepare|measure|export|calibrate|show`: what is fast, searched for and kept.
+"""`fewbit tune search|prepare|measure|export|calibrate|show`: autotuning, and what it found.
 
-`fewbit tune MODEL` is `fewbit tune search MODEL`. Which targets can be searched for, and how, the
-targets say. Where the machine that compiles has no GPU, `prepare` and `measure` do a search in two
+`fewbit tune MODEL` is `fewbit tune search MODEL`. Which targets can be tuned, and how, the targets
+say. Where the machine that compiles has no GPU, `prepare` and `measure` do a search in two
 steps.
 """
 
@@ -49,6 +49,8 @@ TuningDb = Annotated[
 
 
 class TuneGroup(ModeGroup):
+    """`fewbit tune`, with the flags that its subcommands once were."""
+
     default = "search"
     old_flags: ClassVar[Mapping[str, OldFlag]] = {
         "--calibrate": OldFlag("calibrate"),
@@ -59,6 +61,8 @@ class TuneGroup(ModeGroup):
 
 
 class TuneCommand(TargetCommand):
+    """A subcommand that takes the options of a target with a tuner."""
+
     verb = "tune"
 
     def takes(self, target: Target) -> bool:

@@ -9,6 +9,8 @@ from fewbit.targets.options import Options
 
 @dataclass(frozen=True)
 class Bench:
+    """A benchmark that a target has."""
+
     name: str
     help: str
     options: type[Options]

@@ -97,6 +97,8 @@ class Events:
 
 @dataclass(frozen=True)
 class Execution:
+    """The outputs of a run, and what happened in it."""
+
     outputs: tuple[Array, ...]
     events: Events
 

@@ -37,6 +37,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Found:
+    """What a probe found out of a target."""
+
     works: bool
     why: str
     install: str = ""

@@ -119,7 +119,7 @@ class Target(ABC):
     def load_tuner(self) -> KnownSettings:
         """Return the tuner of its programs."""
         if self.tuner is None:
-            raise UsageError(f"tiles for {self.name} cannot be searched for")
+            raise UsageError(f"there is no autotuning for {self.name}")
         return make_from(self.tuner, "tuner")
 
     def known(self, program: Program, request: Request) -> Any:

@@ -23,6 +23,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class View:
+    """Something to see of a target's artifacts."""
+
     name: str
     help: str
     read: Callable[[Folder, Any], Seen]

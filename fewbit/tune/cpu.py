@@ -40,6 +40,8 @@ TRIALS = 8
 
 
 class CpuTuner(Tuner):
+    """The tuner of `cpu`."""
+
     batch_of_one = False
 
     def known(

@@ -60,6 +60,8 @@ class Key:
 
 @dataclass(frozen=True)
 class Trial:
+    """A schedule that was tried: its time, or why it has none."""
+
     schedule: Schedule
     ratio: float | None
     """Its time by that of the default; None where it failed."""
@@ -69,6 +71,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Result:
+    """What a search found for one op."""
+
     key: Key
     schedule: Schedule | None
     """None where the default was not beaten."""

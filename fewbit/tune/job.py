@@ -51,6 +51,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
+    """What came of a job."""
+
     result: Result
     trials: tuple[Trial, ...]
     """The new ones."""

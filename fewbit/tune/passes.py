@@ -26,6 +26,8 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Choice:
+    """One thing that a pass can do, and its time."""
+
     name: str
     """As it is written in a pipeline, with its options."""
     ratio: float | None

@@ -43,6 +43,8 @@ class Region:
 
 @dataclass(frozen=True)
 class Candidate:
+    """A schedule that is compiled: a plan that can be launched."""
+
     schedule: Schedule | None
     """None for the way that is used now."""
     plan: Plan
@@ -55,6 +57,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Op:
+    """An op with its candidates, the default first."""
+
     key: Key
     name: str
     calls: int
@@ -71,6 +75,8 @@ class Op:
 
 @dataclass(frozen=True)
 class Prepared:
+    """A round of candidates of a program."""
+
     target: str
     arch: str
     title: str

@@ -14,6 +14,8 @@ from fewbit.cost.loops import LoopNest
 
 @dataclass(frozen=True)
 class Roles:
+    """The loops of a nest by what they do in a matmul."""
+
     columns: int
     rows: tuple[int, ...]
     """Outermost first; none for a GEMV."""

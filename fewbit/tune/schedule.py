@@ -16,6 +16,8 @@ How = tuple[tuple[str, int | str], ...]
 
 @dataclass(frozen=True)
 class Schedule:
+    """The tile sizes of a nest, or the settings of a kernel."""
+
     distribution: Tile
     """What one workgroup has, of parallel loops."""
     vector: Tile

@@ -41,6 +41,8 @@ Try = Callable[[Sequence[Schedule]], "Tried"]
 
 @dataclass(frozen=True)
 class Tried:
+    """What came of a batch of trials."""
+
     trials: list[Trial]
     seconds: float
     """Seconds of the default."""

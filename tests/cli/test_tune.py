@@ -66,7 +66,7 @@ def test_times(text: str, seconds: float) -> None:
     [
         (["--time", "soon"], "is no time"),
         (["--model", "guess"], "no cost model 'guess'"),
-        (["-t", "iree-vulkan"], "iree-vulkan cannot be searched for"),
+        (["-t", "iree-vulkan"], "there is no autotuning for iree-vulkan"),
         (["--pass", "inlin"], "no pass 'inlin'"),
         (["--pass", "nowhere.py:Mark"], "no file 'nowhere.py'"),
     ],

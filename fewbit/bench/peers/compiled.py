@@ -10,6 +10,8 @@ from fewbit.runtime import load
 
 
 class Compiled(Peer):
+    """fewbit, as one of the tools."""
+
     makes_files = False
 
     def packages(self, quantized: bool) -> tuple[str, ...]:

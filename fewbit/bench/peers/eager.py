@@ -11,6 +11,8 @@ from fewbit.bench.peers.peer import Peer, Session
 
 
 class Eager(Peer):
+    """PyTorch in eager mode."""
+
     makes_files = False
 
     def packages(self, quantized: bool) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ FLAGS = {
 
 
 class Iree(Peer):
+    """IREE's compiler and runtime."""
+
     def packages(self, quantized: bool) -> tuple[str, ...]:
         return ("iree.compiler", "iree.runtime", "torch_mlir")
 

@@ -36,6 +36,8 @@ OTHERS = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_h
 
 
 class LlamaCpp(Peer):
+    """llama.cpp, through its Python bindings."""
+
     def packages(self, quantized: bool) -> tuple[str, ...]:
         return ("llama_cpp", "gguf")
 

@@ -21,6 +21,8 @@ FLOAT, STATIC, DYNAMIC = "float32", "int8, static", "int8, dynamic"
 
 
 class OnnxRuntime(Peer):
+    """onnxruntime on the CPU."""
+
     def packages(self, quantized: bool) -> tuple[str, ...]:
         return ("onnxruntime", *PACKAGES)
 

@@ -25,6 +25,8 @@ FLOAT, STATIC, WEIGHTS = "float32", "int8, static", "int8 weights"
 
 
 class OpenVino(Peer):
+    """OpenVINO on the CPU."""
+
     def packages(self, quantized: bool) -> tuple[str, ...]:
         return ("openvino", *PACKAGES, *(("nncf",) if quantized else ()))
 

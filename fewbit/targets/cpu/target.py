@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpuOptions(TunedOptions):
+    """The options of `cpu`."""
+
     blas: str | None = option(
         TEXT,
         "Multiply float matrices by this CBLAS library: openblas, mkl, blis, a path.",

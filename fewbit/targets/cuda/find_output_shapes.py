@@ -21,6 +21,8 @@ from fewbit.targets.cuda.settings import GpuSettings, Shape
 
 @dataclass(frozen=True)
 class OutputShapes:
+    """The shapes of a program's outputs, all static."""
+
     shapes: tuple[Shape, ...]
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CudaOptions(TunedOptions):
+    """The options of `cuda`."""
+
     precision: Precision = option(
         one_of(*get_args(Precision)),
         "How floats are multiplied: f32, if not given, tf32 or f16.",
@@ -51,6 +53,8 @@ class CudaOptions(TunedOptions):
 
 @dataclass(frozen=True)
 class ConvolutionOptions(Options):
+    """The options of `fewbit bench conv2d`."""
+
     shape: str | None = option(
         TEXT, "Which: n32,56x56,64,64,k3[,s2][,p0][,d2][,g4].", metavar="SHAPE"
     )
@@ -66,6 +70,8 @@ class ConvolutionOptions(Options):
 
 @dataclass(frozen=True)
 class AttentionOptions(Options):
+    """The options of `fewbit bench attention`."""
+
     shape: str | None = option(TEXT, "Which: 32x12x197x64[,causal].", metavar="SHAPE")
     dtype: str = option(TEXT, "f16, if not given, or bf16.", default="f16", metavar="T")
     projections: bool = option(FLAG, "With the projections before and behind it.")

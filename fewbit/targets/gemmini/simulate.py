@@ -44,6 +44,8 @@ class Layered(Model):
 
 @dataclass
 class GemminiSimulator(VexiiSimulator):
+    """Runs one artifact: the host's program, and the accelerator that it commands."""
+
     layered: ClassVar[type[Layered]] = Layered
     model: Layered = field(init=False)
     _samples: int = field(init=False, default=1)

@@ -23,7 +23,9 @@ QUIET = ("while creating CPU target",)
 
 
 @dataclass(frozen=True)
-class Made:
+class IreeOutput:
+    """What one run of iree-compile gave."""
+
     data: bytes
     """A module, or the text after the phase at which IREE was stopped."""
     phases: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -38,7 +40,7 @@ def iree_compile(
     compile_to: str | None = None,
     compile_from: str | None = None,
     within: Path | None = None,
-) -> Made:
+) -> IreeOutput:
     """Compile a file by IREE: to a module, or to the text after a phase.
 
     Paths among the flags are relative to the folder `within`, if it is given: IREE writes some of
@@ -53,11 +55,11 @@ def iree_compile(
         if not compile_to:
             command += [f"--dump-compilation-phases-to={phases}", *LOCATIONS]
         _run_in_some_way(command, source, within)
-        return Made(result.read_bytes(), _texts(phases))
+        return IreeOutput(result.read_bytes(), _texts(phases))
 
 
 def _run_in_some_way(command: Sequence[str], source: Source | None, within: Path | None) -> None:
-    """With data tiling, and where that fails without it; the first error is the one to show."""
+    """Run with data tiling, and without where that fails; the first error is the one to show."""
     try:
         run(command, source, within)
     except PassError as error:
@@ -77,7 +79,7 @@ def compile_text(
     name: str,
     compile_to: str | None = None,
     within: Path | None = None,
-) -> Made:
+) -> IreeOutput:
     """Return the same of a program's text; modules are called by its name."""
     with TemporaryDirectory(prefix="fewbit-iree-") as folder:
         path = Path(folder) / f"{name}.mlir"

@@ -33,6 +33,8 @@ ISSUES = "give the file that --dump-ir writes to the developers of IREE"
 
 @dataclass(frozen=True)
 class Message:
+    """A diagnostic of IREE's compiler."""
+
     kind: str
     what: str
     file: str | None

@@ -41,6 +41,8 @@ ALIGNMENT = 64
 
 @dataclass
 class Parameters:
+    """The parameters of a program, in the order of its archive."""
+
     arrays: dict[str, Array] = field(default_factory=dict[str, Array])
 
     @property

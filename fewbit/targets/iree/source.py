@@ -24,6 +24,8 @@ _OP = re.compile(r'\s*(?:%[^=]+ = )?"(\w+\.[\w.]+)"\(')
 
 @dataclass(frozen=True)
 class Source:
+    """A program's text for IREE, with the places of its ops."""
+
     text: str
     places: list[Place] = field(default_factory=list[Place])
     """By the number of the line that IREE takes them for."""

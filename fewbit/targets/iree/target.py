@@ -22,7 +22,7 @@ from fewbit.program.program import Program
 from fewbit.program.signature import Signature, TensorSpec
 from fewbit.runtime.iree_reflection import functions_of
 from fewbit.targets.agreement import QUANTIZED_TOLERANCE, TOLERANCE, largest_difference
-from fewbit.targets.iree.compiler import PHASES, Made, compile_text, iree_compile
+from fewbit.targets.iree.compiler import PHASES, IreeOutput, compile_text, iree_compile
 from fewbit.targets.iree.dispatch_kernels import OBJECT
 from fewbit.targets.iree.dispatches import DISPATCHES, without_locations, write_dispatches
 from fewbit.targets.iree.parameters import Parameters
@@ -49,6 +49,8 @@ DETAILS = {"iree-cpu": "PROCESSOR", "iree-cuda": "sm_XX", "iree-rocm": "gfxNNN"}
 
 @dataclass(frozen=True)
 class IreeOptions(TunedOptions):
+    """The options of `iree-*`."""
+
     compile_to: str | None = option(
         TEXT,
         "Stop after flow, stream or hal; compiling the folder goes on from there.",
@@ -161,7 +163,7 @@ class Iree(Target):
         self,
         program: Program,
         parameters: Parameters,
-        made: Made,
+        made: IreeOutput,
         request: Request,
         output: Path,
         files: Mapping[str, bytes] | None = None,
@@ -172,7 +174,7 @@ class Iree(Target):
         function = named if phase else _with_names(functions_of(made.data)[0], named)
         return _write(output, request, made, [function], parameters, program.recipe, files=files)
 
-    def _compile(self, made: Compilation, program: Program, request: Request) -> Made:
+    def _compile(self, made: Compilation, program: Program, request: Request) -> IreeOutput:
         """Compile by IREE, with the tiles that autotuning found where there are any."""
         source, parameters = made.module, made.ctx.get(Parameters)
         phase = IreeOptions.of(request).compile_to
@@ -180,7 +182,7 @@ class Iree(Target):
         if tiles is None:
             return compile_text(source, _flags(request), request.name, phase)
 
-        def write(built: Made, output: Path) -> Folder:
+        def write(built: IreeOutput, output: Path) -> Folder:
             return self.write_made(program, parameters, built, request, output, source.files)
 
         return self._compile_tuned(program, source, request, tiles, write)
@@ -191,8 +193,8 @@ class Iree(Target):
         source: Source,
         request: Request,
         tiles: KnownTiles,
-        write: Callable[[Made, Path], Folder],
-    ) -> Made:
+        write: Callable[[IreeOutput, Path], Folder],
+    ) -> IreeOutput:
         """Compile with autotuned tiles, if results are those of IREE's own tiles."""
         from fewbit.cost.layers import made_up_inputs
 
@@ -246,7 +248,7 @@ class Iree(Target):
         )
 
 
-def _show(compiled: Made, request: Request, last: str = PHASES[-1]) -> None:
+def _show(compiled: IreeOutput, request: Request, last: str = PHASES[-1]) -> None:
     """Tell a watcher the text after each phase, up to the last."""
     if request.watch is None:
         return
@@ -276,7 +278,7 @@ def _isa(request: Request) -> Isa | None:
 def _write(
     output: Path,
     request: Request,
-    made: Made,
+    made: IreeOutput,
     functions: Sequence[Function],
     parameters: Parameters | Path | None,
     recipe: str | None,

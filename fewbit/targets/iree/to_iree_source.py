@@ -34,7 +34,7 @@ class ToIreeSource(Conversion):
 
 
 def _refuse_ours(module: ModuleOp) -> None:
-    """Raise where ops are left that only we know: IREE would say no more than that it does not."""
+    """Refuse ops that only we know: IREE would say no more than that it does not know them."""
     ours = {dialect.name for dialect in (Graph, Kernel, Mico)}
     left = [op for op in module.walk() if op.name.partition(".")[0] in ours]
     if not left:

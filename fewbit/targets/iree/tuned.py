@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fewbit.targets.iree.compiler import Made
+from fewbit.targets.iree.compiler import IreeOutput
 from fewbit.targets.iree.source import Source
 
 
 @dataclass(frozen=True)
 class Modules:
-    default: Made
-    tuned: Made | None
+    """A program compiled with IREE's own tiles and with tuned ones."""
+
+    default: IreeOutput
+    tuned: IreeOutput | None
     """None where nothing is known of the program's dispatches, or nothing had an effect."""
     dispatches: int
     """Those with tiles that a search found."""

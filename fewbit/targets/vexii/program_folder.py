@@ -61,7 +61,7 @@ def write_program(
 
 
 def link_program(made: Compilation) -> bytes:
-    """Return the executable of a program, with its weights and what no system provides."""
+    """Link the executable of a program, with its weights and what no system provides."""
     processor, interface = made.ctx.get(Processor), made.ctx.get(Interface)
     text = runtime_ir(processor)
     runtime = objects.link_modules([text], names(text), processor.isa)

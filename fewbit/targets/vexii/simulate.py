@@ -40,6 +40,8 @@ BYTES = {
 
 @dataclass
 class VexiiSimulator:
+    """Runs one artifact on the instruction-set simulator."""
+
     folder: Folder
     native: bool = True
     _elf: bytes = field(init=False)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ListingOptions(Options):
+    """The options of `fewbit inspect asm`."""
+
     functions: str = option(
         TEXT, "Functions to disassemble, 'dot_*'; all if not given.", default="*", metavar="PATTERN"
     )

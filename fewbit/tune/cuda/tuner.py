@@ -16,6 +16,8 @@ from fewbit.tune.tuner import Search
 
 
 class CudaTuner(GpuTuner):
+    """The tuner of `cuda`."""
+
     def known(self, program: Program, request: Request, database: Path, *, named: bool) -> Table:
         return known_settings(Database(database, forgiving=not named), arch_of(request))
 

@@ -27,6 +27,8 @@ from fewbit.tune.schedule import Schedule
 
 @dataclass(frozen=True)
 class Applied:
+    """A program compiled without and with the schedules of a database."""
+
     default: Build
     tuned: Build | None
     """None where nothing is known of the program's dispatches, or nothing had an effect."""

@@ -29,6 +29,8 @@ LOOKUPS = ("tensor.extract", "memref.load", "iree_linalg_ext.gather", "iree_lina
 
 @dataclass(frozen=True)
 class Span:
+    """A part of a binding that a dispatch reads or writes."""
+
     binding: int
     offset: int
     shape: tuple[int, ...]
@@ -43,6 +45,8 @@ class Span:
 
 @dataclass(frozen=True)
 class Arguments:
+    """What a dispatch is called with."""
+
     spans: tuple[Span, ...]
     constants: tuple[int, ...]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fewbit.targets.iree.compiler import Made, compile_text
+from fewbit.targets.iree.compiler import IreeOutput, compile_text
 from fewbit.targets.iree.source import Source
 from fewbit.toolchain.elf import functions_of
 from fewbit.tune.iree.configured import PREFIX, Configured
@@ -20,7 +20,9 @@ from fewbit.tune.iree.ptx import entries_of, instructions_of
 
 @dataclass(frozen=True)
 class Build:
-    made: Made
+    """A compiled program, with its dispatches as IREE configured them."""
+
+    made: IreeOutput
     dispatches: tuple[Configured, ...]
     code: Mapping[str, bytes]
     """The instructions of each dispatch, by the name of its function."""

@@ -12,7 +12,7 @@ from fewbit.cost.layers import made_up_inputs
 from fewbit.program.program import Program
 from fewbit.runtime.iree import load_iree
 from fewbit.targets.agreement import QUANTIZED_TOLERANCE, largest_difference
-from fewbit.targets.iree.compiler import Made
+from fewbit.targets.iree.compiler import IreeOutput
 from fewbit.targets.iree.parameters import Parameters
 from fewbit.targets.iree.pipeline import to_iree
 from fewbit.targets.iree.target import Iree
@@ -55,7 +55,7 @@ def tune_iree(
     rows, tiled = search_with(flags, TILED_SHARE * seconds)
     more, plain = search_with(in_rows(flags), max(0.0, end - monotonic()))
 
-    def time_beside_default(built: Made) -> tuple[Times, float]:
+    def time_beside_default(built: IreeOutput) -> tuple[Times, float]:
         return _time_modules(program, parameters, [tiled.default.made, built])
 
     times, gap = time_beside_default((plain.tuned or plain.default).made)
@@ -73,7 +73,7 @@ def tune_iree(
 
 
 def _time_modules(
-    program: Program, parameters: Parameters, modules: Sequence[Made]
+    program: Program, parameters: Parameters, modules: Sequence[IreeOutput]
 ) -> tuple[Times, float]:
     """Return the first module twice and the others, by turns, and how far their results differ."""
     request = Request(TARGET)

@@ -156,13 +156,13 @@ def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[F
 
 
 def fill(f: Function, to: Value, count: int) -> None:
-    """Zeros."""
+    """Fill memory with zeros."""
     with f.loop(0, -(-count // CHUNK_BYTES)) as loop:
         f.store(f.constant("i32", 0), to, loop.index, align=CHUNK_BYTES)
 
 
 def copy(f: Function, given: Value, to: Value, count: int, *, aligned: bool) -> None:
-    """Bytes; fours of them where both places are aligned."""
+    """Copy bytes; words of four where both places are aligned."""
     if not aligned:
         with f.loop(0, count) as loop:
             f.store(f.load("i8", given, loop.index), to, loop.index)
