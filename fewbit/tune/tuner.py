@@ -97,8 +97,8 @@ def find_tuner(target: str) -> Tuner:
     tuner = None if kind.tuner is None else kind.load_tuner()
     if not isinstance(tuner, Tuner) or not tuner.takes(TargetName.parse(target).detail):
         raise UsageError(
-            f"tiles for {target} cannot be searched for",
-            hint=f"targets that can be searched are {', '.join(tuned_targets())}",
+            f"there is no autotuning for {target}",
+            hint=f"targets that can be tuned are {', '.join(tuned_targets())}",
         )
     return tuner
 
