@@ -1,4 +1,4 @@
-"""Results as a tuning spec: IREE reads it, and configures a product as it says."""
+"""Results as a tuning spec: IREE reads it, and configures a matmul as it says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fewbit.targets.iree.source import Source
 from fewbit.toolchain.iree_devices import compile_flags
 from fewbit.tune.database import Database, Key, Result
 from fewbit.tune.iree.build import build
-from fewbit.tune.iree.spec import Product, tuning_spec
+from fewbit.tune.iree.spec import Matmul, tuning_spec
 from fewbit.tune.iree.tuning import key_of
 from fewbit.tune.schedule import Schedule
 
@@ -55,11 +55,11 @@ def test_iree_obeys_a_spec(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_said() -> None:
-    assert Product.of("4px5px6r i:f32[d0,d2] i:f32[d2,d1] o:f32[d0,d1] {arith.addf,arith.mulf}")
+    assert Matmul.of("4px5px6r i:f32[d0,d2] i:f32[d2,d1] o:f32[d0,d1] {arith.addf,arith.mulf}")
     assert (
-        Product.of("4px5px6r i:i8[d0,d2] i:i8[d2,d1] o:i32[d0,d1] {arith.addi,arith.muli}") is None
+        Matmul.of("4px5px6r i:i8[d0,d2] i:i8[d2,d1] o:i32[d0,d1] {arith.addi,arith.muli}") is None
     )
-    assert Product.of("4px3r i:f32[d0+d1] i:f32[d1] o:f32[d0] {arith.addf,arith.mulf}") is None
+    assert Matmul.of("4px3r i:f32[d0+d1] i:f32[d1] o:f32[d0] {arith.addf,arith.mulf}") is None
 
 
 def test_nothing_to_say(tmp_path: Path) -> None:
