@@ -21,33 +21,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, TypeAlias, cast, get_args
 
+from fewbit.errors import UnsupportedError
 from fewbit.kernels.activation import apply_activation
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.largest_magnitudes import larger_magnitudes
 from fewbit.kernels.steps import TO_INTEGER, Rounding, packs
 from fewbit.kernels.sweep import row_of
-from fewbit.numerics.approximations.activations import Activation
+from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.toolchain.isa import Isa
 
 Plain = Literal["i32", "f32", "i8", "i32_i8", "steps"]
-Activated = Literal[
-    "f32_silu", "f32_gelu", "f32_gelu_tanh", "steps_silu", "steps_gelu", "steps_gelu_tanh"
-]
-Largest = Literal["f32_largest"]
-Output = Plain | Activated | Largest
+Output: TypeAlias = str
+"""One of `OUTPUTS`: they follow from the activation functions that there are."""
 PLAIN: tuple[Plain, ...] = get_args(Plain)
-ACTIVATED: tuple[Activated, ...] = get_args(Activated)
+ACTIVATED: Final = tuple(f"{kind}_{name}" for kind in ("f32", "steps") for name in ACTIVATIONS)
 Offset = Literal["rows", "columns", "none"]
 """What sums are to be corrected by: an offset of their row, of their column, or none."""
-LARGEST: Largest = "f32_largest"
+LARGEST: Final = "f32_largest"
+OUTPUTS: Final = (*PLAIN, *ACTIVATED, LARGEST)
 SCALED: Final = ("f32", "steps", *ACTIVATED, LARGEST)
 """Outputs with a scale for each row, and with what is added."""
 
 
 def plain(output: Output) -> Plain:
     """Return the output but for its activation, and but for magnitudes."""
+    if output not in OUTPUTS:
+        raise UnsupportedError(f"no kernel of integers gives '{output}'")
     return cast(Plain, output if output in PLAIN else output.partition("_")[0])
 
 
