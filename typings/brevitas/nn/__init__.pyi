@@ -1,7 +1,6 @@
 # What a layer quantizes by is a class, which brevitas reads and never makes an instance of.
-from torch import nn
-
 from brevitas.nn.mixin import QuantWeightMixin
+from torch import nn
 
 class QuantLinear(QuantWeightMixin, nn.Linear):
     def __init__(

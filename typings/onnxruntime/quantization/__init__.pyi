@@ -2,7 +2,6 @@ from enum import Enum
 from typing import Any
 
 from numpy import ndarray
-
 from onnxruntime.quantization import shape_inference as shape_inference
 
 class QuantType(Enum):
@@ -16,7 +15,9 @@ class QuantFormat(Enum):
 class CalibrationDataReader:
     def get_next(self) -> dict[str, ndarray[Any, Any]] | None: ...
 
-def quantize_dynamic(model_input: str, model_output: str, *, weight_type: QuantType = ...) -> None: ...
+def quantize_dynamic(
+    model_input: str, model_output: str, *, weight_type: QuantType = ...
+) -> None: ...
 def quantize_static(
     model_input: str,
     model_output: str,

@@ -2,7 +2,6 @@ from enum import Enum
 
 import torch
 from torch import Tensor, nn
-
 from torchao.quantization.granularity import Granularity
 from torchao.utils import TorchAOBaseTensor
 
