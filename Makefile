@@ -42,10 +42,10 @@ demo: setup ## Run LeNet from text; train it, quantize it, and compare
 	@$(BIN)/fewbit demo
 
 test: setup ## Run the tests, but for the slow ones
-	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m 'not slow'
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m 'not slow'
 
 test-slow: setup ## Run the slow tests
-	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) -m slow
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow
 
 lint: setup ## Check style, types, and which package imports which
 	$(BIN)/ruff check

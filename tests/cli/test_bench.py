@@ -105,7 +105,7 @@ def test_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "net.mlir").write_text(TEXT)
     assert ran(tmp_path / "net.mlir", "--seconds", 0.05) == 0
     out = capsys.readouterr().out
-    for word in ("least", "median", "per second", "weights", "share", "of bound", "loop"):
+    for word in ("minimum", "median", "per second", "weights", "share", "of bound", "loop"):
         assert word in out
 
 

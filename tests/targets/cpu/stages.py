@@ -45,6 +45,8 @@ convert-vector-to-llvm, convert-index-to-llvm, finalize-memref-to-llvm, convert-
 convert-cf-to-llvm, convert-ub-to-llvm, reconcile-unrealized-casts
 """
 NO_BARRIER = f"define void @{BARRIER}(ptr %state, i64 %threads) {{\n  ret void\n}}"
+END_OF_THREADS = "end_at_exit"
+"""The function of `threads.c` that ends all workers."""
 """Where one thread runs, it waits for nobody."""
 
 
@@ -159,7 +161,7 @@ def run_llvm(
     size = max(len(image), 1)
     # Between machine code that is compiled together, so that it is near enough.
     weights = f"@{name}_weights = hidden global [{size} x i8] zeroinitializer, align {ALIGNMENT}"
-    jit = Jit([compilation.text, weights], opt=0)
+    jit = Jit([compilation.text, weights], opt=0, public=(END_OF_THREADS,))
     ctypes.memmove(jit.variable(f"{name}_weights"), image, len(image))
     outputs = [aligned(array.shape, array.dtype) for array in like]
     given = _struct(compilation.ctx.get(Interface).inputs, [*map(np.ascontiguousarray, inputs)])
@@ -171,7 +173,7 @@ def run_llvm(
         given.ctypes.data, taken.ctypes.data, arena.ctypes.data, threads
     )
     # A loader would: its workers must not outlive their code.
-    ctypes.CFUNCTYPE(None)(jit.address("threads.finish"))()
+    ctypes.CFUNCTYPE(None)(jit.address(END_OF_THREADS))()
     assert code == 0
     return outputs
 
@@ -188,10 +190,12 @@ def _struct(ports: Sequence[Port], arrays: Sequence[Array]) -> Array:
 class Jit:
     """LLVM IR as machine code in this process, for as long as this lives."""
 
-    def __init__(self, texts: Sequence[str], opt: int = 2) -> None:
+    def __init__(self, texts: Sequence[str], opt: int = 2, public: Sequence[str] = ()) -> None:
         module = objects.parse_ir(texts[0]) if texts else objects.parse_ir("")
         for text in texts[1:]:
             module.link_in(objects.parse_ir(text))
+        for name in public:
+            module.get_function(name).linkage = "external"
         self.engine = binding.create_mcjit_compiler(module, objects.jit_machine(Isa.host(), opt))
         self.engine.finalize_object()
 
