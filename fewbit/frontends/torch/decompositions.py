@@ -1,4 +1,4 @@
-"""Decompositions of ours, of ops that torch-mlir computes otherwise than PyTorch does.
+"""Decompositions of ours, of ops that torch-mlir computes otherwise than PyTorch does, or not at all.
 
 A decomposition that gives `NotImplemented` leaves the op whole, so each is for its own case only.
 """
@@ -19,6 +19,9 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **wide_reductions(),
         aten.constant_pad_nd.default: _pad,
+        aten.fmod.Scalar: _fmod,
+        aten.fmod.Tensor: _fmod,
+        aten.roll.default: _roll,
         aten.where.self: _where,
     }
 
@@ -49,3 +52,39 @@ def _where(condition: torch.Tensor, yes: torch.Tensor, no: torch.Tensor) -> Any:
     if yes is not no:
         return NotImplemented
     return yes.expand(cast(Any, torch).broadcast_shapes(condition.shape, yes.shape)).clone()
+
+
+def _fmod(x: torch.Tensor, divisor: Any) -> torch.Tensor:
+    """The remainder with the sign of `x`, by the one with the divisor's, which torch-mlir has.
+
+    Of numbers that are not negative both are the same, and exact. For integers, products that wrap
+    around are exact too, while the least has no absolute value.
+    """
+    dtype: torch.dtype = cast(Any, torch).result_type(x, divisor)
+    x = x.to(dtype)
+    if isinstance(divisor, torch.Tensor):
+        divisor = divisor.to(dtype)
+    if not dtype.is_floating_point:
+        return x - cast(Any, torch).div(x, divisor, rounding_mode="trunc") * divisor
+    size = cast(Any, torch).remainder(x.abs(), abs(divisor))
+    return cast(Any, torch).where(x < 0, -size, size)
+
+
+def _roll(x: torch.Tensor, shifts: list[int], dims: list[int] | None = None) -> torch.Tensor:
+    """Both parts of each dimension, the last first."""
+    if not dims:
+        return _roll(x.flatten(), shifts, [0]).reshape(x.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        x = _roll_axis(x, shift, dim)
+    return x.clone()
+
+
+def _roll_axis(x: torch.Tensor, shift: int, dim: int) -> torch.Tensor:
+    size = x.shape[dim]
+    if not isinstance(size, int):
+        places = cast(Any, torch).arange(size) - shift
+        return x.index_select(dim, cast(Any, torch).remainder(places, size))
+    start = -shift % size if size else 0
+    if start == 0:
+        return x
+    return torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
