@@ -47,6 +47,7 @@ ROOMS = {
         "lower-layout",
         "lower-norm",
         "lower-pool",
+        "lower-scan",
         "lower-scatter",
         "name-windows",
         "trim-windows",

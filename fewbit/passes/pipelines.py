@@ -56,6 +56,7 @@ TO_KERNELS: Final[tuple[str, ...]] = (
 
 LOWER_OTHERS: Final[tuple[str, ...]] = (
     *LOWER_MICO,
+    "lower-scan",
     "lower-scatter",
     "drop-empty-tensors",
     "trim-windows",

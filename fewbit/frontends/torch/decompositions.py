@@ -1,4 +1,4 @@
-"""Decompositions of ours, of ops that torch-mlir computes otherwise than PyTorch does, or not at all.
+"""Decompositions of ours, of ops that torch-mlir lacks or computes otherwise than PyTorch does.
 
 A decomposition that gives `NotImplemented` leaves the op whole, so each is for its own case only.
 """
@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import torch
 
+from fewbit.frontends.torch.types import is_static
 from fewbit.frontends.torch.wide_reductions import wide_reductions
 
 aten = torch.ops.aten
@@ -81,7 +82,7 @@ def _roll(x: torch.Tensor, shifts: list[int], dims: list[int] | None = None) -> 
 
 def _roll_axis(x: torch.Tensor, shift: int, dim: int) -> torch.Tensor:
     size = x.shape[dim]
-    if not isinstance(size, int):
+    if not is_static(size):
         places = cast(Any, torch).arange(size) - shift
         return x.index_select(dim, cast(Any, torch).remainder(places, size))
     start = -shift % size if size else 0

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.context import Context
-from xdsl.dialects import arith, cf, func, tensor
+from xdsl.dialects import arith, cf, func, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -95,7 +95,7 @@ def _assert_inside(op: tensor.ExtractSliceOp) -> None:
         steps = arith.SubiOp(value(size), value(1))
         reach = arith.MuliOp(steps.result, value(stride))
         last = arith.AddiOp(value(offset), reach.result)
-        dim = tensor.DimOp(op.source, value(axis))
+        dim = tensor.DimOp(_of_equal_size(op.source), value(axis))
         below = arith.CmpiOp(last.result, dim.results[0], "slt")
         begun = arith.CmpiOp(value(offset), value(0), "sge")
         inside = arith.AndIOp(below.result, begun.result)
@@ -106,6 +106,20 @@ def _assert_inside(op: tensor.ExtractSliceOp) -> None:
         for each in checks:
             each.location = op.location
         Rewriter.insert_op(checks, InsertPoint.before(op))
+
+
+def _of_equal_size(value: SSAValue) -> SSAValue:
+    """Return the tensor that loops begin with which only write elements of it, one by one."""
+    if isinstance(value.owner, tensor.InsertOp):
+        return _of_equal_size(value.owner.dest)
+    loop = value.owner
+    if not isinstance(value, OpResult) or not isinstance(loop, scf.ForOp):
+        return value
+    end = loop.body.block.last_op
+    assert end is not None
+    if _of_equal_size(end.operands[value.index]) is not loop.body.block.args[1 + value.index]:
+        return value
+    return _of_equal_size(loop.iter_args[value.index])
 
 
 def _values(static: Sequence[int], dynamic: Sequence[SSAValue]) -> list[int | SSAValue]:
