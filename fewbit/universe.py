@@ -49,6 +49,7 @@ ROOMS = {
         "lower-pool",
         "lower-scan",
         "lower-scatter",
+        "lower-sort",
         "name-windows",
         "trim-windows",
         "widen-sums",

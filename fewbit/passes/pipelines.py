@@ -58,6 +58,7 @@ LOWER_OTHERS: Final[tuple[str, ...]] = (
     *LOWER_MICO,
     "lower-scan",
     "lower-scatter",
+    "lower-sort",
     "drop-empty-tensors",
     "trim-windows",
     "widen-sums",

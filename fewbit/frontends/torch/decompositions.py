@@ -23,6 +23,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.fmod.Scalar: _fmod,
         aten.fmod.Tensor: _fmod,
         aten.roll.default: _roll,
+        aten.sort.stable: _stable_sort,
         aten.where.self: _where,
     }
 
@@ -89,3 +90,10 @@ def _roll_axis(x: torch.Tensor, shift: int, dim: int) -> torch.Tensor:
     if start == 0:
         return x
     return torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
+
+
+def _stable_sort(
+    x: torch.Tensor, stable: bool | None = None, dim: int = -1, descending: bool = False
+) -> Any:
+    """Sorting is stable here, whether it is asked for or not."""
+    return aten.sort.default(x, dim, descending)

@@ -20,6 +20,7 @@ from xdsl.dialects.func import FuncOp
 
 from fewbit.errors import UnsupportedError
 from fewbit.frontends.torch.aten import CONVERTERS, is_check, name_of
+from fewbit.frontends.torch.nan_order import order_nans
 from fewbit.frontends.torch.sources import source_of
 from fewbit.frontends.torch.types import NARROW, WIDEN, is_known, is_unsigned
 from fewbit.ir.locations import forget_locations
@@ -74,6 +75,7 @@ class Islands:
         functions = [op for op in module.body.block.ops if isinstance(op, FuncOp)]
         for function in functions:
             _drop_unknown_flags(function)
+            order_nans(function)
             forget_locations(function)
             function.detach()
         return functions
