@@ -123,12 +123,6 @@ def _convolution(emitter: Emitter, node: Node, a: Arguments, padding: list[int])
     rank = len(shape_of(a["weight"])) - 2
     if rank not in (1, 2) or not is_layer_float(a["input"]):
         return None
-    if len(shape_of(a["input"])) != rank + 2:
-        # torch-mlir crashes on these.
-        raise UnsupportedError(
-            f"a convolution of one sample without a batch dimension: {source_of(node)}",
-            hint="give the model batches: x.unsqueeze(0)",
-        )
     return layer(
         emitter,
         mico.BitConv2dOp if rank == 2 else mico.BitConv1dOp,

@@ -15,10 +15,18 @@ from fewbit.frontends.torch.wide_reductions import wide_reductions
 
 aten = torch.ops.aten
 
+_CONVOLUTIONS = (
+    aten.conv1d.default,
+    aten.conv1d.padding,
+    aten.conv2d.default,
+    aten.conv2d.padding,
+)
+
 
 def own_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **wide_reductions(),
+        **{op: _as_batch(op) for op in _CONVOLUTIONS},
         aten.constant_pad_nd.default: _pad,
         aten.fmod.Scalar: _fmod,
         aten.fmod.Tensor: _fmod,
@@ -26,6 +34,17 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.sort.stable: _stable_sort,
         aten.where.self: _where,
     }
+
+
+def _as_batch(op: Any) -> Callable[..., Any]:
+    """The convolution of one sample without a batch dimension is that of a batch of one."""
+
+    def decomposed(x: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if x.ndim == weight.ndim:
+            return NotImplemented
+        return op(x.unsqueeze(0), weight, *args, **kwargs).squeeze(0)
+
+    return decomposed
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:

@@ -76,3 +76,30 @@ def test_fmod_is_exact_and_knows_infinities() -> None:
     check(torch.fmod, x, y)
     least = torch.tensor([-(2**31), 2**31 - 1, -(2**31)], dtype=torch.int32)
     check(torch.fmod, least, torch.tensor([3, -7, 2**31 - 1], dtype=torch.int32))
+
+
+@pytest.mark.parametrize("padding", [1, "same"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_convolution_of_one_sample(rank: int, padding: int | str) -> None:
+    convolution = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[rank - 1](4, 6, 3, padding=padding, groups=2)
+    x = torch.randn(4, *(5, 7, 6)[:rank])
+    expected = convolution(x).detach().numpy()
+    program = import_model(convolution, (x,))
+    for found in (program.run(x.numpy())[0], fewbit.compile(program)(x.numpy())):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_of_one_sample_are_quantized_as_those_of_a_batch() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3))
+    x = torch.randn(3, 9, 8)
+    one, batch = (
+        fewbit.compile(import_model(model, (each,)), recipe="w8a8") for each in (x, x[None])
+    )
+    np.testing.assert_array_equal(one(x.numpy()), batch(x[None].numpy())[0])
+    assert not np.array_equal(one(x.numpy()), model(x).detach().numpy())
+
+
+@pytest.mark.parametrize("shapes", [((3, 5), (5,)), ((5,), (3, 5)), ((2, 1, 4), (3, 1))])
+def test_choice_between_a_tensor_and_itself(shapes: tuple[tuple[int, ...], ...]) -> None:
+    condition, x = (torch.randn(shape) for shape in shapes)
+    check(lambda c, x: torch.where(c > 0, x, x), condition, x)
