@@ -54,11 +54,12 @@ TO_KERNELS: Final[tuple[str, ...]] = (
 )
 """Layers as ops that kernels compute, channels-last from end to end."""
 
+STEP_BY_STEP: Final[tuple[str, ...]] = ("lower-scan", "lower-sort")
+"""Loops in which each step needs the one before: for processors, not where launches are planned."""
+
 LOWER_OTHERS: Final[tuple[str, ...]] = (
     *LOWER_MICO,
-    "lower-scan",
     "lower-scatter",
-    "lower-sort",
     "drop-empty-tensors",
     "trim-windows",
     "widen-sums",
@@ -68,7 +69,11 @@ LOWER_OTHERS: Final[tuple[str, ...]] = (
 CPU_LINALG: Final[tuple[str, ...]] = ("lower-kernel", *LOWER_OTHERS)
 """Everything that no kernel is called for, as loops over tensors."""
 
-BARE_METAL_LINALG: Final[tuple[str, ...]] = ("lower-kernel{precise=true}", *LOWER_OTHERS)
+BARE_METAL_LINALG: Final[tuple[str, ...]] = (
+    *STEP_BY_STEP,
+    "lower-kernel{precise=true}",
+    *LOWER_OTHERS,
+)
 """The same with means as the interpreter computes them, so that what rounds them rounds alike."""
 
 IREE_LINALG: Final[tuple[str, ...]] = (
