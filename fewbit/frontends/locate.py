@@ -11,37 +11,39 @@ from typing import Any, cast
 
 from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
-from fewbit.frontends.frontend import Given
+from fewbit.frontends.foreign import explain_foreign, suggest_factories
+from fewbit.frontends.frontend import Frontend, Given
 from fewbit.frontends.registry import find_for_file
 from fewbit.program.program import Program
 
-LATER = {
-    ".tflite": "TensorFlow Lite",
-}
-"""Kinds of files that other front ends will read."""
-
 
 def import_named(name: str, given: Given | None = None) -> Program:
-    path, given = Path(name), given or Given()
+    path, given = Path(name.removesuffix(":")), given or Given()
     if name.startswith("zoo:"):
         _refuse_constants(given)
         return _from_zoo(name.removeprefix("zoo:"))
     file, colon, factory = name.rpartition(":")
-    if colon and file.endswith(".py"):
+    if colon and file.endswith(".py") and factory:
         _refuse_constants(given)
         return _from_python(Path(file), factory, given.input_shapes)
-    if path.suffix in LATER:
-        raise UsageError(f"{LATER[path.suffix]} models are not read by this version")
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
             hint="give zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, "
             "program.mlir, or the folder of a SavedModel or of a saved program",
         )
-    frontend = find_for_file(path)
+    frontend = _frontend_of(path)
     if frontend is None or not frontend.takes_constants:
         _refuse_constants(given)
     return Program.load(path) if frontend is None else frontend.import_file(path, given)
+
+
+def _frontend_of(path: Path) -> Frontend | None:
+    """Return the front end that reads a file, None for a program; refuse what holds no model."""
+    frontend = find_for_file(path)
+    if frontend is None and (error := explain_foreign(path)) is not None:
+        raise error
+    return frontend
 
 
 def _refuse_constants(given: Given) -> None:
@@ -56,7 +58,7 @@ def takes_sizes(name: str) -> bool:
     if not Path(name).exists():
         # That it is missing is said where it is read.
         return True
-    frontend = find_for_file(Path(name))
+    frontend = _frontend_of(Path(name))
     return frontend is not None and frontend.takes_sizes
 
 
@@ -78,7 +80,7 @@ def find_module(name: str) -> ModelWithInputs | None:
         zoo = name.removeprefix("zoo:")
         return ModelWithInputs(create(zoo), find_entry(zoo).example_inputs(1))
     file, colon, factory = name.rpartition(":")
-    if colon and file.endswith(".py"):
+    if colon and file.endswith(".py") and factory:
         loaded = _call(Path(file), factory)
         return (
             replace(loaded, model=loaded.model.eval()) if hasattr(loaded.model, "eval") else loaded
@@ -118,7 +120,8 @@ def _call(path: Path, factory: str) -> ModelWithInputs:
     place = Place(file=str(path))
     function = getattr(_load_module(path), factory, None)
     if function is None:
-        raise UsageError(f"there is no '{factory}' in the file", place=place)
+        hint = suggest_factories(path)
+        raise UsageError(f"there is no '{factory}' in the file", place=place, hint=hint)
     try:
         result = function()
     except Exception as e:
