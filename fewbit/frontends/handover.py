@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SHOWN = 4
 """Lines of a worker's last words."""
+TRACEBACK = "Traceback (most recent call last):"
 MODULE, ARGUMENTS, WEIGHTS = "module.mlir", "arguments.json", "weights.npz"
 
 
@@ -77,12 +79,21 @@ def run_worker(
     )
     if done.returncode == 0:
         return
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    lines = _last_words(done.stderr)
     raise UnsupportedError(
         f"the model is not exported: {lines[-1].strip() if lines else 'no message'}",
         place=Place(file=str(model)),
         excerpt="\n".join(f"  {line}" for line in lines[-SHOWN:-1]) or None,
     )
+
+
+def _last_words(text: str) -> list[str]:
+    """Return what a worker wrote; of an exception, its message without the traceback."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if TRACEBACK not in lines:
+        return lines
+    last = len(lines) - lines[::-1].index(TRACEBACK)
+    return list(dropwhile(lambda line: line[0].isspace(), lines[last:]))
 
 
 def _shape_text(shape: Sequence[int] | str) -> str:

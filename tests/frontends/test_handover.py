@@ -52,3 +52,11 @@ def test_the_last_words_of_a_worker_are_the_error(tmp_path: Path) -> None:
     assert caught.value.what == "the model is not exported: no such layer"
     assert caught.value.excerpt == "  before"
     assert "model.keras" in str(caught.value)
+
+
+def test_a_traceback_of_a_worker_is_not_shown(tmp_path: Path) -> None:
+    code = "def load():\n    raise ValueError('no such layer:\\n  dense')\nload()"
+    with pytest.raises(UnsupportedError) as caught:
+        run_worker([sys.executable, "-c", code], Path("model.keras"), tmp_path, None, {})
+    assert caught.value.what == "the model is not exported: dense"
+    assert caught.value.excerpt == "  ValueError: no such layer:"

@@ -9,6 +9,8 @@ Keras names.
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -17,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit.base.files import PathLike
-from fewbit.errors import MissingToolError, Place, UnsupportedError
+from fewbit.errors import MissingToolError, ParseError, Place, UnsupportedError
 from fewbit.frontends.open_sizes import warn_of_open
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'fewbit[keras]'"
 BACKEND = "KERAS_BACKEND"
+PARTS = ("config.json", "metadata.json", "model.weights.h5")
+"""What is in the archive that a `.keras` file is."""
 
 
 def import_keras(model: Any, input_shapes: Sequence[Sequence[int]] | None = None) -> Program:
@@ -61,6 +65,7 @@ def import_keras_file(
     if backend == "tensorflow":
         from fewbit.frontends.tensorflow import import_saved_model
 
+        _check_archive(Path(path))
         return import_saved_model(path, input_shapes)
     if backend != "jax":
         raise UnsupportedError(
@@ -74,6 +79,7 @@ def import_keras_file(
             place=Place(file=str(path)),
             hint=f"{INSTALL}; or set {BACKEND}=tensorflow, see docs/frontends.md",
         )
+    _check_archive(Path(path))
     from fewbit.base.start import command
     from fewbit.frontends.handover import import_handover, run_worker
 
@@ -81,3 +87,20 @@ def import_keras_file(
         worker = command("fewbit.frontends.keras.worker")
         run_worker(worker, Path(path), Path(folder), input_shapes, {BACKEND: backend})
         return import_handover(Path(folder), str(path))
+
+
+def _check_archive(path: Path) -> None:
+    """Refuse a file that is not a whole `.keras` archive before Keras is loaded for it."""
+    place, hint = Place(file=str(path)), "save the model again: model.save('net.keras')"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            missing = {*PARTS} - {*archive.namelist()}
+            damaged = archive.testzip()
+    except (zipfile.BadZipFile, zlib.error, EOFError) as e:
+        what = f"this is not a .keras file, or a damaged one: {e}"
+        raise ParseError(what, place=place, hint=hint) from e
+    if missing:
+        what = f"this is not a .keras file: it has no {' and no '.join(sorted(missing))}"
+        raise ParseError(what, place=place, hint=hint)
+    if damaged is not None:
+        raise ParseError(f"the .keras file is damaged in {damaged}", place=place, hint=hint)

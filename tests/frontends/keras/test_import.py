@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,13 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.errors import MissingToolError, OpenSizesWarning, UnsupportedError, UsageError
+from fewbit.errors import (
+    MissingToolError,
+    OpenSizesWarning,
+    ParseError,
+    UnsupportedError,
+    UsageError,
+)
 from fewbit.ir.layers import layers as quantizable
 from fewbit.quant.quantize import quantize
 
@@ -152,9 +159,6 @@ def test_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = fewbit.import_model(path, input_shapes=[(2, 12, 12, 3)])
     assert "stem" in quantizable(program.module)
     check(program, model, RNG.standard_normal((2, 12, 12, 3)).astype(np.float32))
-    path.write_bytes(b"nothing")
-    with pytest.raises(UnsupportedError, match="not exported"):
-        fewbit.import_model(path)
     monkeypatch.setenv("KERAS_BACKEND", "torch")
     with pytest.raises(UnsupportedError, match="'torch'"):
         fewbit.import_model(path)
@@ -169,3 +173,34 @@ def test_keras_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("fewbit.frontends.keras.find_spec", missing)
     with pytest.raises(MissingToolError, match="keras and jax are not installed"):
         fewbit.import_model(tmp_path / "model.keras")
+
+
+@pytest.mark.parametrize("backend", ["jax", "tensorflow"])
+def test_what_is_no_archive_is_refused_at_once(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    path = tmp_path / "bad.keras"
+    path.write_bytes(b"nothing")
+    with pytest.raises(ParseError, match=r"not a \.keras file, or a damaged one") as caught:
+        fewbit.import_model(path)
+    assert "model.save" in str(caught.value)
+    assert "bad.keras" in str(caught.value)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", "{}")
+    with pytest.raises(ParseError, match=r"no metadata\.json and no model\.weights\.h5"):
+        fewbit.import_model(path)
+
+
+def test_a_damaged_archive_names_the_part(tmp_path: Path) -> None:
+    path = tmp_path / "bad.keras"
+    with zipfile.ZipFile(path, "w") as archive:
+        for part in ("config.json", "metadata.json", "model.weights.h5"):
+            archive.writestr(part, f"content of {part}")
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"content of model", b"Content of model"))
+    with pytest.raises(ParseError, match=r"damaged in model\.weights\.h5"):
+        fewbit.import_model(path)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ParseError, match="a damaged one"):
+        fewbit.import_model(path)
