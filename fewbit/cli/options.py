@@ -19,13 +19,25 @@ ModelName = Annotated[
         "folder of a SavedModel or a saved program."
     ),
 ]
-RecipeName = Annotated[
-    str, typer.Option("--recipe", "-r", help="w4a8, w4a8g128, w1.58a8, ..., or a recipe file.")
-]
-OptionalRecipe = Annotated[
-    str | None,
-    typer.Option("--recipe", "-r", help="w4a8, w4a8g128, w1.58a8, ..., or a recipe file."),
-]
+
+
+def _check_recipe(context: typer.Context, text: str | None) -> str | None:
+    """Refuse what is no recipe before a verb begins; whether it fits the model is seen later."""
+    if text is not None and not context.resilient_parsing:
+        from fewbit.quant.recipe import Recipe
+
+        Recipe.of(text)
+    return text
+
+
+_RECIPE = typer.Option(
+    "--recipe",
+    "-r",
+    help="w4a8, w4a8g128, w1.58a8, ..., or a recipe file.",
+    callback=_check_recipe,
+)
+RecipeName = Annotated[str, _RECIPE]
+OptionalRecipe = Annotated[str | None, _RECIPE]
 TargetText = Annotated[
     str | None,
     typer.Option("--target", "-t", help="What is compiled for.", show_default=False),

@@ -64,8 +64,10 @@ class Jit:
         passes: Inserted | None = None,
         threads: int = 1,
     ) -> None:
+        from fewbit.quant.recipe import Recipe
+
         self.model = model
-        self.recipe = recipe
+        self.recipe = None if recipe is None else Recipe.of(recipe)
         self.calibration = calibration
         self.dynamic_shapes = dynamic_shapes
         self.passes = passes

@@ -55,8 +55,10 @@ def compile(
     One that it does not have, or of another kind, is refused before any work.
     """
     from fewbit.passes.quant.integer_only import integer_only as without_floats
+    from fewbit.quant.recipe import Recipe
     from fewbit.quant.weights import float_weights
 
+    recipe = None if recipe is None else Recipe.of(recipe)
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
     )
