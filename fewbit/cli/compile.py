@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from fewbit.runtime import Artifact
     from fewbit.targets.target import Target
 
-BUILD = Path("build")
-"""The folder in which artifacts are put where no other is named."""
-
 WIDTH = 150
 """Columns of the table where there is no terminal to ask."""
 
@@ -103,6 +100,7 @@ def compile_model(
 ) -> None:
     """Compile a model for a target, or take it to one of the compiler's stages."""
     from fewbit.cli.insert_pass import parse_inserted
+    from fewbit.program.artifact import BUILD
     from fewbit.targets.compile import check_target, compile, is_read_by, lower, name_of
     from fewbit.targets.registry import DEFAULT_TARGET
 

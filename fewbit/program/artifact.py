@@ -20,12 +20,14 @@ from pydantic import Field
 
 from fewbit.base.files import PathLike, inside, locked, replacing_folder
 from fewbit.base.folders import FolderKind, Record, read_bytes
-from fewbit.errors import Error, Place, StoreError
+from fewbit.errors import Error, Place, StoreError, UsageError
 from fewbit.program.float_weights import FloatWeights
 
 MANIFEST = "manifest.json"
 STATE_FILE = "state.safetensors"
 """What the state of a program starts from, where that is not zeros."""
+BUILD = Path("build")
+"""The folder in which artifacts are put where no other is named."""
 KIND = FolderKind("an artifact", MANIFEST, make="compile")
 
 
@@ -159,14 +161,20 @@ def _hash(data: bytes | Path) -> str:
 
 def open_folder(path: PathLike) -> Folder:
     path = Path(path)
+    if not path.exists():
+        raise UsageError(
+            f"there is no folder '{path}'",
+            hint=f"an artifact was looked for in {path.absolute()}; {_suggest_folder(path)}",
+        )
     place = Place(file=str(path))
+    if path.is_file():
+        hint = _suggest_folder(path)
+        raise StoreError("this is a file; an artifact is a folder", place=place, hint=hint)
     try:
         text = inside(path, MANIFEST).read_bytes()
     except (Error, OSError) as e:
         raise StoreError(
-            f"this is no artifact: it has no {MANIFEST}",
-            place=place,
-            hint="give a folder that 'fewbit compile ... -t TARGET -o FOLDER' wrote",
+            f"this is no artifact: it has no {MANIFEST}", place=place, hint=_suggest_folder(path)
         ) from e
     manifest = KIND.parse_manifest(Manifest, text, path / MANIFEST)
     if manifest.signature != signature_of(manifest):
@@ -176,6 +184,18 @@ def open_folder(path: PathLike) -> Folder:
             hint="it was changed, or written by an older fewbit: compile the program again",
         )
     return Folder(path, manifest)
+
+
+def _suggest_folder(path: Path) -> str:
+    """Return what to give in place of a path that is no artifact."""
+    from fewbit.program import program
+
+    if (path / program.MANIFEST).is_file():
+        return "it is a program that was saved and not compiled: 'fewbit compile' makes one of it"
+    for near in (path.parent, BUILD / path):
+        if (near / MANIFEST).is_file():
+            return f"did you mean '{near}'?"
+    return "give a folder that 'fewbit compile ... -t TARGET -o FOLDER' wrote"
 
 
 def _known_files(path: Path) -> set[str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.errors import Error, StoreError
+import fewbit
+from fewbit.errors import Error, StoreError, UsageError
 from fewbit.program.artifact import MANIFEST, Manifest, Tensor, open_folder, write_folder
 
 FILES = {"libnet.so": b"machine code", "net.h": b"/* header */"}
@@ -99,9 +100,34 @@ def test_newer_manifest_says_so(tmp_path: Path) -> None:
 
 
 def test_folder_without_manifest_is_no_artifact(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(StoreError, match="no artifact"):
-            open_folder(path)
+    with pytest.raises(StoreError, match=r"no artifact: it has no manifest\.json"):
+        open_folder(tmp_path)
+    (tmp_path / "program.json").write_text("{}")
+    with pytest.raises(StoreError, match="no artifact") as raised:
+        open_folder(tmp_path)
+    assert "saved and not compiled" in str(raised.value.hint)
+
+
+def test_a_missing_folder_is_said_with_where_it_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="there is no folder 'nope'") as raised:
+        fewbit.load("nope")
+    assert str(tmp_path / "nope") in str(raised.value.hint)
+    assert "fewbit compile" in str(raised.value.hint)
+
+
+def test_an_artifact_nearby_is_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_folder(tmp_path / "build" / "net", manifest(), FILES)
+    with pytest.raises(UsageError) as missing:
+        open_folder("net")
+    assert str(missing.value.hint).endswith(f"did you mean '{Path('build/net')}'?")
+    library = tmp_path / "build" / "net" / "libnet.so"
+    with pytest.raises(StoreError, match="this is a file") as raised:
+        open_folder(library)
+    assert raised.value.hint == f"did you mean '{library.parent}'?"
 
 
 def test_older_artifact_is_replaced(tmp_path: Path) -> None:
