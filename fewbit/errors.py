@@ -42,6 +42,8 @@ class Error(Exception):
     """The base of the family: `what` happened, the `place`, and a `hint` on what to do."""
 
     kind = "error"
+    status = 1
+    """What a command that ends with it exits with; `docs/cli.md` has the table."""
 
     def __init__(
         self,
@@ -76,9 +78,10 @@ class Error(Exception):
 
 
 class UsageError(Error):
-    """The command or call itself is wrong: an unknown option, pass or name. Exits 2."""
+    """The command or call itself is wrong: an unknown option, pass or name, a missing file."""
 
     kind = "usage error"
+    status = 2
 
 
 class ParseError(Error):
@@ -119,6 +122,8 @@ class InterpretError(Error):
 
 class UnsupportedError(Error):
     """Something valid that this part of fewbit cannot do."""
+
+    status = 3
 
 
 class MissingToolError(Error):

@@ -5,10 +5,12 @@
 | 0 | done |
 | 1 | an error in the input or on this machine, printed as what, where and what to do |
 | 2 | the command itself is wrong |
+| 3 | valid, and not supported |
 | 70 | a fault in fewbit |
 | 130, 141 | interrupted by the user; the reader of our output went away |
 
-`--debug` anywhere on the command line adds the traceback.
+An error of a kind has the same status in every verb: it is that of its class. `--debug` anywhere on
+the command line adds the traceback.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TextIO, TypeGuard
 
-from fewbit.errors import Error, Place, UsageError
+from fewbit.errors import Error, Place
 
 _WRITE_ERRORS = frozenset({errno.EBADF, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC})
 
-FAILED, MISUSED, FAULTY, INTERRUPTED, UNREAD = 1, 2, 70, 130, 141
+INTERRUPTED, UNREAD = 130, 141
 
 
 def guarded(main: Callable[[list[str]], int | None], argv: Sequence[str]) -> int:
@@ -67,15 +69,14 @@ def report(exception: Exception, *, debug: bool) -> int:
     Console(stderr=True, soft_wrap=True).print(
         kind, str(error), sep="", markup=False, highlight=False
     )
-    if isinstance(error, InternalError):
-        return FAULTY
-    return MISUSED if isinstance(error, UsageError) else FAILED
+    return error.status
 
 
 class InternalError(Error):
     """An exception that no user should ever see."""
 
     kind = "internal error"
+    status = 70
 
 
 def _as_error(exception: Exception) -> Error:

@@ -334,6 +334,8 @@ def _read(file: str) -> str:
         if sys.stdin.isatty():
             progress.say("reading from the terminal; end with Ctrl-D")
         return sys.stdin.buffer.read().decode("utf-8")
+    except FileNotFoundError as e:
+        raise UsageError(f"there is no file '{file}'") from e
     except UnicodeDecodeError as e:
         raise ParseError(
             "the input is not text in UTF-8",

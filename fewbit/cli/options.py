@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fewbit.errors import UsageError
+from fewbit.errors import UsageError, WidthError
 
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
@@ -26,7 +26,11 @@ def _check_recipe(context: typer.Context, text: str | None) -> str | None:
     if text is not None and not context.resilient_parsing:
         from fewbit.quant.recipe import Recipe
 
-        Recipe.of(text)
+        try:
+            Recipe.of(text)
+        except WidthError as e:
+            # A width that does not exist is an error of the command here, as any other word is.
+            raise UsageError(e.what, place=e.place, hint=e.hint, excerpt=e.excerpt) from e
     return text
 
 

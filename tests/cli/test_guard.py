@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from fewbit.cli.guard import guarded
-from fewbit.errors import Error, ParseError, Place, UsageError
+from fewbit import errors
+from fewbit.cli import main, opt
+from fewbit.cli.guard import INTERRUPTED, UNREAD, InternalError, guarded
+from fewbit.errors import Error, ParseError, Place, UnsupportedError, UsageError
 
 
 def run(exception: BaseException, *argv: str) -> int:
@@ -48,6 +52,47 @@ def test_a_long_line_is_not_broken(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_usage_error_exits_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(UsageError("no pass 'cze'")) == 2
     assert capsys.readouterr().err == "usage error: no pass 'cze'\n"
+
+
+def test_what_is_not_supported_exits_3() -> None:
+    assert run(UnsupportedError("no op 'aten.fft'")) == 3
+
+
+def test_the_page_has_every_status() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+    table = page.partition("| exit status | meaning |")[2].partition("\n\n")[0]
+    listed = {
+        int(n) for cell in re.findall(r"^\| ([\d, ]+) \|", table, re.M) for n in cell.split(",")
+    }
+    kinds = [Error, InternalError, *vars(errors).values()]
+    raised = {kind.status for kind in kinds if isinstance(kind, type) and issubclass(kind, Error)}
+    assert listed == {0, INTERRUPTED, UNREAD} | raised
+
+
+MISSING = {
+    "compile": ["compile", "nope"],
+    "compile a factory": ["compile", "nope.py:net"],
+    "quantize": ["quantize", "nope", "-r", "w8a8", "-o", "out"],
+    "run": ["run", "nope"],
+    "bench": ["bench", "nope"],
+    "inspect": ["inspect", "nope"],
+    "inspect artifact": ["inspect", "artifact", "nope"],
+    "inspect asm": ["inspect", "asm", "nope"],
+    "inspect loops": ["inspect", "loops", "nope"],
+    "tune": ["tune", "nope"],
+    "tune measure": ["tune", "measure", "nope"],
+    "fewbit-opt": ["nope.mlir"],
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_a_name_of_nothing_exits_2_in_every_verb(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = opt.run if name == "fewbit-opt" else main.run
+    assert guarded(program, MISSING[name]) == 2
+    assert "nope" in capsys.readouterr().err
 
 
 def test_debug_adds_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -227,7 +227,7 @@ def test_a_file_that_is_no_module_is_an_error(
 def test_missing_files_and_folders_are_errors(
     tmp_path: Path, good: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(tmp_path / "none.mlir") == 1
+    assert run(tmp_path / "none.mlir") == 2
     assert run(tmp_path) == 1
     assert run(good, "--dump-ir", good / "under-a-file") == 1
     shown = capsys.readouterr().err

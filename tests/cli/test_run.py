@@ -93,7 +93,7 @@ def test_times(capsys: pytest.CaptureFixture[str]) -> None:
         (["art", *FILES, "-o", "out.npy"], 2, "2 outputs, and .npy holds one"),
         (["art", *FILES, "--threads", "1000"], 2, "1000 threads"),
         (["saved", *FILES, "--threads", "2"], 2, "interpreted"),
-        (["foreign", *FILES], 1, "compiled for cpu:riscv64"),
+        (["foreign", *FILES], 3, "compiled for cpu:riscv64"),
         ([".", *FILES], 1, "program.mlir"),
     ],
 )
