@@ -81,7 +81,7 @@ class Manifest(Record):
     version: Literal[1] = 1
     name: str
     target: str
-    """As it was asked for, `cpu:riscv64`."""
+    """As it was asked for, `cpu:riscv64`; a processor by the name that we have for it."""
     compiler: str
     """The version of fewbit that made it."""
     inputs: tuple[Tensor, ...]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from fewbit.base.target_name import TargetName
 from fewbit.errors import UsageError
-from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.isa import Isa, canonical_name, names
 
 ARCHITECTURES = ("x86_64", "i686", "aarch64", "arm", "armv7a", "riscv64", "riscv32")
 """What a triple may begin with."""
@@ -73,6 +73,7 @@ def compile_flags(target: str) -> tuple[str, ...]:
 def kernels_for(target: str) -> Isa:
     """Return the processor that our kernels are generated for; others are an error."""
     name, detail = TargetName.parse(target)
+    detail = canonical_name(detail)
     if name == "iree-cpu" and (detail or "host") in (*names(), "host"):
         return Isa.of(detail or "host")
     raise UsageError(
@@ -89,7 +90,7 @@ def _cpu(detail: str) -> tuple[str, ...]:
     )
     if detail in ("", "host"):
         return (*local, "--iree-llvmcpu-target-cpu=host")
-    if detail in names():
+    if canonical_name(detail) in names():
         isa = Isa.of(detail)
         return (*local, *_processor(isa.triple, isa.cpu or "generic", isa.features))
     if re.fullmatch(rf"({'|'.join(ARCHITECTURES)})(-\w+){{1,3}}", detail):

@@ -102,7 +102,7 @@ class Isa:
         """Return the processor of this name; `host` is this machine."""
         if name == "host":
             return Isa.host()
-        isa = _KNOWN.get(name)
+        isa = _KNOWN.get(canonical_name(name))
         if isa is None:
             raise UnsupportedError(
                 f"no kernels are generated for '{name}'", hint=f"one of: {', '.join(names())}, host"
@@ -183,6 +183,11 @@ def names() -> tuple[str, ...]:
     return tuple(_KNOWN)
 
 
+def canonical_name(name: str) -> str:
+    """Return our name of a processor; that of an architecture is the one that all of it run."""
+    return ALIASES.get(name.lower(), name)
+
+
 def family(architecture: str) -> tuple[Isa, ...]:
     """Return the processors of one architecture, best first."""
     return tuple(isa for isa in _BY_PREFERENCE if isa.architecture == architecture)
@@ -222,6 +227,18 @@ _KNOWN = {
         ),
     )
 }
+
+ALIASES = {
+    "arm64": "aarch64",
+    "armv8": "aarch64",
+    "amd64": "x86-64-v2",
+    "x64": "x86-64-v2",
+    "x86-64": "x86-64-v2",
+    "x86_64": "x86-64-v2",
+    "rv64gc": "riscv64",
+    "rv64gcv": "riscv64-v",
+}
+"""What others call these processors: systems, containers, compilers."""
 
 _SSE4 = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "sahf"}
 _AVX2 = _SSE4 | {"avx", "avx2", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe"}

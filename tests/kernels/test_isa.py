@@ -6,7 +6,7 @@ import pytest
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Isa
-from fewbit.toolchain.isa import VNNI, names
+from fewbit.toolchain.isa import ALIASES, VNNI, family, names
 from fewbit.toolchain.llvm import host_features
 
 
@@ -44,3 +44,16 @@ def test_unknown_processor_names_the_known() -> None:
     with pytest.raises(UnsupportedError) as raised:
         Isa.of("z80")
     assert "riscv64-v" in str(raised.value)
+
+
+@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+def test_other_names_are_understood(alias: str, name: str) -> None:
+    assert alias not in names()
+    assert Isa.of(alias) is Isa.of(name)
+    assert Isa.of(alias.upper()) is Isa.of(name)
+
+
+def test_the_name_of_an_architecture_is_what_all_of_it_run() -> None:
+    for alias in ("arm64", "amd64", "x86_64"):
+        isa = Isa.of(alias)
+        assert all(isa.needs <= other.needs for other in family(isa.architecture))

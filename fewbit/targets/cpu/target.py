@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ from fewbit.targets.target import Request, Target
 from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.cblas import Cblas, find_blas
-from fewbit.toolchain.isa import Isa, names
+from fewbit.toolchain.isa import ALIASES, Isa, canonical_name, names
 from fewbit.toolchain.link import link_shared
 
 if TYPE_CHECKING:
@@ -160,13 +161,22 @@ def _variants(request: Request) -> Sequence[Isa]:
 
 def isa_of(target: str) -> Isa:
     """Return the processor that `cpu`, `cpu:aarch64` or `cpu:x86-64-v3` means."""
-    kind, processor = TargetName.parse(target)
+    kind, processor = _canonical(target)
     if kind != "cpu" or (processor and processor not in (*names(), "host")):
+        close = get_close_matches(processor, [*names(), *ALIASES], n=1)
+        meant = f"did you mean cpu:{canonical_name(close[0])}? " if close else ""
         raise UsageError(
             f"there is no target '{target}'",
-            hint=f"cpu is this machine; others are {', '.join(f'cpu:{n}' for n in names())}",
+            hint=f"{meant}cpu is this machine; others are "
+            + ", ".join(f"cpu:{name}" for name in names()),
         )
     return Isa.of(processor or "host")
+
+
+def _canonical(target: str) -> TargetName:
+    """Return the target with our name of the processor: `cpu:aarch64` of `cpu:arm64`."""
+    kind, processor = TargetName.parse(target)
+    return TargetName(kind, canonical_name(processor))
 
 
 def compile_cpu(program: Program, name: str, output: PathLike, isa: Isa) -> Folder:
@@ -213,7 +223,7 @@ def write_library(
             libraries = calls.libraries
     manifest = Manifest(
         name=name,
-        target=request.target,
+        target=str(_canonical(request.target)),
         compiler=__version__,
         inputs=tuple(map(manifest_port, interface.inputs)),
         outputs=tuple(map(manifest_port, interface.outputs)),

@@ -14,7 +14,7 @@ from fewbit.passes.llvm.emit_object import HiddenSymbols
 from fewbit.passes.native import FOR_ALL
 from fewbit.pipeline.compilation import Compilation
 from fewbit.program.weight_image import SharedWeights, VariantWeights, WeightImage
-from fewbit.toolchain.isa import Isa, family, names
+from fewbit.toolchain.isa import Isa, canonical_name, family, names
 
 SELDOM = ("x86-64-v4",)
 """Processors that `auto` leaves out: the few that have AVX-512 without VNNI run x86-64-v3."""
@@ -30,7 +30,8 @@ def variants_of(given: CpuVariants, target: Isa) -> tuple[Isa, ...]:
         return every
     if given == "auto":
         return tuple(isa for isa in every if isa.name not in SELDOM)
-    wanted = [name.strip() for name in (given.split(",") if isinstance(given, str) else given)]
+    named = given.split(",") if isinstance(given, str) else given
+    wanted = [canonical_name(name.strip()) for name in named]
     known = [isa.name for isa in every]
     for name in wanted:
         if name in known:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fewbit
-from fewbit.errors import UnsupportedError
+from fewbit.errors import UnsupportedError, UsageError
 from fewbit.models import lenet_text
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
@@ -50,6 +50,24 @@ def test_same_numbers(tmp_path: Path, processor: str, bits: int | None) -> None:
         found = outputs(artifact, tmp_path, program, *given, threads=threads)
         for got, wanted in zip(found, program.run(*given), strict=True):
             assert np.array_equal(got, wanted)
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"), [("arm64", "aarch64"), ("amd64", "x86-64-v2"), ("x86_64", "x86-64-v2")]
+)
+def test_other_names_give_the_same_library(tmp_path: Path, alias: str, name: str) -> None:
+    program = layers()
+    given = fewbit.compile(program, f"cpu:{alias}", tmp_path / "alias", name="net")
+    wanted = fewbit.compile(program, f"cpu:{name}", tmp_path / "name", name="net")
+    assert given.manifest == wanted.manifest
+
+
+def test_an_unknown_processor_lists_the_known() -> None:
+    with pytest.raises(UsageError, match="no target 'cpu:arm63'") as raised:
+        fewbit.compile(layers(), "cpu:arm63")
+    hint = str(raised.value.hint)
+    assert hint.startswith("did you mean cpu:aarch64?")
+    assert all(f"cpu:{name}" in hint for name in names())
 
 
 @pytest.mark.parametrize("processor", names())

@@ -40,6 +40,11 @@ def test_best_first_whatever_the_order() -> None:
     assert chosen(["x86-64-v3", "x86-64-v3"]) == ["x86-64-v3"]
 
 
+def test_other_names_are_understood() -> None:
+    assert chosen("amd64,x86-64-v3") == ["x86-64-v3", "x86-64-v2"]
+    assert chosen("arm64", ARM) == ["aarch64"]
+
+
 @pytest.mark.parametrize("target", [X86, ARM, RISCV], ids=lambda isa: isa.architecture)
 def test_sets_by_name(target: Isa) -> None:
     assert chosen("all", target) == [isa.name for isa in family(target.architecture)]

@@ -90,3 +90,8 @@ def test_names_without_meaning(target: str, words: str) -> None:
 def test_64_bits_stay_where_devices_have_them() -> None:
     assert "--iree-input-demote-f64-to-f32=false" in compile_flags("iree-cpu")
     assert "--iree-input-demote-f64-to-f32=false" not in compile_flags("iree-vulkan")
+
+
+def test_other_names_of_processors_are_understood() -> None:
+    assert compile_flags("iree-cpu:arm64") == compile_flags("iree-cpu:aarch64")
+    assert compile_flags("iree-cpu:amd64") == compile_flags("iree-cpu:x86-64-v2")
