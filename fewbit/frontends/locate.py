@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -118,14 +119,15 @@ def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Progr
 def _call(path: Path, factory: str) -> ModelWithInputs:
     """`factory()` gives a module, or also its example inputs, named ones, and dynamic shapes."""
     place = Place(file=str(path))
-    function = getattr(_load_module(path), factory, None)
-    if function is None:
-        hint = suggest_factories(path)
-        raise UsageError(f"there is no '{factory}' in the file", place=place, hint=hint)
-    try:
-        result = function()
-    except Exception as e:
-        raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
+    with _on_path(path.parent):
+        function = getattr(_load_module(path), factory, None)
+        if function is None:
+            hint = suggest_factories(path)
+            raise UsageError(f"there is no '{factory}' in the file", place=place, hint=hint)
+        try:
+            result = function()
+        except Exception as e:
+            raise UsageError(f"'{factory}' fails: {type(e).__name__}: {e}", place=place) from e
     if not isinstance(result, tuple):
         return ModelWithInputs(result)
     model, *others = cast("tuple[Any, ...]", result)
@@ -160,21 +162,34 @@ def _are_inputs(third: Any) -> bool:
     return not all(v is None or isinstance(v, Mapping | list | tuple) for v in values)
 
 
+@contextmanager
+def _on_path(folder: Path) -> Generator[None]:
+    """Find imports in a folder, too. What a file itself adds to the path stays there."""
+    text = str(folder.resolve())
+    if text in sys.path:
+        yield
+        return
+    sys.path.insert(0, text)
+    try:
+        yield
+    finally:
+        # By its value: the file may have put others in front of it, or have removed it.
+        if text in sys.path:
+            sys.path.remove(text)
+
+
 def _load_module(path: Path) -> Any:
-    """The user's own file, run as a module; its folder is where its imports are found."""
+    """The user's own file, run as a module."""
     if not path.is_file():
         raise UsageError(f"there is no file '{path}'")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))
     try:
         spec.loader.exec_module(module)
     except Exception as e:
         raise UsageError(
             f"the file does not load: {type(e).__name__}: {e}", place=Place(file=str(path))
         ) from e
-    finally:
-        sys.path.pop(0)
     return module
