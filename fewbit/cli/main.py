@@ -8,6 +8,7 @@ are attached to both.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -22,6 +23,7 @@ import fewbit
 from fewbit.base import progress
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
 from fewbit.cli import run as run_verb
+from fewbit.cli.completion import WORDS, complete_in_bash, is_asked_by_bash
 from fewbit.cli.guard import guarded
 from fewbit.cli.modes import ModeGroup
 from fewbit.errors import FewbitWarning, UsageError
@@ -70,6 +72,9 @@ def _say_warnings() -> None:
 
 
 def _run(argv: list[str]) -> int | None:
+    if is_asked_by_bash() and WORDS in os.environ:
+        complete_in_bash(lambda: build_app()([], prog_name="fewbit", standalone_mode=False))
+        return None
     try:
         status = build_app()(argv or ["--help"], prog_name="fewbit", standalone_mode=False)
     except TyperException as e:
@@ -80,7 +85,6 @@ def _run(argv: list[str]) -> int | None:
 def build_app() -> typer.core.TyperGroup:
     app = typer.Typer(
         help="Neural networks as mixed-precision programs, 1 to 8 bits a layer.",
-        add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)

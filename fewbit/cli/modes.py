@@ -36,7 +36,9 @@ class ModeGroup(typer.core.TyperGroup):
     """Options that all commands have, for those that are made later."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self.spell(ctx, args))
+        # Where nothing follows yet, the shell is offered subcommands as well.
+        is_open = ctx.resilient_parsing and not args
+        return super().parse_args(ctx, args if is_open else self.spell(ctx, args))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
@@ -55,6 +57,13 @@ class ModeGroup(typer.core.TyperGroup):
 
     def make(self, name: str) -> typer.core.TyperCommand:
         raise NotImplementedError
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Offer what may follow where no subcommand is named, too."""
+        params = self.commands[self.default].params
+        first = next((each for each in params if each.param_type_name == "argument"), None)
+        meant = [] if first is None else first.shell_complete(ctx, incomplete)
+        return [*super().shell_complete(ctx, incomplete), *meant]
 
     def spell(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the arguments with the subcommand that is meant."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fewbit.cli.completion import complete_models, complete_recipes, complete_targets
 from fewbit.errors import UsageError, WidthError
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ ModelName = Annotated[
     str,
     typer.Argument(
         help="zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, program.mlir, or the "
-        "folder of a SavedModel or a saved program."
+        "folder of a SavedModel or a saved program.",
+        autocompletion=complete_models,
     ),
 ]
 
@@ -39,12 +41,19 @@ _RECIPE = typer.Option(
     "-r",
     help="w4a8, w4a8g128, w1.58a8, ..., or a recipe file.",
     callback=_check_recipe,
+    autocompletion=complete_recipes,
 )
 RecipeName = Annotated[str, _RECIPE]
 OptionalRecipe = Annotated[str | None, _RECIPE]
 TargetText = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="What is compiled for.", show_default=False),
+    typer.Option(
+        "--target",
+        "-t",
+        help="What is compiled for.",
+        show_default=False,
+        autocompletion=complete_targets,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Batch = Annotated[

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from fewbit.base.json_output import print_json
+from fewbit.cli.completion import complete_models, complete_targets
 from fewbit.cli.machine import calibrate_machine, show_machine
 from fewbit.cli.modes import ModeGroup, OldFlag
 from fewbit.cli.options import AsJson, InputShape, OptionalRecipe, parse_shapes
@@ -32,10 +33,21 @@ UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 MODELS = ("analytic", "zigzag", "measured", "random")
 
 TuneModel = Annotated[
-    str, typer.Argument(help="The model whose ops are tuned: zoo:NAME, file.py:factory, ...")
+    str,
+    typer.Argument(
+        help="The model whose ops are tuned: zoo:NAME, file.py:factory, ...",
+        autocompletion=complete_models,
+    ),
 ]
 TuneTarget = Annotated[
-    str | None, typer.Option("--target", "-t", help="What is tuned for.", show_default=False)
+    str | None,
+    typer.Option(
+        "--target",
+        "-t",
+        help="What is tuned for.",
+        show_default=False,
+        autocompletion=complete_targets,
+    ),
 ]
 SearchTime = Annotated[
     str, typer.Option("--time", help="How long the search may take: 90s, 5m, 1h.")
@@ -82,7 +94,10 @@ def search(
     context: typer.Context,
     model: Annotated[
         str | None,
-        typer.Argument(help="The model whose ops are tuned: zoo:NAME, file.py:factory, ..."),
+        typer.Argument(
+            help="The model whose ops are tuned: zoo:NAME, file.py:factory, ...",
+            autocompletion=complete_models,
+        ),
     ] = None,
     target: TuneTarget = None,
     recipe: OptionalRecipe = None,

@@ -69,6 +69,8 @@ class Target(ABC):
     """A link to its page, in Markdown."""
     detail: str = ""
     """What may follow its name and a colon, as the help writes it: PROCESSOR."""
+    details: tuple[str, ...] = ()
+    """What may follow it, where that can be listed; the shell offers it."""
     is_simulated: bool = False
     options: type[Options] = Options
     """The keyword arguments that `fewbit.compile` hands to it, and their kinds."""

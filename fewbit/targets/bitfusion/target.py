@@ -48,7 +48,7 @@ class BitFusion(Device):
 
     about = "tiled loops for BitFusion, simulated"
     see = "[BitFusion](bitfusion.md)"
-    detail = "eyeriss"
+    detail, details = "eyeriss", ("eyeriss",)
     widths = tuple(range(1, 9))
 
     def check(self, request: Request) -> None:

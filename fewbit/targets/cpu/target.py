@@ -78,7 +78,7 @@ class Cpu(Target):
 
     about = "a C library, for this machine or for another processor"
     see = "[the C library](native.md)"
-    detail = "PROCESSOR"
+    detail, details = "PROCESSOR", names()
     options = CpuOptions
     parts = names()
     tuner = "fewbit.tune.cpu:CpuTuner"

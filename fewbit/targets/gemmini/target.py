@@ -49,7 +49,7 @@ class Gemmini(Device):
 
     about = "command streams for Gemmini and a host program, simulated"
     see = "[Gemmini](gemmini.md)"
-    detail = "8x8"
+    detail, details = "8x8", ("8x8",)
     views = (View("commands", "The commands that an artifact sends, layer by layer.", _commands),)
     widths = (8,)
 

@@ -34,7 +34,7 @@ from fewbit.targets.options import FLAG, TEXT, TEXTS, Options, TunedOptions, opt
 from fewbit.targets.target import Request, Target
 from fewbit.targets.view import Seen, View
 from fewbit.toolchain.iree_devices import compile_flags, find_device, kernels_for
-from fewbit.toolchain.isa import Isa
+from fewbit.toolchain.isa import Isa, names
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
@@ -91,6 +91,7 @@ class Iree(Target):
     def __init__(self, name: str = "") -> None:
         super().__init__(name)
         self.tuner, self.detail = TUNERS.get(name), DETAILS.get(name, "")
+        self.details = names() if self.detail == "PROCESSOR" else ()
 
     def check(self, request: Request) -> None:
         compile_flags(request.target)

@@ -53,7 +53,7 @@ class Vexii(Device):
 
     about = "a program for RISC-V with dot products, simulated"
     see = "[VexiiRiscv](vexii.md)"
-    detail = "rv64"
+    detail, details = "rv64", ("rv64",)
     views = (
         View(
             "asm",
