@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -75,7 +76,9 @@ def test_the_worker_of_keras(hostile_folder: Path, tmp_path: Path) -> None:
     from fewbit.frontends.keras import import_keras_file
 
     broken = tmp_path / "model.keras"
-    broken.write_bytes(b"no model")
+    with ZipFile(broken, "w") as archive:  # whole, so that only the worker sees that it is none
+        for part in ("metadata.json", "config.json", "model.weights.h5"):
+            archive.writestr(part, "{}")
     with pytest.raises(Error, match="model is not exported") as caught:
         import_keras_file(broken)
     assert imported(hostile_folder) == ""
