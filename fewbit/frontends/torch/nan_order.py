@@ -13,7 +13,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from fewbit.dialects.upstream.tm_tensor import SortOp
 
 UPWARDS, DOWNWARDS = ("ole", "olt"), ("oge", "ogt")
-_PREDICATES = ("false", "oeq", "ogt", "oge", "olt", "ole")
 
 
 def order_nans(function: FuncOp) -> None:
@@ -29,12 +28,11 @@ def _order_nans(sort: SortOp) -> None:
     compare = end.operands[0].owner
     if not isinstance(compare, arith.CmpfOp):
         return
-    predicate = compare.predicate.value.data
-    known = _PREDICATES[predicate] if predicate < len(_PREDICATES) else ""
-    if known not in (*UPWARDS, *DOWNWARDS):
+    predicate = arith.CMPF_COMPARISON_OPERATIONS[compare.predicate.value.data]
+    if predicate not in (*UPWARDS, *DOWNWARDS):
         return
     # NaN stands behind any other going up, before any other going down.
-    nan = compare.rhs if known in UPWARDS else compare.lhs
+    nan = compare.rhs if predicate in UPWARDS else compare.lhs
     is_nan = arith.CmpfOp(nan, nan, "uno")
     either = arith.OrIOp(compare.result, is_nan.result)
     Rewriter.insert_op([is_nan, either], InsertPoint.before(end))
