@@ -2,10 +2,9 @@
 
     void fewbit_magnitude_sums(ptr x, i64 ldx, ptr sums, i64 m, i64 k, i64 thread, i64 threads)
 
-`sums` is [m, 64], in float64: the columns of a row are cut into as many blocks, or fewer of 1024
-columns, whole ones of which a thread adds up, so that the bits are the same with any number of
-threads. A sum has 64 lanes on every processor, halved until one is left, so that processors agree.
-It is rounded to float32 once, as `fewbit.numerics` does.
+`sums` is [m, 64, 32], in float64: parts of a row, of which a thread adds whole ones, and their
+lanes. The order of all additions is that of `fewbit.numerics.mean_magnitude`, whatever the
+processor and the number of threads, so that the bits of a scale are the same everywhere.
 """
 
 from __future__ import annotations
@@ -15,16 +14,9 @@ from functools import cache
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.kernel import Kernel
-from fewbit.kernels.largest_magnitudes import PLACES, columns_of
-from fewbit.llvm.types import Vector
 from fewbit.numerics.formulas import EPS
+from fewbit.numerics.mean_magnitude import LANES, PART, PARTS
 from fewbit.toolchain.isa import Isa
-
-COLUMNS = 1024
-"""Columns of the shortest block."""
-LANES = 16
-AT_ONCE = 4
-"""Vectors of lanes that are added to by turns, to hide the latency."""
 
 
 @dataclass(frozen=True)
@@ -43,52 +35,45 @@ class MagnitudeSums(Kernel):
             public=True,
         )
         x, ldx, sums, m, k, thread, threads = f.parameters
-        places, total = f.integer(PLACES), f.array("double", 1)
-        first, last = places * thread // threads, places * (thread + 1) // threads
+        part, parts = _parts(f, k)
+        first, last = parts * thread // threads, parts * (thread + 1) // threads
         with f.loop(0, m) as over_rows, f.loop(first, last) as loop:
-            row, place = over_rows.index, loop.index
-            start, stop = columns_of(f, k, place, places, COLUMNS)
-            f.store(f.constant("double", 0.0), total)
-            with f.when(start < stop):
-                f.call(magnitude_sum(self.isa), f.at(x, row * ldx + start), stop - start, total)
-            f.store(f.load("double", total), sums, row * PLACES + place)
+            start = loop.index * part
+            length = f.smaller(k - start, part)
+            here = f.at(x, over_rows.index * ldx + start)
+            to = f.at(sums, (over_rows.index * PARTS + loop.index) * LANES, "double")
+            f.call(add_magnitudes(self.isa), here, length, to)
         return f
 
 
+def _parts(f: Function, k: Value) -> tuple[Value, Value]:
+    """Return how long the parts of a row are, and how many."""
+    part = f.ceiling(k, PART * PARTS) * PART
+    return part, (k + part - 1) // part
+
+
 @cache
-def magnitude_sum(isa: Isa) -> Function:
-    """Return the function that stores Σ|x| of a row."""
-    f = Function(isa, "fewbit_magnitude_sum", "ptr x, i64 k, ptr to")
+def add_magnitudes(isa: Isa) -> Function:
+    """Return the function that stores Σ|x| of a part of a row, in lanes."""
+    f = Function(isa, "fewbit_add_magnitudes", "ptr x, i64 k, ptr to")
     x, k, to = f.parameters
+    rest = f.array("float", LANES)
+    kind = f"<{LANES} x float>"
 
-    def magnitudes(values: Value) -> Value:
-        name = f"fabs.v{LANES}f32" if isinstance(values.type, Vector) else "fabs.f32"
-        return f.convert("fpext", f.processor_call(name, values.type, values), "double")
+    def add(lanes: Value, values: Value) -> Value:
+        magnitudes = f.processor_call(f"fabs.v{LANES}f32", values.type, values)
+        return lanes + f.convert("fpext", magnitudes, "double")
 
-    whole, many = k // LANES * LANES, k // (AT_ONCE * LANES) * (AT_ONCE * LANES)
-    kind, nothing = f"<{LANES} x float>", f.zero(f"<{LANES} x double>")
-    with f.loop(0, many, AT_ONCE * LANES, carried=[nothing] * AT_ONCE) as loop:
-        here = f.at(x, loop.index)
-        loop.carry(*(v + magnitudes(f.load(kind, here, i)) for i, v in enumerate(loop.carried)))
-    a, b, c, d = loop.results
-    with f.loop(many, whole, LANES, carried=[(a + b) + (c + d)]) as loop:
-        loop.carry(loop.carried[0] + magnitudes(f.load(kind, f.at(x, loop.index))))
-    with f.loop(whole, k, carried=[_sum_lanes(f, loop.results[0])]) as tail:
-        tail.carry(tail.carried[0] + magnitudes(f.load("float", x, tail.index)))
-    f.store(tail.results[0], to)
+    whole = k // LANES * LANES
+    with f.loop(0, whole, LANES, carried=[f.zero(f"<{LANES} x double>")]) as loop:
+        loop.carry(add(loop.carried[0], f.load(kind, f.at(x, loop.index))))
+    f.store(loop.results[0], to)
+    with f.when(whole < k):
+        f.store(f.zero(kind), rest)
+        with f.loop(whole, k) as tail:
+            f.store(f.load("float", x, tail.index), rest, tail.index - whole)
+        f.store(add(f.load(f"<{LANES} x double>", to), f.load(kind, rest)), to)
     return f
-
-
-def _sum_lanes(f: Function, lanes: Value) -> Value:
-    """Return the sum of all lanes, by halving the vector until one is left."""
-    count = LANES
-    while count > 1:
-        count //= 2
-        halves: list[Value] = []
-        for first in (0, count):
-            halves.append(f.shuffle(lanes, range(first, first + count)))
-        lanes = halves[0] + halves[1]
-    return f.extract(lanes, 0)
 
 
 @cache
@@ -96,9 +81,13 @@ def mean_magnitude(isa: Isa) -> Function:
     """Return the function that stores max(mean|x|, eps) of a row."""
     f = Function(isa, "fewbit_mean_magnitude", "ptr x, i64 k, ptr to")
     x, k, to = f.parameters
-    total = f.array("double", 1)
-    f.call(magnitude_sum(isa), x, k, total)
-    f.store(_mean(f, f.load("double", total), k), to)
+    part, parts = _parts(f, k)
+    sums, kind = f.array("double", LANES), f"<{LANES} x double>"
+    with f.loop(0, parts, carried=[f.zero(kind)]) as loop:
+        start = loop.index * part
+        f.call(add_magnitudes(isa), f.at(x, start), f.smaller(k - start, part), sums)
+        loop.carry(loop.carried[0] + f.load(kind, sums))
+    f.store(_mean(f, loop.results[0], k), to)
     return f
 
 
@@ -107,14 +96,24 @@ def mean_of_sums(isa: Isa) -> Function:
     """Return the function that stores max(mean|x|, eps) from the sums of a row's parts."""
     f = Function(isa, "fewbit_mean_of_sums", "ptr sums, i64 k, ptr to")
     sums, k, to = f.parameters
-    with f.loop(0, PLACES, carried=[f.constant("double", 0.0)]) as loop:
-        loop.carry(loop.carried[0] + f.load("double", sums, loop.index))
+    kind = f"<{LANES} x double>"
+    with f.loop(0, _parts(f, k)[1], carried=[f.zero(kind)]) as loop:
+        loop.carry(loop.carried[0] + f.load(kind, f.at(sums, loop.index * LANES, "double")))
     f.store(_mean(f, loop.results[0], k), to)
     return f
 
 
-def _mean(f: Function, total: Value, k: Value) -> Value:
-    count = f.convert("uitofp", k, "double")
-    mean = f.convert("fptrunc", total / count, "float")
+def _mean(f: Function, lanes: Value, k: Value) -> Value:
+    mean = f.convert("fptrunc", _halved(f, lanes) / f.convert("uitofp", k, "double"), "float")
     least = f.number(float(EPS))
     return f.select(mean > least, mean, least)
+
+
+def _halved(f: Function, lanes: Value) -> Value:
+    """Return the sum of all lanes, by halving the vector until one is left."""
+    count = LANES
+    while count > 1:
+        count //= 2
+        low, high = (f.shuffle(lanes, range(first, first + count)) for first in (0, count))
+        lanes = low + high
+    return f.extract(lanes, 0)

@@ -3,8 +3,8 @@
     void fewbit_round_rows_*(ptr x, i64 ldx, ptr found, ptr q, i64 ldq, ptr scale, i64 m, i64 k,
                              i64 thread, i64 threads)
 
-`found` is what `largest_magnitudes` has left, or below 3 bits `mean_magnitudes`: [m, 64] partial
-results. Threads share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves
+`found` is what `largest_magnitudes` has left, or below 3 bits `mean_magnitudes`: partial results
+of each row. Threads share the columns. Adding 1.5 · 2^23 rounds half to even, and leaves
 the integer in the lowest byte. A product cannot round to more than the width holds, so nothing is
 clamped. Below 3 bits there are few integers, and numbers are compared with where they change: one
 bit is the sign; x / s rounds to more than 0 above s / 2, which is exact, and to -2 from about
@@ -21,6 +21,7 @@ from fewbit.kernels.kernel import Kernel
 from fewbit.kernels.largest_magnitudes import PLACES, columns_of, largest_magnitude
 from fewbit.kernels.mean_magnitudes import mean_of_sums
 from fewbit.kernels.steps import TO_INTEGER
+from fewbit.numerics.mean_magnitude import LANES, PARTS
 from fewbit.numerics.widths import Width
 from fewbit.toolchain.isa import Isa
 
@@ -62,7 +63,8 @@ class RoundRows(Kernel):
         with f.loop(0, m) as loop:
             row = loop.index
             if width.bits <= 2:
-                f.call(mean_of_sums(self.isa), f.at(parts, row * PLACES, "double"), k, magnitude)
+                sums = f.at(parts, row * (PARTS * LANES), "double")
+                f.call(mean_of_sums(self.isa), sums, k, magnitude)
             else:
                 places = f.at(parts, row * self.places)
                 f.call(largest_magnitude(self.isa), places, self.places, magnitude)

@@ -2,9 +2,8 @@
 
 Weights and activations share them; they differ only in how a tensor is cut into runs. Everything
 is computed in float32, one IEEE operation for each one written, so that any target can repeat it:
-`w·S` with `S = qmax / max|w|` divides once and multiplies once. Sums are the exception: the order
-of float32 summation differs between libraries, so mean|w| is accumulated in float64 and rounded to
-float32 once, where the order hardly ever shows. Rounding is half-to-even.
+`w·S` with `S = qmax / max|w|` divides once and multiplies once. The sum for mean|w| is one of
+float64, in the order that `mean_magnitude` fixes. Rounding is half-to-even.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ import numpy.typing as npt
 
 from fewbit.errors import Error, ShapeError, UsageError, WidthError
 from fewbit.numerics.arrays import Float32Array, Int8Array, Int32Array
+from fewbit.numerics.mean_magnitude import mean_magnitude
 from fewbit.numerics.widths import Mode, Width
 
 EPS = np.float32(1e-5)
 """Bounds max|x|, mean|x| and max - min from below, so that no scale is zero."""
-
-_SUM_BLOCK = 1 << 16
 
 
 def symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, Float32Array]:
@@ -67,22 +65,6 @@ def with_scale(
 def max_magnitude(runs: Float32Array) -> Float32Array:
     """Return max|x| of each run."""
     return np.maximum(runs.max(axis=1), -runs.min(axis=1))
-
-
-def mean_magnitude(runs: Float32Array) -> Float32Array:
-    """Return mean|x| of each run: summed in float64, divided by the count, rounded to float32.
-
-    Each run is summed in blocks of 65536 in order, each block by numpy's pairwise summation. The
-    result does not depend on the other runs or on the memory layout of the original array.
-    """
-    count, length = runs.shape
-    total = np.zeros(count, np.float64)
-    rows = max(1, _SUM_BLOCK // length)
-    for top in range(0, count, rows):
-        for left in range(0, length, _SUM_BLOCK):
-            block = runs[top : top + rows, left : left + _SUM_BLOCK]
-            total[top : top + rows] += np.abs(block).astype(np.float64).sum(axis=1)
-    return (total / length).astype(np.float32)
 
 
 def check_mode(mode: Mode) -> None:

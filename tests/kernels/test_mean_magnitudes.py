@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewbit.kernels import Isa
-from fewbit.kernels.largest_magnitudes import PLACES
+from fewbit.numerics.mean_magnitude import LANES, PARTS
 from tests.kernels.machine import address, compiled_phases, guarded, on_threads
 
 
@@ -24,9 +24,9 @@ def test_sums_of_each_row(isa: Isa, m: int, k: int, threads: int, seed: int) -> 
     find, _ = compiled_phases(isa)[2]
     found: list[bytes] = []
     for count in (1, threads):
-        sums = guarded(np.full((m, PLACES), np.nan))
+        sums = guarded(np.zeros((m, PARTS, LANES)))
         on_threads(count, lambda t, ts, sums=sums: find(address(x), k, address(sums), m, k, t, ts))
         expected = np.abs(x).astype(np.float64).sum(axis=1)
-        assert sums.sum(axis=1) == pytest.approx(expected, rel=1e-13)
+        assert sums.sum(axis=(1, 2)) == pytest.approx(expected, rel=1e-13)
         found.append(sums.tobytes())
     assert found[0] == found[1]

@@ -18,6 +18,7 @@ from tests.kernels.machine import (
     guarded,
     on_threads,
 )
+from tests.numerics.ties import runs_at_ties
 
 UNTOUCHED = 77
 
@@ -60,6 +61,12 @@ def test_as_the_numerics(
 )
 def test_any_floats(isa: Isa, x: list[float], bits: float) -> None:
     check(isa, np.array([x], np.float32), bits, 0, 1)
+
+
+@pytest.mark.parametrize("bits", [1, 1.58, 2])
+@pytest.mark.parametrize("k", [2, 8, 64, 1024, 4096, 131072])
+def test_means_at_ties(isa: Isa, k: int, bits: float) -> None:
+    check(isa, runs_at_ties(9, k), bits, 0, 2)
 
 
 @pytest.mark.parametrize("bits", range(3, 9))

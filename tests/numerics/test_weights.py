@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fewbit.errors import Error, ShapeError, UsageError, WidthError
 from fewbit.numerics import WIDTHS, Granularity, Mode, Width, quantize_weight
-from fewbit.numerics.formulas import mean_magnitude
+from fewbit.numerics.mean_magnitude import LANES, PART, PARTS, mean_magnitude
+from tests.numerics.ties import runs_at_ties
 
 widths = st.sampled_from(WIDTHS)
 wide = st.sampled_from([w for w in WIDTHS if w.bits > 2])
@@ -57,6 +58,24 @@ def test_mean_magnitude_agrees_with_torch_and_ignores_the_neighbours():
     np.testing.assert_allclose(found, torch.tensor(x).abs().mean(dim=1).numpy(), rtol=1e-6)
     alone = np.concatenate([mean_magnitude(np.ascontiguousarray(row[None])) for row in x])
     assert np.array_equal(found, alone)
+
+
+@pytest.mark.parametrize("length", [2, 64, 2048, 131072])
+def test_mean_magnitude_follows_its_order(length: int):
+    """The order written out, one float64 at a time."""
+    runs = runs_at_ties(3, length)
+    for run, found in zip(runs, mean_magnitude(runs), strict=True):
+        part = max(PART, length // PARTS)
+        totals = [0.0] * LANES
+        for start in range(0, length, part):
+            lanes = [0.0] * LANES
+            for i, value in enumerate(run[start : start + part].tolist()):
+                lanes[i % LANES] += abs(value)
+            totals = [total + lane for total, lane in zip(totals, lanes, strict=True)]
+        while len(totals) > 1:
+            half = len(totals) // 2
+            totals = [low + high for low, high in zip(totals[:half], totals[half:], strict=True)]
+        assert found == np.float32(totals[0] / length)
 
 
 @settings(deadline=None)

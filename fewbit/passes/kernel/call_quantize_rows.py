@@ -18,6 +18,7 @@ from fewbit.dialects import kernel
 from fewbit.dialects.mico.shapes import DYNAMIC, size
 from fewbit.kernels import LargestMagnitudes, MagnitudeSums, QuantizeRows, RoundRows
 from fewbit.kernels.largest_magnitudes import PLACES, SLOT
+from fewbit.numerics.mean_magnitude import LANES, PARTS
 from fewbit.passes.kernel.call_site import CallSite, dynamic_axes, shape_of
 
 LONG = 8192
@@ -38,8 +39,8 @@ class QuantizeRowsCall(CallSite[kernel.QuantizeRowsOp]):
         if (parts := self.calls.largest.get(op.x)) is not None and finds_largest(op):
             self._round(lead, x, parts, values, scales, PLACES * SLOT)
         elif are_columns_shared(op):
-            element = f64 if op.width.bits <= 2 else i32
-            parts = self.allocate(element, [*shape_of(op.scale), PLACES], of_rows)
+            element, places = (f64, [PARTS, LANES]) if op.width.bits <= 2 else (i32, [PLACES])
+            parts = self.allocate(element, [*shape_of(op.scale), *places], of_rows)
             self._find(lead, x, parts)
             self._round(lead, x, parts, values, scales)
         else:

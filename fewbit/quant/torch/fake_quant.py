@@ -27,10 +27,10 @@ from fewbit.numerics import (
     weight_scale_shape,
 )
 from fewbit.numerics.formulas import check_asymmetric
+from fewbit.numerics.mean_magnitude import LANES, part_length
 from fewbit.quant.scheme import LayerScheme
 
 _EPS = float(EPS)
-_SUM_BLOCK = 1 << 16
 _ROWS_BLOCK = 1 << 22
 
 
@@ -195,15 +195,30 @@ def _clamp(x: Tensor, width: Width) -> Tensor:
 
 
 def _mean_magnitude(runs: Tensor) -> Tensor:
-    """mean|x| of each run, summed in float64 in blocks of 65536, rounded once."""
+    """mean|x| of each run, in the order of `numerics.mean_magnitude`."""
     count, length = runs.shape
-    total = torch.zeros(count, dtype=torch.float64, device=runs.device)
-    rows = max(1, _ROWS_BLOCK // min(max(length, 1), _SUM_BLOCK))
-    for top in range(0, count, rows):
-        for left in range(0, length, _SUM_BLOCK):
-            block = runs[top : top + rows, left : left + _SUM_BLOCK]
-            total[top : top + rows] += block.abs().double().sum(dim=1)
-    return (total / length).float()
+    rows = max(1, _ROWS_BLOCK // max(length, 1))
+    lanes = torch.cat([_lanes(runs[top : top + rows]) for top in range(0, max(count, 1), rows)])
+    while lanes.shape[1] > 1:
+        half = lanes.shape[1] // 2
+        lanes = lanes[:, :half] + lanes[:, half:]
+    return (lanes[:, 0] / length).float()
+
+
+def _lanes(runs: Tensor) -> Tensor:
+    """The magnitudes of runs, added in lanes: [runs, lanes], in float64."""
+    count, length = runs.shape
+    part = part_length(length)
+    parts = max(1, -(-length // part))
+    padded = torch.nn.functional.pad(runs.abs(), (0, parts * part - length))
+    split = padded.reshape(count, parts, part // LANES, LANES)
+    lanes = torch.zeros((count, parts, LANES), dtype=torch.float64, device=runs.device)
+    for step in range(part // LANES):
+        lanes = lanes + split[:, :, step]
+    total = lanes[:, 0]
+    for number in range(1, parts):
+        total = total + lanes[:, number]
+    return total
 
 
 def _check_finite(x: Tensor) -> None:

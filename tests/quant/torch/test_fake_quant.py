@@ -23,6 +23,7 @@ from fewbit.quant.torch.fake_quant import (
     quantize_activation,
     quantize_weight,
 )
+from tests.numerics.ties import runs_at_ties
 
 ROWS: tuple[ActivationGranularity, ...] = get_args(ActivationGranularity)
 every_width = pytest.mark.parametrize("width", WIDTHS, ids=str)
@@ -47,6 +48,13 @@ def same(found: Integers, expected: numerics.Quantized) -> None:
         assert found.zero_point is not None
         np.testing.assert_array_equal(found.zero_point.numpy(), expected.zero_point)
     np.testing.assert_array_equal(found.dequantize().numpy(), expected.dequantize())
+
+
+@pytest.mark.parametrize("length", [2, 64, 2048, 131072])
+def test_means_are_summed_in_the_order_of_the_numerics(length: int) -> None:
+    x = runs_at_ties(4, length)
+    scheme = LayerScheme(weight=Width.of(2))
+    same(quantize_weight(from_numpy(x), scheme), numerics.quantize_weight(x, 2))
 
 
 _GRANULARITIES: tuple[tuple[Granularity, int | None], ...] = (

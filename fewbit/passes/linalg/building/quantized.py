@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from fewbit.dialects.mico.shapes import compatible
 from fewbit.dialects.mico.types import shape_of
 from fewbit.numerics.formulas import EPS
+from fewbit.numerics.mean_magnitude import LANES, PART, PARTS, part_length
 from fewbit.numerics.widths import Width
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.loops import (
@@ -32,7 +33,12 @@ from fewbit.passes.linalg.building.tensors import (
     as_tensor,
     collapse_axes,
     expand_axis,
+    pad,
+    size_difference,
+    size_of,
     size_product,
+    size_quotient,
+    size_quotient_up,
     sizes_of,
 )
 
@@ -99,16 +105,49 @@ def _max_magnitude(x: SSAValue, lead: int) -> SSAValue:
 
 
 def _mean_magnitude(x: SSAValue, lead: int) -> SSAValue:
-    """Sum in f64 and round once, so that the order of summation hardly ever shows."""
-    sizes = sizes_of(x)
-    everything = loops(len(sizes))
+    """Sum in the order of `numerics.mean_magnitude`.
 
-    def body(value: SSAValue, total: SSAValue) -> SSAValue:
-        return s.add(total, s.to_float(s.magnitude(s.to_float(value)), f64))
-
-    totals = generic([read(x, *everything)], everything[:lead], sizes[:lead], f64, body, start=0)
-    count = count_of(sizes[lead:], f64)
+    Targets keep the order of sums, but for those along the innermost loop: here of two lanes.
+    """
+    if lead == len(shape_of(x.type)):
+        return apply(x, f32, lambda v: s.magnitude(s.to_float(v)))
+    count = count_of(sizes_of(x)[lead:], f64)
+    lanes = _magnitudes_in_lanes(x, lead)
+    half = LANES // 2
+    while half > 1:
+        lanes = _sum_along(expand_axis(lanes, lead, [2, half]), lead)
+        half //= 2
+    totals = _sum_along(lanes, lead)
     return apply(totals, f32, lambda t: s.to_float(s.div(t, count), f32))
+
+
+def _magnitudes_in_lanes(x: SSAValue, lead: int) -> SSAValue:
+    """Return the sums of magnitudes as [runs, lanes], in f64."""
+    sizes = sizes_of(x)
+    flat = collapse_axes(x, lead, len(sizes) - 1)
+    length = size_of(flat, lead)
+    part, parts = _parts(length)
+    missing = size_difference(size_product(part, parts), length)
+    padded = pad(flat, [0] * (lead + 1), [0] * lead + [missing], 0)
+    split = expand_axis(padded, lead, [parts, size_quotient(part, LANES), LANES])
+    widened = apply(split, f64, lambda v: s.to_float(s.magnitude(s.to_float(v)), f64))
+    return _sum_along(_sum_along(widened, lead + 1), lead)
+
+
+def _parts(length: Size) -> tuple[Size, Size]:
+    """Return how long the parts of a run are, and how many."""
+    if isinstance(length, int):
+        return part_length(length), -(-length // part_length(length))
+    part = size_product(size_quotient_up(length, PART * PARTS), PART)
+    return part, size_quotient_up(length, part)
+
+
+def _sum_along(x: SSAValue, axis: int) -> SSAValue:
+    sizes = sizes_of(x)
+    index = loops(len(sizes))
+    kept = [loop for loop in index if loop.position != axis]
+    left = [size for position, size in enumerate(sizes) if position != axis]
+    return generic([read(x, *index)], kept, left, f64, lambda v, total: s.add(total, v), start=0)
 
 
 def count_of(sizes: list[Size], type: Attribute) -> SSAValue:

@@ -50,7 +50,11 @@ class Code:
 
     def add(self, made: Function) -> Function:
         """Return the function, or one of the same name that was there before."""
-        return self.functions.setdefault(made.name, made)
+        if made.name not in self.functions:
+            self.functions[made.name] = made
+            for needed in made.needs:
+                self.add(needed)
+        return self.functions[made.name]
 
     def text(self) -> str:
         """Return LLVM IR of all functions, with the processor's own type for sizes."""
@@ -60,7 +64,8 @@ class Code:
             f.text().replace(" noinline {", ' noinline "no-builtins" {')
             for f in self.functions.values()
         ]
-        return self.processor.native("\n".join([*assembled, *functions]))
+        intrinsics = {line for f in self.functions.values() for line in f.intrinsics}
+        return self.processor.native("\n".join([*assembled, *functions, *sorted(intrinsics)]))
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fewbit.kernels.emit import Function, Value
+from fewbit.kernels.mean_magnitudes import mean_magnitude
 from fewbit.llvm.function import Prototype
 from fewbit.numerics.formulas import EPS
 from fewbit.numerics.widths import Width
@@ -79,35 +80,6 @@ class RoundRow:
             a.addi("a2", "a2", count)
 
         _over(a, "a1", some)
-        a.ret()
-
-
-@dataclass(frozen=True)
-class MagnitudeSum:
-    """The sum of a row's magnitudes, in f64."""
-
-    parameters: ClassVar[str] = "ptr, i64, ptr"
-    """The row, how long it is, and where the result goes."""
-    symbol: str = "magnitude_sum"
-
-    def emit(self, assembler: Assembler) -> None:
-        a = assembler
-        a.symbol(self.symbol)
-        for number in range(AT_ONCE):
-            a.fcvt_d_w(f"fa{number}", "zero")
-
-        def some(count: int) -> None:
-            _magnitudes(a, count)
-            for number in range(count):
-                a.fcvt_d_s(f"ft{number}", f"ft{number}")
-            for number in range(count):
-                a.fadd_d(f"fa{number}", f"fa{number}", f"ft{number}", rounding="rne")
-            a.addi("a0", "a0", 4 * count)
-
-        _over(a, "a1", some)
-        for number in range(1, AT_ONCE):
-            a.fadd_d("fa0", "fa0", f"fa{number}", rounding="rne")
-        a.fsd("fa0", 0, "a2")
         a.ret()
 
 
@@ -221,17 +193,15 @@ def _by_largest(code: Code, width: Width) -> Function:
 
 
 def _by_mean(code: Code, width: Width) -> Function:
-    total_of, compare = _add_assembled(code, MagnitudeSum(), CompareRow(width))
+    (compare,) = _add_assembled(code, CompareRow(width))
     f = _function(code, width)
     x, values, scales, m, k = f.parameters
-    total_at, bounds_at = f.array("double", 1), f.array("float", 2)
-    count = f.convert("uitofp", k, "double")
+    bounds_at = f.array("float", 2)
+    mean = mean_magnitude(code.processor.isa)
     with f.loop(0, m) as loop:
         row = f.at(x, loop.index * k, "float")
-        f.call(total_of, row, k, total_at)
-        mean = f.load("double", total_at) / count
-        scale = _at_least_eps(f, f.convert("fptrunc", mean, "float"))
-        f.store(scale, scales, loop.index)
+        f.call(mean, row, k, f.at(scales, loop.index, "float"))
+        scale = f.load("float", scales, loop.index)
         # x / s rounds to more than 0.5 exactly where x is more than s / 2.
         f.store(scale * 0.5, bounds_at)
         if width.precision == 2:
