@@ -45,6 +45,7 @@ CASES = {
     "lenet-f32": Case("lenet", None, "f32", (2, 1, 28, 28)),
     "lenet-w2a8": Case("lenet", "w2a8", "f32", (3, 1, 28, 28)),
     "mlp-w4a8": Case("mlp", "w4a8", "f32", (4, 1, 28, 28)),
+    "mlp-w2a2": Case("mlp", "w2a2", "f32", (4, 1, 28, 28)),
     "resnet8-f32": Case("resnet8", None, "f32", (2, 3, 32, 32)),
     "resnet8-tf32": Case("resnet8", None, "tf32", (2, 3, 32, 32)),
     "vit-tiny-w4a8": Case("vit-tiny", "w4a8", "f32", (1, 3, 32, 32)),
