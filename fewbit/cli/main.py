@@ -21,7 +21,7 @@ from typer.exceptions import TyperException
 
 import fewbit
 from fewbit.base import progress
-from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, tune
+from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, reduce, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.completion import WORDS, complete_in_bash, is_asked_by_bash
 from fewbit.cli.guard import guarded
@@ -35,6 +35,7 @@ VERBS: dict[str, Callable[..., object] | typer.Typer] = {
     "quantize": quantize.quantize,
     "inspect": inspect.inspect,
     "tune": tune.tune,
+    "reduce": reduce.reduce,
     "demo": demo.demo,
     "doctor": doctor.doctor,
     "export-dialect": export_dialect.export_dialect,

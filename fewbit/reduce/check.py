@@ -1,0 +1,222 @@
+"""Whether a model works: imported, run by the interpreter, compiled, run, and compared.
+
+What is true is said by the tool that the model comes from: onnxruntime for an ONNX model, if it is
+installed, PyTorch for an exported program. Then the interpreter must agree with it, and the target
+with the interpreter. Inputs are random; a size that is not known is 2.
+
+Checks are done in another process, which may crash or never end; it is started anew then. It goes
+on as long as all is well, because what it imports takes longer than most checks.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbit.errors import Error, ParseError, PassError, VerifyError
+from fewbit.reduce.failure import Failure
+
+if TYPE_CHECKING:
+    from fewbit.program.program import Program
+    from fewbit.program.tensor_file import Array
+
+UNKNOWN_SIZE = 2
+FLOAT_TOLERANCE = 1e-4
+"""How far floats may be apart, relative to the largest."""
+NARROW_TOLERANCE = 2e-2
+"""The same, of floats of 16 bits."""
+QUANTIZED_TOLERANCE = 5e-2
+"""A rounding that flips changes what follows by a step."""
+INTERPRETER = "interpreter"
+OUR_FAULT = (ParseError, VerifyError, PassError)
+"""Errors that a text or a pass of a user's may cause, but no model that was imported."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """For what a model is compiled, and how it is tried."""
+
+    target: str = "cpu"
+    """A target, or `interpreter` where nothing is compiled."""
+    recipe: str | None = None
+    seed: int = 0
+    seconds: float = 120.0
+    """How long a check may take."""
+
+
+class Checker:
+    """A process that checks models, one after another.
+
+    with Checker() as check:
+        failure = check(Path("model.onnx"), Case("cpu"))
+    """
+
+    def __init__(self) -> None:
+        self._worker: tuple[BaseProcess, Connection] | None = None
+
+    def __enter__(self) -> Checker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def __call__(self, model: Path, case: Case) -> Failure | None:
+        """Return how a model fails, or None."""
+        process, pipe = self._worker = self._worker or _start()
+        try:
+            pipe.send((model, case))
+            if pipe.poll(case.seconds):
+                return pipe.recv()
+            self._stop()
+            return Failure("timeout", f"no end after {case.seconds:g} s")
+        except (EOFError, ConnectionError):
+            process.join()
+            self._stop()
+            return Failure("crash", f"the process ended with status {process.exitcode}")
+
+    def _stop(self) -> None:
+        if self._worker is not None:
+            process, pipe = self._worker
+            pipe.close()
+            process.kill()
+            process.join()
+            self._worker = None
+
+
+def _start() -> tuple[BaseProcess, Connection]:
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_serve, args=(there,), daemon=True)
+    process.start()
+    there.close()
+    return process, here
+
+
+def _serve(pipe: Connection) -> None:
+    """Check what is sent, until nobody sends any more."""
+    warnings.simplefilter("ignore")
+    while True:
+        try:
+            model, case = pipe.recv()
+        except EOFError:
+            return
+        pipe.send(check_here(model, case))
+
+
+def check_here(model: Path, case: Case) -> Failure | None:
+    """Return how a model fails, or None, in this process."""
+    try:
+        return _check(model, case)
+    except OUR_FAULT as e:
+        return Failure("internal error", e.what)
+    except Error as e:
+        return Failure("refused", e.what)
+    except Exception as e:
+        return Failure("internal error", f"{type(e).__name__}: {e}")
+
+
+def _check(model: Path, case: Case) -> Failure | None:
+    import fewbit
+    from fewbit.base import progress
+
+    progress.set_verbosity(progress.QUIET)
+    program = fewbit.import_model(str(model))
+    inputs = random_inputs(program, case.seed)
+    results = program.run(*inputs)
+    truth = reference(model, program, inputs)
+    if truth is not None and (what := difference(truth, results, FLOAT_TOLERANCE)):
+        return Failure("wrong", f"the interpreter gives other results than {what}")
+    tolerance = FLOAT_TOLERANCE
+    if case.recipe is not None:
+        program = fewbit.quantize(program, case.recipe)
+        results, tolerance = program.run(*inputs), QUANTIZED_TOLERANCE
+    if case.target == INTERPRETER:
+        return None
+    compiled: Any = fewbit.compile(program, target=case.target, name="net")(*inputs)
+    if what := difference(results, _as_list(compiled), tolerance):
+        return Failure("wrong", f"{case.target} gives other results than {what}")
+    return None
+
+
+def random_inputs(program: Program, seed: int) -> list[Array]:
+    """Return inputs of a program: normal floats, integers below 4, and truth values."""
+    rng = np.random.default_rng(seed)
+    inputs: list[Array] = []
+    for spec in program.signature.inputs:
+        shape = [UNKNOWN_SIZE if size is None else size for size in spec.shape or ()]
+        if spec.dtype.kind in "iub":
+            drawn = rng.integers(0, 2 if spec.dtype.kind == "b" else 4, shape)
+        else:
+            drawn = rng.standard_normal(shape)
+        inputs.append(np.asarray(drawn).astype(spec.dtype))
+    return inputs
+
+
+def reference(model: Path, program: Program, inputs: Sequence[Array]) -> Sequence[Array] | None:
+    """Return what the tool that a model comes from gives, if there is one that takes it."""
+    if model.suffix == ".onnx":
+        return _onnx_reference(model, program, inputs)
+    if model.suffix == ".pt2":
+        import torch
+
+        from fewbit.base.typed_torch import from_numpy
+
+        exported = torch.export.load(model)
+        results = exported.module()(*map(from_numpy, inputs))
+        return [result.detach().numpy() for result in _as_list(results)]
+    return None
+
+
+def _as_list(results: Any) -> list[Any]:
+    return [*results] if isinstance(results, tuple | list) else [results]
+
+
+def _onnx_reference(
+    model: Path, program: Program, inputs: Sequence[Array]
+) -> Sequence[Array] | None:
+    try:
+        import onnxruntime
+    except ImportError:
+        return None
+    runtime: Any = onnxruntime
+    runtime.set_default_logger_severity(4)
+    try:
+        session = runtime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+        names = [port.name for port in session.get_inputs()]
+        return session.run(None, dict(zip(names, inputs, strict=True)))
+    except Exception:  # its exceptions have no common class; what it does not take is no truth
+        return None
+
+
+def difference(expected: Sequence[Array], found: Sequence[Array], tolerance: float) -> str | None:
+    """Return what differs, for a message, or None."""
+    if len(expected) != len(found):
+        return f"expected, and {len(found)} instead of {len(expected)}"
+    for number, (wanted, given) in enumerate(zip(expected, found, strict=True)):
+        wanted, given = np.asarray(wanted), np.asarray(given)
+        if wanted.shape != given.shape:
+            return f"expected: result {number} has the shape {given.shape}, not {wanted.shape}"
+        if not _are_close(wanted, given, tolerance):
+            return f"expected: result {number} differs"
+    return None
+
+
+def _are_close(wanted: Array, given: Array, tolerance: float) -> bool:
+    if wanted.dtype.kind in "iub":
+        return np.array_equal(wanted, given)
+    if wanted.dtype.itemsize < 4:
+        tolerance = NARROW_TOLERANCE
+    a, b = wanted.astype(np.float64), given.astype(np.float64)
+    finite = np.isfinite(a)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return False
+    largest = np.abs(a[finite]).max(initial=0)
+    return bool((np.abs(a[finite] - b[finite]) <= tolerance * max(largest, 1e-3)).all())

@@ -1,0 +1,72 @@
+"""What works, what is refused, what is wrong, and what never ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import helper
+
+from fewbit.reduce.check import INTERPRETER, Case, Checker, check_here, difference
+
+
+def write(path: Path, *kinds: str) -> Path:
+    nodes = [helper.make_node(kind, [f"x{i}"], [f"x{i + 1}"]) for i, kind in enumerate(kinds)]
+    ends = [helper.make_tensor_value_info(f"x{i}", 1, [2, 3]) for i in (0, len(kinds))]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("target", [INTERPRETER, "cpu"])
+def test_a_model_that_works(tmp_path: Path, target: str) -> None:
+    assert check_here(write(tmp_path / "m.onnx", "Relu", "Tanh"), Case(target)) is None
+
+
+def test_a_model_that_is_refused(tmp_path: Path) -> None:
+    failure = check_here(write(tmp_path / "m.onnx", "Relu", "NotAnOp"), Case())
+    assert failure is not None
+    assert failure.kind == "refused"
+
+
+def test_an_exception_is_an_internal_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("a fault")
+
+    monkeypatch.setattr("fewbit.reduce.check.random_inputs", fail)
+    failure = check_here(write(tmp_path / "m.onnx", "Relu"), Case())
+    assert str(failure) == "internal error: KeyError: 'a fault'"
+
+
+def test_results_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ones(*_: object) -> list[NDArray[np.float32]]:
+        return [np.ones((2, 3), np.float32)]
+
+    monkeypatch.setattr("fewbit.reduce.check.reference", ones)
+    failure = check_here(write(tmp_path / "m.onnx", "Relu"), Case(INTERPRETER))
+    assert failure is not None
+    assert failure.kind == "wrong"
+    assert "result 0 differs" in failure.what
+
+
+def test_the_process_is_started_anew(tmp_path: Path) -> None:
+    model = write(tmp_path / "m.onnx", "Relu")
+    with Checker() as check:
+        late = check(model, Case(INTERPRETER, seconds=0.001))
+        assert late is not None
+        assert late.kind == "timeout"
+        assert check(model, Case(INTERPRETER)) is None
+
+
+def test_differences() -> None:
+    one, nan = np.ones(3, np.float32), np.array([1, np.nan, np.inf], np.float32)
+    assert difference([one], [one + 1e-6], 1e-4) is None
+    assert difference([nan], [nan], 1e-4) is None
+    assert difference([one], [nan], 1e-4) is not None
+    assert difference([nan], [one], 1e-4) is not None
+    assert difference([one], [one[:2]], 1e-4) is not None
+    assert difference([one], [one, one], 1e-4) is not None
+    assert difference([np.array([1, 2])], [np.array([1, 3])], 1.0) is not None
