@@ -61,7 +61,7 @@ class Graph:
     def size(self) -> int:
         return int(self.choice(SIZES))
 
-    def constant(self, array: Array) -> str:
+    def constant(self, array: Array | np.generic) -> str:
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(array), name))
         return name

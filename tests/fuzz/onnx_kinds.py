@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto
@@ -229,7 +230,7 @@ def normalization(g: Graph) -> None:
 
 def transpose(g: Graph) -> None:
     if x := g.pick(of_rank(2, 3, 4)):
-        order = g.rng.permutation(x.rank).tolist()
+        order: list[int] = g.rng.permutation(x.rank).tolist()
         g.node("Transpose", [x], [tuple(x.shape[i] for i in order)], perm=order)
 
 
@@ -353,7 +354,7 @@ def resize(g: Graph) -> None:
     mode = g.choice(("nearest", "linear"))
     sizes = (*x.shape[:2], 2 * x.shape[2], 2 * x.shape[3])
     scales = g.constant(np.array([1, 1, 2, 2], np.float32))
-    way = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    way: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     g.node("Resize", [x, "", scales], [sizes], mode=mode, **(way if mode == "nearest" else {}))
 
 

@@ -151,8 +151,13 @@ def _random_layer(rng: np.random.Generator, x: Tensor) -> nn.Module:
         int(rng.integers(1, 3)),
     )
     groups = channels if rng.random() < 0.3 else 1
-    conv = {"stride": stride, "padding": pad, "dilation": dilation, "groups": groups}
-    options: list[Callable[[], nn.Module]] = [
+    conv: dict[str, Any] = {
+        "stride": stride,
+        "padding": pad,
+        "dilation": dilation,
+        "groups": groups,
+    }
+    options: list[Any] = [
         lambda: nn.Linear(last, out), lambda: nn.LayerNorm(last), lambda: nn.RMSNorm(last),
         lambda: nn.Conv1d(channels, out * groups, kernel, **conv),
         lambda: nn.Conv2d(channels, out * groups, kernel, **conv),

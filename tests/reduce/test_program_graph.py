@@ -26,7 +26,7 @@ def test_cuts_of_a_network_run() -> None:
 
 def test_one_layer_is_left_of_a_fault_in_one() -> None:
     program = flat(fewbit.quantize(fewbit.import_model("zoo:lenet"), "w4a8"))
-    kind = "mico.bit_conv2d"
+    kind = "mico.bitconv2d"
     assert kind in names_of(program)
     smallest = search(program, cuts_of, lambda part: kind in names_of(part))
     smallest.verify()

@@ -1,4 +1,4 @@
-"""tensor ops that xDSL lacks, and a `reshape` that also takes dynamic shapes."""
+"""tensor ops that xDSL lacks, and those whose verifiers refuse what MLIR takes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     UnrankedTensorType,
     i64,
 )
+from xdsl.dialects.tensor import ExpandShapeOp as RankedExpandShapeOp
 from xdsl.dialects.tensor import ReshapeOp as StaticReshapeOp
 from xdsl.dialects.tensor import Tensor, YieldOp
 from xdsl.ir import Attribute
@@ -54,6 +55,17 @@ class ReshapeOp(StaticReshapeOp):
             return
         if math.prod(source.get_shape()) != math.prod(result.get_shape()):
             raise VerifyException("source and result differ in the number of elements")
+
+
+class ExpandShapeOp(RankedExpandShapeOp):
+    """xDSL's expand_shape, whose verifier also knows scalars: they have no groups."""
+
+    def verify_(self) -> None:
+        source = cast(TensorType[Attribute], self.src.type)
+        if source.get_num_dims() > 0 or len(self.reassociation) > 0:
+            super().verify_()
+        elif any(size != 1 for size in self.result.type.get_shape()):
+            raise VerifyException("a scalar expands to sizes of 1 alone")
 
 
 @irdl_op_definition
@@ -147,4 +159,6 @@ class ScatterOp(IRDLOperation):
     traits = traits_def(Pure())
 
 
-DIALECT = extend(Tensor, ReshapeOp, GenerateOp, RankOp, BitcastOp, GatherOp, ScatterOp)
+DIALECT = extend(
+    Tensor, ExpandShapeOp, ReshapeOp, GenerateOp, RankOp, BitcastOp, GatherOp, ScatterOp
+)

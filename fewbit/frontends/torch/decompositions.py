@@ -21,15 +21,31 @@ _CONVOLUTIONS = (
     aten.conv2d.default,
     aten.conv2d.padding,
 )
+_POOLS = {
+    aten.adaptive_avg_pool2d.default: 2,
+    aten.avg_pool2d.default: 2,
+    aten.avg_pool3d.default: 3,
+    aten.max_pool2d.default: 2,
+    aten.max_pool2d_with_indices.default: 2,
+    aten.max_pool3d.default: 3,
+    aten.max_pool3d_with_indices.default: 3,
+}
+"""Along how many dimensions their windows move."""
 
 
 def own_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **wide_reductions(),
         **{op: _as_batch(op) for op in _CONVOLUTIONS},
+        **{op: _pool_as_batch(op, moved) for op, moved in _POOLS.items()},
+        aten.amax.default: _extreme_of_scalar,
+        aten.amin.default: _extreme_of_scalar,
         aten.constant_pad_nd.default: _pad,
         aten.fmod.Scalar: _fmod,
         aten.fmod.Tensor: _fmod,
+        aten.hypot.default: _hypot,
+        aten.maximum.default: _choose(torch.gt),
+        aten.minimum.default: _choose(torch.lt),
         aten.roll.default: _roll,
         aten.sort.stable: _stable_sort,
         aten.where.self: _where,
@@ -45,6 +61,51 @@ def _as_batch(op: Any) -> Callable[..., Any]:
         return op(x.unsqueeze(0), weight, *args, **kwargs).squeeze(0)
 
     return decomposed
+
+
+def _pool_as_batch(op: Any, moved: int) -> Callable[..., Any]:
+    """The same for a pool, which may give indices beside its values."""
+
+    def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if x.ndim == moved + 2:
+            return NotImplemented
+        results = op(x.unsqueeze(0), *args, **kwargs)
+        if isinstance(results, torch.Tensor):
+            return results.squeeze(0)
+        return tuple(result.squeeze(0) for result in results)
+
+    return decomposed
+
+
+def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+    """The largest or least element of a tensor without dimensions is its own."""
+    return x.clone() if x.ndim == 0 else NotImplemented
+
+
+def _choose(wins: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+    """The one of two tensors that wins, or the one that is NaN, which torch-mlir forgets."""
+
+    def decomposed(x: torch.Tensor, y: torch.Tensor) -> Any:
+        dtype: torch.dtype = cast(Any, torch).result_type(x, y)
+        if not dtype.is_floating_point:
+            return NotImplemented
+        x, y = x.to(dtype), y.to(dtype)
+        return cast(Any, torch).where(wins(x, y) | (x != x), x, y)
+
+    return decomposed
+
+
+def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """√(x² + y²), by the ratio of the smaller to the larger, which does not overflow.
+
+    An infinity wins over a NaN, which `x - x` keeps.
+    """
+    x, y = x.abs(), y.abs()
+    most, least = torch.maximum(x, y), torch.minimum(x, y)
+    ratio = torch.where(most == 0, most, least / most)
+    length = most * torch.sqrt(1 + ratio * ratio) + (x - x) + (y - y)
+    infinite = torch.isinf(x) | torch.isinf(y)
+    return torch.where(infinite, torch.full_like(length, torch.inf), length)
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:

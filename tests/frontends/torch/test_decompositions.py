@@ -89,6 +89,47 @@ def test_convolution_of_one_sample(rank: int, padding: int | str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "pool",
+    [nn.MaxPool1d(2), nn.AvgPool1d(2, padding=1), nn.MaxPool2d(3, 2, 1), nn.AvgPool2d(2),
+     nn.AdaptiveAvgPool2d(2), nn.MaxPool3d(2), nn.AvgPool3d(2)],
+    ids=lambda pool: type(pool).__name__,
+)  # fmt: skip
+def test_pool_of_one_sample(pool: nn.Module) -> None:
+    rank = int(type(pool).__name__[-2])
+    x = torch.randn(3, *(4, 6, 8)[:rank])
+    program = import_model(pool, (x,))
+    for found in (program.run(x.numpy())[0], fewbit.compile(program)(x.numpy())):
+        np.testing.assert_allclose(found, pool(x).numpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_hypotenuse() -> None:
+    x = torch.tensor([0.0, 3.0, -3e38, 1e-30, float("inf"), float("nan")])
+    y = torch.tensor([0.0, -4.0, 1e38, 1e-30, float("nan"), 1.0])
+    program = import_model(Apply(torch.hypot), (x, y))
+    expected = torch.hypot(x, y).numpy()
+    for found in (
+        program.run(x.numpy(), y.numpy())[0],
+        fewbit.compile(program)(x.numpy(), y.numpy()),
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [torch.maximum, torch.minimum])
+def test_extremes_of_two_keep_what_is_not_a_number(function: Callable[..., Tensor]) -> None:
+    nan, inf = float("nan"), float("inf")
+    x = torch.tensor([nan, 1.0, nan, 2.0, -inf, inf, nan])
+    y = torch.tensor([1.0, nan, nan, 1.0, nan, 3.0, inf])
+    check(function, x, y)
+    check(function, x[:, None], y)
+    check(function, torch.arange(4), torch.tensor([3, 1, 2, 0]))
+
+
+def test_a_scalar_with_more_dimensions_and_its_extremes() -> None:
+    check(lambda x: x.max().reshape(1, 1), torch.randn(3))
+    check(lambda x: x.max().amax(0) + x.min().amin(0), torch.randn(3))
+
+
 def test_layers_of_one_sample_are_quantized_as_those_of_a_batch() -> None:
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3))
     x = torch.randn(3, 9, 8)
