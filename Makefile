@@ -12,7 +12,7 @@ TORCH := $(shell grep -o 'torch==[0-9.]*' pyproject.toml)
 UV := uv==0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format architecture runtime docs bench lock release-check clean
+.PHONY: help setup demo test test-slow lint format architecture runtime docs bench fuzz lock release-check clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,9 @@ bench: setup ## Measure kernels and models beside other tools, and print the tab
 	@$(BIN)/python benchmarks/linear_layer.py --threads 1,2
 	@$(BIN)/python benchmarks/models.py --threads 1,2
 	@$(BIN)/python benchmarks/llama.py --threads 1,2
+
+fuzz: setup ## Compile a thousand random graphs, compare, and reduce what fails; SEED=N begins there
+	@OMP_NUM_THREADS=1 $(BIN)/python tools/fuzz.py --count $(or $(COUNT),1000) $(if $(SEED),--seed $(SEED))
 
 lock: setup ## Write the lock file anew, with the newest versions that pyproject.toml allows
 	@$(PIP) $(UV)

@@ -14,6 +14,9 @@ def reduce(
     model: ModelName,
     target: TargetText = None,
     recipe: OptionalRecipe = None,
+    interpret: Annotated[
+        bool, typer.Option("--interpret", help="Compile nothing: is the imported program right?")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -33,13 +36,14 @@ def reduce(
 
     A model fails if it is refused, ends in an internal error or a crash, takes too long, or gives
     wrong results: the interpreter others than the tool that the model comes from, or the target
-    others than the interpreter (-t interpreter compiles nothing).
+    others than the interpreter.
     """
     from fewbit.base.json_output import print_json
     from fewbit.base.progress import say
     from fewbit.reduce import Case, reduce_model
+    from fewbit.reduce.check import INTERPRETER
 
-    case = Case(target or "cpu", recipe, seed, seconds)
+    case = Case(INTERPRETER if interpret else target or "cpu", recipe, seed, seconds)
     found = reduce_model(Path(model), output, case, lambda ops: say(f"{ops} ops left"))
     if as_json:
         print_json(

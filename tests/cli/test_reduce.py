@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import helper
+
+from fewbit.cli.main import run
+from fewbit.errors import UsageError
+
+KINDS = ("Relu", "Exp", "NotAnOp", "Tanh", "Neg")
+
+
+def write(path: Path, *kinds: str) -> Path:
+    nodes = [helper.make_node(kind, [f"x{i}"], [f"x{i + 1}"]) for i, kind in enumerate(kinds)]
+    ends = [helper.make_tensor_value_info(f"x{i}", 1, [2, 3]) for i in (0, len(kinds))]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_one_node_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = write(tmp_path / "m.onnx", *KINDS)
+    run(["reduce", str(model), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["failure"]["kind"] == "refused"
+    assert said["ops"] == {"before": 5, "after": 1}
+    left = onnx.ModelProto()
+    left.ParseFromString(Path(said["output"]).read_bytes())
+    assert [node.op_type for node in left.graph.node] == ["NotAnOp"]
+
+
+def test_a_model_that_works_is_not_reduced(tmp_path: Path) -> None:
+    model = write(tmp_path / "m.onnx", "Relu")
+    with pytest.raises(UsageError, match="nothing to reduce"):
+        run(["reduce", str(model), "--interpret"])
