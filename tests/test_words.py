@@ -11,6 +11,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,11 @@ def prose(source: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def documented(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Yield docstrings, those behind fields and constants too."""
     for node in ast.walk(tree):
@@ -114,7 +120,7 @@ def test_docstrings_are_no_fragments() -> None:
     fragments = [
         f"{place(path, line)}: {text.splitlines()[0]}"
         for path in python_files()
-        for line, text in documented(ast.parse(path.read_text()))
+        for line, text in documented(parse(path))
         if text.startswith("Of ")
     ]
     assert fragments == []
@@ -124,7 +130,7 @@ def test_functions_are_no_bare_participles() -> None:
     bare = [
         f"{place(path, node.lineno)}: {node.name}"
         for path in python_files()
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES
     ]
     assert bare == []

@@ -30,7 +30,14 @@ from fewbit.toolchain.isa import SDOT, VNNI, names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
 
 
-@pytest.mark.parametrize("name", names())
+FAMILIES = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64")
+"""Processors without instructions that only some of their family have."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in FAMILIES else pytest.param(name, marks=pytest.mark.slow) for name in names()],
+)
 def test_compiles_and_needs_no_library(name: str) -> None:
     isa = Isa.of(name)
     floats = [Matmul(isa), PackB(isa), Conv2d(isa), Depthwise(isa)]

@@ -20,7 +20,11 @@ Networks = tuple[LlamaTiny, LlamaDecode]
 """The whole sequence at once, and one step; with the same weights."""
 
 
-@pytest.fixture(scope="module", params=[4, 2], ids=["all-heads", "shared-heads"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(4, marks=pytest.mark.slow), 2],
+    ids=["all-heads", "shared-heads"],
+)
 def networks(request: pytest.FixtureRequest) -> Networks:
     manual_seed(0)
     whole = LlamaTiny(**SMALL, kv_heads=request.param).eval()

@@ -103,8 +103,8 @@ def check(made: Program, target: str, folder: Path, options: dict[str, Any]) -> 
         pytest.param("w8a8", untuned, marks=pytest.mark.slow),
         pytest.param("w8a8", profiled, marks=pytest.mark.slow),
         pytest.param("w8a8", tuned_cpu, marks=pytest.mark.slow),
-        (None, profiled),
-        (None, tuned_cpu),
+        pytest.param(None, profiled, marks=pytest.mark.slow),
+        pytest.param(None, tuned_cpu, marks=pytest.mark.slow),
         (None, with_blas),
     ],
 )
