@@ -14,10 +14,12 @@ ROOMS = {
     "fewbit.passes.graph": (
         "fold-batch-norm",
         "fold-constants",
+        "fold-layer-weights",
         "fold-weights",
         "inline",
         "outline-subgraph",
         "place-devices",
+        "recognize-layers",
         "symbol-dce",
     ),
     "fewbit.passes.kernel": (

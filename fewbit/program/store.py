@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Iterator, KeysView
+from collections.abc import Callable, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -180,6 +180,12 @@ class WeightStore:
                 what = f"the weight {key!r} is in both stores, with different values"
                 raise StoreError(what, place=tensor.place, hint="rename one of them")
         self._tensors = {**other._tensors, **self._tensors}
+
+    def select(self, keys: Mapping[str, str]) -> WeightStore:
+        """Return a store of some of the tensors, without a copy: the old key, by the new one."""
+        chosen = WeightStore()
+        chosen._tensors = {new: self._tensor(old) for new, old in keys.items()}
+        return chosen
 
     def save(self, path: PathLike) -> Written:
         """Write everything to one safetensors file, whole or not at all.

@@ -23,6 +23,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from fewbit.base.typed_torch import named_modules
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError, UsageError
+from fewbit.frontends.layers import find_layers
 from fewbit.frontends.torch.capture import capture, decompose, quiet
 from fewbit.frontends.torch.emit import Emitted, emit_frame
 from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
@@ -143,8 +144,9 @@ class _Import:
         module = ModuleOp(ops)
         if functions:
             Inline(only=("re:aten\\..*",)).apply(make_context(), module)
+        program = find_layers(Program(module, self.store))
         verify(module, stage="import")
-        return Program(module, self.store)
+        return program
 
     def _main(self, model: Emitted) -> FuncOp:
         nodes = [*self.inputs, *self.state]

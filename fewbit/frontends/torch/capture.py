@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,10 +23,11 @@ from torch.export import ExportedProgram
 from torch.utils._pytree import tree_flatten, tree_map_only
 
 from fewbit.base.files import PathLike
-from fewbit.base.typed_torch import named_modules
+from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.decompositions import own_decompositions
+from fewbit.frontends.torch.fold_weights import fold_weights
 
 KEPT = ("group_norm", "native_group_norm")
 """Ops that torch-mlir knows, and whose decomposition it does not."""
@@ -85,10 +86,14 @@ def load(path: PathLike) -> ExportedProgram:
 
 
 def decompose(program: ExportedProgram) -> ExportedProgram:
-    """Without updates in place, and in ops that either we know or torch-mlir does."""
+    """Without updates in place, and in ops that either we know or torch-mlir does.
+
+    Weights that are computed from parameters alone are parameters after it.
+    """
     table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT}))
     try:
-        decomposed: ExportedProgram = cast(Any, program).run_decompositions(table.copy())
+        folded: Any = fold_weights(program)
+        decomposed = fold_weights(folded.run_decompositions(table.copy()))
     except Exception as e:
         raise _explain(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.
@@ -191,8 +196,17 @@ def _changed_attributes(
                 yield name, attribute
             elif value is not old[attribute]:
                 setattr(module, attribute, old[attribute])
-                if _differ(value, old[attribute]):
+                if _differ(value, old[attribute]) and attribute not in _hooked_weights(module):
                     yield name, attribute
+
+
+def _hooked_weights(module: nn.Module) -> set[str | None]:
+    """Weights that a hook computes from parameters before each call: by weight norm, pruning."""
+    names = ("name", "_tensor_name")
+    hooks = forward_pre_hooks(module).values()
+    found = {getattr(hook, name, None) for hook in hooks for name in names}
+    parameters = own_parameters(module)
+    return {name for name in found if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
 
 
 def _differ(a: Any, b: Any) -> bool:

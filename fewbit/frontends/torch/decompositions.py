@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import torch
 
+from fewbit.frontends.torch.convolutions import convolution_decompositions
 from fewbit.frontends.torch.types import is_static
 from fewbit.frontends.torch.wide_reductions import wide_reductions
 
@@ -36,6 +37,7 @@ _POOLS = {
 def own_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **wide_reductions(),
+        **convolution_decompositions(),
         **{op: _as_batch(op) for op in _CONVOLUTIONS},
         **{op: _pool_as_batch(op, moved) for op, moved in _POOLS.items()},
         aten.amax.default: _extreme_of_scalar,

@@ -64,14 +64,25 @@ class ChangedWeights:
         )
         if like is not None:
             constant.properties = {**like.properties, **constant.properties}
-        read = GetConstantOp(name, type)
-        constant.location = read.location = reader.location
-        read.result.name_hint = value_name(name)
+        constant.location = reader.location
         top = self.program.module.body.block
         Rewriter.insert_op(constant, InsertPoint.at_start(top))
         self.symbols.add(constant)
-        Rewriter.insert_op(read, InsertPoint.before(reader))
-        return read.result
+        return _read(constant, reader)
+
+    def redefine(self, name: str, values: Array, type: Attribute, reader: Operation) -> SSAValue:
+        """Return a read, for `reader`, of a constant that has another type from now on.
+
+        Nothing else may read it.
+        """
+        constant = self.symbols[name]
+        constant.properties["type"] = type
+        constant.properties["value"] = self._store(name, values, type)
+        return _read(cast(ConstantOp, constant), reader)
+
+    def read_again(self, value: SSAValue, reader: Operation) -> SSAValue:
+        """Return another read of a constant that is read already."""
+        return _read(constant_of(value), reader)
 
     def _store(self, name: str, values: Array, type: Attribute) -> RefAttr:
         width = element_width(type)
@@ -110,6 +121,14 @@ def is_constant(value: SSAValue) -> bool:
 def constant_of(value: SSAValue) -> ConstantOp:
     """Return the constant of which a value is a read."""
     return cast(GetConstantOp, value.owner).constant
+
+
+def _read(constant: ConstantOp, reader: Operation) -> SSAValue:
+    read = GetConstantOp(constant.sym_name.data, constant.type)
+    read.location = reader.location
+    read.result.name_hint = value_name(constant.sym_name.data)
+    Rewriter.insert_op(read, InsertPoint.before(reader))
+    return read.result
 
 
 def _fresh(name: str, taken: Container[str]) -> str:

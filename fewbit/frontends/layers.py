@@ -1,0 +1,32 @@
+"""The layers of a program that was just imported, found by what its ops do with constants.
+
+Front ends write the layers that their framework names. What models write otherwise becomes a layer
+here, for all front ends alike: matmuls with a constant (`recognize-layers`), and layers whose
+weight is moved or computed from constants (`fold-layer-weights`).
+"""
+
+from __future__ import annotations
+
+from fewbit.dialects.mico import ConstantOp, RefAttr
+from fewbit.passes.graph.fold_layer_weights import fold_layer_weights
+from fewbit.passes.graph.recognize_layers import recognize_layers
+from fewbit.program.program import Program
+
+
+def find_layers(program: Program) -> Program:
+    """Make layers of all that are some, in place; return the program with the weights it needs."""
+    before = len(program.store)
+    recognize_layers(program.module)
+    fold_layer_weights(program)
+    return program if len(program.store) == before else _with_own_weights(program)
+
+
+def _with_own_weights(program: Program) -> Program:
+    """Return a program whose store has what it refers to, under the names of its constants."""
+    keys: dict[str, str] = {}
+    for constant in program.module.body.block.ops:
+        if isinstance(constant, ConstantOp) and isinstance(constant.value, RefAttr):
+            name = constant.sym_name.data
+            keys[name] = constant.value.key
+            constant.properties["value"] = RefAttr(name, constant.value.sha256)
+    return Program(program.module, program.store.select(keys), program.recipe)
