@@ -126,6 +126,13 @@ class UnsupportedError(Error):
     status = 3
 
 
+class FloatWeightsError(Error):
+    """Weights stay float that no recipe reaches, and strictness was asked for."""
+
+    kind = "float weights"
+    status = 4
+
+
 class MissingToolError(Error):
     """An optional package or tool that is not installed."""
 

@@ -25,6 +25,7 @@ class CalibrationOptions:
     method: CalibrationMethod | None = None
     samples: int | None = None
     keep_batch_norm: bool = False
+    strict: bool = False
     measures: bool = False
     """Whether the verb runs the program on the data, which then need not make any scales."""
 
@@ -40,12 +41,16 @@ class CalibrationOptions:
         static scales are those of the inputs `otherwise`.
         """
         from fewbit.quant.quantize import quantize
+        from fewbit.quant.weights import refuse_floats
 
         self._check(recipe)
         if recipe is None:
+            if self.strict:
+                refuse_floats(program)
             return program
         program = self.fold(program)
-        return quantize(program, recipe, self._calibration(program, recipe, otherwise))
+        calibration = self._calibration(program, recipe, otherwise)
+        return quantize(program, recipe, calibration, strict=self.strict)
 
     def fold(self, program: Program) -> Program:
         """Return the float program that is quantized: its batch norms are part of layers.

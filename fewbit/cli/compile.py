@@ -26,6 +26,7 @@ from fewbit.cli.options import (
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    Strict,
     TargetText,
     parse_constants,
     parse_shapes,
@@ -97,6 +98,7 @@ def compile_model(
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
+    strict: Strict = False,
 ) -> None:
     """Compile a model for a target, or take it to one of the compiler's stages."""
     from fewbit.cli.insert_pass import parse_inserted
@@ -112,7 +114,7 @@ def compile_model(
     dump = _dump(dump_ir, chosen) if dump_ir is not None else None
     name = name or name_of(model)
     folder = output or BUILD / _folder_name(name, target)
-    if recipe is None and is_read_by(chosen, model) and stop_after is None:
+    if recipe is None and not strict and is_read_by(chosen, model) and stop_after is None:
         _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
         return
     program = _import(model, parse_shapes(input_shape), parse_constants(constant), name)
@@ -121,7 +123,9 @@ def compile_model(
     if stop_after == GRAPH:
         _show(program.text(), output)
         return
-    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
+    options = CalibrationOptions(
+        calibrate, calibration_method, samples, keep_batch_norm, strict
+    )
     program = options.quantize(program, recipe)
     if integer_only:
         from fewbit.passes.quant.integer_only import integer_only as without_floats

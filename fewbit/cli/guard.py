@@ -6,6 +6,7 @@
 | 1 | an error in the input or on this machine, printed as what, where and what to do |
 | 2 | the command itself is wrong |
 | 3 | valid, and not supported |
+| 4 | `--strict`, and weights stay float |
 | 70 | a fault in fewbit |
 | 130, 141 | interrupted by the user; the reader of our output went away |
 

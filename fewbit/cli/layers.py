@@ -24,6 +24,7 @@ from fewbit.cli.options import (
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    Strict,
     parse_constants,
     parse_shapes,
 )
@@ -57,6 +58,7 @@ def inspect_layers(
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
+    strict: Strict = False,
 ) -> None:
     """Show a model's layers: shapes, bits, parameters, bytes, MACs, BOPs and SQNR."""
     if is_artifact(model):
@@ -69,7 +71,7 @@ def inspect_layers(
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = import_model(model, input_shapes=shapes, constants=constants)
     options = CalibrationOptions(
-        calibrate, calibration_method, samples, keep_batch_norm, measures=True
+        calibrate, calibration_method, samples, keep_batch_norm, strict, measures=True
     )
     quantized = options.quantize(program, recipe)
     reference = None if recipe is None else options.fold(program)

@@ -101,6 +101,10 @@ Samples = Annotated[
     typer.Option("--samples", min=1, help="How many samples to calibrate with; 128 if not given."),
 ]
 
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Fail where weights stay float that the recipe does not name."),
+]
 KeepBatchNorm = Annotated[
     bool,
     typer.Option(

@@ -17,6 +17,7 @@ from fewbit.cli.options import (
     OptionalMethod,
     RecipeName,
     Samples,
+    Strict,
     parse_constants,
     parse_shapes,
 )
@@ -32,12 +33,15 @@ def quantize(
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
+    strict: Strict = False,
 ) -> None:
     """Import a model, quantize it by a recipe, and save the program."""
     from fewbit.base.progress import say
     from fewbit.frontends import import_model
 
-    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
+    options = CalibrationOptions(
+        calibrate, calibration_method, samples, keep_batch_norm, strict
+    )
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = options.quantize(
         import_model(model, input_shapes=shapes, constants=constants), recipe

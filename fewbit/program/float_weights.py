@@ -33,12 +33,15 @@ class FloatWeights(Record):
         """`2 of 12 weights, 61 % of weight bytes`."""
         return f"{self.count} of {self.weights} weights, {self.percent:.0f} % of weight bytes"
 
+    @property
+    def stay(self) -> str:
+        return "stays" if self.count == 1 else "stay"
+
     def __str__(self) -> str:
         """Return `2 of 12 weights, 61 % of weight bytes, stay float: a, b`, with their names."""
         parts = [_join_names(self.names)] if self.names else []
         parts += [f"as the recipe asks: {_join_names(self.asked)}"] if self.asked else []
-        stay = "stays" if self.count == 1 else "stay"
-        return f"{self.amount}, {stay} float: {'; '.join(parts)}"
+        return f"{self.amount}, {self.stay} float: {'; '.join(parts)}"
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -63,11 +63,13 @@ def quantize(
     weights: GivenWeights | None = None,
     example_inputs: Sequence[Any] = (),
     dynamic_shapes: Any = None,
+    strict: bool = False,
 ) -> Program:
     """Quantize a program, or a PyTorch module traced on its example inputs.
 
     `weights` are those that another tool has quantized, by layer; see `fewbit.quant.given`. They
-    must agree with the recipe, or fill in what it leaves open.
+    must agree with the recipe, or fill in what it leaves open. Weights that stay float although the
+    recipe does not ask for it are named by a warning, or with `strict` by an error.
     """
     recipe = Recipe.of(recipe)
     if not isinstance(model, Program):
@@ -77,27 +79,27 @@ def quantize(
     quantized = _Quantization(
         model, recipe, Calibration.of(calibration or {}), weights or {}
     ).program()
-    _warn_of_floats(quantized)
+    from fewbit.quant.weights import float_weights, refuse_floats
+
+    if strict:
+        refuse_floats(quantized)
+    elif (floats := float_weights(quantized)) is not None and floats.names:
+        warnings.warn(str(floats), FloatWeightsWarning, stacklevel=2)
     return quantized
 
 
-def _warn_of_floats(program: Program) -> None:
-    """Say which weights the recipe did not reach."""
-    from fewbit.quant.weights import float_weights
-
-    floats = float_weights(program)
-    if floats is not None and floats.names:
-        warnings.warn(str(floats), FloatWeightsWarning, stacklevel=3)
-
-
 def schemes_of(program: Program, recipe: RecipeLike) -> dict[str, LayerScheme]:
-    """The scheme of every layer.
+    """The scheme of every layer, and of every weight that no layer reads.
 
-    MiCo's lists go by the model's own order, which counts layers that are never called.
+    MiCo's lists go by the model's own order, which counts layers that are never called. A weight
+    that no layer reads stays float whatever its scheme is, but a recipe may say that it is to.
     """
+    from fewbit.quant.weights import unreached_weights
+
     recipe = Recipe.of(recipe)
     registered = registered_layers(program.module)
-    others = [name for name in layers(program.module) if name not in registered]
+    known = dict.fromkeys((*layers(program.module), *unreached_weights(program)))
+    others = [name for name in known if name not in registered]
     if recipe.order is not None and registered:
         return recipe.resolve(registered) | dict.fromkeys(others, LayerScheme())
     return recipe.resolve([*registered, *others])

@@ -36,7 +36,8 @@ from fewbit.dialects.mico import (
 from fewbit.dialects.mico.types import is_float_tensor
 from fewbit.dialects.upstream.ml_program import GlobalLoadOp
 from fewbit.dialects.upstream.tensor import GatherOp, RankOp
-from fewbit.ir.layers import WEIGHT, layer_name, registered_layers
+from fewbit.errors import FloatWeightsError, UsageError
+from fewbit.ir.layers import WEIGHT, layer_name, layers, registered_layers
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.passes.graph.calls import Call, Callable, callee_of
 from fewbit.program.float_weights import FloatWeights
@@ -77,6 +78,33 @@ def float_weights(program: Program) -> FloatWeights | None:
         weights=len(size),
         percent=round(100 * share, 1),
     )
+
+
+def refuse_floats(program: Program) -> None:
+    """Refuse a program with weights that stay float although no recipe asks for it."""
+    if program.recipe is None and not _has_few_bits(program):
+        raise UsageError(
+            "the program is not quantized, so all of its weights are float",
+            hint="give a recipe, such as w8a8, or do not ask for strictness",
+        )
+    floats = float_weights(program)
+    if floats is None or not floats.names:
+        return
+    raise FloatWeightsError(
+        f"{floats.amount}, {floats.stay} float: {', '.join(floats.names)}",
+        hint="name them in the recipe as they are to be (NAME=fp), or write them as layers",
+    )
+
+
+def unreached_weights(program: Program) -> list[str]:
+    """The float weights that no layer reads, as a recipe would call them."""
+    weights = _float_constants(program, _constants(program))
+    own = layers(program.module)
+    return [name for names in weights.values() for name in sorted(names) if name not in own]
+
+
+def _has_few_bits(program: Program) -> bool:
+    return any(element_width(op.type) is not None for op in _constants(program).values())
 
 
 def _constants(program: Program) -> dict[str, ConstantOp]:

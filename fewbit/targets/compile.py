@@ -42,6 +42,7 @@ def compile(
     passes: Inserted | None = None,
     watch: Watcher | None = None,
     integer_only: bool = False,
+    strict: bool = False,
     **options: Any,
 ) -> Artifact:
     """Compile a program, a PyTorch module or what a text names; `art(x)` then runs it.
@@ -49,14 +50,15 @@ def compile(
     `output` is the folder to write; without it, one that lasts as long as the artifact. A program
     is called after it. `passes` are run after the stages that they are given for: `{"linalg":
     ["my-pass"]}`. With a `recipe`, batch norms become part of layers before these are quantized;
-    `integer_only` leaves no floats between layers of a static recipe.
+    `integer_only` leaves no floats between layers of a static recipe. With `strict`, weights that
+    stay float although the recipe does not ask for it are an error.
 
     Other arguments are `options` of the target, which declares them (docs/compile.md lists all).
     One that it does not have, or of another kind, is refused before any work.
     """
     from fewbit.passes.quant.integer_only import integer_only as without_floats
     from fewbit.quant.recipe import Recipe
-    from fewbit.quant.weights import float_weights
+    from fewbit.quant.weights import float_weights, refuse_floats
 
     recipe = None if recipe is None else Recipe.of(recipe)
     name = name or (
@@ -68,11 +70,15 @@ def compile(
     chosen = registry.check(request)
     temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
     folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
-    if recipe is None and is_read_by(chosen, model):
+    if recipe is None and not strict and is_read_by(chosen, model):
         with progress(f"Compiling {name}"):
             return Artifact(chosen.compile_file(Path(str(model)), request, folder), temporary)
     with progress(f"Importing {name}"):
-        program = _program(model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes)
+        program = _program(
+            model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes, strict
+        )
+    if strict:
+        refuse_floats(program)
     request = replace(request, float_weights=float_weights(program))
     if integer_only:
         program = without_floats(program, strict=True)
@@ -127,6 +133,7 @@ def _program(
     example_inputs: Sequence[Any],
     input_shapes: Shapes | None,
     dynamic_shapes: Any,
+    strict: bool,
 ) -> Program:
     from fewbit.frontends import import_model
 
@@ -136,7 +143,7 @@ def _program(
     from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
     from fewbit.quant.quantize import quantize
 
-    return quantize(fold_batch_norm(program), recipe, calibration)
+    return quantize(fold_batch_norm(program), recipe, calibration, strict=strict)
 
 
 def _name_passes(passes: Inserted | None) -> Inserted:

@@ -66,16 +66,16 @@ class Branching(nn.Module):
 def branching():
     return Branching(), (torch.ones(2, 8),)
 
-class ByHand(nn.Module):
+class LooksUp(nn.Module):
     def __init__(self):
         super().__init__()
-        self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 8)
+        self.a, self.rows = nn.Linear(8, 8), nn.Parameter(torch.randn(8, 8))
 
     def forward(self, x):
-        return self.a(x) + x @ self.b.weight.T
+        return self.a(x) + self.rows[x[:, 0].long()]
 
-def by_hand():
-    return ByHand(), (torch.ones(2, 8),)
+def looks_up():
+    return LooksUp(), (torch.ones(2, 8),)
 """
 
 
@@ -261,27 +261,46 @@ FLOAT = "1 of 2 weights, 89 % of weight bytes"
 def test_weights_that_stay_float_are_said(
     factory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model = f"{factory}:by_hand"
-    warning = f"warning: {FLOAT}, stays float: b.weight\n"
+    model = f"{factory}:looks_up"
+    warning = f"warning: {FLOAT}, stays float: rows\n"
     assert fewbit("quantize", model, "-r", "w4a8", "-o", tmp_path / "q") == 0
     assert capsys.readouterr().err.count(warning) == 1
     assert fewbit("inspect", model, "-r", "w4a8") == 0
     shown = capsys.readouterr()
     assert shown.err.count(warning) == 1
-    assert shown.out.endswith(f"{FLOAT}, stays float: b.weight\n")
+    assert shown.out.endswith(f"{FLOAT}, stays float: rows\n")
     assert fewbit("inspect", model, "-r", "w4a8", "--json", "-q") == 0
     shown = capsys.readouterr()
-    assert json.loads(shown.out)["float_weights"]["names"] == ["b.weight"]
+    assert json.loads(shown.out)["float_weights"]["names"] == ["rows"]
     assert shown.err == ""
+
+
+@pytest.mark.parametrize("verb", ["quantize", "compile", "inspect"])
+def test_strictness_is_an_exit_status(
+    factory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    output = [] if verb == "inspect" else ["-o", tmp_path / "out"]
+    model = (verb, f"{factory}:looks_up", "--strict", *output)
+    assert fewbit(*model, "-r", "w4a8") == 4
+    said = capsys.readouterr().err
+    assert f"float weights: {FLOAT}, stays float: rows\n" in said
+    assert "hint: name them in the recipe" in said
+    assert not (tmp_path / "out").exists()
+    assert fewbit(*model, "-r", "w4a8,rows=fp") == 0
+
+
+@pytest.mark.parametrize("verb", ["compile", "inspect"])
+def test_strictness_needs_a_recipe(factory: Path, tmp_path: Path, verb: str) -> None:
+    assert fewbit(verb, f"{factory}:looks_up", "--strict") == 2
 
 
 def test_an_artifact_says_which_weights_stay_float(
     factory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert fewbit("compile", f"{factory}:by_hand", "-r", "w4a8,b=fp", "-o", tmp_path / "a") == 0
+    assert fewbit("compile", f"{factory}:looks_up", "-r", "w4a8,rows=fp", "-o", tmp_path / "a") == 0
     shown = capsys.readouterr()
     assert FLOAT in shown.out
     assert "warning" not in shown.err
     assert fewbit("inspect", tmp_path / "a") == 0
-    said = f"{FLOAT}, stays float: as the recipe asks: b.weight"
+    said = f"{FLOAT}, stays float: as the recipe asks: rows"
     assert said in capsys.readouterr().out
