@@ -123,9 +123,7 @@ def compile_model(
     if stop_after == GRAPH:
         _show(program.text(), output)
         return
-    options = CalibrationOptions(
-        calibrate, calibration_method, samples, keep_batch_norm, strict
-    )
+    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
     program = options.quantize(program, recipe)
     if integer_only:
         from fewbit.passes.quant.integer_only import integer_only as without_floats

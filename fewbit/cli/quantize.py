@@ -39,9 +39,7 @@ def quantize(
     from fewbit.base.progress import say
     from fewbit.frontends import import_model
 
-    options = CalibrationOptions(
-        calibrate, calibration_method, samples, keep_batch_norm, strict
-    )
+    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = options.quantize(
         import_model(model, input_shapes=shapes, constants=constants), recipe
