@@ -52,7 +52,7 @@ MOVES = frozenset(
 GROWTH = 8
 """How many times larger than its parameters a folded weight may be."""
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
-_PARAMETRIZED = re.compile(r"\.parametrizations\.(\w+)\.original\d*$")
+_PARAMETRIZED = re.compile(r"(^|\.)parametrizations\.(\w+)\.original\d*$")
 
 
 def fold_weights(program: ExportedProgram) -> ExportedProgram:
@@ -195,7 +195,7 @@ class _Folding:
         """What the weight is called: as its largest source, before this was parametrized."""
         source = max(_sources(node), key=_elements)
         targets = {spec.arg.name: spec.target for spec in self.specs}
-        name = _PARAMETRIZED.sub(r".\1", targets[source.name] or source.name)
+        name = _PARAMETRIZED.sub(r"\1\2", targets[source.name] or source.name)
         # Older parametrizations are hooks, and so is pruning.
         stem = name.removesuffix("_v")
         return stem if f"{stem}_g" in self.state else name.removesuffix("_orig")
@@ -215,8 +215,10 @@ class _Folding:
         """Replace a node by a parameter, which takes the name of one that nothing reads."""
         graph = self.module.graph
         place = self._place(node)
+        names = {each.name for each in graph.nodes}
+        free = next(each for each in (f"folded_{i}" for i in count()) if each not in names)
         with graph.inserting_before(list(graph.nodes)[place]):
-            weight = graph.placeholder(f"p_{name.replace('.', '_')}")
+            weight = graph.placeholder(free)
         weight.meta = dict(node.meta)
         node.replace_all_uses_with(weight)
         graph.eliminate_dead_code()
