@@ -19,6 +19,7 @@ from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.base.files import PathLike
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
+from fewbit.frontends.layers import find_layers
 from fewbit.frontends.stablehlo.constants import Constant
 from fewbit.frontends.stablehlo.convert import is_annotation
 from fewbit.frontends.stablehlo.dense import Array
@@ -102,8 +103,9 @@ class _Import:
             only = (f"re:{PREFIX.replace('.', chr(92) + '.')}.*",)
             Inline(only=only).apply(make_context(), module)
         dce(module)
+        program = find_layers(Program(module, output.store))
         verify(module, stage="import")
-        return Program(module, output.store)
+        return program
 
     def _main(self, output: Output) -> FuncOp:
         arguments = self.entry.body.arguments

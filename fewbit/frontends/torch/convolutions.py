@@ -9,7 +9,7 @@ that was not multiplied before, but for zeros where the stride does not divide t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -63,7 +63,7 @@ def _conv3d(
     images = stacked.flatten(2, 3).flatten(0, 1)
     w = weight.flatten(1, 2)
     y = _convolve(images, w, bias, steps[1:], sides[1:], dilations[1:], groups)
-    return y.unflatten(0, (x.shape[0], depth)).transpose(1, 2)
+    return _unflatten(y, 0, [x.shape[0], depth]).transpose(1, 2)
 
 
 def _convolve(
@@ -141,7 +141,7 @@ def _phases(weight: Tensor, steps: Sequence[int], taps: Sequence[int], groups: i
 def _interleave(y: Tensor, steps: Sequence[int]) -> Tensor:
     """Channels that are phases, put between each other along each axis."""
     rank = len(steps)
-    y = y.unflatten(1, [-1, *steps])
+    y = _unflatten(y, 1, [-1, *steps])
     order = [0, 1]
     for axis in range(rank):
         order += [2 + rank + axis, 2 + axis]
@@ -151,9 +151,14 @@ def _interleave(y: Tensor, steps: Sequence[int]) -> Tensor:
     return y
 
 
+def _unflatten(x: Tensor, dim: int, sizes: list[int]) -> Tensor:
+    return cast(Any, x).unflatten(dim, sizes)
+
+
 def _bilinear(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """A linear layer on the first operand, whose outputs the second one weighs."""
     outputs, _, features = weight.shape
-    rows = F.linear(x, weight.transpose(1, 2).flatten(0, 1)).unflatten(-1, (outputs, features))
-    result = (rows * y.unsqueeze(-2)).sum(-1)
+    rows = F.linear(x, weight.transpose(1, 2).flatten(0, 1))
+    rows = _unflatten(rows, -1, [outputs, features])
+    result: Tensor = cast(Any, rows * y.unsqueeze(-2)).sum(-1)
     return result if bias is None else result + bias

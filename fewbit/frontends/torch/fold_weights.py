@@ -19,7 +19,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ExportGraphSignature,
@@ -29,6 +28,8 @@ from torch.export.graph_signature import (
 )
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
+
+from fewbit.frontends.torch.types import is_static
 
 ATEN = "aten::"
 LAYERS = frozenset(
@@ -95,21 +96,28 @@ def _is_function(node: Node) -> bool:
     """Whether a node gives tensors that follow from its operands."""
     if node.target is operator.getitem:
         return True
-    if not isinstance(node.target, OpOverload) or _is_mutation(node):
+    if _schema(node) is None or _is_mutation(node):
         return False
-    if torch.Tag.nondeterministic_seeded in node.target.tags:
+    if torch.Tag.nondeterministic_seeded in cast(Any, node.target).tags:
         return False
     values = node.meta.get("val")
     each = cast("list[Any]", values) if isinstance(values, list | tuple) else [values]
-    return all(isinstance(v, Tensor) and all(isinstance(s, int) for s in v.shape) for v in each)
+    return all(isinstance(v, Tensor) and all(map(is_static, v.shape)) for v in each)
 
 
 def _is_mutation(node: Node) -> bool:
-    return isinstance(node.target, OpOverload) and bool(cast(Any, node.target)._schema.is_mutable)
+    schema = _schema(node)
+    return schema is not None and bool(schema.is_mutable)
 
 
 def _name_of(node: Node) -> str:
-    return cast(Any, node.target)._schema.name if isinstance(node.target, OpOverload) else ""
+    schema = _schema(node)
+    return "" if schema is None else schema.name
+
+
+def _schema(node: Node) -> Any:
+    """The signature of an op; None where a node is something else."""
+    return getattr(node.target, "_schema", None)
 
 
 def _weights(graph: Graph, known: set[Node]) -> Iterator[Node]:
@@ -176,7 +184,7 @@ class _Folding:
             graph,
             ExportGraphSignature(self.specs, list(signature.output_specs)),
             self.state,
-            self.program.range_constraints,
+            cast(Any, self.program).range_constraints,
             self.program.module_call_graph,
             self.program.example_inputs,
             self.program.constants,

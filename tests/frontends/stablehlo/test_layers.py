@@ -36,6 +36,18 @@ DOTS = {
 }
 
 
+def test_matrices_of_a_stack_are_layers_of_their_own() -> None:
+    x, weight = floats(2, 3, 4), floats(2, 4, 5)
+    body = constant("%w", weight) + (
+        "%0 = stablehlo.dot_general %arg0, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1]"
+        " : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>"
+    )
+    program = imported(["2x3x4xf32"], body, "%0 : tensor<2x3x5xf32>")
+    assert len(layers(program.module)) == 2
+    expected = np.einsum("bik,bkn->bin", x, weight)
+    np.testing.assert_allclose(program.run(x)[0], expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("case", DOTS)
 def test_products(case: str, side: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -11,14 +12,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils import prune
 
 import fewbit
 from fewbit.errors import FloatWeightsWarning, UnsupportedError
 from fewbit.frontends.torch.fold_weights import GROWTH
 from fewbit.ir.layers import layers
 
-utils: Any = nn.utils
+utils: Any = importlib.import_module("torch.nn.utils")
+importlib.import_module("torch.nn.utils.prune")
 X = torch.randn(2, 4, 9)
 
 
@@ -30,7 +31,7 @@ def hooked(norm: str) -> nn.Module:
 
 def pruned() -> nn.Module:
     layer = nn.Conv1d(4, 6, 3)
-    prune.l1_unstructured(layer, "weight", 0.5)
+    utils.prune.l1_unstructured(layer, "weight", 0.5)
     return layer
 
 
@@ -38,7 +39,7 @@ class Standardized(nn.Conv1d):
     """A weight that is normed in every call, as that of ScaledStdConv."""
 
     def __init__(self) -> None:
-        super().__init__(4, 6, 3)
+        nn.Conv1d.__init__(self, 4, 6, 3)  # pyright: ignore[reportUnknownMemberType]
         self.gain = nn.Parameter(torch.rand(6, 1, 1))
 
     def standardized(self) -> Tensor:

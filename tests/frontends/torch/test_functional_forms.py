@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ FORMS: dict[str, tuple[Form, Callable[[Tensor], Tensor]]] = {
     "x @ w.T + b, as Falcon": (lambda x, w, b: x @ w.T + b, same),
     "x @ w + b": (lambda x, w, b: x @ w + b, turned),
     "b + x @ w": (lambda x, w, b: b + torch.matmul(x, w), turned),
-    "mm": (lambda x, w, b: torch.mm(x.flatten(0, -2), w).unflatten(0, x.shape[:-1]) + b, turned),
+    "mm": (lambda x, w, b: torch.mm(x.flatten(0, -2), w).view(*x.shape[:-1], -1) + b, turned),
     "bmm": (lambda x, w, b: torch.bmm(x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1) + b, stacked),
     "baddbmm": (
         lambda x, w, b: torch.baddbmm(b, x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1),
@@ -69,7 +69,7 @@ FORMS: dict[str, tuple[Form, Callable[[Tensor], Tensor]]] = {
     "einsum": (lambda x, w, b: torch.einsum("...i,oi->...o", x, w) + b, same),
     "einsum, turned": (lambda x, w, b: torch.einsum("bti,io->bto", x, w) + b, turned),
     "w @ x.T": (lambda x, w, b: (w @ x.transpose(-1, -2)).transpose(-1, -2) + b, same),
-    "tensordot": (lambda x, w, b: torch.tensordot(x, w, ([-1], [1])) + b, same),
+    "tensordot": (lambda x, w, b: cast(Any, torch).tensordot(x, w, ([-1], [1])) + b, same),
     "broadcast": (lambda x, w, b: torch.matmul(x, w) + b, stacked),
 }  # fmt: skip
 
