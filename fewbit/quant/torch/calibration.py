@@ -16,15 +16,17 @@ from torch.utils.hooks import RemovableHandle
 
 from fewbit.base.progress import progress
 from fewbit.errors import UsageError
+from fewbit.program.program import Program
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.observer import Method, Observers, no_data
+from fewbit.quant.program_calibration import calibrate_program
 from fewbit.quant.recipe import RecipeLike
 from fewbit.quant.torch.functional import LayerCall, LayerCalls, layer_name, weights_of
 from fewbit.quant.torch.prepare import quantizable_layers, resolve_layers
 
 
 def calibrate(
-    model: nn.Module,
+    model: nn.Module | Program,
     data: Iterable[Any],
     recipe: RecipeLike,
     method: Method = "minmax",
@@ -33,8 +35,11 @@ def calibrate(
     """The static scale of every layer whose activations the recipe quantizes.
 
     Each item of `data` is what the model is called with: a tensor, a tuple of arguments, or a
-    mapping of named ones. Asymmetric layers get a zero point too; their method is "minmax".
+    mapping of named ones; for a program, its inputs as arrays. Asymmetric layers get a zero point
+    too; their method is "minmax".
     """
+    if isinstance(model, Program):
+        return calibrate_program(model, data, recipe, method, percentile)
     layers = {
         name: layer
         for name, layer in quantizable_layers(model).items()

@@ -1,9 +1,9 @@
 """Functional layers: functions of torch that are called on a tensor that a model holds.
 
 `nn.MultiheadAttention` and `nn.LSTM` take their weights, and those of their parts, to functions; so
-do models that write `F.linear(x, self.weight)`. A program has a layer there, named after the
-tensor. `weights_of` lists the tensors that can be such weights; `LayerCalls` is a mode in which the
-calls on given weights are handed over.
+do models that write `F.linear(x, self.weight)`, `x @ self.weight.T` or `addmm`. A program has a
+layer there, named after the tensor. `weights_of` lists the tensors that can be such weights;
+`LayerCalls` is a mode in which the calls on given weights are handed over.
 
 A mode ends at the first Python function that asks for it, so the two kinds of functions that call
 `F.linear` themselves are taken apart: attention runs as a copy that does not ask, and recurrent
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any, Generic, TypeVar, cast
 
@@ -46,9 +46,12 @@ class LayerCall:
     """The call as it was made."""
     rounded: Callable[[Rounding], Tensor]
     """The call as a few-bit layer."""
+    is_transposed: bool = False
+    """Whether the weight is held as inputs by outputs."""
 
     def few_bit(self, how: Rounding) -> Tensor:
         shape, is_table = tuple(self.weight.shape), self.activation is None
+        shape = shape[::-1] if self.is_transposed else shape
         check_rounding(how.scheme, shape, how.act_scale, is_table=is_table)
         return self.rounded(how)
 
@@ -63,6 +66,8 @@ class LayerCalls(TorchFunctionMode, Generic[_Known]):
         self.known = known
         """By the identity of the weight."""
         self.handle = handle
+        self._transposed: dict[int, tuple[Tensor, Tensor]] = {}
+        """Transposed weights that a call was given, by identity, and the weights themselves."""
 
     def __torch_function__(
         self,
@@ -76,14 +81,31 @@ class LayerCalls(TorchFunctionMode, Generic[_Known]):
         if inner is not None:
             with self:
                 return inner(*args, **named)
-        read = _READERS.get(func)
-        if read is not None:
-            call = read(*args, **named)
-            known = self.known.get(id(call.weight))
-            if known is not None:
-                with DisableTorchFunction():
-                    return self.handle(known, call)
-        return func(*args, **named)
+        call = self._call(func, args, named)
+        known = None if call is None else self.known.get(id(call.weight))
+        if call is not None and known is not None:
+            with DisableTorchFunction():
+                return self.handle(known, call)
+        result = func(*args, **named)
+        if func in _TRANSPOSES and id(args[0]) in self.known and _transposes(args[0], result):
+            self._transposed[id(result)] = (result, args[0])
+        return result
+
+    def _call(
+        self, func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> LayerCall | None:
+        if func in _READERS:
+            call = _READERS[func](*args, **named)
+            _, held = self._transposed.get(id(call.weight), (None, None))
+            return call if held is None else replace(call, weight=held, is_transposed=True)
+        operands = _MATMULS[func](*args, **named) if func in _MATMULS else None
+        if operands is None:
+            return None
+        x, matrix, bias = operands
+        _, held = self._transposed.get(id(matrix), (None, None))
+        if not isinstance(matrix, Tensor) or matrix.dim() != 2 or id(x) in self.known:
+            return None
+        return _read_matmul(x, matrix, bias, held)
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -128,6 +150,39 @@ def _read_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> L
         lambda: functional.linear(input, weight, bias),
         lambda how: few_bit_matmul(how, functional.linear, input, weight, bias, 0),
     )
+
+
+def _transposes(weight: Tensor, result: Tensor) -> bool:
+    return weight.dim() == 2 and result.stride() == weight.stride()[::-1]
+
+
+def _read_matmul(x: Tensor, matrix: Tensor, bias: Tensor | None, held: Tensor | None) -> LayerCall:
+    """A matmul with a matrix of inputs by outputs, which may be a weight that is transposed."""
+
+    def plain() -> Tensor:
+        return torch.matmul(x, matrix) if bias is None else torch.addmm(bias, x, matrix)
+
+    def rounded(how: Rounding) -> Tensor:
+        weight = matrix.t() if held is None else held
+        own = bias if bias is not None and bias.dim() == 1 else None
+        y = few_bit_matmul(how, functional.linear, x, weight, own, 0)
+        return y if bias is None or own is not None else y + bias
+
+    weight = matrix if held is None else held
+    return LayerCall(weight, x, plain, rounded, is_transposed=held is None)
+
+
+_Matmul = tuple[Tensor, Tensor, Tensor | None]
+
+
+def _operands(input: Tensor, other: Tensor) -> _Matmul:
+    return input, other, None
+
+
+def _biased_operands(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> _Matmul | None:
+    return (mat1, mat2, input) if beta == alpha == 1 else None
 
 
 def _read_convolution(
@@ -222,6 +277,18 @@ _READERS: dict[Any, Callable[..., LayerCall]] = {
     functional.conv2d: functools.partial(_read_convolution, functional.conv2d, 2),
     functional.embedding: _read_embedding,
 }
+_MATMULS: dict[Any, Callable[..., _Matmul | None]] = {
+    **dict.fromkeys(
+        (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.mm, Tensor.mm), _operands
+    ),
+    **dict.fromkeys((torch.addmm, Tensor.addmm), _biased_operands),
+}
+_TRANSPOSES: frozenset[Any] = frozenset(
+    (
+        *(cast(Any, Tensor).T.__get__, cast(Any, Tensor).mT.__get__),
+        *(Tensor.t, torch.t, Tensor.transpose, torch.transpose, Tensor.permute, torch.permute),
+    )
+)
 _CALLERS: dict[Any, Callable[..., Any]] = {
     functional.multi_head_attention_forward: _attention(),
     torch.lstm: _recurrent("lstm"),

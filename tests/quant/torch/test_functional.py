@@ -56,6 +56,22 @@ class Functions(nn.Module):
         return F.linear(x, self.transposed.t())
 
 
+class WrittenOut(nn.Module):
+    """Layers as matmuls: as in GPT-2, as in Falcon, and of a bare parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.across = nn.Parameter(torch.randn(8, 12) / 3)
+        self.bias = nn.Parameter(torch.randn(12))
+        self.taken = nn.Linear(12, 8)
+        self.bare = nn.Parameter(torch.randn(8, 6) / 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = torch.addmm(self.bias, x.view(-1, 8), self.across).view(*x.shape[:-1], 12)
+        rows = F.relu(rows) @ self.taken.weight.T + self.taken.bias
+        return torch.matmul(rows, self.bare)
+
+
 class TiedHead(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -117,12 +133,13 @@ def ids() -> torch.Tensor:
 
 
 ATTENTION = ["attention.in_proj_weight", "attention.out_proj"]
+FUNCTIONS = ["down", "fixed", "plain", "taken", "filter", "line", "own"]
 ENCODER = ["self_attn.in_proj_weight", "self_attn.out_proj", "linear1", "linear2"]
 CASES: dict[str, tuple[Any, Any, list[str]]] = {
-    "functions": (Functions, x, ["down", "fixed", "plain", "taken", "filter", "line", "own"]),
+    "functions": (Functions, x, [*FUNCTIONS, "transposed"]),
+    "written-out": (WrittenOut, x, ["across", "taken", "bare"]),
     "tied-head": (TiedHead, ids, ["embed", "inner"]),
     "attention": (Attention, x, ATTENTION),
-    "cross-attention": (Crossed, x, ["attention.out_proj"]),
     "attention-sizes": (
         lambda: Unlike(kdim=6, vdim=4, bias=False),
         x,
@@ -169,6 +186,20 @@ def test_training_and_programs_agree(case: str, recipe: str) -> None:
         expected, original = prepared(inputs).numpy(), model(inputs).numpy()
     assert np.linalg.norm(y - expected) <= 1e-5 * np.linalg.norm(expected)
     assert np.linalg.norm(y - original) > 1e-4 * np.linalg.norm(original)
+
+
+def test_parts_of_a_packed_weight_are_layers_of_programs_only() -> None:
+    model, inputs = Crossed().eval(), x()
+    program = import_model(model, (inputs,))
+    parts = ["attention.in_proj_weight.0", "attention.in_proj_weight.1"]
+    assert sorted(layers(program.module)) == [*parts, "attention.out_proj"]
+    recipe = "w8a8-static"
+    with pytest.raises(UsageError, match=f"static scale of '{parts[0]}'.*gave none") as error:
+        quantize(program, recipe, calibrate(model, [inputs], recipe))
+    assert "calibrate(program" in (error.value.hint or "")
+    scales = calibrate(program, [[inputs.numpy()]], recipe)
+    assert sorted(scales) == [*parts, "attention.out_proj"]
+    quantize(program, recipe, scales, strict=True)
 
 
 @pytest.mark.parametrize("case", CASES)
