@@ -290,8 +290,8 @@ class _Quantization:
         if name not in self.calibration:
             raise UsageError(
                 f"the recipe asks for a static scale of '{name}', and calibration gave none",
-                hint="pass calibration=fewbit.quant.calibrate(program, data, recipe); that of a torch "
-                "model sees only layers that are modules, or functions of a weight as it is held",
+                hint="pass calibration=fewbit.quant.calibrate(program, data, recipe); that of a "
+                "torch model sees only modules, and functions of a weight as it is held",
             )
         return self._scalar(FloatAttr(float(self.calibration[name]), f32), op)
 
