@@ -103,7 +103,7 @@ class LayerCalls(TorchFunctionMode, Generic[_Known]):
             return None
         x, matrix, bias = operands
         _, held = self._transposed.get(id(matrix), (None, None))
-        if not isinstance(matrix, Tensor) or matrix.dim() != 2 or id(x) in self.known:
+        if matrix.dim() != 2 or id(x) in self.known:
             return None
         return _read_matmul(x, matrix, bias, held)
 
