@@ -211,3 +211,26 @@ def test_projections_of_attention_that_are_parts_of_one_weight() -> None:
     expected = model(*inputs).detach().numpy()
     result = imported.run(*(x.numpy() for x in inputs))[0]
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_experts_that_all_see_every_row(dynamic: bool) -> None:
+    """As mixtures of experts are written without data-dependent sizes."""
+
+    class Everywhere(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.up = nn.Parameter(torch.randn(3, 6, 8))
+
+        def forward(self, x: Tensor, share: Tensor) -> Tensor:
+            return (torch.matmul(x, self.up.transpose(1, 2)) * share.T[:, :, None]).sum(0)
+
+    model, inputs = Everywhere(), (torch.randn(5, 8), torch.rand(5, 3))
+    rows = torch.export.Dim("rows")
+    shapes = ({0: rows}, {0: rows}) if dynamic else None
+    program = fewbit.import_model(model, inputs, shapes)
+    expected = model(*inputs).detach().numpy()
+    result = program.run(*(value.numpy() for value in inputs))[0]
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+    quantized = fewbit.quantize(program, "w4a8,up=w8a8", strict=True)
+    assert all(name == "up" or name.startswith("up.") for name in layers(quantized.module))
