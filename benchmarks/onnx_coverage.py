@@ -150,7 +150,7 @@ def _results(
     shapes = {name: array.shape for name, array in inputs.items()}
     program = import_onnx(model, shapes, constants)
     arrays = [
-        array.astype(spec.dtype)
+        _held(array, spec.dtype)
         for array, spec in zip(inputs.values(), program.signature.inputs, strict=True)
     ]
     if target is None:
@@ -160,6 +160,15 @@ def _results(
     with TemporaryDirectory() as folder:
         made = fewbit.compile(program, target, Path(folder) / "artifact")
         return made.runner(*arrays)
+
+
+def _held(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An input as a program takes it: floats of 4 and 8 bits are their bits."""
+    return array.view(np.uint8) if _is_small_float(array.dtype) else array.astype(dtype)
+
+
+def _is_small_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.name.startswith(("float8", "float4"))
 
 
 def compare(
@@ -173,6 +182,8 @@ def compare(
         return f"{len(results)} outputs, not {len(expected)}"
     for result, wanted in zip(results, expected, strict=False):
         result = np.asarray(result)
+        if _is_small_float(wanted.dtype) and result.dtype == np.uint8:
+            result = result.view(wanted.dtype)
         if result.shape != wanted.shape:
             return f"shape {result.shape}, not {wanted.shape}"
         if wanted.dtype.kind in "biuf" and result.dtype != wanted.dtype:

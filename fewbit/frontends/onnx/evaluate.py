@@ -45,7 +45,12 @@ from fewbit.frontends.onnx.table import OPS, Call, Entry
 from fewbit.frontends.onnx.validate import check_types
 from fewbit.frontends.onnx.values import Known, Many, Sizes, Traced, Value, outside_trace
 
-ON_SMALL_FLOATS = ("Cast", "CastLike", "DequantizeLinear", "Identity", "Constant")
+ON_SMALL_FLOATS = (
+    "Cast", "CastLike", "QuantizeLinear", "DequantizeLinear", "Constant",
+    "Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose",
+    "Gather", "Slice", "Concat", "Split", "Expand", "Tile",
+)  # fmt: skip
+"""Conversions, and what only moves numbers."""
 FORMS = ("Cast", "DequantizeLinear", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 """Ops whose result of a constant is that constant in another form."""
 

@@ -3,7 +3,7 @@
 Programs have no unsigned tensors to compute with. An unsigned value is held in a wider signed type
 and wrapped after arithmetic; 64 bits have no wider type, and are held as they are, for those ops
 only in which the sign does not matter. Types of 2 and 4 bits are held in bytes, at the boundary of
-a program as well; 8-bit floats, which hold constants only, in float32.
+a program as well; floats of 4 and 8 bits in float32, and at the boundary as their bits in uint8.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ UINT4: int = TensorProto.UINT4
 INT2: int = TensorProto.INT2
 UINT2: int = TensorProto.UINT2
 BOOL: int = TensorProto.BOOL
+FLOAT8E8M0: int = TensorProto.FLOAT8E8M0
 
 HELD: dict[int, torch.dtype] = {
     FLOAT: torch.float32,
@@ -60,7 +61,7 @@ SMALL_FLOATS: tuple[int, ...] = (
     TensorProto.FLOAT8E4M3FNUZ,
     TensorProto.FLOAT8E5M2,
     TensorProto.FLOAT8E5M2FNUZ,
-    TensorProto.FLOAT8E8M0,
+    FLOAT8E8M0,
     TensorProto.FLOAT4E2M1,
 )
 UNSIGNED: dict[int, torch.dtype] = {
@@ -104,7 +105,7 @@ def held_in(kind: int) -> torch.dtype:
 def boundary_dtype(kind: int) -> torch.dtype:
     """What a program takes and gives for tensors of a type."""
     if kind in SMALL_FLOATS:
-        raise UnsupportedError(f"a program takes and gives no tensors of {name_of(kind)}")
+        return torch.uint8
     return UNSIGNED.get(kind) or held_in(kind)
 
 

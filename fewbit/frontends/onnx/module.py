@@ -17,7 +17,8 @@ from fewbit.frontends.onnx.constants import Constants
 from fewbit.frontends.onnx.evaluate import Evaluator, Scope, tracing
 from fewbit.frontends.onnx.graph import Graph, Node
 from fewbit.frontends.onnx.inputs import Input
-from fewbit.frontends.onnx.kinds import UNSIGNED, boundary_dtype
+from fewbit.frontends.onnx.kinds import SMALL_FLOATS, UNSIGNED, boundary_dtype
+from fewbit.frontends.onnx.small_floats import decode, encode
 from fewbit.frontends.onnx.unsigned import narrow, widen
 from fewbit.frontends.onnx.values import Known, Many, Traced, Value
 
@@ -37,13 +38,20 @@ class OnnxModule(nn.Module):
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         values: dict[str, Value | None] = dict(self.given)
         for input, tensor in zip(self.inputs, tensors, strict=True):
-            inside = widen(tensor) if input.kind in UNSIGNED else tensor
             values[input.name] = Traced(
-                inside, input.kind, input.name, roots=frozenset({input.name})
+                self._input(tensor, input.kind),
+                input.kind,
+                input.name,
+                roots=frozenset({input.name}),
             )
         scope = Scope(ChainMap(values), self.opsets)
         results = self.evaluator.graph(self.graph, scope)
         return tuple(self._output(*pair) for pair in zip(self.graph.outputs, results, strict=True))
+
+    def _input(self, tensor: Tensor, kind: int) -> Tensor:
+        if kind in SMALL_FLOATS:
+            return decode(widen(tensor), kind, self.evaluator.tensor)
+        return widen(tensor) if kind in UNSIGNED else tensor
 
     def _output(self, name: str, value: Value | None) -> Tensor:
         if value is None:
@@ -52,6 +60,8 @@ class OnnxModule(nn.Module):
             raise UnsupportedError(f"the output '{name}' is a sequence of tensors")
         tensor = self.evaluator.tensor(value)
         dtype = boundary_dtype(value.kind)
+        if value.kind in SMALL_FLOATS:
+            return narrow(encode(tensor, value.kind, self.evaluator.tensor), dtype)
         return narrow(tensor, dtype) if value.kind in UNSIGNED else tensor.clone()
 
 

@@ -48,6 +48,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.hypot.default: _hypot,
         aten.maximum.default: _choose(torch.gt),
         aten.minimum.default: _choose(torch.lt),
+        aten.reciprocal.default: _reciprocal,
         aten.roll.default: _roll,
         aten.sort.stable: _stable_sort,
         aten.where.self: _where,
@@ -152,6 +153,11 @@ def _fmod(x: torch.Tensor, divisor: Any) -> torch.Tensor:
         return x - cast(Any, torch).div(x, divisor, rounding_mode="trunc") * divisor
     size = cast(Any, torch).remainder(x.abs(), abs(divisor))
     return cast(Any, torch).where(x < 0, -size, size)
+
+
+def _reciprocal(x: torch.Tensor) -> torch.Tensor:
+    """Infinity for 0, which torch-mlir's own lowering asserts not to meet."""
+    return torch.ones([], dtype=cast(Any, torch).result_type(x, 1.0)) / x
 
 
 def _roll(x: torch.Tensor, shifts: list[int], dims: list[int] | None = None) -> torch.Tensor:

@@ -8,23 +8,20 @@ from torch import Tensor
 from fewbit.frontends.onnx import kinds
 from fewbit.frontends.onnx.kinds import BITS, BOOL, SMALL_FLOATS, held_in, is_float, wrap_around
 from fewbit.frontends.onnx.ops.arithmetic import right_shift
+from fewbit.frontends.onnx.small_floats import round_to
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced
 
 
 @op("Cast", any_sign=True)
 def cast(call: Call, x: Tensor) -> Known | Traced:
-    return _as(call, convert_kind(call, x, call.kind(0), call.attr("to")), call.attr("to"))
+    return call.result(convert_kind(call, x, call.kind(0), call.attr("to")), call.attr("to"))
 
 
 @op("CastLike", tensors=1, any_sign=True)
 def cast_like(call: Call, x: Tensor) -> Known | Traced:
     kind = call.kind(1)
-    return _as(call, convert_kind(call, x, call.kind(0), kind), kind)
-
-
-def _as(call: Call, tensor: Tensor, kind: int) -> Known | Traced:
-    return call.result(tensor, kind)
+    return call.result(convert_kind(call, x, call.kind(0), kind), kind)
 
 
 def convert_kind(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
@@ -32,7 +29,7 @@ def convert_kind(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
     if given == wanted:
         return x
     if wanted in SMALL_FLOATS:
-        raise call.refusal(f"nothing is rounded to {kinds.name_of(wanted)}")
+        return round_to_small(call, x, wanted)
     if wanted == BOOL:
         return x != 0
     if given == kinds.UINT64 and is_float(wanted):
@@ -46,6 +43,15 @@ def convert_kind(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
     if given == BOOL:
         return x.to(held)
     return wrap_around(x, wanted)
+
+
+def round_to_small(call: Call, x: Tensor, wanted: int) -> Tensor:
+    """Numbers rounded to a float of 4 or 8 bits."""
+    def read(table: Known) -> Tensor:
+        return call.evaluator.tensor(table, call.folding)
+
+    mode = call.attr("round_mode", "up") if wanted == kinds.FLOAT8E8M0 else "nearest"
+    return round_to(x, wanted, read, saturate=bool(call.attr("saturate", 1)), mode=mode)
 
 
 def _truncate(call: Call, x: Tensor, wanted: int) -> Tensor:
@@ -66,4 +72,4 @@ def bit_cast(call: Call, x: Tensor) -> Known | Traced:
         held = held_in(kind)
         if held is torch.bool or (kind in BITS and torch.iinfo(held).bits != BITS[kind]):
             raise call.refusal(f"the bits of {kinds.name_of(kind)} are not read")
-    return _as(call, x.view(held_in(wanted)), wanted)
+    return call.result(x.view(held_in(wanted)), wanted)

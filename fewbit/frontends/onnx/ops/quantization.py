@@ -16,6 +16,7 @@ from torch import Tensor
 from fewbit.frontends.onnx import kinds
 from fewbit.frontends.onnx.kinds import BITS, FLOAT, HELD, INT8, INT32, UINT8, is_unsigned
 from fewbit.frontends.onnx.layers import Grid, Integers
+from fewbit.frontends.onnx.ops.cast import round_to_small
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced, outside_trace
 
@@ -52,6 +53,8 @@ def quantize_linear(
     call: Call, x: Tensor, scale: Tensor, zero: Tensor | None = None
 ) -> Known | Traced:
     kind = call.kind(2) if call.has(2) else call.attr("output_dtype", 0) or UINT8
+    if kind in kinds.SMALL_FLOATS:
+        return _quantize_to_small(call, x, scale, kind)
     if kind not in BITS or BITS[kind] > 16:
         raise call.refusal(f"nothing is rounded to {kinds.name_of(kind)}")
     axis, block = call.attr("axis", 1), call.attr("block_size", 0)
@@ -67,6 +70,13 @@ def quantize_linear(
     if call.folding:
         return Known(result, kind)
     return Traced(result, kind, grid=_grid(call, x, kind))
+
+
+def _quantize_to_small(call: Call, x: Tensor, scale: Tensor, kind: int) -> Known | Traced:
+    """Floats of few bits have no zero point: only its type counts."""
+    whole = broadcast_scale(scale, x, call.attr("axis", 1), call.attr("block_size", 0))
+    dtype = HELD.get(call.attr("precision", 0), x.dtype)
+    return call.result(round_to_small(call, x.to(dtype) / whole.to(dtype), kind), kind)
 
 
 def _grid(call: Call, source: Tensor, kind: int) -> Grid | None:
