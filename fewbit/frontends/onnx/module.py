@@ -19,8 +19,8 @@ from fewbit.frontends.onnx.graph import Graph, Node
 from fewbit.frontends.onnx.inputs import Input
 from fewbit.frontends.onnx.kinds import SMALL_FLOATS, UNSIGNED, boundary_dtype
 from fewbit.frontends.onnx.small_floats import decode, encode
-from fewbit.frontends.onnx.unsigned import narrow, widen
 from fewbit.frontends.onnx.values import Known, Many, Traced, Value
+from fewbit.frontends.torch.unsigned import narrow, widen
 
 
 class OnnxModule(nn.Module):

@@ -26,8 +26,11 @@ from fewbit.base.files import PathLike
 from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.frontends.torch import aten
+from fewbit.frontends.torch.complex_numbers import rewrite_complex
 from fewbit.frontends.torch.decompositions import own_decompositions
 from fewbit.frontends.torch.fold_weights import fold_weights
+from fewbit.frontends.torch.grouped_experts import expert_decompositions
+from fewbit.frontends.torch.unsigned import rewrite_unsigned
 
 KEPT = ("group_norm", "native_group_norm")
 """Ops that torch-mlir knows, and whose decomposition it does not."""
@@ -93,13 +96,18 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT}))
     try:
         folded: Any = fold_weights(program)
-        decomposed = fold_weights(folded.run_decompositions(table.copy()))
+        table = table.copy()
+        # Not among what is cached: packages that register ops may be imported later.
+        table.update(expert_decompositions())
+        decomposed = fold_weights(folded.run_decompositions(table))
     except Exception as e:
         raise _explain(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.
     for node in list(decomposed.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             decomposed.graph.erase_node(node)
+    rewrite_complex(decomposed)
+    rewrite_unsigned(decomposed)
     decomposed.graph.eliminate_dead_code()
     return decomposed
 

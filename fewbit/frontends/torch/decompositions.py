@@ -11,7 +11,11 @@ from typing import Any, cast
 import torch
 
 from fewbit.frontends.torch.convolutions import convolution_decompositions
+from fewbit.frontends.torch.antialias import antialias_decompositions
+from fewbit.frontends.torch.embedding_bags import bag_decompositions
+from fewbit.frontends.torch.selection import selection_decompositions
 from fewbit.frontends.torch.types import is_static
+from fewbit.frontends.torch.uneven_windows import window_decompositions
 from fewbit.frontends.torch.wide_reductions import wide_reductions
 
 aten = torch.ops.aten
@@ -38,6 +42,10 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **wide_reductions(),
         **convolution_decompositions(),
+        **antialias_decompositions(),
+        **bag_decompositions(),
+        **selection_decompositions(),
+        **window_decompositions(),
         **{op: _as_batch(op) for op in _CONVOLUTIONS},
         **{op: _pool_as_batch(op, moved) for op, moved in _POOLS.items()},
         aten.amax.default: _extreme_of_scalar,

@@ -1,0 +1,466 @@
+"""Complex tensors as pairs of real ones.
+
+A trace with complex values is rewritten: each such value becomes two, and each op on them the
+arithmetic that defines it. What only moves elements moves both parts. Fourier transforms are
+matmuls with tables of cosines and sines, one axis at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import pi, prod, sqrt
+from typing import Any, TypeAlias, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Node
+
+from fewbit.frontends.torch.islands import unsupported_error
+from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
+from fewbit.frontends.torch.types import is_static
+
+aten = torch.ops.aten
+
+Pair: TypeAlias = tuple[Node, Node]
+"""The real and the imaginary part."""
+
+PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+
+_MOVES = (
+    "alias", "cat", "clone", "constant_pad_nd", "detach", "diagonal", "expand", "flip", "gather",
+    "index", "index_select", "masked_fill", "movedim", "narrow", "permute", "reshape", "roll",
+    "select", "slice", "slice_scatter", "split", "split_with_sizes", "squeeze", "stack", "t",
+    "transpose", "unfold", "unsqueeze", "view", "where", "_unsafe_view", "sum", "mean", "neg",
+    "zeros_like", "index_put", "copy", "lift_fresh_copy", "contiguous", "repeat",
+)  # fmt: skip
+"""Ops that do the same with each part."""
+
+CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+def rewrite_complex(program: ExportedProgram) -> None:
+    """Replace all complex values of a trace by pairs of real ones; refuse ops that are not known."""
+    graph = program.graph
+    nodes = [node for node in graph.nodes if node.op == "call_function" and _is_concerned(node)]
+    if not nodes:
+        return
+    mode = mode_of(graph)
+    pairs = _constants(program, nodes[0], mode)
+    unknown, behind = list[Node](), set[Node]()
+    for node in nodes:
+        if behind.intersection(node.all_input_nodes):
+            behind.add(node)
+            continue
+        replaced = _replace(Builder(graph, node, mode), node, pairs)
+        if replaced is None:
+            unknown.append(node)
+            behind.add(node)
+        elif _has_complex(node.meta.get("val")):
+            pairs[node] = replaced
+        else:
+            node.replace_all_uses_with(cast(Node, replaced))
+    if unknown:
+        raise unsupported_error(unknown)
+    for node in reversed(nodes):
+        if not node.users:
+            graph.erase_node(node)
+    rename_outputs(program)
+
+
+def _constants(program: ExportedProgram, first: Node, mode: Any) -> dict[Node, Any]:
+    """Complex parameters and buffers, from here on held as real tensors with a dimension more."""
+    placeholders = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    pairs: dict[Node, Any] = {}
+    for spec in program.graph_signature.input_specs:
+        node = placeholders[spec.arg.name]
+        if spec.kind not in CONSTANTS or not _has_complex(node.meta.get("val")):
+            continue
+        for held in (program.state_dict, program.constants):
+            if spec.target in held:
+                held[spec.target] = _as_real(held[spec.target])
+        with mode:
+            node.meta = {"val": _as_real(node.meta["val"])}
+        b = Builder(program.graph, first, mode)
+        pairs[node] = b.call(aten.select.int, node, -1, 0), b.call(aten.select.int, node, -1, 1)
+    return pairs
+
+
+def _as_real(tensor: Any) -> Any:
+    return torch.view_as_real(tensor.detach().resolve_conj())
+
+
+def _is_concerned(node: Node) -> bool:
+    values = [node.meta.get("val"), *(arg.meta.get("val") for arg in node.all_input_nodes)]
+    return any(map(_has_complex, values))
+
+
+def _has_complex(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_has_complex, cast("Sequence[Any]", value)))
+    return isinstance(value, torch.Tensor) and value.dtype in PARTS
+
+
+def _replace(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    name = _name(node)
+    if name == "getitem":
+        source, index = cast("tuple[Node, int]", node.args)
+        return tuple(b.call(node.target, part, index) for part in pairs[source])
+    if name in HANDLERS:
+        return HANDLERS[name](b, node, pairs)
+    if name in _MOVES:
+        return tuple(_with_parts(b, node, pairs, part) for part in range(2))
+    return None
+
+
+def _name(node: Node) -> str:
+    target = node.target
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.name.split("::")[-1]
+    return getattr(target, "__name__", str(target))
+
+
+def _with_parts(b: Builder, node: Node, pairs: dict[Node, Any], part: int) -> Node:
+    """The op, done with one part of each complex input; a real one is its own real part."""
+
+    def chosen(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return type(value)(map(chosen, cast("Sequence[Any]", value)))
+        if isinstance(value, complex):
+            return value.imag if part else value.real
+        return pairs[value][part] if isinstance(value, Node) and value in pairs else value
+
+    kwargs = {k: chosen(v) for k, v in node.kwargs.items()}
+    if kwargs.get("dtype") in PARTS:
+        kwargs["dtype"] = PARTS[kwargs["dtype"]]
+    return b.call(node.target, *chosen(node.args), **kwargs)
+
+
+def _pair(b: Builder, value: Any, pairs: dict[Node, Any], part_type: torch.dtype) -> Any:
+    """Both parts of an operand; numbers of Python stay such."""
+    if isinstance(value, complex):
+        return value.real, value.imag
+    if not isinstance(value, Node):
+        return value, 0.0
+    if value in pairs:
+        return pairs[value]
+    real = b.call(aten._to_copy.default, value, dtype=part_type)
+    return real, 0.0
+
+
+def _part_type(node: Node) -> torch.dtype:
+    values = [node.meta["val"], *(arg.meta["val"] for arg in node.all_input_nodes)]
+    return next(PARTS[v.dtype] for v in values if isinstance(v, torch.Tensor) and v.dtype in PARTS)
+
+
+def _operands(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    kind = _part_type(node)
+    return tuple(_pair(b, value, pairs, kind) for value in node.args[:2])
+
+
+def _full(b: Builder, value: Any, like: Node) -> Node:
+    if isinstance(value, Node):
+        return value
+    return b.call(aten.full_like.default, like, value)
+
+
+def _add_numbers(b: Builder, x: Any, y: Any, sign: int = 1) -> Any:
+    if not isinstance(x, Node) and not isinstance(y, Node):
+        return x + sign * y
+    if not isinstance(y, Node) and y == 0:
+        return x
+    if not isinstance(x, Node):
+        return b.call(aten.add.Tensor, b.call(aten.mul.Tensor, y, sign), x)
+    if not isinstance(y, Node):
+        return b.call(aten.add.Tensor, x, sign * y)
+    return b.call(aten.add.Tensor if sign > 0 else aten.sub.Tensor, x, y)
+
+
+def _times(b: Builder, x: Any, y: Any) -> Any:
+    """A product; of the number 0 it is that, as no part stands for it."""
+    if not isinstance(x, Node):
+        x, y = y, x
+    if not isinstance(x, Node):
+        return x * y
+    if not isinstance(y, Node) and y == 0:
+        return 0.0
+    return b.call(aten.mul.Tensor, x, y)
+
+
+def _add(sign: int) -> Callable[..., Any]:
+    def add(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+        (a, c), (d, e) = _operands(b, node, pairs)
+        alpha = node.kwargs.get("alpha", 1)
+        real = _add_numbers(b, a, _times(b, d, alpha), sign)
+        imaginary = _add_numbers(b, c, _times(b, e, alpha), sign)
+        return _shaped(b, node, real, imaginary)
+
+    return add
+
+
+def _shaped(b: Builder, node: Node, real: Any, imaginary: Any) -> Pair:
+    """Both parts as tensors of the result's shape."""
+    shape = [int(size) if is_static(size) else -1 for size in node.meta["val"].shape]
+    like = real if isinstance(real, Node) else imaginary
+    parts = [_full(b, part, like) for part in (real, imaginary)]
+    if -1 not in shape:
+        parts = [
+            part if list(part.meta["val"].shape) == shape else b.call(aten.expand.default, part, shape)
+            for part in parts
+        ]
+    return parts[0], parts[1]
+
+
+def _multiply(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    (a, c), (d, e) = _operands(b, node, pairs)
+    real = _add_numbers(b, _times(b, a, d), _times(b, c, e), -1)
+    imaginary = _add_numbers(b, _times(b, a, e), _times(b, c, d))
+    return _shaped(b, node, real, imaginary)
+
+
+def _divide(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    (a, c), (d, e) = _operands(b, node, pairs)
+    if not isinstance(e, Node) and e == 0:
+        return _shaped(b, node, *(b.call(aten.div.Tensor, part, d) for part in (a, c)))
+    size = _add_numbers(b, _times(b, d, d), _times(b, e, e))
+    real = _add_numbers(b, _times(b, a, d), _times(b, c, e))
+    imaginary = _add_numbers(b, _times(b, c, d), _times(b, a, e), -1)
+    return _shaped(b, node, *(b.call(aten.div.Tensor, _full(b, p, size), size) for p in (real, imaginary)))
+
+
+def _conjugate(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
+    real, imaginary = pairs[cast(Node, node.args[0])]
+    return real, b.call(aten.neg.default, imaginary)
+
+
+def _absolute(b: Builder, node: Node, pairs: dict[Node, Any]) -> Node:
+    """By the larger part, so that no square overflows."""
+    x, y = (b.call(aten.abs.default, part) for part in pairs[cast(Node, node.args[0])])
+    large, small = b.call(aten.maximum.default, x, y), b.call(aten.minimum.default, x, y)
+    one = b.call(aten.full_like.default, large, 1.0)
+    is_zero = b.call(aten.eq.Scalar, large, 0.0)
+    ratio = b.call(aten.div.Tensor, small, b.call(aten.where.self, is_zero, one, large))
+    square = b.call(aten.add.Tensor, b.call(aten.mul.Tensor, ratio, ratio), 1.0)
+    return b.call(aten.mul.Tensor, large, b.call(aten.sqrt.default, square))
+
+
+def _angle(b: Builder, node: Node, pairs: dict[Node, Any]) -> Node:
+    real, imaginary = pairs[cast(Node, node.args[0])]
+    return b.call(aten.atan2.default, imaginary, real)
+
+
+def _view_as_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Node:
+    parts = pairs[cast(Node, node.args[0])]
+    return b.call(aten.cat.default, [b.call(aten.unsqueeze.default, p, -1) for p in parts], -1)
+
+
+def _view_as_complex(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
+    x = cast(Node, node.args[0])
+    return b.call(aten.select.int, x, -1, 0), b.call(aten.select.int, x, -1, 1)
+
+
+def _part(index: int) -> Callable[..., Node]:
+    def part(b: Builder, node: Node, pairs: dict[Node, Any]) -> Node:
+        return pairs[cast(Node, node.args[0])][index]
+
+    return part
+
+
+def _complex(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
+    real, imaginary = cast("tuple[Node, Node]", node.args)
+    return _shaped(b, node, real, imaginary)
+
+
+def _polar(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
+    size, angle = cast("tuple[Node, Node]", node.args)
+    cosine, sine = b.call(aten.cos.default, angle), b.call(aten.sin.default, angle)
+    return b.call(aten.mul.Tensor, size, cosine), b.call(aten.mul.Tensor, size, sine)
+
+
+def _exponential(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
+    real, imaginary = pairs[cast(Node, node.args[0])]
+    size = b.call(aten.exp.default, real)
+    cosine, sine = b.call(aten.cos.default, imaginary), b.call(aten.sin.default, imaginary)
+    return b.call(aten.mul.Tensor, size, cosine), b.call(aten.mul.Tensor, size, sine)
+
+
+def _convert(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    source = cast(Node, node.args[0])
+    value = node.meta["val"]
+    if value.dtype not in PARTS:
+        return b.call(aten._to_copy.default, pairs[source][0], dtype=value.dtype)
+    kind = PARTS[value.dtype]
+    if source not in pairs:
+        real = b.call(aten._to_copy.default, source, dtype=kind)
+        return real, b.call(aten.full_like.default, real, 0.0)
+    return tuple(b.call(aten._to_copy.default, part, dtype=kind) for part in pairs[source])
+
+
+def _filled(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    size, value = cast("tuple[Any, Any]", node.args)
+    kind = PARTS[node.meta["val"].dtype]
+    numbers = (complex(value).real, complex(value).imag)
+    return tuple(b.call(aten.full.default, size, number, dtype=kind) for number in numbers)
+
+
+def _matmul(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    (a, c), (d, e) = _operands(b, node, pairs)
+
+    def product(x: Any, y: Any) -> Any:
+        is_zero = not isinstance(x, Node) or not isinstance(y, Node)
+        return 0.0 if is_zero else b.call(node.target, x, y)
+
+    real = _add_numbers(b, product(a, d), product(c, e), -1)
+    imaginary = _add_numbers(b, product(a, e), product(c, d))
+    return _shaped(b, node, real, imaginary)
+
+
+def _fourier_of_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    x, axes, mode, onesided = cast("tuple[Node, list[int], int, bool]", node.args)
+    lengths = _lengths(x, axes)
+    if lengths is None:
+        return None
+    last = axes[-1]
+    kept = lengths[last] // 2 + 1 if onesided else lengths[last]
+    parts = _transform(b, (x, 0.0), last, lengths[last], kept, -1)
+    for axis in axes[:-1]:
+        parts = _transform(b, parts, axis, lengths[axis], lengths[axis], -1)
+    return _scaled(b, parts, _factor(mode, lengths.values()))
+
+
+def _fourier(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    x, axes, mode, forward = cast("tuple[Node, list[int], int, bool]", node.args)
+    lengths = _lengths(x, axes)
+    if lengths is None:
+        return None
+    parts = pairs[x]
+    for axis in axes:
+        parts = _transform(b, parts, axis, lengths[axis], lengths[axis], -1 if forward else 1)
+    return _scaled(b, parts, _factor(mode, lengths.values()))
+
+
+def _fourier_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    """The last axis has half a spectrum, whose other half is its mirror image."""
+    x, axes, mode, size = cast("tuple[Node, list[int], int, int]", node.args)
+    lengths = _lengths(x, axes)
+    if lengths is None or not is_static(size):
+        return None
+    last, size = axes[-1], int(size)
+    lengths[last] = size
+    parts = pairs[x]
+    for axis in axes[:-1]:
+        parts = _transform(b, parts, axis, lengths[axis], lengths[axis], 1)
+    half = size // 2 + 1
+    parts = tuple(b.call(aten.slice.Tensor, part, last, 0, half) for part in parts)
+    twice = _mirrored(b, half, size, parts[0].meta["val"].dtype)
+    cosines, sines = _tables(b, half, size, size, 1, parts[0].meta["val"].dtype)
+    tables = [b.call(aten.mul.Tensor, table, twice) for table in (cosines, sines)]
+    real = _along(b, parts[0], last, tables[0])
+    imaginary = _along(b, parts[1], last, tables[1])
+    result = b.call(aten.sub.Tensor, real, imaginary)
+    return b.call(aten.mul.Tensor, result, _factor(mode, lengths.values()))
+
+
+def _mirrored(b: Builder, half: int, size: int, dtype: torch.dtype) -> Node:
+    """How often each line of half a spectrum counts, as a column."""
+    places = b.call(aten.arange.start_step, 0, half, 1, dtype=torch.int64)
+    is_single = b.call(aten.eq.Scalar, places, 0)
+    if size % 2 == 0:
+        is_single = b.call(
+            aten.bitwise_or.Tensor, is_single, b.call(aten.eq.Scalar, places, half - 1)
+        )
+    single = b.call(aten._to_copy.default, is_single, dtype=dtype)
+    twice = b.call(aten.add.Tensor, b.call(aten.mul.Tensor, single, -1.0), 2.0)
+    return b.call(aten.unsqueeze.default, twice, 1)
+
+
+def _lengths(x: Node, axes: Sequence[int]) -> dict[int, int] | None:
+    shape = x.meta["val"].shape
+    if not all(is_static(shape[axis]) for axis in axes):
+        return None
+    return {axis: int(shape[axis]) for axis in axes}
+
+
+def _factor(mode: int, lengths: Any) -> float:
+    """What a transform is multiplied by: nothing, one over the root of its length, or over it."""
+    count = prod(lengths)
+    return (1.0, 1 / sqrt(count), 1 / count)[mode]
+
+
+def _scaled(b: Builder, parts: Any, factor: float) -> Any:
+    if factor == 1.0:
+        return parts
+    return tuple(b.call(aten.mul.Tensor, part, factor) for part in parts)
+
+
+def _transform(b: Builder, parts: Any, axis: int, length: int, kept: int, sign: int) -> Pair:
+    """The first `kept` lines of the transform along an axis."""
+    real, imaginary = parts
+    cosines, sines = _tables(b, length, kept, length, sign, real.meta["val"].dtype)
+    c_real, s_real = (_along(b, real, axis, table) for table in (cosines, sines))
+    if not isinstance(imaginary, Node):
+        return c_real, s_real
+    c_imaginary, s_imaginary = (_along(b, imaginary, axis, t) for t in (cosines, sines))
+    return (
+        b.call(aten.sub.Tensor, c_real, s_imaginary),
+        b.call(aten.add.Tensor, s_real, c_imaginary),
+    )
+
+
+def _tables(
+    b: Builder, rows: int, columns: int, length: int, sign: int, dtype: torch.dtype
+) -> Pair:
+    """Cosines and signed sines of `2π·i·k / length`, in f64 and then rounded."""
+    i, k = (
+        b.call(aten.arange.start_step, 0, count, 1, dtype=torch.int64) for count in (rows, columns)
+    )
+    product = b.call(
+        aten.mul.Tensor, b.call(aten.unsqueeze.default, i, 1), b.call(aten.unsqueeze.default, k, 0)
+    )
+    turns = b.call(aten.remainder.Scalar, product, length)
+    wide = b.call(aten._to_copy.default, turns, dtype=torch.float64)
+    angles = b.call(aten.mul.Tensor, wide, sign * 2 * pi / length)
+    cosines, sines = (b.call(op, angles) for op in (aten.cos.default, aten.sin.default))
+    return tuple(b.call(aten._to_copy.default, t, dtype=dtype) for t in (cosines, sines))  # pyright: ignore
+
+
+def _along(b: Builder, x: Node, axis: int, table: Node) -> Node:
+    """The matmul of a table with one axis of a tensor."""
+    rank = x.meta["val"].ndim
+    axis = axis % rank
+    order = [i for i in range(rank) if i != axis] + [axis]
+    moved = x if axis == rank - 1 else b.call(aten.permute.default, x, order)
+    shape = [*moved.meta["val"].shape[:-1], table.meta["val"].shape[1]]
+    flat = b.call(aten.reshape.default, moved, [-1, moved.meta["val"].shape[-1]])
+    result = b.call(aten.reshape.default, b.call(aten.mm.default, flat, table), shape)
+    back = [order.index(i) for i in range(rank)]
+    return result if axis == rank - 1 else b.call(aten.permute.default, result, back)
+
+
+HANDLERS: dict[str, Callable[..., Any]] = {
+    "add": _add(1),
+    "sub": _add(-1),
+    "mul": _multiply,
+    "div": _divide,
+    "mm": _matmul,
+    "bmm": _matmul,
+    "matmul": _matmul,
+    "_conj": _conjugate,
+    "_conj_physical": _conjugate,
+    "conj_physical": _conjugate,
+    "abs": _absolute,
+    "angle": _angle,
+    "exp": _exponential,
+    "complex": _complex,
+    "polar": _polar,
+    "real": _part(0),
+    "imag": _part(1),
+    "view_as_real": _view_as_real,
+    "view_as_complex": _view_as_complex,
+    "_to_copy": _convert,
+    "convert_element_type": _convert,
+    "full": _filled,
+    "_fft_r2c": _fourier_of_real,
+    "_fft_c2c": _fourier,
+    "_fft_c2r": _fourier_to_real,
+}
