@@ -81,6 +81,8 @@ class Evaluator:
         self.functions = functions or {}
         self.tracing = False
         """Whether torch is tracing; before, a first run finds the constants."""
+        self.failed: Place | None = None
+        """The node at which a trace ended."""
         self.given: dict[str, GivenLayer] = {}
         """Layers that the file has quantized, by name."""
         self.noted: dict[tuple[int, str], list[str]] = {}
@@ -112,6 +114,7 @@ class Evaluator:
             raise error.at(**vars(self._place(node))) from None
         except Exception as error:
             if self.tracing:
+                self.failed = self.failed or self._place(node)
                 raise  # Torch has its own reasons, which the tracer explains.
             first = next((line for line in str(error).splitlines() if line.strip()), "")
             raise Error(

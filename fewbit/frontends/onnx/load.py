@@ -11,7 +11,7 @@ from onnx import ModelProto, TensorProto
 
 from fewbit.base.files import inside
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
-from fewbit.frontends.onnx.validate import check_texts, tensors_of
+from fewbit.frontends.onnx.validate import check_texts, schema_of, tensors_of
 
 OLDEST = 7
 """Before opset 7, broadcasting was written out by axes."""
@@ -50,11 +50,25 @@ def check_opsets(model: ModelProto) -> None:
                 f"{newest} and older",
                 hint="export it for an older opset, or install a newer onnx",
             )
-        if opset.version < OLDEST:
+        if opset.version < OLDEST and _has_changed(model, opset.version):
             raise UnsupportedError(
                 f"the model is of opset {opset.version}, and {OLDEST} is the oldest that is read",
                 hint="convert it: onnx.version_converter.convert_version(model, 17)",
             )
+
+
+def _has_changed(model: ModelProto, version: int) -> bool:
+    """Whether an op of the graph means another thing since the oldest opset that is read."""
+    return any(
+        _since(node.op_type, version) != _since(node.op_type, OLDEST)
+        for node in model.graph.node
+        if node.domain in ("", "ai.onnx")
+    )
+
+
+def _since(op: str, version: int) -> int | None:
+    schema = schema_of(op, "", version)
+    return None if schema is None else schema.since_version
 
 
 def _read_external(tensor: TensorProto, folder: Path, place: Place) -> None:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from fewbit.errors import Error, UnsupportedError
+from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.onnx.constants import Constants
 from fewbit.frontends.onnx.evaluate import Evaluator, Scope, tracing
 from fewbit.frontends.onnx.graph import Graph, Node
@@ -71,11 +72,16 @@ def trace(
     """Run once, on shapes without data, to find the constants; then let torch trace."""
     from fewbit.frontends.torch.capture import export, quiet
 
-    with quiet(), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True) as mode:
+    # With symbols for sizes that depend on data alone.
+    fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=True)
+    with quiet(), torch.no_grad(), fake as mode:
         module(*(mode.from_tensor(example) for example in examples))
     shapes = None if dynamic_shapes is None else {"tensors": dynamic_shapes}
-    with tracing(module.evaluator):
-        exported = export(module, tuple(examples), None, shapes)
+    try:
+        with tracing(module.evaluator):
+            exported = export(module, tuple(examples), None, shapes)
+    except Error as error:
+        raise error.at(**vars(module.evaluator.failed or Place())) from None
     _name_modules(exported.graph_module, module)
     return exported
 

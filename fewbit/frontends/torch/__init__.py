@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
@@ -131,7 +130,7 @@ class _Import:
         self.constants.append(mico.ConstantOp(name, tensor_type(data), value))
 
     def program(self) -> Program:
-        check_types([n for n in self.exported.graph.nodes if isinstance(n.target, OpOverload)])
+        check_types(self.exported.graph)
         islands = Islands()
         subgraphs: list[graph.SubgraphOp] = []
         root = build_frames(self.exported.graph)

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch._ops import OpOverload
 from torch.fx import Node
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from fewbit.dialects import mico
-from fewbit.errors import UnsupportedError
-from fewbit.frontends.torch.sources import source_of
-from fewbit.frontends.torch.types import is_static, tensor_type
+from fewbit.frontends.torch.types import element_type, is_static, tensor_type
+from fewbit.passes.linalg.building.loops import apply
 
 if TYPE_CHECKING:
     from fewbit.frontends.torch.emit import Emitter
@@ -269,17 +270,10 @@ def avg_pool(emitter: Emitter, node: Node, a: Arguments):
 
 @converts("adaptive_avg_pool2d")
 def adaptive_avg_pool(emitter: Emitter, node: Node, a: Arguments):
-    """Windows of one size where the output divides the input; otherwise not ours."""
+    """Windows of one size; those that differ in size were taken apart before."""
     sizes, wanted = shape_of(a["self"])[2:], a["output_size"]
     if len(shape_of(a["self"])) != 4 or not all(map(is_static, sizes)):
         return None
-    if any(size % out for size, out in zip(sizes, wanted, strict=True)):
-        # torch-mlir's own lowering stops at run time.
-        raise UnsupportedError(
-            f"adaptive pooling of {list(sizes)} to {list(wanted)}, whose windows differ in size: "
-            f"{source_of(node)}",
-            hint="choose an output size that divides the input",
-        )
     kernel = [int(size) // out for size, out in zip(sizes, wanted, strict=True)]
     return layer(emitter, mico.AvgPool2dOp, node, a["self"], kernel_size=kernel)
 
@@ -287,9 +281,19 @@ def adaptive_avg_pool(emitter: Emitter, node: Node, a: Arguments):
 @converts("flatten", "view", "reshape", "_unsafe_view", "squeeze", "unsqueeze")
 def reshape(emitter: Emitter, node: Node, a: Arguments):
     if node.meta["val"].dtype != a["self"].meta["val"].dtype:
-        return None  # `view` as another type
+        return _view_bits(emitter, node, a["self"])
     shape = _reshape_to(shape_of(a["self"]), shape_of(node))
     return None if shape is None else layer(emitter, mico.ReshapeOp, node, a["self"], shape=shape)
+
+
+def _view_bits(emitter: Emitter, node: Node, source: Node):
+    """The same bits as numbers of another type; of another size they would be other elements."""
+    given, wanted = source.meta["val"].dtype, node.meta["val"].dtype
+    if given.itemsize != wanted.itemsize or torch.bool in (given, wanted):
+        return None
+    element, value = element_type(wanted), emitter.value(source)
+    with ImplicitBuilder(emitter.block):
+        return [apply(value, element, lambda v: arith.BitcastOp(v, element).result)]
 
 
 def _reshape_to(given: Sequence[Any], wanted: Sequence[Any]) -> list[int] | None:

@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
-from fewbit.frontends.torch.islands import unsupported_error
+from fewbit.frontends.torch.islands import unsupported_beside, unsupported_error
 from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
 from fewbit.frontends.torch.types import is_static
 
@@ -40,7 +40,7 @@ CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
 def rewrite_complex(program: ExportedProgram) -> None:
-    """Replace all complex values of a trace by pairs of real ones; refuse ops that are not known."""
+    """Replace all complex values of a trace by pairs of real ones; refuse what has no rule."""
     graph = program.graph
     nodes = [node for node in graph.nodes if node.op == "call_function" and _is_concerned(node)]
     if not nodes:
@@ -61,7 +61,7 @@ def rewrite_complex(program: ExportedProgram) -> None:
         else:
             node.replace_all_uses_with(cast(Node, replaced))
     if unknown:
-        raise unsupported_error(unknown)
+        raise unsupported_error([*unknown, *unsupported_beside([*pairs, *behind], graph)])
     for node in reversed(nodes):
         if not node.users:
             graph.erase_node(node)
@@ -205,17 +205,22 @@ def _shaped(b: Builder, node: Node, real: Any, imaginary: Any) -> Pair:
     parts = [_full(b, part, like) for part in (real, imaginary)]
     if -1 not in shape:
         parts = [
-            part if list(part.meta["val"].shape) == shape else b.call(aten.expand.default, part, shape)
+            part
+            if list(part.meta["val"].shape) == shape
+            else b.call(aten.expand.default, part, shape)
             for part in parts
         ]
     return parts[0], parts[1]
 
 
 def _multiply(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
-    (a, c), (d, e) = _operands(b, node, pairs)
+    return _shaped(b, node, *_product(b, *_operands(b, node, pairs)))
+
+
+def _product(b: Builder, x: Any, y: Any) -> Any:
+    (a, c), (d, e) = x, y
     real = _add_numbers(b, _times(b, a, d), _times(b, c, e), -1)
-    imaginary = _add_numbers(b, _times(b, a, e), _times(b, c, d))
-    return _shaped(b, node, real, imaginary)
+    return real, _add_numbers(b, _times(b, a, e), _times(b, c, d))
 
 
 def _divide(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
@@ -225,7 +230,21 @@ def _divide(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     size = _add_numbers(b, _times(b, d, d), _times(b, e, e))
     real = _add_numbers(b, _times(b, a, d), _times(b, c, e))
     imaginary = _add_numbers(b, _times(b, c, d), _times(b, a, e), -1)
-    return _shaped(b, node, *(b.call(aten.div.Tensor, _full(b, p, size), size) for p in (real, imaginary)))
+    return _shaped(
+        b, node, *(b.call(aten.div.Tensor, _full(b, p, size), size) for p in (real, imaginary))
+    )
+
+
+def _power(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
+    """A small whole power, as products."""
+    exponent = node.args[1]
+    if not isinstance(exponent, int | float) or exponent not in range(1, 9):
+        return None
+    base = pairs[cast(Node, node.args[0])]
+    result = base
+    for _ in range(int(exponent) - 1):
+        result = _product(b, result, base)
+    return result
 
 
 def _conjugate(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
@@ -442,6 +461,7 @@ HANDLERS: dict[str, Callable[..., Any]] = {
     "sub": _add(-1),
     "mul": _multiply,
     "div": _divide,
+    "pow": _power,
     "mm": _matmul,
     "bmm": _matmul,
     "matmul": _matmul,

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import torch
+from torch._higher_order_ops.effects import with_effects
+from torch._ops import OpOverload
 from torch.fx import Graph, Node
 from xdsl.context import Context
 from xdsl.dialects.arith import TruncIOp
@@ -101,24 +103,40 @@ def unsupported_error(nodes: Sequence[Node]) -> UnsupportedError:
     )
 
 
-def check_types(nodes: Sequence[Node]) -> None:
-    """Refuse a graph with tensors that no program holds (complex, sparse); name all its bad ops."""
+def check_types(graph: Graph) -> None:
+    """Refuse a graph with tensors that no program holds (sparse ones); name all its bad ops."""
+    nodes = [node for node in graph.nodes if _has_effects(node) or _is_op(node)]
     bad = [node for node in nodes if not _has_known_types(node)]
-    if not bad:
-        return
-    rest = [
+    if bad:
+        raise unsupported_error([*bad, *unsupported_beside(bad, graph)])
+
+
+def unsupported_beside(bad: Sequence[Node], graph: Graph) -> list[Node]:
+    """The other nodes that cannot be lowered, but for those that compute with bad ones."""
+    return [
         node
-        for node in nodes
-        if node not in bad
+        for node in graph.nodes
+        if _is_op(node)
+        and node not in bad
         and not set(node.all_input_nodes) & set(bad)
         and name_of(node) not in CONVERTERS
         and not is_check(node)
         and _lower({"alone": node}) is None
     ]
-    raise unsupported_error([*bad, *rest])
+
+
+def _is_op(node: Node) -> bool:
+    return isinstance(node.target, OpOverload)
+
+
+def _has_effects(node: Node) -> bool:
+    """Whether a node is an op with effects, such as an error that a kernel raises."""
+    return node.target is with_effects
 
 
 def _has_known_types(node: Node) -> bool:
+    if _has_effects(node):
+        return False
     if name_of(node) in (WIDEN, NARROW):
         return True
     inputs = (value for arg in node.all_input_nodes for value in outputs_of(arg))

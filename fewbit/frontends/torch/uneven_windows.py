@@ -99,7 +99,7 @@ def _windows(x: Tensor, output_size: Sequence[int]) -> Tensor:
 
 
 def _in_window(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Which of the gathered elements are no repetition, in the shape of the windows of one image."""
+    """Which of the gathered elements are no repetition, for the windows of one image."""
     rank = len(output_size)
     counted = torch.ones([1] * (2 * rank), dtype=torch.bool)
     for i, count in enumerate(output_size):

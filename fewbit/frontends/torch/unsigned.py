@@ -43,9 +43,9 @@ _MOVES = (
     "alias", "cat", "clone", "constant_pad_nd", "copy", "detach", "diagonal", "embedding", "expand",
     "flip", "gather", "index", "index_select", "lift_fresh_copy", "masked_fill", "permute",
     "repeat", "reshape", "roll", "scatter", "select", "slice", "slice_scatter", "sort", "split",
-    "split_with_sizes", "squeeze", "stack", "t", "transpose", "unfold", "unsqueeze", "view", "where",
-    "_unsafe_view", "amax", "amin", "max", "min", "maximum", "minimum", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "getitem", "topk", "zeros_like",
+    "split_with_sizes", "squeeze", "stack", "t", "transpose", "unfold", "unsqueeze", "view",
+    "where", "_unsafe_view", "amax", "amin", "max", "min", "maximum", "minimum", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "getitem", "topk", "zeros_like",
 )  # fmt: skip
 """Ops whose results are in the range of their inputs."""
 
@@ -208,7 +208,7 @@ def _held_in(value: Any, held: dict[Node, Node]) -> Any:
 
 
 def _without_sign(value: Any) -> Any:
-    """The type of a tensor, or anything else as it is; an unsigned type is the one that holds it."""
+    """The type of a tensor, or anything else as it is; for an unsigned type, what holds it."""
     dtype = value.dtype if isinstance(value, Tensor) else value
     return _HELD[dtype] if isinstance(dtype, torch.dtype) and dtype in _LIMITS else dtype
 

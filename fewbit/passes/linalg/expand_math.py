@@ -5,7 +5,8 @@ A call of the math library is one number at a time, and needs that library. The 
 Here they run on values of the program instead of numpy arrays: each operation emits an op.
 
 Scalars of f32 are replaced; f16 and bf16 are computed in f32. f64 is left to the math library, and
-so is what processors have instructions for (ceil, floor, round, sqrt, …).
+so is what processors have instructions for (ceil, floor, round, sqrt, …). Nor has every machine a
+library that rounds f64 to bf16.
 """
 
 from __future__ import annotations
@@ -45,7 +46,15 @@ class ExpandMath(ModulePass):
         table: dict[type[Operation], Lowering] = {
             kind: _by(formula) for kind, formula in FORMULAS.items()
         }
-        lower_ops(op, {**table, math.PowFOp: _powf, math.FPowIOp: _fpowi})
+        others = {math.PowFOp: _powf, math.FPowIOp: _fpowi, arith.TruncFOp: _truncate}
+        lower_ops(op, {**table, **others})
+
+
+def _truncate(op: Operation) -> Sequence[SSAValue] | None:
+    """From f64 to bf16 by way of f32, as PyTorch converts; LLVM would call a library."""
+    if op.operands[0].type != f64 or not isinstance(op.results[0].type, BFloat16Type):
+        return None
+    return [s.to_float(s.to_float(op.operands[0], f32), op.results[0].type)]
 
 
 def _by(formula: Formula) -> Lowering:

@@ -141,10 +141,11 @@ def _take_sizes(module: Module, name: str) -> None:
                 _replace_dim(op, dims)
         for i in reversed(range(len(tensors))):
             if list(block.arguments[i].uses):
-                use = next(iter(block.arguments[i].uses)).owner
                 raise UnsupportedError(
-                    f"a size depends on what the inputs contain, not only on their shapes: {use}",
-                    hint="this target needs to know all sizes before it runs",
+                    "a size depends on what the inputs contain, not only on their shapes (input "
+                    f"{i})",
+                    hint="this target needs to know all sizes before it runs; give a mask of the "
+                    "full size instead, or end the model before that op",
                 )
             block.erase_argument(i)
         update_type(function)

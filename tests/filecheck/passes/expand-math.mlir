@@ -42,3 +42,12 @@ func.func @kept(%x: f64, %y: f32, %z: tensor<4xf32>) -> (f64, f32, tensor<4xf32>
   %c = math.exp %z : tensor<4xf32>
   func.return %a, %b, %c : f64, f32, tensor<4xf32>
 }
+
+// From f64 to bf16 by way of f32: no library rounds it at once.
+// CHECK-LABEL: func.func @to_bf16
+// CHECK:         [[Y:%.*]] = arith.truncf %x : f64 to f32
+// CHECK-NEXT:    arith.truncf [[Y]] : f32 to bf16
+func.func @to_bf16(%x: f64) -> bf16 {
+  %y = arith.truncf %x : f64 to bf16
+  func.return %y : bf16
+}

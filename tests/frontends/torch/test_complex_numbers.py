@@ -33,7 +33,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "hfft": (lambda x: torch.fft.fft2(x).imag + torch.fft.ifft(x + 1j, dim=0).real, (5, 6)),
     "filter": (global_filter, (2, 7, 6, 3)),
     "movement": (
-        lambda x: torch.view_as_real(torch.fft.fft(x).T[1:].reshape(2, -1).conj()).flatten(1),
+        lambda x: torch.view_as_real(
+            torch.fft.fft(x).T[1:].reshape(2, -1).conj().resolve_conj()
+        ).flatten(1),
         (4, 3),
     ),
     "arithmetic": (

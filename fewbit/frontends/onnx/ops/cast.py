@@ -12,6 +12,8 @@ from fewbit.frontends.onnx.small_floats import round_to
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Traced
 
+_WORDS = {8: torch.int8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
+
 
 @op("Cast", any_sign=True)
 def cast(call: Call, x: Tensor) -> Known | Traced:
@@ -47,6 +49,7 @@ def convert_kind(call: Call, x: Tensor, given: int, wanted: int) -> Tensor:
 
 def round_to_small(call: Call, x: Tensor, wanted: int) -> Tensor:
     """Numbers rounded to a float of 4 or 8 bits."""
+
     def read(table: Known) -> Tensor:
         return call.evaluator.tensor(table, call.folding)
 
@@ -66,10 +69,23 @@ def _truncate(call: Call, x: Tensor, wanted: int) -> Tensor:
 
 @op("BitCast", any_sign=True)
 def bit_cast(call: Call, x: Tensor) -> Known | Traced:
-    """Bits are read as they are held, so a type that is held in a wider one is not read."""
+    """By way of signed integers of as many bits, which hold those of any type."""
     given, wanted = call.kind(0), call.attr("to")
-    for kind in (given, wanted):
-        held = held_in(kind)
-        if held is torch.bool or (kind in BITS and torch.iinfo(held).bits != BITS[kind]):
-            raise call.refusal(f"the bits of {kinds.name_of(kind)} are not read")
-    return call.result(x.view(held_in(wanted)), wanted)
+    bits = _bits(given)
+    if bits not in _WORDS or bits != _bits(wanted):
+        raise call.refusal(
+            f"the bits of {kinds.name_of(given)} are not read as {kinds.name_of(wanted)}"
+        )
+    word = x.view(_WORDS[bits]) if is_float(given) else x.to(_WORDS[bits])
+    if wanted == BOOL:
+        return call.result(word != 0, wanted)
+    held = held_in(wanted)
+    result = word.view(held) if is_float(wanted) else wrap_around(word, wanted)
+    return call.result(result, wanted)
+
+
+def _bits(kind: int) -> int:
+    """How many bits a type has; 0 where it is held in another that does not have them."""
+    if kind in SMALL_FLOATS:
+        return 0
+    return BITS.get(kind) or 8 * held_in(kind).itemsize

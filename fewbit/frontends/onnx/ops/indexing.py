@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fewbit.errors import UnsupportedError
 from fewbit.frontends.onnx.kinds import HELD, INT64
 from fewbit.frontends.onnx.table import Call, is_symbol, op
-from fewbit.frontends.onnx.values import Known, Size, outside_trace
+from fewbit.frontends.onnx.values import Size, outside_trace
 
 _FAR = 2**31 - 1
 """From here on, limits of a slice mean its end."""
@@ -112,13 +113,19 @@ def compress(call: Call, x: Tensor) -> Tensor:
     return torch.index_select(x, axis, call.constant(places, "chosen"))
 
 
-@op("NonZero", "Unique", "NonMaxSuppression", tensors=0)
+@op("NonZero", gives=INT64)
+def nonzero(call: Call, x: Tensor) -> Tensor:
+    """Where the elements are that are not 0: the interpreter tells how many."""
+    return torch.nonzero(x).T.contiguous()
+
+
+@op("Unique", "NonMaxSuppression", tensors=0)
 def data_dependent(call: Call) -> object:
-    if call.folding and call.op == "NonZero":
-        tensor = call.known(0)
-        assert tensor is not None
-        return Known(torch.nonzero(tensor).T.contiguous(), INT64)
-    raise call.refusal("the shape of its result depends on data")
+    raise UnsupportedError(
+        f"{call.op} cannot be imported: the shape of its result depends on data",
+        place=call.place,
+        hint="end the model before it, and let the caller do it with the outputs",
+    )
 
 
 @op("OneHot", tensors=0)

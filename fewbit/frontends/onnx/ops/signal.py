@@ -81,6 +81,8 @@ def _real_inverse(call: Call, x: Tensor, axis: int, length: int) -> Tensor:
 
 @op("STFT", tensors=1)
 def stft(call: Call, signal: Tensor) -> Tensor:
+    if signal.ndim == 2:  # older exporters leave out that it is real
+        signal = signal.unsqueeze(-1)
     step = call.whole(1)[0]
     window = call.optional(2)
     length = call.whole(3)[0] if call.has(3) else int(window.shape[0])  # pyright: ignore
