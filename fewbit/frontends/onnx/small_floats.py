@@ -117,8 +117,10 @@ def _steps(format: _Format, mode: str, dtype: Any) -> np.ndarray[Any, Any]:
     if mode == "up":
         return magnitudes.astype(dtype)
     middle = above if mode == "down" else (magnitudes + above) / 2
-    # A tie goes to the even code; where that is the upper one, the tie is not among the numbers.
-    excluded = np.full(format.count, mode == "down") | (np.arange(format.count) % 2 == 1)
+    # A tie goes to the even code, among powers of two to the larger one; where that is the upper
+    # one, the tie is not among the numbers.
+    goes_up = (np.arange(format.count) % 2 == 1) | (format.sign == 0)
+    excluded = goes_up | (mode == "down")
     middle = middle.astype(dtype)
     return np.where(excluded, np.nextafter(middle, dtype(0)), middle).astype(dtype)
 

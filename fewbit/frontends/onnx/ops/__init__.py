@@ -22,6 +22,7 @@ GROUPS = (
     "quantization",
     "recurrent",
     "reduction",
+    "regions",
     "resize",
     "sampling",
     "scatter",

@@ -73,17 +73,17 @@ def grid_sample(call: Call, x: Tensor, grid: Tensor) -> Tensor:
     # The last axis comes first in the grid.
     places = [sampler.place(grid[..., rank - 1 - i], size) for i, size in enumerate(sampler.sizes)]
     if mode == "cubic":
-        return _interpolate(sampler, places, [-1, 0, 1, 2], cubic=True)
+        return interpolate(sampler, places, [-1, 0, 1, 2], cubic=True)
     places = [sampler.bound(p, s) for p, s in zip(places, sampler.sizes, strict=True)]
     if mode == "nearest":
         rounded = [torch.round(p) for p in places]
         if sampler.padding == "reflection":
             rounded = [sampler.bound(p, s) for p, s in zip(rounded, sampler.sizes, strict=True)]
         return sampler.gather(rounded)
-    return _interpolate(sampler, places, [0, 1], cubic=False)
+    return interpolate(sampler, places, [0, 1], cubic=False)
 
 
-def _interpolate(sampler: Sampler, places: list[Tensor], offsets: list[int], cubic: bool) -> Tensor:
+def interpolate(sampler: Sampler, places: list[Tensor], offsets: list[int], cubic: bool) -> Tensor:
     bases = [torch.floor(p) for p in places]
     total: Tensor | None = None
     for chosen in product(offsets, repeat=len(places)):

@@ -1,4 +1,4 @@
-"""Fourier transforms, as matmuls with tables of sines and cosines."""
+"""Fourier transforms, as matmuls with tables of sines and cosines; and mel filters."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from fewbit.base.typed_torch import from_numpy
+from fewbit.frontends.onnx.kinds import FLOAT, held_in
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.onnx.values import outside_trace
+from fewbit.frontends.onnx.values import Known, known, outside_trace
 
 
 @op("DFT", tensors=1)
@@ -93,3 +94,21 @@ def stft(call: Call, signal: Tensor) -> Tensor:
         frames = frames * window.reshape([1, 1, -1, 1])
     kept = length // 2 + 1 if onesided else length
     return _transform(call, frames, 2, length, kept, False)
+
+
+@op("MelWeightMatrix", tensors=0)
+def mel_weight_matrix(call: Call) -> Known:
+    """Triangles over the lines of a spectrum, at equal distances on the mel scale."""
+    bins, length, rate = (call.whole(i)[0] for i in range(3))
+    low, high = (2595 * np.log10(1 + call.numbers(i)[0] / 700) for i in (3, 4))
+    mel = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
+    edges = np.floor((length + 1) * (700 * (10 ** (mel / 2595) - 1)) / rate).astype(np.int64)
+    lines = np.arange(length // 2 + 1)[:, None]
+    left, center, right = (edges[i : i + bins][None] for i in range(3))
+    rising = (lines - left) / np.maximum(center - left, 1)
+    falling = (right - lines) / np.maximum(right - center, 1)
+    weights = np.where((lines >= left) & (lines < center), rising, 0.0)
+    weights = np.where((lines >= center) & (lines < right), falling, weights)
+    weights = np.where(lines == center, 1.0, weights)
+    kind = call.attr("output_datatype", FLOAT)
+    return known(weights.astype(str(held_in(kind)).removeprefix("torch.")), kind)
