@@ -1,7 +1,8 @@
-"""ONNX's own tests of its ops: none is wrong, and most pass.
+"""ONNX's own tests of its ops: none is wrong, none fails without a reason, and most pass.
 
-Here are a few of each group of ops; all of them are a slow test, which also says whether the table
-in the documentation is that of this code.
+Here are a few of each group of ops, on the interpreter and compiled; all of them are slow tests, one
+of which also says whether the table in the documentation is that of this code.
+`benchmarks/onnx_coverage.py --target cpu --jobs 2` runs the second outside of pytest.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ pytest.importorskip("onnx")
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "onnx.md"
-LEAST = 0.75
+LEAST = 0.95
 """The share that passes, at least."""
 
 FEW = [
@@ -34,6 +35,7 @@ FEW = [
     "conv_with_strides_and_asymmetric_padding",
     "convtranspose_pads",
     "cumsum_1d_reverse_exclusive",
+    "deform_conv_with_multiple_offset_groups",
     "dequantizelinear_axis",
     "det_2d",
     "dft",
@@ -47,6 +49,8 @@ FEW = [
     "matmulinteger",
     "maxpool_2d_pads",
     "mod_mixed_sign_int32",
+    "nonzero_example",
+    "not_2d",
     "pow",
     "qlinearmatmul_2D_uint8_float32",
     "quantizelinear_axis",
@@ -111,10 +115,7 @@ def test_comparison_sees_what_differs() -> None:
 @pytest.mark.timeout(7200)
 def test_all() -> None:
     results = [coverage().run_test(test) for test in node_tests().values()]
-    wrong = [result for result in results if result.outcome == coverage().WRONG]
-    assert wrong == []
-    passed = [r for r in results if r.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS)]
-    assert len(passed) >= LEAST * len(results)
+    check_all(results)
     page = PAGE.read_text(encoding="utf-8")
     assert coverage().summary(results) in page, (
         "run benchmarks/onnx_coverage.py --write docs/onnx.md"
@@ -123,14 +124,32 @@ def test_all() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_some_compiled() -> None:
-    """Those of 60 tests, chosen at random, that pass on the interpreter pass on the processor."""
-    import random
+@pytest.mark.timeout(14400)
+def test_all_compiled() -> None:
+    check_all(list(coverage().run_tests(list(node_tests().values()), "cpu", jobs=2)))
 
-    chosen = random.Random(7).sample(sorted(node_tests()), 60)
-    results = [coverage().run_test(node_tests()[name], "cpu") for name in chosen]
-    assert [result for result in results if result.outcome == coverage().WRONG] == []
+
+def check_all(results: list[Any]) -> None:
+    bad = (coverage().WRONG, coverage().FAILED)
+    assert [result for result in results if result.outcome in bad] == []
+    passed = [r for r in results if r.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS)]
+    assert len(passed) >= LEAST * len(results)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bitcast_float32_to_int32",
+        "cast_FLOAT_to_FLOAT8E4M3FN",
+        "deform_conv_with_mask_bias",
+        "quantizelinear_float4e2m1",
+        "roialign_aligned_true",
+        "top_k_same_values",
+    ],
+)
+def test_few_compiled(name: str) -> None:
+    result = coverage().run_test(node_tests()[name], "cpu")
+    assert result.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS), result.reason
 
 
 def test_a_program_without_work_is_compiled() -> None:
