@@ -7,15 +7,18 @@ matmuls with tables of cosines and sines, one axis at a time.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from math import pi, prod, sqrt
 from typing import Any, TypeAlias, cast
 
 import torch
+from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
+from fewbit.frontends.torch.aten import name_of
 from fewbit.frontends.torch.islands import unsupported_beside, unsupported_error
 from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
 from fewbit.frontends.torch.types import is_static
@@ -76,7 +79,7 @@ def _constants(program: ExportedProgram, first: Node, mode: Any) -> dict[Node, A
         node = placeholders[spec.arg.name]
         if spec.kind not in CONSTANTS or not _has_complex(node.meta.get("val")):
             continue
-        for held in (program.state_dict, program.constants):
+        for held in cast("list[dict[Any, Any]]", [program.state_dict, program.constants]):
             if spec.target in held:
                 held[spec.target] = _as_real(held[spec.target])
         with mode:
@@ -114,10 +117,9 @@ def _replace(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
 
 
 def _name(node: Node) -> str:
-    target = node.target
-    if isinstance(target, torch._ops.OpOverload):
-        return target._schema.name.split("::")[-1]
-    return getattr(target, "__name__", str(target))
+    if node.target is operator.getitem:
+        return "getitem"
+    return name_of(node).split("::")[-1] if isinstance(node.target, OpOverload) else ""
 
 
 def _with_parts(b: Builder, node: Node, pairs: dict[Node, Any], part: int) -> Node:
@@ -125,7 +127,7 @@ def _with_parts(b: Builder, node: Node, pairs: dict[Node, Any], part: int) -> No
 
     def chosen(value: Any) -> Any:
         if isinstance(value, list | tuple):
-            return type(value)(map(chosen, cast("Sequence[Any]", value)))
+            return [chosen(each) for each in cast("Sequence[Any]", value)]
         if isinstance(value, complex):
             return value.imag if part else value.real
         return pairs[value][part] if isinstance(value, Node) and value in pairs else value

@@ -14,6 +14,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from fewbit.frontends.torch.types import is_static
 from fewbit.frontends.torch.wide_reductions import widen_to_f32
 
 aten = torch.ops.aten
@@ -69,7 +70,7 @@ def histogram(x: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> Tensor:
     wide = widen_to_f32(flat)
     low, high = (torch.full([], float(bound), dtype=wide.dtype) for bound in (min, max))
     if min == max:
-        if not isinstance(flat.shape[0], int) or flat.shape[0] == 0:
+        if not is_static(flat.shape[0]) or flat.shape[0] == 0:
             return NotImplemented
         low, high = wide.amin(), wide.amax()
         is_point = low == high

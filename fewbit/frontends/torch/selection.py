@@ -8,6 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from fewbit.frontends.torch.types import is_static
+
 aten = torch.ops.aten
 
 _REDUCTIONS = {"add": "sum", "multiply": "prod"}
@@ -46,7 +48,7 @@ def _at(x: Tensor, place: int, dim: int, keepdim: bool) -> Tensor:
 
 def _median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The lower one of two; NaN where there is one, which sorting puts last."""
-    if x.ndim == 0 or not isinstance(x.shape[dim], int):
+    if x.ndim == 0 or not is_static(x.shape[dim]):
         return NotImplemented
     values, places = torch.sort(x, dim)
     middle = (x.shape[dim] - 1) // 2
@@ -60,7 +62,7 @@ def _median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def _median_of_all(x: Tensor) -> Any:
-    if not isinstance(x.numel(), int) or x.numel() == 0:
+    if not is_static(x.numel()) or x.numel() == 0:
         return NotImplemented
     return _median(x.reshape([-1]), 0)[0]
 

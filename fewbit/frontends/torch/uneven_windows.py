@@ -91,7 +91,8 @@ def _windows(x: Tensor, output_size: Sequence[int]) -> Tensor:
         start, length, longest = _bounds(int(x.shape[axis - i]), count)
         reach = torch.arange(longest).unsqueeze(0)
         places = (start.unsqueeze(1) + torch.minimum(reach, length.unsqueeze(1) - 1)).reshape([-1])
-        x = x.index_select(axis - i, places).unflatten(axis - i, [count, longest])
+        taken: Any = x.index_select(axis - i, places)
+        x = taken.unflatten(axis - i, [count, longest])
         x = x.movedim([axis - i, axis - i + 1], [x.ndim - 2, x.ndim - 1])
     pairs = [x.ndim - 2 * rank + 2 * i for i in range(rank)]
     leading = list(range(x.ndim - 2 * rank))

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from fewbit.dialects.upstream.tensor import BitcastOp
-from fewbit.frontends.torch.aten import Arguments, converts
+from fewbit.frontends.torch.aten import Arguments, converts, name_of
 from fewbit.frontends.torch.emit import Emitter
 from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
 from fewbit.frontends.torch.types import NARROW, WIDEN, tensor_type
@@ -45,7 +45,7 @@ _MOVES = (
     "repeat", "reshape", "roll", "scatter", "select", "slice", "slice_scatter", "sort", "split",
     "split_with_sizes", "squeeze", "stack", "t", "transpose", "unfold", "unsqueeze", "view",
     "where", "_unsafe_view", "amax", "amin", "max", "min", "maximum", "minimum", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "getitem", "topk", "zeros_like",
+    "bitwise_or", "bitwise_xor", "topk", "zeros_like",
 )  # fmt: skip
 """Ops whose results are in the range of their inputs."""
 
@@ -165,8 +165,7 @@ def _is_concerned(node: Node) -> bool:
 
 
 def _name(node: Node) -> str:
-    target = node.target
-    return target._schema.name if isinstance(target, OpOverload) else str(target)
+    return name_of(node) if isinstance(node.target, OpOverload) else ""
 
 
 def _limit(value: Any) -> int | None:
@@ -204,7 +203,11 @@ def _convert(b: Builder, source: Node, dtype: torch.dtype, limit: int | None) ->
 
 def _held_in(value: Any, held: dict[Node, Node]) -> Any:
     """Arguments with unsigned nodes and types replaced by what holds them."""
-    return tree_map(lambda v: held.get(v, v) if isinstance(v, Node) else _without_sign(v), value)
+
+    def chosen(each: Any) -> Any:
+        return held.get(each, each) if isinstance(each, Node) else _without_sign(each)
+
+    return tree_map(chosen, value)
 
 
 def _without_sign(value: Any) -> Any:

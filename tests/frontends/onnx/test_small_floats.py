@@ -1,3 +1,4 @@
+# pyright: basic
 """Floats of 4 and 8 bits: every code, and rounding to each format, against ml_dtypes."""
 
 from __future__ import annotations
