@@ -116,11 +116,21 @@ def test_opset_of_the_future() -> None:
 def test_opset_of_the_past() -> None:
     from fewbit.frontends.onnx import import_onnx
 
-    made = linear()
-    made.opset_import[0].version = 6
+    made = model([node("Add", ["x", "x"], ["y"])], {"x": [3]}, ["y"], opset=6)
     with pytest.raises(UnsupportedError, match="opset 6") as caught:
         import_onnx(made)
     assert "convert_version" in str(caught.value)
+
+
+def test_ops_that_mean_the_same_since_the_past() -> None:
+    from fewbit.frontends.onnx import import_onnx
+
+    made = linear()
+    made.opset_import[0].version = 6
+    assert (
+        import_onnx(made).signature.outputs[0].shape
+        == import_onnx(linear()).signature.outputs[0].shape
+    )
 
 
 def test_what_torch_logs_of_an_error_is_not_shown(tmp_path: Path) -> None:
