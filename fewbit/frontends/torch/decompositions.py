@@ -27,7 +27,6 @@ _CONVOLUTIONS = (
     aten.conv2d.padding,
 )
 _POOLS = {
-    aten.adaptive_avg_pool2d.default: 2,
     aten.avg_pool2d.default: 2,
     aten.avg_pool3d.default: 3,
     aten.max_pool2d.default: 2,

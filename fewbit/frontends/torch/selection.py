@@ -32,7 +32,6 @@ def selection_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.scatter_reduce.two: _scatter_mean,
         aten.index_reduce.default: _index_reduce,
         aten.put.default: _put,
-        aten.hypot.default: _hypot,
         aten.copysign.Tensor: _copy_sign,
     }
 
@@ -173,15 +172,6 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> 
     if accumulate:
         return flat.scatter_add(0, places, values).reshape(x.shape)
     return flat.scatter(0, places, values).reshape(x.shape)
-
-
-def _hypot(a: Tensor, b: Tensor) -> Tensor:
-    """By the larger of the two, so that no square overflows."""
-    a, b = a.abs(), b.abs()
-    large, small = torch.maximum(a, b), torch.minimum(a, b)
-    ratio = torch.where(large > 0, small / large, 0.0)
-    length = large * (1 + ratio * ratio).sqrt()
-    return torch.where(large == torch.inf, large, length)
 
 
 def _copy_sign(x: Tensor, sign: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""Adaptive pooling whose windows differ in size, and pooling without a batch dimension.
+"""Adaptive pooling whose windows differ in size.
 
 The window of output i is `[floor(i·n / m), ceil((i + 1)·n / m))`. All windows are gathered with as
 many elements as the largest has; of shorter ones the last element is repeated, and then not
@@ -28,20 +28,7 @@ def window_decompositions() -> dict[Any, Callable[..., Any]]:
         aten._adaptive_avg_pool3d.default: _average,
         aten.adaptive_max_pool2d.default: _maximum,
         aten.adaptive_max_pool3d.default: _maximum,
-        aten.max_pool2d.default: _as_batch(aten.max_pool2d.default),
-        aten.avg_pool2d.default: _as_batch(aten.avg_pool2d.default),
     }
-
-
-def _as_batch(op: Any) -> Callable[..., Any]:
-    """The pooling of one image without a batch dimension is that of a batch of one."""
-
-    def decomposed(x: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if x.ndim == 4:
-            return NotImplemented
-        return op(x.unsqueeze(0), *args, **kwargs).squeeze(0)
-
-    return decomposed
 
 
 def _average_1d(x: Tensor, output_size: Sequence[int]) -> Any:
