@@ -158,7 +158,7 @@ def _results(
     shapes = {name: array.shape for name, array in inputs.items()}
     program = import_onnx(model, shapes, constants)
     arrays = [
-        _held(array, spec.dtype)
+        _program_input(array, spec.dtype)
         for array, spec in zip(inputs.values(), program.signature.inputs, strict=True)
     ]
     if target is None:
@@ -170,7 +170,7 @@ def _results(
         return made.runner(*arrays)
 
 
-def _held(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _program_input(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """An input as a program takes it: floats of 4 and 8 bits are their bits."""
     return array.view(np.uint8) if _is_small_float(array.dtype) else array.astype(dtype)
 

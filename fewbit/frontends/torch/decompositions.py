@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import torch
 
-from fewbit.frontends.torch.convolutions import convolution_decompositions
 from fewbit.frontends.torch.antialias import antialias_decompositions
+from fewbit.frontends.torch.convolutions import convolution_decompositions
 from fewbit.frontends.torch.embedding_bags import bag_decompositions
 from fewbit.frontends.torch.selection import selection_decompositions
 from fewbit.frontends.torch.types import is_static

@@ -33,7 +33,7 @@ def transform_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     parts = _transform(b, (x, 0.0), last, lengths[last], kept, -1)
     for axis in axes[:-1]:
         parts = _transform(b, parts, axis, lengths[axis], lengths[axis], -1)
-    return _scaled(b, parts, _factor(mode, lengths.values()))
+    return _scale(b, parts, _factor(mode, lengths.values()))
 
 
 def transform_complex(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
@@ -45,7 +45,7 @@ def transform_complex(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     parts = pairs[x]
     for axis in axes:
         parts = _transform(b, parts, axis, lengths[axis], lengths[axis], -1 if forward else 1)
-    return _scaled(b, parts, _factor(mode, lengths.values()))
+    return _scale(b, parts, _factor(mode, lengths.values()))
 
 
 def transform_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
@@ -96,7 +96,7 @@ def _factor(mode: int, lengths: Any) -> float:
     return (1.0, 1 / sqrt(count), 1 / count)[mode]
 
 
-def _scaled(b: Builder, parts: Any, factor: float) -> Any:
+def _scale(b: Builder, parts: Any, factor: float) -> Any:
     if factor == 1.0:
         return parts
     return tuple(b.call(aten.mul.Tensor, part, factor) for part in parts)
