@@ -12,7 +12,7 @@ TORCH := $(shell grep -o 'torch==[0-9.]*' pyproject.toml)
 UV := uv==0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format architecture runtime docs bench fuzz lock release-check clean
+.PHONY: help setup demo test test-slow lint format architecture runtime docs coverage bench fuzz lock release-check clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -66,6 +66,9 @@ runtime: setup ## Compile the runtime that libraries carry, from C to LLVM IR
 
 docs: setup ## Check the documentation: its links, its commands and its programs
 	@OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) tests/test_docs.py tests/test_readme.py tests/test_examples.py
+
+coverage: setup ## Try models of timm, torchvision, transformers and of wheels, and write docs/coverage.md
+	@$(BIN)/python tools/coverage.py --resume
 
 bench: setup ## Measure kernels and models beside other tools, and print the tables
 	@$(PIP) --editable '.[bench]'

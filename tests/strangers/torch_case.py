@@ -1,0 +1,45 @@
+"""A PyTorch module as a case: its own results, and those of its fake quantization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_leaves
+
+from tests.strangers.check import Case
+from tests.strangers.fake_quantization import FakeQuantization
+from tests.strangers.stranger import TorchCase
+from tests.strangers.weights import settle
+
+
+def make_case(built: TorchCase) -> Case:
+    """Settle the weights, and run the model as it is and with its layers rounded to 8 bits."""
+    torch.backends.mha.set_fastpath_enabled(False)  # one op in PyTorch, which hides its layers
+    settle(built.model, built.samples)
+    parameters = dict(built.model.named_parameters()) | dict(built.model.named_buffers())
+    mode = FakeQuantization(parameters)
+    with torch.no_grad():
+        expected = arrays(built.model(*built.inputs))
+        with mode, torch.backends.mkldnn.flags(enabled=False):  # whose recurrent nets are one op
+            fake = arrays(built.model(*built.inputs))
+    return Case(
+        load=lambda: _load(built),
+        runs=[arrays(built.inputs)],
+        expected=[expected],
+        fake=[fake],
+        weights=mode.names,
+    )
+
+
+def _load(built: TorchCase) -> Any:
+    import fewbit
+
+    return fewbit.import_model(built.model, built.inputs)
+
+
+def arrays(values: Any) -> list[np.ndarray]:
+    """Return the tensors of a nested result, in order."""
+    leaves = tree_leaves(values)
+    return [leaf.detach().numpy().copy() for leaf in leaves if isinstance(leaf, torch.Tensor)]
