@@ -10,6 +10,7 @@ python tools/coverage.py --page               none: the page alone, of the resul
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=results_folder(), help="where results are")
     given = parser.parse_args()
     commit = current_commit()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the check under way ends as well
 
     def is_due(stranger: Stranger) -> bool:
         result = load_result(stranger, given.results)

@@ -88,13 +88,11 @@ def _tensors(values: Any) -> list[torch.Tensor]:
 def _round_matmul(mode: FakeQuantization, left: torch.Tensor, right: torch.Tensor) -> Iterator[Any]:
     """Yield both operands of a matmul; both are rounded along the sum, if one is a weight."""
     constant = [mode.is_constant(left), mode.is_constant(right)]
-    if sum(constant) != 1 or not left.is_floating_point():
+    outer = left.shape[-1] == 1  # no sum: as of positions and frequencies, which are no weights
+    if sum(constant) != 1 or outer or not left.is_floating_point():
         yield from (left, right)
         return
     weight = left if constant[0] else right
-    if min(weight.shape[-2:]) < 2:
-        yield from (left, right)  # a vector, which is no layer's weight
-        return
     mode.note(weight)
     yield quantize_dequantize(left, [-1])
     yield quantize_dequantize(right, [-2])

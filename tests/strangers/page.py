@@ -116,10 +116,14 @@ def _row(row: Result) -> str:
 
 def _result(row: Result) -> str:
     if row.kind != Kind.PASSED:
-        reason = row.reason.replace("|", "\\|").replace("<", "&lt;")
-        return f"**{row.kind}**: {reason[:160]}"
+        return f"**{row.kind}**: {_escape(row.reason[:160])}"
     named = len(row.float_weights)
     return f"passed, {named} weights named as float" if named else "passed"
+
+
+def _escape(text: str) -> str:
+    """Return a message as a cell of a table shows it."""
+    return text.replace("|", "\\|").replace("<", "&lt;").replace("](", "] (")
 
 
 def _number(value: float | None, form: str) -> str:

@@ -58,7 +58,7 @@ def check_apart(stranger: Stranger, timeout_s: float = TIMEOUT_S) -> Result:
     os.environ.update(SETTINGS)
     with TemporaryDirectory(prefix="fewbit-strangers-") as name:
         output, log = Path(name) / "result.json", Path(name) / "log"
-        process = context.Process(target=_check_here, args=(stranger.key, output, log))
+        process = context.Process(target=_check_here, args=(stranger.key, output, log), daemon=True)
         process.start()
         process.join(timeout_s)
         if process.is_alive():

@@ -63,7 +63,10 @@ class Spellings(nn.Module):
         x = torch.addmm(self.d, x @ self.a.T, self.b)
         written = torch.zeros_like(x)
         written[:, :4] = x[:, :4]
-        return torch.einsum("bi,oi->bo", written, self.c / self.c.norm(dim=1, keepdim=True)) @ x.T
+        return (
+            torch.einsum("bi,oi->bo", written, self.c / self.c.square().sum(1, keepdim=True).sqrt())
+            @ x.T
+        )
 
 
 def test_fake_quantization_finds_layers_however_they_are_spelled() -> None:
