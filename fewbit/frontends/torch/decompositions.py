@@ -58,6 +58,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.reciprocal.default: _reciprocal,
         aten.roll.default: _roll,
         aten.sort.stable: _stable_sort,
+        aten.topk.default: _topk,
         aten.where.self: _where,
     }
 
@@ -185,6 +186,11 @@ def _roll_axis(x: torch.Tensor, shift: int, dim: int) -> torch.Tensor:
     if start == 0:
         return x
     return torch.cat([x.narrow(dim, start, size - start), x.narrow(dim, 0, start)], dim)
+
+
+def _topk(x: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """Without `sorted` any order will do, and the sorted one is one."""
+    return NotImplemented if sorted else aten.topk.default(x, k, dim, largest, True)
 
 
 def _stable_sort(

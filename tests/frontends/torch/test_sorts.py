@@ -60,6 +60,12 @@ def test_topk(largest: bool, dim: int) -> None:
     check(lambda x: x.topk(3, dim, largest), x)
 
 
+def test_topk_in_any_order() -> None:
+    x = torch.randperm(8 * 9, generator=torch.Generator().manual_seed(0)).reshape(8, 9).float()
+    check(lambda x: x.topk(3, sorted=False)[0].sum(-1), x)
+    check(lambda x: torch.zeros_like(x).scatter(1, x.topk(3, sorted=False)[1], 1), x)
+
+
 @pytest.mark.parametrize("descending", [False, True])
 def test_nan_is_the_largest(descending: bool) -> None:
     x = torch.tensor([3, torch.nan, -torch.inf, 1, torch.nan, torch.inf, -2, 0, 0.5])
