@@ -105,6 +105,10 @@ def _fit(default: Any, sizes: dict[str, Any]) -> dict[str, Any]:
 def inputs(kind: str, config: Any, batch: int) -> dict[str, torch.Tensor]:
     """Return inputs of a kind: tokens, both (of an encoder-decoder), image, audio, and others."""
     tokens = torch.randint(3, VOCABULARY, (batch, 12))
+
+    def ones(length: int) -> torch.Tensor:
+        return torch.ones(batch, length, dtype=torch.int64)
+
     match kind:
         case "tokens":
             return {"input_ids": tokens}
@@ -114,6 +118,9 @@ def inputs(kind: str, config: Any, batch: int) -> dict[str, torch.Tensor]:
             return {"input_ids": tokens, "attention_mask": mask}
         case "both":
             return {"input_ids": tokens, "decoder_input_ids": tokens[:, :7].flip(1)}
+        case "both masked":
+            masked = inputs("masked", config, batch)
+            return {**masked, "decoder_input_ids": tokens[:, :7], "decoder_attention_mask": ones(7)}
         case "image":
             return {"pixel_values": torch.randn(batch, 3, 32, 32)}
         case "image64":
@@ -213,7 +220,7 @@ MODELS = [
     _model("DeepseekV3ForCausalLM", "masked", q_lora_rank=16, kv_lora_rank=16, qk_rope_head_dim=8,
            qk_nope_head_dim=8, v_head_dim=8, n_group=2, topk_group=1, first_k_dense_replace=1,
            num_key_value_heads=4),
-    _model("SwitchTransformersModel", "both", num_sparse_encoder_layers=1, expert_capacity=8,
+    _model("SwitchTransformersModel", "both masked", num_sparse_encoder_layers=1, expert_capacity=8,
            num_sparse_decoder_layers=1),
     # State spaces and recurrences.
     _model("MambaForCausalLM", time_step_rank=4, intermediate_size=64),
@@ -223,7 +230,7 @@ MODELS = [
     _model("RecurrentGemmaForCausalLM", attention_window_size=8, num_hidden_layers=3),
     # Encoder-decoders.
     _model("T5Model", "both"),
-    _model("LongT5Model", "both", local_radius=4, global_block_size=4),
+    _model("LongT5Model", "both masked", local_radius=4, global_block_size=4),
     _model("BartModel", "both"),
     _model("PegasusModel", "both"),
     _model("M2M100Model", "both"),
