@@ -1,7 +1,12 @@
-"""Models of torchvision: classifiers, segmenters, a video network and a detector."""
+"""Models of torchvision: classifiers, segmenters and networks for video.
+
+Detectors are not among them: they suppress boxes with an op whose compiled part is not in a build of
+torchvision for another PyTorch, so that not even PyTorch runs them everywhere.
+"""
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,8 +51,6 @@ class _Tensors(nn.Module):
 
 
 def _arguments(torchvision: Any, name: str) -> str:
-    import inspect
-
     return str(inspect.signature(torchvision.models.get_model_builder(name)))
 
 
