@@ -58,7 +58,7 @@ def main() -> int:
     due = [each for each in STRANGERS if fnmatch(each.key, given.only) and is_due(each)]
     if not given.page:
         sweep(due, given.results, commit, tell)
-    write_page(PAGE, [load_result(each, given.results) for each in STRANGERS])
+    write_page(PAGE, {each.key: load_result(each, given.results) for each in STRANGERS})
     return 0
 
 

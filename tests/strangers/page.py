@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.strangers.catalog import GROUPS
@@ -13,9 +14,9 @@ from tests.strangers.stranger import PACKAGES
 from tests.strangers.stranger import WHEELS as WHEELS_VARIABLE
 
 
-def write_page(path: Path, results: Sequence[Result | None]) -> None:
-    """Write the page; strangers without a result are not on it, and counted as not run."""
-    known = [result for result in results if result is not None]
+def write_page(path: Path, results: Mapping[str, Result | None]) -> None:
+    """Write the page from results by key; None is a stranger that was not tried yet."""
+    known = [result for result in results.values() if result is not None]
     path.write_text("\n".join([_head(known), _summary(results), _tables(known)]), encoding="utf-8")
 
 
@@ -46,30 +47,29 @@ def _several(commits: Sequence[str]) -> str:
     return f"Results are of commits {', '.join(commits)}; each row is the newest of its model."
 
 
-def _summary(results: Sequence[Result | None]) -> str:
+def _summary(results: Mapping[str, Result | None]) -> str:
     kinds = list(Kind)
     lines = [
         "## Counts",
         "",
-        f"| group | models | {' | '.join(kinds)} | passed of those run |",
-        f"|{'---|' * (len(kinds) + 3)}",
+        f"| group | models | tried | {' | '.join(kinds)} | passed of those run |",
+        f"|{'---|' * (len(kinds) + 4)}",
     ]
-    by_group = {
-        group: [r for r in results if r and r.key.startswith(f"{group}/")] for group in GROUPS
-    }
-    for group, rows in by_group.items():
+    for group in GROUPS:
+        listed = [result for key, result in results.items() if key.startswith(f"{group}/")]
+        rows = [result for result in listed if result is not None]
         counts = Counter(row.kind for row in rows)
         ran = len(rows) - counts[Kind.ABSENT]
         share = f"{100 * counts[Kind.PASSED] / ran:.0f} %" if ran else ""
         cells = " | ".join(str(counts[kind]) for kind in kinds)
-        lines.append(f"| {group} | {len(rows)} | {cells} | {share} |")
-    missing = sum(result is None for result in results)
-    seconds = sorted(_total(row) for rows in by_group.values() for row in rows if _total(row))
+        lines.append(f"| {group} | {len(listed)} | {len(rows)} | {cells} | {share} |")
+    seconds = sorted(filter(None, (_total(row) for row in results.values() if row is not None)))
     middle = f"{seconds[len(seconds) // 2]:.1f}" if seconds else "no"
     lines += [
         "",
         "Goals: 97 % of timm, 95 % of transformers, all classifiers and segmenters of torchvision; nothing wrong, no internal",
-        f"error, no silent float. Import and compile take {middle} s of processor time in the median. {missing} have no result yet.",
+        f"error, no silent float. Import and compile take {middle} s of processor time in the median. Models that were not tried at these",
+        "commits are in no table below.",
         "",
     ]
     return "\n".join(lines)
@@ -116,14 +116,15 @@ def _row(row: Result) -> str:
 
 def _result(row: Result) -> str:
     if row.kind != Kind.PASSED:
-        return f"**{row.kind}**: {_escape(row.reason[:160])}"
+        return f"**{row.kind}**: {_escape(row.reason)}"
     named = len(row.float_weights)
     return f"passed, {named} weights named as float" if named else "passed"
 
 
 def _escape(text: str) -> str:
-    """Return a message as a cell of a table shows it."""
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("](", "] (")
+    """Return a message as a cell of a table shows it, without the folders of a machine."""
+    short = re.sub(r"(?<![\w.])(?:/[^\s/:'\"]+)+/", "", text)[:160]
+    return short.replace("|", "\\|").replace("<", "&lt;").replace("](", "] (")
 
 
 def _number(value: float | None, form: str) -> str:

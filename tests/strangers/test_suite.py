@@ -123,13 +123,12 @@ def test_page_counts_results(tmp_path: Path) -> None:
     good = Result(
         "timm/a", import_s=1.0, compile_s=2.0, bytes=1000, error=1e-6, snr=30.0, snr_fake=31.0
     )
-    bad = Result("timm/b", Kind.WRONG, "floats differ by 1e-2 of the largest | all of them")
-    write_page(tmp_path / "page.md", [good, bad, None])
+    bad = Result("timm/b", Kind.WRONG, "/home/me/b.py:3: floats differ | all of them")
+    write_page(tmp_path / "page.md", {"timm/a": good, "timm/b": bad, "timm/c": None})
     text = (tmp_path / "page.md").read_text()
-    assert "| timm | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 50 % |" in text
+    assert "| timm | 3 | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 50 % |" in text
     assert "| a | passed | 1.0 | 2.0 |  | 0.00 MB |  | 1e-06 | 30.0, 31.0 |" in text
-    assert "**wrong**: floats differ by 1e-2 of the largest \\| all of them" in text
-    assert "1 have no result yet" in text
+    assert "**wrong**: b.py:3: floats differ \\| all of them" in text
 
 
 @pytest.mark.slow
