@@ -99,6 +99,10 @@ def check(stranger: Stranger) -> Result:
         except AbsentError as e:
             result.kind, result.reason = Kind.ABSENT, str(e)
             return result
+        except Exception as e:
+            reason = f"it does not run without fewbit either: {type(e).__name__}: {_line(e)}"
+            result.kind, result.reason, result.detail = Kind.ABSENT, reason, traceback.format_exc()
+            return result
         _guard(result, lambda: _check_both(result, case, Path(name)))
     return result
 
