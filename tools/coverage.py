@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=results_folder(), help="where results are")
     given = parser.parse_args()
     commit = current_commit()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the check under way ends as well
+    signal.signal(signal.SIGTERM, stop)
 
     def is_due(stranger: Stranger) -> bool:
         result = load_result(stranger, given.results)
@@ -60,6 +60,11 @@ def main() -> int:
         sweep(due, given.results, commit, tell)
     write_page(PAGE, {each.key: load_result(each, given.results) for each in STRANGERS})
     return 0
+
+
+def stop(number: int, frame: object) -> None:
+    """End by an exception, so that the check under way ends as well."""
+    sys.exit(1)
 
 
 def tell(result: Result) -> None:
