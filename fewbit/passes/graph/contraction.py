@@ -132,7 +132,7 @@ def _is_static(value: SSAValue) -> bool:
     return cast("TensorType[Any]", value.type).has_static_shape()
 
 
-def rounded(value: SSAValue) -> SSAValue | None:
+def find_rounded(value: SSAValue) -> SSAValue | None:
     """Return a value after the conversion to a narrower float that alone reads it."""
     uses = list(value.uses)
     op = uses[0].operation if len(uses) == 1 else None

@@ -2,8 +2,8 @@
 
 A layer is what a recipe names. Front ends know the layers of their framework; `x @ w`, `addmm`, an
 einsum or a stack of matrices arrives as a contraction of linalg. If one of its operands depends on
-constants alone, that one is a weight, and the contraction is the linear layer of it: input
-channels innermost, output channels by input channels. Matrices that lie stacked in one constant,
+constants alone, that one is a weight, and the contraction is the linear layer of it, transposed to
+output by input channels. Matrices that lie stacked in one constant,
 as those of experts do, are layers of their own. Data only moves here; `fold-layer-weights` makes
 a constant of what the weight was moved from.
 
@@ -50,7 +50,7 @@ from fewbit.passes.graph.contraction import (
     Operand,
     contraction_of,
     is_same_element,
-    rounded,
+    find_rounded,
 )
 
 STACKED = 256
@@ -151,7 +151,7 @@ def _result(given: Contraction, input: Operand) -> SSAValue | None:
     """Return the result in the input's type: sums of 16-bit floats are rounded behind them."""
     out = given.result.value
     if not is_same_element(input.value, out):
-        narrow = rounded(out)
+        narrow = find_rounded(out)
         return narrow if narrow is not None and is_same_element(input.value, narrow) else None
     return out
 

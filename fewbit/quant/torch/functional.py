@@ -162,14 +162,14 @@ def _read_matmul(x: Tensor, matrix: Tensor, bias: Tensor | None, held: Tensor | 
     def plain() -> Tensor:
         return torch.matmul(x, matrix) if bias is None else torch.addmm(bias, x, matrix)
 
-    def rounded(how: Rounding) -> Tensor:
+    def compute(how: Rounding) -> Tensor:
         weight = matrix.t() if held is None else held
         own = bias if bias is not None and bias.dim() == 1 else None
         y = few_bit_matmul(how, functional.linear, x, weight, own, 0)
         return y if bias is None or own is not None else y + bias
 
     weight = matrix if held is None else held
-    return LayerCall(weight, x, plain, rounded, is_transposed=held is None)
+    return LayerCall(weight, x, plain, compute, is_transposed=held is None)
 
 
 _Matmul = tuple[Tensor, Tensor, Tensor | None]

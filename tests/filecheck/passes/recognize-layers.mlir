@@ -9,7 +9,7 @@ mico.constant @bias : tensor<3xf32> = dense<1.0>
 mico.constant @line : tensor<4xf32> = dense<1.0>
 mico.constant @frequencies : tensor<3x1xf32> = dense<1.0>
 
-// The weight is turned to output by input channels; the vector that is added is the bias, and rows
+// The weight is transposed to output by input channels; the vector that is added is the bias, and rows
 // keep their dimensions.
 // CHECK-LABEL: func.func @matmul
 // CHECK-DAG:     %[[W:.*]] = mico.get_constant @w

@@ -36,7 +36,7 @@ class Written(nn.Module):
         return self.form(x, self.weight, self.bias)
 
 
-def turned(w: Tensor) -> Tensor:
+def transpose(w: Tensor) -> Tensor:
     return w.T
 
 
@@ -56,18 +56,18 @@ def gpt2(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 FORMS: dict[str, tuple[Form, Callable[[Tensor], Tensor]]] = {
     "F.linear": (F.linear, same),
-    "Conv1D of GPT-2": (gpt2, turned),
+    "Conv1D of GPT-2": (gpt2, transpose),
     "x @ w.T + b, as Falcon": (lambda x, w, b: x @ w.T + b, same),
-    "x @ w + b": (lambda x, w, b: x @ w + b, turned),
-    "b + x @ w": (lambda x, w, b: b + torch.matmul(x, w), turned),
-    "mm": (lambda x, w, b: torch.mm(x.flatten(0, -2), w).view(*x.shape[:-1], -1) + b, turned),
+    "x @ w + b": (lambda x, w, b: x @ w + b, transpose),
+    "b + x @ w": (lambda x, w, b: b + torch.matmul(x, w), transpose),
+    "mm": (lambda x, w, b: torch.mm(x.flatten(0, -2), w).view(*x.shape[:-1], -1) + b, transpose),
     "bmm": (lambda x, w, b: torch.bmm(x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1) + b, stacked),
     "baddbmm": (
         lambda x, w, b: torch.baddbmm(b, x.flatten(0, -2)[None], w)[0].view(*x.shape[:-1], -1),
         stacked,
     ),
     "einsum": (lambda x, w, b: torch.einsum("...i,oi->...o", x, w) + b, same),
-    "einsum, turned": (lambda x, w, b: torch.einsum("bti,io->bto", x, w) + b, turned),
+    "einsum, transposed": (lambda x, w, b: torch.einsum("bti,io->bto", x, w) + b, transpose),
     "w @ x.T": (lambda x, w, b: (w @ x.transpose(-1, -2)).transpose(-1, -2) + b, same),
     "tensordot": (lambda x, w, b: cast(Any, torch).tensordot(x, w, ([-1], [1])) + b, same),
     "broadcast": (lambda x, w, b: torch.matmul(x, w) + b, stacked),
