@@ -49,8 +49,8 @@ from fewbit.passes.graph.contraction import (
     Loops,
     Operand,
     contraction_of,
-    is_same_element,
     find_rounded,
+    is_same_element,
 )
 
 STACKED = 256
