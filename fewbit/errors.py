@@ -129,7 +129,7 @@ class UnsupportedError(Error):
 class FloatWeightsError(Error):
     """Weights stay float that no recipe reaches, and strictness was asked for."""
 
-    kind = "float weights"
+    kind = "float weights error"
     status = 4
 
 

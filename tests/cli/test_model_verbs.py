@@ -283,7 +283,7 @@ def test_strictness_is_an_exit_status(
     model = (verb, f"{factory}:looks_up", "--strict", *output)
     assert fewbit(*model, "-r", "w4a8") == 4
     said = capsys.readouterr().err
-    assert f"float weights: {FLOAT}, stays float: rows\n" in said
+    assert f"float weights error: {FLOAT}, stays float: rows\n" in said
     assert "hint: name them in the recipe" in said
     assert not (tmp_path / "out").exists()
     assert fewbit(*model, "-r", "w4a8,rows=fp") == 0
