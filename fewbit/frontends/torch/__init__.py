@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from torch.export import ExportedProgram
+from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
+from torch.utils._pytree import tree_leaves
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -27,7 +28,8 @@ from fewbit.frontends.torch.capture import capture, decompose, quiet
 from fewbit.frontends.torch.emit import Emitted, emit_frame
 from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
 from fewbit.frontends.torch.islands import Islands, check_types
-from fewbit.frontends.torch.sizes import size_assertions
+from fewbit.frontends.torch.open_dims import warn_of_fixed
+from fewbit.frontends.torch.sizes import size_assertions, take_guards
 from fewbit.frontends.torch.types import array_of, tensor_type, value_type
 from fewbit.ir.context import make_context
 from fewbit.ir.layers import REGISTERED
@@ -57,10 +59,17 @@ def import_torch(
     if isinstance(example_inputs, torch.Tensor):
         example_inputs = (example_inputs,)
     exported = capture(model, example_inputs, example_kwargs, dynamic_shapes)
+    if dynamic_shapes is not None and not _asks_for_fixing(dynamic_shapes):
+        warn_of_fixed(exported)
     program = _Import(exported, _first_names(model)).program()
     names = [StringAttr(name) for name in quantizable_layers(model)]
     program.module.attributes[REGISTERED] = ArrayAttr(names)
     return program
+
+
+def _asks_for_fixing(dynamic_shapes: Any) -> bool:
+    """Whether torch is to decide by itself which sizes are dynamic."""
+    return any(dim == Dim.AUTO for dim in tree_leaves(dynamic_shapes))
 
 
 def _check_model(model: Any) -> None:
@@ -88,6 +97,7 @@ class _Import:
     ) -> None:
         self.exported = exported
         self.first_names = first_names or {}
+        self.guards = take_guards(exported.graph)
         rename_modules(exported.graph, self.first_names)
         self.store = WeightStore()
         self.constants: list[mico.ConstantOp] = []
@@ -153,7 +163,7 @@ class _Import:
         values: dict[Node, SSAValue] = dict(zip(nodes, block.args, strict=True))
         for node, argument in values.items():
             argument.name_hint = value_name(node.name)
-        block.add_ops(size_assertions(self.exported, values))
+        block.add_ops(size_assertions(self.exported, values, self.guards))
         arguments = [values[node] for node in model.inputs]
         call = graph.CallOp(ROOT, arguments, model.subgraph.function_type.outputs.data)
         block.add_op(call)

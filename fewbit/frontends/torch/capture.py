@@ -29,7 +29,9 @@ from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
 from fewbit.frontends.torch.decompositions import own_decompositions
 from fewbit.frontends.torch.fold_weights import fold_weights
+from fewbit.frontends.torch.functions import ReplaceFunctions
 from fewbit.frontends.torch.grouped_experts import expert_decompositions
+from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.unsigned import rewrite_unsigned
 
 KEPT = ("group_norm", "native_group_norm")
@@ -60,11 +62,20 @@ def export(
     dynamic_shapes: Any = None,
 ) -> ExportedProgram:
     """torch.export's trace, without its messages; what it cannot trace is explained."""
+
+    def trace(shapes: Any) -> ExportedProgram:
+        return torch.export.export(
+            model,
+            arguments,
+            named,
+            dynamic_shapes=shapes,
+            strict=False,
+            prefer_deferred_runtime_asserts_over_guards=True,
+        )
+
     try:
-        with quiet(), torch.no_grad():
-            return torch.export.export(
-                model, arguments, named, dynamic_shapes=dynamic_shapes, strict=False
-            )
+        with quiet(), torch.no_grad(), ReplaceFunctions():
+            return export_open(trace, dynamic_shapes)
     except Error:
         raise
     except Exception as e:
@@ -99,7 +110,8 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
         table = table.copy()
         # Not among what is cached: packages that register ops may be imported later.
         table.update(expert_decompositions())
-        decomposed = fold_weights(folded.run_decompositions(table))
+        with sizes_of_any_kind():
+            decomposed = fold_weights(folded.run_decompositions(table))
     except Exception as e:
         raise _explain(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.

@@ -56,6 +56,14 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.maximum.default: _choose(torch.gt),
         aten.minimum.default: _choose(torch.lt),
         aten.reciprocal.default: _reciprocal,
+        aten.adaptive_avg_pool1d.default: _mean_of_all,
+        aten.adaptive_avg_pool2d.default: _mean_of_all,
+        aten.reflection_pad1d.default: _reflect,
+        aten.reflection_pad2d.default: _reflect,
+        aten.reflection_pad3d.default: _reflect,
+        aten.replication_pad1d.default: _replicate,
+        aten.replication_pad2d.default: _replicate,
+        aten.replication_pad3d.default: _replicate,
         aten.roll.default: _roll,
         aten.sort.stable: _stable_sort,
         aten.topk.default: _topk,
@@ -117,6 +125,16 @@ def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     length = most * torch.sqrt(1 + ratio * ratio) + (x - x) + (y - y)
     infinite = torch.isinf(x) | torch.isinf(y)
     return torch.where(infinite, torch.full_like(length, torch.inf), length)
+
+
+def _mean_of_all(x: torch.Tensor, output_size: list[int]) -> Any:
+    """The mean of all elements, where there is one window of dynamic size."""
+    dims = list(range(-len(output_size), 0))
+    if all(size == 1 for size in output_size) and not all(is_static(x.shape[d]) for d in dims):
+        return x.mean(dims, keepdim=True)
+    if len(dims) == 1:
+        return NotImplemented
+    return _pool_as_batch(aten.adaptive_avg_pool2d.default, 2)(x, output_size)
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
@@ -191,6 +209,39 @@ def _roll_axis(x: torch.Tensor, shift: int, dim: int) -> torch.Tensor:
 def _topk(x: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """Without `sorted` any order will do, and the sorted one is one."""
     return NotImplemented if sorted else aten.topk.default(x, k, dim, largest, True)
+
+
+def _reflect(x: torch.Tensor, padding: list[int]) -> torch.Tensor:
+    """Elements before the first and behind the last are those that lie as far inside."""
+
+    def mirror(places: torch.Tensor, last: Any) -> torch.Tensor:
+        return (places.abs() - last).abs().neg() + last
+
+    return _pad_by_index(x, padding, mirror)
+
+
+def _replicate(x: torch.Tensor, padding: list[int]) -> torch.Tensor:
+    """The first and the last element are repeated."""
+
+    def clamp(places: torch.Tensor, last: Any) -> torch.Tensor:
+        zero, end = places.new_zeros([]), places.new_full([], last)
+        return cast(Any, torch).minimum(cast(Any, torch).maximum(places, zero), end)
+
+    return _pad_by_index(x, padding, clamp)
+
+
+def _pad_by_index(
+    x: torch.Tensor, padding: list[int], inside: Callable[[torch.Tensor, Any], torch.Tensor]
+) -> torch.Tensor:
+    """Choose an element of `x` for every place, axis by axis from the last."""
+    for i, (low, high) in enumerate(zip(padding[::2], padding[1::2], strict=True)):
+        axis = x.ndim - 1 - i
+        size = x.shape[axis]
+        if low == 0 and high == 0:
+            continue
+        places = cast(Any, torch).arange(size + low + high) - low
+        x = x.index_select(axis, inside(places, size - 1))
+    return x
 
 
 def _stable_sort(

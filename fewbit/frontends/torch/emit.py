@@ -8,9 +8,8 @@ used, so that a subgraph's arguments are what flows through it, as in the model'
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, cast
 
 import torch
@@ -32,23 +31,10 @@ from fewbit.frontends.torch import (
 from fewbit.frontends.torch.control_flow import emit_control_flow
 from fewbit.frontends.torch.hierarchy import Frame
 from fewbit.frontends.torch.islands import Islands, outputs_of
+from fewbit.frontends.torch.numbers import emit_number
 from fewbit.frontends.torch.sources import location_of, source_of
 from fewbit.frontends.torch.types import tensor_type, value_type
 from fewbit.ir.symbols import value_name
-
-_INTEGER_OPS: dict[Any, Callable[[SSAValue, SSAValue], Operation]] = {
-    operator.add: arith.AddiOp,
-    operator.sub: arith.SubiOp,
-    operator.mul: arith.MuliOp,
-    cast(Any, operator).floordiv: arith.FloorDivSIOp,
-    operator.mod: arith.RemSIOp,
-    operator.eq: partial(arith.CmpiOp, arg="eq"),
-    operator.ne: partial(arith.CmpiOp, arg="ne"),
-    operator.lt: partial(arith.CmpiOp, arg="slt"),
-    operator.le: partial(arith.CmpiOp, arg="sle"),
-    operator.gt: partial(arith.CmpiOp, arg="sgt"),
-    operator.ge: partial(arith.CmpiOp, arg="sge"),
-}
 
 
 class Emitter:
@@ -123,9 +109,9 @@ class Emitter:
         if node.target is operator.getitem:
             source, index = cast(tuple[Node, int], node.args)
             return [self.values(source)[index]]
-        if node.target in _INTEGER_OPS and all(_is_integer(arg) for arg in node.args):
-            lhs, rhs = (self.value(arg) for arg in node.args)
-            return self.add(_INTEGER_OPS[node.target](lhs, rhs)).results
+        number = emit_number(self, node)
+        if number is not None:
+            return [number]
         if node.target is torch.ops.aten.sym_size.int:
             return [self._size(self.value(node.args[0]), cast(int, node.args[1]))]
         if node.op == "get_attr" or aten.is_check(node):
@@ -147,12 +133,6 @@ class Emitter:
         arguments = [self.value(arg) for arg in node.all_input_nodes]
         results = [value_type(value) for value in outputs_of(node)]
         return self.add(CallOp(self.islands.name_of(node), arguments, results)).results
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) or (
-        isinstance(value, Node) and isinstance(value.meta.get("val"), torch.SymInt | int)
-    )
 
 
 @dataclass(frozen=True)

@@ -2,31 +2,53 @@
 
 `torch.export` gives each dynamic size a symbol and a range: the one that was asked for, or what the
 model needs, such as three columns to take three of. Sizes of one symbol are equal. Torch takes a
-lower bound of 2 for the habit of its tracer that it is, not for a limit, and so do we.
+lower bound of 2 for the habit of its tracer that it is, not for a limit, and so do we; and so for
+what says no more than that a size is neither 0 nor 1. All else that the model needs, such as a
+size that is even, is in the graph as an assertion of its own (`take_guards`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Node
+from torch.fx import Graph, Node
 from xdsl.dialects import arith, cf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from fewbit.frontends.torch.size_expressions import write_expression
 from fewbit.frontends.torch.types import is_static
 
 HABIT = 2
 
 
-def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) -> list[Operation]:
-    """Ops that check the sizes of inputs."""
+def take_guards(graph: Graph) -> list[Any]:
+    """Remove the assertions about sizes from a graph, and give their conditions."""
+    guards: list[Any] = []
+    for node in reversed(list(graph.nodes)):
+        if node.target is torch.ops.aten._assert_scalar.default:
+            condition: Any = node.args[0]
+            value = condition.meta.get("val") if isinstance(condition, Node) else condition
+            if isinstance(value, torch.SymBool):
+                guards.append(cast(Any, value).node.expr)
+            graph.erase_node(node)
+    if guards:
+        graph.eliminate_dead_code()
+    return guards[::-1]
+
+
+def size_assertions(
+    exported: ExportedProgram, values: Mapping[Node, SSAValue], guards: Sequence[Any] = ()
+) -> list[Operation]:
+    """Ops that check the sizes of inputs, and what was asserted of them."""
     ops: list[Operation] = []
     first: dict[str, SSAValue] = {}
+    names: dict[Any, str] = {}
     limits = cast("Mapping[Any, Any]", cast(Any, exported).range_constraints)
     for node, value in values.items():
         traced = node.meta["val"]
@@ -42,7 +64,16 @@ def size_assertions(exported: ExportedProgram, values: Mapping[Node, SSAValue]) 
                 _check(dim, "eq", first[str(expr)], f"{where} differs from another", ops)
                 continue
             first[str(expr)] = dim
+            names[expr] = f"{node.name}.shape[{axis}]"
             _check_range(dim, limits.get(expr), where, ops)
+    bounded = {symbol: limits[symbol] for symbol in names if symbol in limits}
+    for guard in guards:
+        if _is_habit(guard) or _is_certain(guard, bounded) or not guard.free_symbols <= set(names):
+            continue
+        part: list[Operation] = []
+        holds = write_expression(guard, {s: first[str(s)] for s in names}, part)
+        if holds is not None:
+            ops += [*part, cf.AssertOp(holds, f"{_named(guard, names)} is needed")]
     # A lone size that nothing is known of needs no code.
     return ops if any(isinstance(op, cf.AssertOp) for op in ops) else []
 
@@ -55,6 +86,25 @@ def _check_range(dim: SSAValue, limits: Any, where: str, ops: list[Operation]) -
         _check(dim, "sge", _number(low, ops), f"{where} must be at least {low}", ops)
     if high is not None:
         _check(dim, "sle", _number(high, ops), f"{where} must be at most {high}", ops)
+
+
+def _is_habit(guard: Any) -> bool:
+    """Whether it only says that something is not 0 or not 1, which the tracer likes to know."""
+    return guard.func is sympy.Ne and guard.args[1] in (0, 1)
+
+
+def _is_certain(guard: Any, limits: Mapping[Any, Any]) -> bool:
+    """Whether it follows from the limits of sizes, which are checked by themselves."""
+    from torch.utils._sympy import value_ranges
+
+    if guard == True:  # noqa: E712  # a value of sympy's
+        return True
+    found = cast(Any, value_ranges).bound_sympy(guard, dict(limits))
+    return bool(found.is_singleton() and found.lower == True)  # noqa: E712
+
+
+def _named(guard: Any, names: Mapping[Any, str]) -> str:
+    return str(guard.xreplace({s: sympy.Symbol(name) for s, name in names.items()}))
 
 
 def _integer(bound: Any) -> int | None:

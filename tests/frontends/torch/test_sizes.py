@@ -9,7 +9,7 @@ from torch import nn
 from torch.export import Dim
 
 import fewbit
-from fewbit.errors import InterpretError
+from fewbit.errors import InterpretError, OpenSizesWarning
 
 
 class Twice(nn.Module):
@@ -42,7 +42,70 @@ def test_a_size_that_can_be_anything_is_not_checked() -> None:
     assert program.run(ones(1, 6))[0].shape == (1, 6)
 
 
+class Fixed(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * int(x.shape[1])
+
+
 def test_a_size_that_the_trace_fixed_is_static() -> None:
     shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
-    program = fewbit.import_model(Part(), (torch.randn(3, 4, 6),), dynamic_shapes=shapes)
+    program = fewbit.import_model(Fixed(), (torch.randn(3, 4, 6),), dynamic_shapes=shapes)
     assert program.signature.inputs[0].shape == (None, 4, 6)
+
+
+def test_a_slice_is_as_long_as_there_are_elements() -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    program = fewbit.import_model(Part(), (torch.randn(3, 4, 6),), dynamic_shapes=shapes)
+    for size in (0, 1, 3, 5, 9):
+        x = torch.randn(2, size, 6)
+        np.testing.assert_array_equal(program.run(x.numpy())[0], Part()(x))
+
+
+class Halves(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(x.shape[0] // 2, 2, 6) + 1
+
+
+@pytest.mark.parametrize("dim", [Dim("batch"), Dim("batch", max=8), Dim.AUTO, Dim.DYNAMIC])
+def test_what_the_model_needs_is_checked(dim: object) -> None:
+    """A dimension that was declared wider than what the model can do."""
+    program = fewbit.import_model(Halves(), (torch.randn(4, 6),), dynamic_shapes={"x": {0: dim}})
+    x = torch.randn(6, 6)
+    np.testing.assert_array_equal(program.run(x.numpy())[0], Halves()(x))
+    with pytest.raises(InterpretError, match=r"x\.shape\[0\]"):
+        program.run(ones(5, 6))
+
+
+def test_a_fixed_size_is_told() -> None:
+    shapes = {"x": {0: Dim("batch"), 1: Dim("columns")}}
+    with pytest.warns(OpenSizesWarning, match="size 1 of 'x' is 4"):
+        program = fewbit.import_model(Fixed(), (torch.randn(3, 4, 6),), dynamic_shapes=shapes)
+    assert program.signature.inputs[0].shape == (None, 4, 6)
+
+
+WINDOWS = {
+    "max_pool1d": nn.MaxPool1d(3, 2, 1),
+    "max_pool1d_ceil": nn.MaxPool1d(3, 2, ceil_mode=True),
+    "avg_pool1d": nn.AvgPool1d(3, 2, 1),
+    "reflect": nn.ReflectionPad1d((2, 1)),
+    "replicate": nn.ReplicationPad1d((1, 3)),
+    "global_mean": nn.AdaptiveAvgPool1d(1),
+    "conv": nn.Conv1d(3, 4, 3, stride=2),
+    "resize": nn.Upsample(scale_factor=2.0),
+    "linear_resize": nn.Upsample(scale_factor=2.0, mode="linear"),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_of_a_dynamic_length(name: str) -> None:
+    model = WINDOWS[name].eval()
+    shapes = {"input": {0: Dim("batch"), 2: Dim("length")}}
+    if name.endswith("resize"):
+        shapes = {"input": {2: Dim("length")}}
+    program = fewbit.import_model(model, (torch.randn(2, 3, 16),), dynamic_shapes=shapes)
+    for batch, length in ((2, 16), (2, 7), (2, 3), (1, 9)):
+        if name.endswith("resize") and batch == 1:
+            continue
+        x = torch.randn(batch, 3, length)
+        expected = model(x).detach()
+        np.testing.assert_allclose(program.run(x.numpy())[0], expected, rtol=1e-5, atol=1e-6)
