@@ -97,7 +97,7 @@ class _Import:
     ) -> None:
         self.exported = exported
         self.first_names = first_names or {}
-        self.guards = take_guards(exported.graph)
+        self.guards = take_guards(exported.graph_module)
         rename_modules(exported.graph, self.first_names)
         self.store = WeightStore()
         self.constants: list[mico.ConstantOp] = []

@@ -1,4 +1,4 @@
-"""`torch.cond` and `while_loop` as `scf.if` and `scf.while`.
+"""`torch.cond`, `while_loop` and `scan` as `scf.if`, `scf.while` and `scf.for`.
 
 Branches and loop bodies are graphs of their own, whose placeholders stand for the operands of the
 op. Values from outside are seen through regions; weights among the operands stay constants.
@@ -12,21 +12,34 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch.fx import GraphModule, Node
 from xdsl.dialects import scf, tensor
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, i1, i64
+from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Block, Region, SSAValue
 
-from fewbit.frontends.torch.types import value_type
+from fewbit.dialects import mico
+from fewbit.errors import UnsupportedError
+from fewbit.frontends.torch.types import is_static, value_type
+from fewbit.passes.linalg.building.elements import keep_sizes, sized
+from fewbit.passes.linalg.building.tensors import (
+    Size,
+    as_index,
+    index_constant,
+    sizes_of,
+    tensor_type,
+)
 
 if TYPE_CHECKING:
     from fewbit.frontends.torch.emit import Emitter
 
 
 def emit_control_flow(emitter: Emitter, node: Node) -> Sequence[SSAValue] | None:
-    """The results of a cond or while_loop node; None for any other."""
+    """The results of a cond, while_loop or scan node; None for any other."""
     if node.target is torch.ops.higher_order.cond:
         return _cond(emitter, node)
     if node.target is torch.ops.higher_order.while_loop:
         return _while(emitter, node)
+    if node.target is torch.ops.higher_order.scan:
+        return _scan(emitter, node)
     return None
 
 
@@ -58,6 +71,87 @@ def _while(emitter: Emitter, node: Node) -> Sequence[SSAValue]:
     after.add_op(scf.YieldOp(*results))
     initial = [emitter.value(value) for value in carried]
     return emitter.add(scf.WhileOp(initial, types, Region(before), Region(after))).results
+
+
+def _scan(emitter: Emitter, node: Node) -> Sequence[SSAValue]:
+    """A loop over the first axis of some tensors, whose results are written along one of theirs.
+
+    Sizes inside of the loop are those outside, so that they are known before it runs.
+    """
+    combine, initial, sources, others = cast(Any, node.args)
+    body = _graph_module(emitter, combine)
+    types = [value_type(value) for value in node.meta["val"]]
+    state = [emitter.value(value) for value in initial]
+    steps = [emitter.value(value) for value in sources]
+    known = _known_sizes([*initial, *sources], [*state, *steps])
+    with emitter.building():
+        of_steps = [sizes_of(step) for step in steps]
+        of_state = [sizes_of(value) for value in state]
+        count = of_steps[0][0]
+        places = [
+            _empty(value, [count, *(_size(size, known) for size in value.shape[1:])])
+            for value in node.meta["val"][len(state) :]
+        ]
+    block = Block(arg_types=[IndexType(), *types])
+    inner = emitter.within(block)
+    at, *carried = block.args
+    with inner.building():
+        arguments = [sized(v, s) for v, s in zip(carried[: len(state)], of_state, strict=True)]
+        arguments += [_row(step, at, sizes) for step, sizes in zip(steps, of_steps, strict=True)]
+    results = _body(inner, body, (*initial, *sources, *others), arguments)
+    with inner.building():
+        rows = zip(results[len(state) :], carried[len(state) :], places, strict=True)
+        written = [_with_row(row, into, at, sizes_of(place)) for row, into, place in rows]
+        scf.YieldOp(*results[: len(state)], *written)
+    with emitter.building():
+        start = [*state, *places]
+        loop = scf.ForOp(index_constant(0), as_index(count), index_constant(1), start, block)
+        return keep_sizes(loop.results, start)
+
+
+def _known_sizes(nodes: Sequence[Any], values: Sequence[SSAValue]) -> dict[str, Any]:
+    """By the text of a symbol, a tensor and the axis that is as long."""
+    return {
+        str(size): (value, axis)
+        for node, value in zip(nodes, values, strict=True)
+        for axis, size in enumerate(node.meta["val"].shape)
+        if not is_static(size)
+    }
+
+
+def _size(size: Any, known: dict[str, Any]) -> Size:
+    if is_static(size):
+        return int(size)
+    if str(size) not in known:
+        raise UnsupportedError(f"a result of a loop is of size {size}, which its operands have not")
+    value, axis = known[str(size)]
+    return sizes_of(value)[axis]
+
+
+def _empty(value: torch.Tensor, sizes: Sequence[Size]) -> SSAValue:
+    dynamic = [size for size in sizes if not isinstance(size, int)]
+    return tensor.EmptyOp(dynamic, value_type(value)).tensor
+
+
+def _row(source: SSAValue, at: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+    """One step of a tensor, without its first axis."""
+    zeros, ones = [0] * (len(sizes) - 1), [1] * len(sizes)
+    type = tensor_type(sizes[1:], mico.element_type(source.type))
+    return tensor.ExtractSliceOp(source, [at, *zeros], [1, *sizes[1:]], ones, type).result
+
+
+def _with_row(row: SSAValue, into: SSAValue, at: SSAValue, sizes: Sequence[Size]) -> SSAValue:
+    static, dynamic = split_dynamic_index_list([1, *sizes[1:]], DYNAMIC_INDEX)
+    zeros, ones = [0] * (len(sizes) - 1), [1] * len(sizes)
+    return tensor.InsertSliceOp.build(
+        operands=[row, into, [at], dynamic, []],
+        properties={
+            "static_offsets": DenseArrayBase.from_list(i64, [DYNAMIC_INDEX, *zeros]),
+            "static_sizes": DenseArrayBase.from_list(i64, static),
+            "static_strides": DenseArrayBase.from_list(i64, ones),
+        },
+        result_types=[into.type],
+    ).result
 
 
 def _body(

@@ -14,6 +14,7 @@ from fewbit.frontends.torch.antialias import antialias_decompositions
 from fewbit.frontends.torch.convolutions import convolution_decompositions
 from fewbit.frontends.torch.embedding_bags import bag_decompositions
 from fewbit.frontends.torch.selection import selection_decompositions
+from fewbit.frontends.torch.recurrent import recurrent_decompositions
 from fewbit.frontends.torch.types import is_static
 from fewbit.frontends.torch.uneven_windows import window_decompositions
 from fewbit.frontends.torch.wide_reductions import wide_reductions
@@ -45,6 +46,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **bag_decompositions(),
         **selection_decompositions(),
         **window_decompositions(),
+        **recurrent_decompositions(),
         **{op: _as_batch(op) for op in _CONVOLUTIONS},
         **{op: _pool_as_batch(op, moved) for op, moved in _POOLS.items()},
         aten.amax.default: _extreme_of_scalar,

@@ -8,13 +8,15 @@ used, so that a subgraph's arguments are what flows through it, as in the model'
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
+from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import FunctionType, IndexType, IntegerAttr, i64
 from xdsl.dialects.func import CallOp
@@ -91,6 +93,18 @@ class Emitter:
             op.location = location_of(self.node)
         self.block.add_op(op)
         return op
+
+    @contextmanager
+    def building(self) -> Generator[None]:
+        """Add the ops that are made inside to the block."""
+        before = self.block.last_op
+        with ImplicitBuilder(self.block):
+            yield
+        if self.node is not None:
+            new = self.block.first_op if before is None else before.next_op
+            while new is not None:
+                new.location = location_of(self.node)
+                new = new.next_op
 
     def _constant(self, node: Node) -> SSAValue:
         name = self.weights[node]

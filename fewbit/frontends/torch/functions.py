@@ -14,6 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 from torch.overrides import TorchFunctionMode
 
+from fewbit.frontends.torch.recurrent import recurrent_functions
+
 
 class ReplaceFunctions(TorchFunctionMode):
     """Calls the functions of the table below in place of torch's."""
@@ -56,4 +58,5 @@ _torch = cast(Any, torch)
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     F.max_pool1d: _max_pool1d,
     _torch.max_pool1d: _max_pool1d,
+    **recurrent_functions(),
 }

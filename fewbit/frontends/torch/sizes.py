@@ -16,7 +16,7 @@ from typing import Any, cast
 import sympy
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 from xdsl.dialects import arith, cf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -27,19 +27,24 @@ from fewbit.frontends.torch.types import is_static
 HABIT = 2
 
 
-def take_guards(graph: Graph) -> list[Any]:
-    """Remove the assertions about sizes from a graph, and give their conditions."""
+def take_guards(module: GraphModule) -> list[Any]:
+    """Remove the assertions about sizes from a graph and those inside, and give their conditions."""
+    graphs = [part.graph for part in module.modules() if isinstance(part, GraphModule)]
+    return [guard for graph in graphs for guard in _take(graph)]
+
+
+def _take(graph: Graph) -> list[Any]:
     guards: list[Any] = []
-    for node in reversed(list(graph.nodes)):
-        if node.target is torch.ops.aten._assert_scalar.default:
-            condition: Any = node.args[0]
-            value = condition.meta.get("val") if isinstance(condition, Node) else condition
-            if isinstance(value, torch.SymBool):
-                guards.append(cast(Any, value).node.expr)
-            graph.erase_node(node)
-    if guards:
+    asserted = [n for n in graph.nodes if n.target is torch.ops.aten._assert_scalar.default]
+    for node in asserted:
+        condition: Any = node.args[0]
+        value = condition.meta.get("val") if isinstance(condition, Node) else condition
+        if isinstance(value, torch.SymBool):
+            guards.append(cast(Any, value).node.expr)
+        graph.erase_node(node)
+    if asserted:
         graph.eliminate_dead_code()
-    return guards[::-1]
+    return guards
 
 
 def size_assertions(
