@@ -109,7 +109,9 @@ def _scan(emitter: Emitter, node: Node) -> Sequence[SSAValue]:
         return keep_sizes(loop.results, start)
 
 
-def _known_sizes(nodes: Sequence[Any], values: Sequence[SSAValue]) -> dict[str, Any]:
+def _known_sizes(
+    nodes: Sequence[Any], values: Sequence[SSAValue]
+) -> dict[str, tuple[SSAValue, int]]:
     """By the text of a symbol, a tensor and the axis that is as long."""
     return {
         str(size): (value, axis)
@@ -119,7 +121,7 @@ def _known_sizes(nodes: Sequence[Any], values: Sequence[SSAValue]) -> dict[str, 
     }
 
 
-def _size(size: Any, known: dict[str, Any]) -> Size:
+def _size(size: Any, known: dict[str, tuple[SSAValue, int]]) -> Size:
     if is_static(size):
         return int(size)
     if str(size) not in known:
@@ -130,7 +132,7 @@ def _size(size: Any, known: dict[str, Any]) -> Size:
 
 def _empty(value: torch.Tensor, sizes: Sequence[Size]) -> SSAValue:
     dynamic = [size for size in sizes if not isinstance(size, int)]
-    return tensor.EmptyOp(dynamic, value_type(value)).tensor
+    return tensor.EmptyOp(dynamic, value_type(value)).results[0]
 
 
 def _row(source: SSAValue, at: SSAValue, sizes: Sequence[Size]) -> SSAValue:

@@ -28,7 +28,7 @@ HABIT = 2
 
 
 def take_guards(module: GraphModule) -> list[Any]:
-    """Remove the assertions about sizes from a graph and those inside, and give their conditions."""
+    """Remove the assertions about sizes from all graphs, and give their conditions."""
     graphs = [part.graph for part in module.modules() if isinstance(part, GraphModule)]
     return [guard for graph in graphs for guard in _take(graph)]
 

@@ -9,10 +9,10 @@ everything that the program asserts about sizes is checked in it, before anythin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, cf, func, tensor
+from xdsl.dialects import arith, bufferization, cf, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
@@ -103,17 +103,29 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
             holds = both.result
             Rewriter.erase_op(op)
     for op in list(asking.walk()):
-        if isinstance(op, GetConstantOp):
-            Rewriter.replace_op(op, tensor.EmptyOp([], op.result.type))
-        elif isinstance(op, func.CallOp) and not op.results:
-            # A kernel fills memory whose size is known without it.
-            Rewriter.erase_op(op)
+        _ask_sizes_only(op)
     end = func.ReturnOp(*results, holds)
     Rewriter.insert_op([*new_ops, end], InsertPoint.before(returned))
     Rewriter.erase_op(returned)
     inputs, outputs = asking.body.block.arg_types, [v.type for v in end.operands]
     asking.properties["function_type"] = FunctionType.from_lists(list(inputs), outputs)
     return asking
+
+
+def _ask_sizes_only(op: Operation) -> None:
+    """Take from an op what has no part in sizes, so that nothing keeps it alive."""
+    if isinstance(op, cf.AssertOp) or (isinstance(op, func.CallOp) and not op.results):
+        # Loops keep the sizes that they are given, and those are checked outside. A kernel fills
+        # memory whose size is known without it.
+        Rewriter.erase_op(op)
+    elif isinstance(op, GetConstantOp):
+        Rewriter.replace_op(op, tensor.EmptyOp([], op.result.type))
+    elif isinstance(op, tensor.DimOp) and isinstance(op.source.owner, scf.ForOp):
+        loop = op.source.owner
+        op.operands[0] = loop.iter_args[loop.results.index(cast(Any, op.source))]
+    elif isinstance(op, bufferization.ToTensorOp) and isinstance(op.memref.owner, memref.AllocOp):
+        sizes = op.memref.owner.dynamic_sizes
+        Rewriter.replace_op(op, tensor.EmptyOp(list(sizes), op.tensor.type))
 
 
 def _sizes(type: Any) -> tuple[int, ...]:
