@@ -9,7 +9,7 @@ quantized stay as they are (`given`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,7 @@ def _import(
     from fewbit.frontends.onnx.fuse import fuse_bias
     from fewbit.frontends.onnx.given import with_given_layers
     from fewbit.frontends.onnx.graph import Reader
-    from fewbit.frontends.onnx.inputs import dynamic_shapes, example_inputs, inputs_of
+    from fewbit.frontends.onnx.inputs import dynamic_shapes, example_inputs, inputs_of, refuse_fixed
     from fewbit.frontends.onnx.module import OnnxModule, trace
     from fewbit.frontends.onnx.validate import validate
     from fewbit.frontends.torch import import_torch
@@ -73,12 +73,34 @@ def _import(
     graph = fuse_bias(graph)
     known = {name: known_input(model, name, value) for name, value in constants.items()}
     inputs = inputs_of(graph, known, input_shapes)
-    module = OnnxModule(graph, inputs, known, opsets, source)
-    module.evaluator.functions = functions
-    exported = trace(module, example_inputs(inputs), dynamic_shapes(inputs))
+
+    def traced(large: bool) -> tuple[OnnxModule, Any]:
+        module = OnnxModule(graph, inputs, known, opsets, source)
+        module.evaluator.functions = functions
+        examples = example_inputs(inputs, large=large)
+        return module, trace(module, examples, dynamic_shapes(inputs))
+
+    module, exported = _at_some_size(traced, inputs)
+    refuse_fixed(exported, inputs)
     program = import_torch(exported)
     name_inputs(program, [input.name for input in inputs])
     return with_given_layers(program, module.evaluator.given)
+
+
+def _at_some_size(traced: Any, inputs: Sequence[Any]) -> Any:
+    """What is traced at small sizes, or at large ones if the small are less than a window."""
+    try:
+        return traced(False)
+    except Error as error:
+        if all(isinstance(size, int) for input in inputs for size in input.shape):
+            raise
+        try:
+            return traced(True)
+        except Error:
+            # The file may hold for some sizes only, whatever it declares.
+            names = dict.fromkeys(s for i in inputs for s in i.shape if isinstance(s, str))
+            error.hint = error.hint or f"give sizes: --input-shape {next(iter(names))}=1"
+            raise error from None
 
 
 def check_ops(graph: Any, opsets: Mapping[str, int], functions: Any, source: str) -> None:

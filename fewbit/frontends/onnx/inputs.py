@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from onnx import ValueInfoProto
-from torch.export import Dim
+from torch.export import Dim, ExportedProgram
 
 from fewbit.errors import Place, UnsupportedError, UsageError
 from fewbit.frontends import Shapes
@@ -25,8 +25,8 @@ _TRACED_AT = (2, 3, 5, 7, 11, 13)
 """Sizes for dynamic dimensions while tracing; torch takes 1 for a constant."""
 _RANDOM = 1 << 24
 """Elements of an example from which on it is zeros, which take no time."""
-_IMAGE = 64
-"""The same for height and width, which must be as large as windows are."""
+_LARGE = (64, 96, 128, 160)
+"""The same where windows are larger: of height and width, and of all but the batch if need be."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,16 @@ def _text(shape: Sequence[Any]) -> str:
     return "x".join(map(str, shape)) or "()"
 
 
-def example_inputs(inputs: Sequence[Input]) -> tuple[torch.Tensor, ...]:
-    """Random floats; zeros of other types, which are valid as indices of anything."""
+def example_inputs(inputs: Sequence[Input], *, large: bool = False) -> tuple[torch.Tensor, ...]:
+    """Random floats; zeros of other types, which are valid as indices of anything.
+
+    Dynamic sizes but the first of each input are small, unless `large` ones are asked for.
+    """
     generator = torch.Generator().manual_seed(0)
     chosen: dict[str, int] = {}
     tensors: list[torch.Tensor] = []
     for input in inputs:
-        sizes = [_traced_size(input, axis, chosen) for axis in range(len(input.shape))]
+        sizes = [_traced_size(input, axis, chosen, large) for axis in range(len(input.shape))]
         if input.dtype.is_floating_point and prod(sizes) <= _RANDOM:
             tensors.append(torch.randn(sizes, generator=generator).to(input.dtype))
         else:
@@ -146,13 +149,15 @@ def _zeros(input: Input, sizes: Sequence[int]) -> torch.Tensor:
         ) from error
 
 
-def _traced_size(input: Input, axis: int, chosen: dict[str, int]) -> int:
+def _traced_size(input: Input, axis: int, chosen: dict[str, int], large: bool) -> int:
     size = input.shape[axis]
     if isinstance(size, int):
         return size
     if size not in chosen:
-        small = [n for n in _TRACED_AT if n not in chosen.values()] or [_TRACED_AT[-1]]
-        chosen[size] = _IMAGE if len(input.shape) == 4 and axis >= 2 else small[0]
+        of_image = len(input.shape) == 4 and axis >= 2
+        sizes = _LARGE if of_image or (large and axis > 0) else _TRACED_AT
+        unused = [n for n in sizes if n not in chosen.values()] or [sizes[-1]]
+        chosen[size] = unused[0]
     return chosen[size]
 
 
@@ -171,4 +176,24 @@ def dynamic_shapes(inputs: Sequence[Input]) -> Any:
     return tuple(
         {axis: dim(s) for axis, s in enumerate(input.shape) if isinstance(s, str)}
         for input in inputs
+    )
+
+
+def refuse_fixed(exported: ExportedProgram, inputs: Sequence[Input]) -> None:
+    """Refuse a trace that holds for the sizes only at which it was made, which nobody asked for."""
+    from fewbit.frontends.torch.open_dims import fixed_sizes
+
+    names: list[str] = []
+    for fixed in fixed_sizes(exported):
+        number = re.search(r"\[(\d+)\]", fixed.source)
+        size = inputs[int(number[1]) if number else 0].shape[fixed.axis]
+        if isinstance(size, str) and size not in names:
+            names.append(size)
+    if not names:
+        return
+    quoted = ", ".join(f"'{name}'" for name in names)
+    given = " ".join(f"--input-shape {name}={_LARGE[0]}" for name in names)
+    raise UnsupportedError(
+        f"the model cannot be imported with {quoted} dynamic: some op needs the number",
+        hint=f"give it, for example {given}",
     )

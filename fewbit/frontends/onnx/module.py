@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
 from torch.fx import GraphModule
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
 from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.onnx.constants import Constants
@@ -71,11 +72,12 @@ def trace(
 ) -> ExportedProgram:
     """Run once, on shapes without data, to find the constants; then let torch trace."""
     from fewbit.frontends.torch.capture import export, quiet
+    from fewbit.frontends.torch.open_dims import sizes_of_any_kind
 
-    # With symbols for sizes that depend on data alone.
-    fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(), static_shapes=True)
-    with quiet(), torch.no_grad(), fake as mode:
-        module(*(mode.from_tensor(example) for example in examples))
+    env = ShapeEnv()
+    fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=env)
+    with quiet(), torch.no_grad(), sizes_of_any_kind(), fake as mode:
+        module(*(_fake(mode, *each) for each in zip(module.inputs, examples, strict=True)))
     shapes = None if dynamic_shapes is None else {"tensors": dynamic_shapes}
     try:
         with tracing(module.evaluator):
@@ -84,6 +86,13 @@ def trace(
         raise error.at(**vars(module.evaluator.failed or Place())) from None
     _name_modules(exported.graph_module, module)
     return exported
+
+
+def _fake(mode: FakeTensorMode, input: Input, example: Tensor) -> Tensor:
+    """An example without data, whose dynamic sizes are symbols."""
+    kinds = [DimDynamic.DUCK if isinstance(s, str) else DimDynamic.STATIC for s in input.shape]
+    context = cast(Any, StatelessSymbolicContext)(dynamic_sizes=kinds)
+    return mode.from_tensor(example, symbolic_context=context)
 
 
 def _name_modules(traced: GraphModule, module: OnnxModule) -> None:

@@ -69,6 +69,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.roll.default: _roll,
         aten.sort.stable: _stable_sort,
         aten.topk.default: _topk,
+        aten.squeeze.dims: _squeeze,
         aten.where.self: _where,
     }
 
@@ -243,6 +244,14 @@ def _pad_by_index(
             continue
         places = cast(Any, torch).arange(size + low + high) - low
         x = x.index_select(axis, inside(places, size - 1))
+    return x
+
+
+def _squeeze(x: torch.Tensor, dims: list[int]) -> Any:
+    """One dimension after another, which torch-mlir knows beside any number of dynamic ones."""
+    ones = sorted({d % x.ndim for d in dims if is_static(x.shape[d]) and x.shape[d] == 1})
+    for dim in reversed(ones):
+        x = aten.squeeze.dim(x, dim)
     return x
 
 

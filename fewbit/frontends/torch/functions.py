@@ -27,7 +27,7 @@ class ReplaceFunctions(TorchFunctionMode):
         return run(*args, **(kwargs or {}))
 
 
-def _max_pool1d(
+def max_pool1d(
     x: Tensor,
     kernel_size: Any,
     stride: Any = None,
@@ -56,7 +56,7 @@ def _max_pool1d(
 _torch = cast(Any, torch)
 
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
-    F.max_pool1d: _max_pool1d,
-    _torch.max_pool1d: _max_pool1d,
+    F.max_pool1d: max_pool1d,
+    _torch.max_pool1d: max_pool1d,
     **recurrent_functions(),
 }

@@ -56,16 +56,16 @@ class Weights:
 def scan_steps(
     step: Callable[..., Sequence[Tensor]],
     state: Sequence[Tensor],
-    steps: Tensor,
+    steps: Sequence[Tensor],
     others: Sequence[Tensor],
 ) -> list[Tensor]:
     """Return the last state and the outputs of all steps.
 
-    `step` takes the state, one of `steps` along its first axis, and the others; it gives the state
-    and an output.
+    `step` takes the state, an element of each of `steps` along its first axis, and the others; it
+    gives the state and an output.
     """
     loop = cast(Any, torch.ops.higher_order).scan
-    return list(loop(step, list(state), [steps], tuple(others)))
+    return list(loop(step, list(state), list(steps), tuple(others)))
 
 
 def _run(
@@ -81,7 +81,7 @@ def _run(
         after = cell(inner, tensors[count], list(tensors[:count]))
         return [*after, after[0].clone()]
 
-    *last, outputs = scan_steps(step, state, gates, weights.tensors())
+    *last, outputs = scan_steps(step, state, [gates], weights.tensors())
     return (outputs.flip(0) if reverse else outputs), last
 
 

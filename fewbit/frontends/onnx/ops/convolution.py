@@ -5,12 +5,14 @@ Torch pads both sides alike; where the sides differ, the input is padded before.
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from fewbit.frontends.onnx.layers import layer_tensors
-from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.table import Call, is_symbol, op
 from fewbit.frontends.onnx.values import Size
 
 _CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -33,7 +35,8 @@ def window_pads(
         if not isinstance(size, int) and s == 1:
             total = d * (k - 1)
         else:
-            total = max(0, (-(-int(size) // s) - 1) * s + d * (k - 1) + 1 - int(size))
+            missing = (-(-size // s) - 1) * s + d * (k - 1) + 1 - size
+            total = cast(Any, torch).sym_max(0, missing)
         small, large = total // 2, total - total // 2
         before.append(large if auto == "SAME_LOWER" else small)
         behind.append(small if auto == "SAME_LOWER" else large)
@@ -43,7 +46,7 @@ def window_pads(
 def pad_spatial(x: Tensor, pads: list[int], value: float = 0.0) -> Tensor:
     rank = len(pads) // 2
     flat = [side for i in reversed(range(rank)) for side in (pads[i], pads[rank + i])]
-    return F.pad(x, flat, value=value) if any(flat) else x
+    return F.pad(x, flat, value=value) if any(is_symbol(p) or p for p in flat) else x
 
 
 @op("Conv", tensors=0)
@@ -59,7 +62,7 @@ def convolve(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tens
     strides, dilations = call.attr("strides", [1] * rank), call.attr("dilations", [1] * rank)
     kernel = [int(k) for k in weight.shape[2:]]
     pads = window_pads(call, list(x.shape[2:]), kernel, strides, dilations)
-    if pads[:rank] != pads[rank:]:
+    if any(is_symbol(pad) for pad in pads) or pads[:rank] != pads[rank:]:
         x, pads = pad_spatial(x, pads), [0] * (2 * rank)
     groups = call.attr("group", 1)
     return _CONVOLUTIONS[rank](x, weight, bias, strides, pads[:rank], dilations, groups)

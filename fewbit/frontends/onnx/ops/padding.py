@@ -22,9 +22,12 @@ def pad(call: Call, x: Tensor) -> Tensor:
     if mode == "constant":
         return _constant(call, x, axes, before, after)
     for axis, low, high in zip(axes, before, after, strict=True):
-        if not isinstance(low, int) or not isinstance(high, int) or is_symbol(x.shape[axis]):
-            raise call.refusal(f"mode '{mode}' with dynamic sizes")
-        x = _pad_by_index(call, x, axis, low, high, mode)
+        if not isinstance(low, int) or not isinstance(high, int):
+            raise call.refusal(f"mode '{mode}' with dynamic amounts")
+        if is_symbol(x.shape[axis]):
+            x = _pad_dynamic(call, x, axis, low, high, mode)
+        else:
+            x = _pad_by_index(call, x, axis, low, high, mode)
     return x
 
 
@@ -67,6 +70,31 @@ def _pad_by_index(call: Call, x: Tensor, axis: int, low: int, high: int, mode: s
     with outside_trace():
         chosen = from_numpy(kept.astype(np.int64).copy())
     return torch.index_select(x, axis, call.constant(chosen, f"axis{axis}"))
+
+
+def _pad_dynamic(call: Call, x: Tensor, axis: int, low: int, high: int, mode: str) -> Tensor:
+    """The same of a dynamic size, whose places the program computes."""
+    if low == 0 and high == 0:
+        return x
+    size: Size = x.shape[axis]
+    places = torch.arange(size + low + high) - low
+    if mode == "reflect":
+        # A place is mirrored once, so the padding is shorter than what it mirrors.
+        cast(Any, torch)._check(size > max(low, high))
+        places = (places.abs() - (size - 1)).abs().neg() + (size - 1)
+    elif mode == "edge":
+        places = clamp_places(places, size)
+    elif mode == "wrap":
+        places = cast(Any, torch).remainder(places, size)
+    else:
+        raise call.refusal(f"mode '{mode}' with dynamic sizes")
+    return torch.index_select(x, axis, places)
+
+
+def clamp_places(places: Tensor, size: Size) -> Tensor:
+    """Indices that lie within an axis; those beyond it become its first or last."""
+    first, last = places.new_zeros([]), places.new_full([], size - 1)
+    return torch.minimum(torch.maximum(places, first), last)
 
 
 @op("CenterCropPad", tensors=1, any_sign=True)

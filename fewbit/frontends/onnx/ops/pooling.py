@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import reduce
 from itertools import product
 from math import prod
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -17,9 +18,11 @@ from torch.nn import functional as F  # noqa: N812
 
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.ops.convolution import pad_spatial, window_pads
-from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.table import Call, is_symbol, op
+from fewbit.frontends.torch.functions import max_pool1d
 
 MOST_SLICES = 4096
+_torch = cast(Any, torch)
 
 
 class Windows:
@@ -45,21 +48,28 @@ class Windows:
             reach = self.dilations[i] * (self.kernel[i] - 1) + 1
             room = size + before + behind - reach
             count = -(-room // self.strides[i]) + 1 if self.ceil else room // self.strides[i] + 1
-            if self.ceil and (count - 1) * self.strides[i] >= size + before:
-                count -= 1  # It would begin in the padding behind.
+            if self.ceil:  # None begins in the padding behind.
+                count = _torch.sym_min(count, (size + before - 1) // self.strides[i] + 1)
             counts.append(count)
         return counts
 
     @property
     def is_plain(self) -> bool:
+        if any(is_symbol(pad) for pad in self.pads):
+            return False
         alike = self.pads[: self.rank] == self.pads[self.rank :]
         small = all(2 * p <= k for p, k in zip(self.pads, self.kernel * 2, strict=True))
         return alike and small and not self.ceil
 
+    @property
+    def is_dynamic_row(self) -> bool:
+        return self.rank == 1 and is_symbol(self.sizes[0])
+
     def slices(self, x: Tensor, fill: float) -> Iterator[Tensor]:
         counts = self.counts()
         more = [
-            max(0, (counts[i] - 1) * self.strides[i] + self.dilations[i] * (self.kernel[i] - 1) + 1
+            _torch.sym_max(
+                0, (counts[i] - 1) * self.strides[i] + self.dilations[i] * (self.kernel[i] - 1) + 1
                 - self.sizes[i] - self.pads[i])
             for i in range(self.rank)
         ]  # fmt: skip
@@ -83,6 +93,8 @@ def max_pool(call: Call, x: Tensor) -> object:
     if windows.is_plain and windows.rank == 2 and x.dtype.is_floating_point:
         pads = windows.pads[:2]
         return F.max_pool2d(x, windows.kernel, windows.strides, pads, windows.dilations)
+    if windows.is_plain and windows.is_dynamic_row and x.dtype.is_floating_point:
+        return max_pool1d(x, windows.kernel, windows.strides, windows.pads[:1], windows.dilations)
     return reduce(torch.maximum, windows.slices(x, _lowest(x)))
 
 
@@ -119,6 +131,9 @@ def average_pool(call: Call, x: Tensor) -> Tensor:
         return F.avg_pool2d(
             x, windows.kernel, windows.strides, windows.pads[:2], count_include_pad=include
         )
+    if windows.is_plain and windows.is_dynamic_row and windows.dilations == [1]:
+        pads = windows.pads[:1]
+        return F.avg_pool1d(x, windows.kernel, windows.strides, pads, count_include_pad=include)
     total = reduce(torch.add, windows.slices(x, 0.0))
     return total / _count_elements(windows, x, include)
 

@@ -1,7 +1,7 @@
-"""RNN, GRU and LSTM, step by step: the number of steps must be known.
+"""RNN, GRU and LSTM as loops, whose number of steps may be dynamic.
 
 The matmuls with inputs of all steps are one layer, `NAME.input`, those with the state another,
-`NAME.state`.
+`NAME.state`, in the body of the loop.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from torch.nn import functional as F  # noqa: N812
 
 from fewbit.base.typed_torch import split
 from fewbit.frontends.onnx.layers import WEIGHT, layer_name
-from fewbit.frontends.onnx.table import Call, is_symbol, op
+from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Size, outside_trace
+from fewbit.frontends.torch.recurrent import scan_steps
 
 Activation = Callable[[Tensor], Tensor]
-MOST_STEPS = 2048
 
 
 def _activation(call: Call, name: str, alpha: float | None, beta: float | None) -> Activation:
@@ -67,10 +67,6 @@ class Recurrence:
         call = self.call
         x = call.tensor(0)
         x = x.transpose(0, 1) if self.layout else x
-        if is_symbol(x.shape[0]):
-            raise call.refusal("the number of steps is dynamic")
-        if x.shape[0] > MOST_STEPS:
-            raise call.refusal(f"{x.shape[0]} steps are more than {MOST_STEPS}")
         outputs: list[Tensor] = []
         last: list[list[Tensor]] = [[] for _ in range(states)]
         for d in range(self.count):
@@ -89,28 +85,62 @@ class Recurrence:
         self, x: Tensor, d: int, reverse: bool, cell: Callable[..., Any], states: int
     ) -> tuple[Tensor, list[Tensor]]:
         call = self.call
-        steps, batch = int(x.shape[0]), x.shape[1]
         weights = self._weights(d)
         before = F.linear(x, weights.input, weights.input_bias)
-        state = [self._initial(5 + i, d, batch, x) for i in range(states)]
+        state = [self._initial(5 + i, d, x.shape[1], x) for i in range(states)]
         lengths = call.tensor(4).to(torch.int64).reshape([-1, 1]) if call.has(4) else None
-        outputs: list[Tensor | None] = [None] * steps
-        for step in reversed(range(steps)) if reverse else range(steps):
-            after = list(cell(self, weights, before[step], state, self.functions[d]))
-            out = after[0]
-            if lengths is not None:
-                running = lengths > step
+        read = [weights.state, weights.state_bias, weights.peepholes, lengths]
+
+        def step(*tensors: Tensor) -> list[Tensor]:
+            now, (gates, number), others = (
+                tensors[:states],
+                tensors[states : states + 2],
+                iter(tensors[states + 2 :]),
+            )
+            given = [None if tensor is None else next(others) for tensor in read]
+            assert given[0] is not None
+            inner = Weights(weights.input, given[0], None, given[1], given[2])
+            after = list(cell(self, inner, gates, list(now), self.functions[d]))
+            out = after[0].clone()
+            if given[3] is not None:
+                running = given[3] > number
                 out = torch.where(running, out, torch.zeros_like(out))
-                after = [torch.where(running, a, s) for a, s in zip(after, state, strict=True)]
-            state = after
-            outputs[step] = out
-        return torch.stack([m for m in outputs if m is not None], 0), state
+                after = [torch.where(running, a, s) for a, s in zip(after, now, strict=True)]
+            return [*after, out]
+
+        steps = [before, torch.arange(x.shape[0])]
+        steps = [each.flip(0) for each in steps] if reverse else steps
+        operands = [tensor for tensor in read if tensor is not None]
+        *last, outputs = self._loop(step, state, steps, operands)
+        return (outputs.flip(0) if reverse else outputs), last
+
+    def _loop(
+        self,
+        step: Callable[..., list[Tensor]],
+        state: list[Tensor],
+        steps: list[Tensor],
+        others: list[Tensor],
+    ) -> list[Tensor]:
+        """A loop in the trace; before it, the shapes of one; of constants, what it computes."""
+        if self.call.evaluator.tracing and not self.call.folding:
+            return scan_steps(step, state, steps, others)
+        if not self.call.folding:
+            *last, out = step(*state, *(each[0] for each in steps), *others)
+            return [*last, out.unsqueeze(0).expand([steps[0].shape[0], *out.shape])]
+        outputs: list[Tensor] = []
+        for rows in zip(*steps, strict=True):
+            *state, out = step(*state, *rows, *others)
+            outputs.append(out)
+        return [*state, torch.stack(outputs, 0)]
 
     def _initial(self, index: int, d: int, batch: Any, x: Tensor) -> Tensor:
         if not self.call.has(index):
             return torch.zeros([batch, self.hidden], dtype=x.dtype)
         given = self.call.tensor(index)
-        return given[:, d] if self.layout else given[d]
+        given = given[:, d] if self.layout else given[d]
+        if str(given.shape[0]) != str(batch):
+            given = given.expand([batch, self.hidden])  # The file has two names for one size.
+        return given.clone()  # Both states may be one tensor, which a loop does not take.
 
     def _weights(self, d: int) -> Weights:
         call = self.call

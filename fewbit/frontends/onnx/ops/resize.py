@@ -1,21 +1,24 @@
 """Resize and Upsample: along each axis, every element of the result is a weighted sum of a few.
 
-Which elements, and the weights, follow from sizes alone, so they are tables of constants.
+Which elements, and the weights, follow from sizes alone, so they are tables of constants. Along an
+axis of dynamic size the program computes them (`dynamic_resize`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fewbit.base.typed_torch import from_numpy
+from fewbit.frontends.onnx.ops.dynamic_resize import DynamicAxis, resize_dynamic, scaled_size
 from fewbit.frontends.onnx.table import Call, is_symbol, op
-from fewbit.frontends.onnx.values import outside_trace
+from fewbit.frontends.onnx.values import Size, outside_trace
 
 
 @dataclass(frozen=True)
@@ -127,52 +130,39 @@ def _tensor(array: np.ndarray, dtype: torch.dtype | None = None) -> Tensor:
         return tensor if dtype is None else tensor.to(dtype)
 
 
-def _axes(call: Call, x: Tensor) -> dict[int, Axis]:
+def _axes(call: Call, x: Tensor) -> dict[int, Axis | DynamicAxis]:
     chosen = [int(a) % x.ndim for a in call.attr("axes", list(range(x.ndim)))]
     roi = [0.0] * len(chosen) + [1.0] * len(chosen)
     if call.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
         roi = call.numbers(1)
     given = [x.shape[a] for a in chosen]
     scales, wanted = _scales(call, given)
-    return {
-        a: Axis(int(given[i]), wanted[i], scales[i], (roi[i], roi[len(chosen) + i]))
-        for i, a in enumerate(chosen)
-        if wanted[i] >= 0
-    }
+    axes: dict[int, Axis | DynamicAxis] = {}
+    for i, a in enumerate(chosen):
+        if is_symbol(given[i]) or is_symbol(wanted[i]):
+            if str(given[i]) != str(wanted[i]) or scales[i] not in (None, 1):
+                axes[a] = DynamicAxis(given[i], wanted[i], scales[i])
+            continue
+        scale = int(wanted[i]) / int(given[i]) if scales[i] is None else scales[i]
+        axes[a] = Axis(int(given[i]), int(wanted[i]), scale, (roi[i], roi[len(chosen) + i]))
+    return axes
 
 
-def _scales(call: Call, given: Sequence[int]) -> tuple[list[float], list[int]]:
-    """Scales and sizes of the result; -1 where a dynamic size stays as it is."""
+def _scales(call: Call, given: Sequence[Size]) -> tuple[list[Any], list[Size]]:
+    """Scales and sizes of the result; a scale of None is that of the sizes."""
     place = 1 if call.version == 10 else 2
     if call.has(place) and _count(call, place):
         scales = call.numbers(place)
-        sizes = [
-            math.floor(size * scale + 1e-9 * scale)
-            if not is_symbol(size)
-            else _dynamic_size(call, scale == 1)
-            for size, scale in zip(given, scales, strict=True)
-        ]
-        return scales, sizes
+        return scales, [scaled_size(g, s) for g, s in zip(given, scales, strict=True)]
     sizes = call.ints(3)
-    if any(is_symbol(size) for size in given):
-        same = [is_symbol(g) and str(g) == str(s) for g, s in zip(given, sizes, strict=True)]
-        wanted = [-1 if s else int(size) for s, size in zip(same, sizes, strict=True)]
-        if any(is_symbol(g) and not s for g, s in zip(given, same, strict=True)):
-            raise call.refusal("a dynamic size is resized")
-        return [1.0 if m < 0 else m / g for m, g in zip(wanted, given, strict=True)], wanted
-    sizes = [int(size) for size in sizes]
     policy = call.attr("keep_aspect_ratio_policy", "stretch")
-    ratios = [size / have for size, have in zip(sizes, given, strict=True)]
     if policy == "stretch":
-        return ratios, sizes
+        return [None] * len(sizes), sizes
+    if any(is_symbol(size) for size in (*given, *sizes)):
+        raise call.refusal(f"a dynamic size with the policy '{policy}'")
+    ratios = [size / have for size, have in zip(sizes, given, strict=True)]
     ratio = min(ratios) if policy == "not_larger" else max(ratios)
     return [ratio] * len(sizes), [math.floor(ratio * have + 0.5) for have in given]
-
-
-def _dynamic_size(call: Call, same: bool) -> int:
-    if not same:
-        raise call.refusal("a dynamic size is resized")
-    return -1
 
 
 def _count(call: Call, index: int) -> int:
@@ -193,9 +183,12 @@ def resize(call: Call, x: Tensor) -> Tensor:
     return _all_axes(call, x, _axes(call, x), mode)
 
 
-def _all_axes(call: Call, x: Tensor, axes: dict[int, Axis], mode: str) -> Tensor:
+def _all_axes(call: Call, x: Tensor, axes: Mapping[int, Axis | DynamicAxis], mode: str) -> Tensor:
     cropped = call.attr("coordinate_transformation_mode") == "tf_crop_and_resize"
     for number, axis in axes.items():
+        if isinstance(axis, DynamicAxis):
+            x = resize_dynamic(call, x, number, axis, mode)
+            continue
         if (
             axis.scale == 1
             and axis.wanted == axis.given
@@ -215,7 +208,9 @@ def upsample(call: Call, x: Tensor) -> Tensor:
         "nearest_mode": "floor",
     }
     axes = {
-        i: Axis(int(x.shape[i]), math.floor(x.shape[i] * s), s)
+        i: (DynamicAxis if is_symbol(x.shape[i]) else Axis)(
+            x.shape[i], scaled_size(x.shape[i], s), s
+        )
         for i, s in enumerate(scales)
         if s != 1
     }
