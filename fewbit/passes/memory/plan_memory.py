@@ -31,6 +31,8 @@ from fewbit.pipeline.passes import BindingsPass
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
 
+PURE = ("arith.", "affine.", "index.", "math.")
+"""Dialects whose ops compute sizes of others."""
 LOOPS = ("scf.for", "scf.while", "scf.forall", "scf.parallel")
 
 
@@ -358,7 +360,7 @@ class _Copies:
 
 def _is_size_computation(op: Any) -> bool:
     # Of a view, the shape is asked for and nothing is read.
-    return op.name in ("memref.dim", *VIEWS) or op.name.startswith(("arith.", "affine.", "index."))
+    return op.name in ("memref.dim", *VIEWS) or op.name.startswith(PURE)
 
 
 def _add(a: Value, b: Value) -> Value:
