@@ -13,8 +13,8 @@ import torch
 from fewbit.frontends.torch.antialias import antialias_decompositions
 from fewbit.frontends.torch.convolutions import convolution_decompositions
 from fewbit.frontends.torch.embedding_bags import bag_decompositions
-from fewbit.frontends.torch.selection import selection_decompositions
 from fewbit.frontends.torch.recurrent import recurrent_decompositions
+from fewbit.frontends.torch.selection import selection_decompositions
 from fewbit.frontends.torch.types import is_static
 from fewbit.frontends.torch.uneven_windows import window_decompositions
 from fewbit.frontends.torch.wide_reductions import wide_reductions

@@ -12,6 +12,7 @@ from torch.export import Dim
 from xdsl.dialects import scf
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.ir.layers import layers
 
 
@@ -37,7 +38,7 @@ LAYERS = {
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_any_number_of_steps(name: str) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     model = Outputs(LAYERS[name]()).eval()
     shapes = ({0: Dim("first"), 1: Dim("second")},)
     program = fewbit.import_model(model, (torch.randn(2, 5, 6),), dynamic_shapes=shapes)
@@ -76,7 +77,7 @@ class First(Outputs):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_integers_of_steps_written_out(threads: int) -> None:
-    torch.manual_seed(0)
+    manual_seed(0)
     lstm = nn.LSTM(12, 16).eval()
     x = torch.randn(4, 2, 12)
     programs = [
