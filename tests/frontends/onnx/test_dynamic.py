@@ -59,7 +59,8 @@ class Resized(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = torch.relu(self.a(x))
-        how = self.how if "scale_factor" in self.how else {**self.how, "size": x.shape[2:]}
+        size = {} if "scale_factor" in self.how else {"size": x.shape[2:]}
+        how: dict[str, Any] = {**self.how, **size}
         return self.b(F.interpolate(y, **how))
 
 
@@ -70,7 +71,7 @@ class Recurrent(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         y, state = self.layer(x)
-        last = state[0] if isinstance(state, tuple) else state
+        last: Tensor = cast(Any, state)[0] if isinstance(state, tuple) else state
         return self.head(y), last
 
 

@@ -25,7 +25,8 @@ class Outputs(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         y, state = self.layer(x)
-        return (y, *state) if isinstance(state, tuple) else (y, state)
+        states: tuple[Tensor, ...] = cast(Any, state) if isinstance(state, tuple) else (state,)
+        return y, *states
 
 
 LAYERS = {
