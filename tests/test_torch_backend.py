@@ -13,7 +13,7 @@ from torch import nn
 
 from fewbit import torch_backend
 from fewbit.base.typed_torch import manual_seed
-from fewbit.errors import Error, UsageError
+from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.models.registry import create
 from fewbit.torch_backend import EagerWarning
 
@@ -219,3 +219,67 @@ def test_a_wrong_value_is_an_error(options: dict[str, Any]) -> None:
 
 def test_torch_lists_the_backend() -> None:
     assert "fewbit" in dynamo.list_backends()
+
+
+def test_report_tells_what_runs_where() -> None:
+    torch_backend.clear_report()
+    model = Middle()
+    with pytest.warns(EagerWarning, match=r"ops are compiled, in 2 parts; in PyTorch: aten\._lin"):
+        check(model, torch.randn(5, 4))
+    (graph,) = torch_backend.report()
+    assert [part.is_compiled for part in graph.leaves()] == [True, False, True]
+    assert list(graph.reasons) == ["aten._linalg_svd.default"]
+    assert graph.compiled_ops + sum(graph.reasons.values()) == graph.ops
+    assert "graph 0: " in str(torch_backend.report())
+
+
+@pytest.mark.filterwarnings("error::fewbit.torch_backend.EagerWarning")
+def test_report_of_what_is_compiled_whole() -> None:
+    torch_backend.clear_report()
+    check(nn.Linear(3, 2), torch.randn(1, 3))
+    (graph,) = torch_backend.report()
+    assert graph.compiled_ops == graph.ops
+    assert str(graph).endswith("in 1 part")
+
+
+def test_an_error_without_a_name_cuts_the_graph_in_two(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[tuple[int, ...]]
+) -> None:
+    torch_backend.clear_report()
+    original = cast(Any, torch_backend.Jit)._compile
+
+    def refuse_cosine(self: Any, leaves: list[Any], structure: Any) -> Any:
+        calls = [node for node in self.model.graph.nodes if node.op.startswith("call")]
+        if any("cos" in str(node.target) for node in calls):
+            raise UnsupportedError("something is not supported")
+        return original(self, leaves, structure)
+
+    monkeypatch.setattr(torch_backend.Jit, "_compile", refuse_cosine)
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(torch.exp(x)).tanh().cos().sigmoid() * 3
+
+    with pytest.warns(EagerWarning, match="something is not supported"):
+        check(f, torch.randn(4))
+    (graph,) = torch_backend.report()
+    assert graph.reasons == {"something is not supported": 1}
+    assert graph.compiled_ops == graph.ops - 1
+
+
+def test_writes_in_place_are_seen_through_views_of_another_part() -> None:
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x.exp()
+        flat = y.view(-1)
+        values = torch.svd(x)[1]
+        y.add_(values.sum())
+        return flat, y
+
+    with pytest.warns(EagerWarning):
+        check(f, torch.randn(3, 3))
+
+
+def test_a_wrong_recipe_is_not_tried_on_parts(compiled: list[tuple[int, ...]]) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    with pytest.warns(EagerWarning):
+        check(model, torch.randn(1, 4), options={"recipe": "w8a8,nolayer=w4a8"})
+    assert compiled == []

@@ -1,9 +1,9 @@
 """`fewbit run DIR --input x.npy`: what a program gives for some inputs.
 
-DIR is an artifact, which runs as compiled code, or a saved program or its text, which is
-interpreted. Inputs are files of numpy, or arrays in IREE's words, `4xf32=1,2,3,4`. Results are
-summed up on standard output, or written whole with `--output`; those of modules that IREE compiled
-of plain MLIR are printed as iree-run-module does.
+DIR is an artifact, which runs as compiled code (that for another kind of processor in qemu), or a
+saved program or its text, which is interpreted. Inputs are files of numpy, or arrays in IREE's
+words, `4xf32=1,2,3,4`. Results are summed up on standard output, or written whole with `--output`;
+those of modules that IREE compiled of plain MLIR are printed as iree-run-module does.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from fewbit.errors import Error, Place, UsageError
 if TYPE_CHECKING:
     from fewbit.program.artifact import Tensor
     from fewbit.program.tensor_file import Array
+    from fewbit.runtime import Artifact
 
 
 def run_program(
@@ -171,7 +172,7 @@ def _artifact(path: Path, how: dict[str, Any]) -> Runnable:
     from fewbit.runtime import load
 
     artifact = load(path)
-    runner = artifact.runner
+    runner = _emulated(artifact, how) or artifact.runner
     if "variant" in how:
         artifact.use_variant(how.pop("variant"))
     manifest = artifact.manifest
@@ -194,6 +195,22 @@ def _artifact(path: Path, how: dict[str, Any]) -> Runnable:
         lambda arrays: runner(*arrays, **how),
         runner.result_format(called),
     )
+
+
+def _emulated(artifact: Artifact, how: dict[str, Any]) -> Any:
+    """Return what runs code for another architecture in qemu; None for this machine's own."""
+    from fewbit.base.progress import say
+    from fewbit.program.artifact import open_folder
+    from fewbit.runtime.emulated import EmulatedLibrary, foreign_isa
+
+    isa = foreign_isa(artifact.manifest)
+    if isa is None:
+        return None
+    if "variant" in how:
+        raise UsageError("--variant is for code of this machine's processors, not for qemu")
+    library = EmulatedLibrary(open_folder(artifact.folder), isa)
+    say(f"this is code for {isa.name}: it runs in {library.emulator.program}, which is slow")
+    return library
 
 
 def _ports(tensors: Sequence[Tensor]) -> list[Port]:

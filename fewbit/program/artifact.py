@@ -45,6 +45,10 @@ class Tensor(Record):
     scalar: bool = False
     """Whether it is a number by itself, no tensor of rank 0."""
 
+    def __str__(self) -> str:
+        sizes = ["?" if size is None else str(size) for size in self.shape]
+        return f"{self.name}: {'x'.join([*sizes, self.element])}"
+
 
 class Function(Record):
     """One of several functions that a program may have."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -22,10 +22,11 @@ from fewbit.errors import Error, StoreError
 from fewbit.ir.parse import parse_file, parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
+from fewbit.program.calls import Outputs, order_inputs
+from fewbit.program.display import html_table, shorten_text, size_text
 from fewbit.program.references import check_references
 from fewbit.program.signature import Signature, signature_of
 from fewbit.program.store import WeightStore
-from fewbit.program.tensor_file import Array
 
 TEXT = "program.mlir"
 WEIGHTS = "weights.safetensors"
@@ -51,7 +52,7 @@ class Manifest(Record):
     recipe: str | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class Program:
     module: ModuleOp
     store: WeightStore = field(default_factory=WeightStore)
@@ -104,11 +105,44 @@ class Program:
         verify(self.module, stage)
         check_references(self.module, self.store)
 
-    def run(self, *inputs: Array, function: str | None = None) -> tuple[Array, ...]:
-        """Interpret a function: the one named, else the entry."""
+    def run(self, *inputs: Any, function: str | None = None, **named: Any) -> Outputs:
+        """Interpret a function: the one named, else the entry; inputs may be given by name."""
         from fewbit.interpreter.interpreter import interpret
 
-        return interpret(self.module, *inputs, function=function, store=self.store)
+        signature = signature_of(self.module, function)
+        given = order_inputs([spec.name for spec in signature.inputs], inputs, named)
+        outputs = interpret(self.module, *given, function=function, store=self.store)
+        return Outputs(outputs, [spec.name for spec in signature.outputs])
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """Interpret the program and return one output, or all of them, by order and by name."""
+        outputs = self.run(*inputs, **named)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def __repr__(self) -> str:
+        layers = "float" if self.recipe is None else self.recipe
+        return (
+            f"Program({self._described()}, {layers}, {size_text(self.store.nbytes())} of weights)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        rows = {"recipe": self.recipe or "float", "weights": size_text(self.store.nbytes())}
+        signature = self._signature_or_none()
+        inputs, outputs = (signature.inputs, signature.outputs) if signature else ((), ())
+        title = signature.name if signature else "program"
+        return html_table(f"Program {title}", map(str, inputs), map(str, outputs), rows)
+
+    def _described(self) -> str:
+        signature = self._signature_or_none()
+        return "no single entry" if signature is None else shorten_text(str(signature))
+
+    def _signature_or_none(self) -> Signature | None:
+        """Return the signature; none of a module that has no single entry."""
+        try:
+            return self.signature
+        except Error:
+            return None
 
 
 def _load_folder(folder: Path) -> Program:

@@ -13,6 +13,7 @@ from fewbit.dialects.mico.types import FewBitType
 from fewbit.interpreter.signature import choose_function
 from fewbit.interpreter.values import dtype_of, element_type, shape_of
 from fewbit.ir.symbols import SymbolTable
+from fewbit.program.output_names import NEW, output_names
 from fewbit.program.state import updated_inputs
 
 
@@ -56,11 +57,29 @@ def signature_of(module: ModuleOp, function: str | None = None) -> Signature:
     """Return the signature of a function, by default the entry that the interpreter runs."""
     entry = choose_function(SymbolTable(module), function)
     types = entry.function_type
-    names = [a.name_hint or f"input{i}" for i, a in enumerate(entry.body.block.args)]
+    names = _distinct([a.name_hint or f"input{i}" for i, a in enumerate(entry.body.block.args)])
     inputs = [_spec(name, type) for name, type in zip(names, types.inputs, strict=True)]
     updates = {output: names[given] for output, given in updated_inputs(entry).items()}
-    outputs = [_spec(f"output{i}", type, updates.get(i)) for i, type in enumerate(types.outputs)]
+    given = output_names(entry)
+    results = [given.get(i, f"output{i}") for i in range(len(types.outputs))]
+    results = _distinct([f"{NEW}{name}" if name in names else name for name in results])
+    outputs = [
+        _spec(name, type, updates.get(i))
+        for i, (name, type) in enumerate(zip(results, types.outputs, strict=True))
+    ]
     return Signature(entry.sym_name.data, tuple(inputs), tuple(outputs))
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names, those that were there before with a mark: `x`, `x_`."""
+    taken: set[str] = set()
+    distinct: list[str] = []
+    for name in names:
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        distinct.append(name)
+    return distinct
 
 
 def _spec(name: str, type: Attribute, updates: str | None = None) -> TensorSpec:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit.base.files import PathLike
-from fewbit.program.artifact import Folder, Manifest, open_folder
+from fewbit.program.artifact import Folder, Function, Manifest, open_folder
+from fewbit.program.calls import Outputs, order_inputs
+from fewbit.program.display import html_table, shorten_text, size_text
 
 if TYPE_CHECKING:
     from fewbit.runtime.profile import CallProfile
@@ -39,13 +42,35 @@ class Artifact:
             self._loaded = find_target(self.manifest.target).load(self._folder)
         return self._loaded
 
-    def __call__(self, *arrays: Any, **options: Any) -> Any:
-        """Run the program and return one output, or a tuple of several."""
-        outputs = self.run(*arrays, **options)
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Run the program and return one output, or all of them, by order and by name.
+
+        Inputs are given in order, by name, or both; options of the target's are named, too:
+        `art(input_ids=x, threads=2)`.
+        """
+        outputs = self.run(*arrays, **named)
         return outputs[0] if len(outputs) == 1 else outputs
 
-    def run(self, *arrays: Any, **options: Any) -> tuple[Any, ...]:
-        return self.runner(*arrays, **options)
+    def run(self, *arrays: Any, **named: Any) -> Outputs:
+        """Run the program and return all outputs, however many there are."""
+        ports = self._ports(named.get("function"))
+        names = [tensor.name for tensor in ports.inputs]
+        options = {n: v for n, v in named.items() if n in self._options and n not in names}
+        inputs = {name: value for name, value in named.items() if name not in options}
+        state = {tensor.updates for tensor in ports.outputs if tensor.updates is not None}
+        given = order_inputs(names, arrays, inputs, state)
+        return Outputs(self.runner(*given, **options), [tensor.name for tensor in ports.outputs])
+
+    def _ports(self, function: str | None) -> Manifest | Function:
+        """Return what has the inputs and outputs: of a module with several functions, the one."""
+        named = (each for each in self.manifest.functions if each.name == function)
+        return next(named, self.manifest)
+
+    @property
+    def _options(self) -> set[str]:
+        """The names of options that a call can have."""
+        parameters = signature(self.runner).parameters.values()
+        return {each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY}
 
     def session(self, *, threads: int | None = None) -> Session:
         """Call a program that has a state step by step; the session keeps it."""
@@ -70,7 +95,35 @@ class Artifact:
         self.runner.use_variant(name)
 
     def __repr__(self) -> str:
-        return f"Artifact({self.manifest.name!r}, target={self.manifest.target!r})"
+        manifest = self.manifest
+        described = f"{manifest.target}, {manifest.recipe or 'float'}, {size_text(self.nbytes)}"
+        return f"Artifact({self._described()}, {described})"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks."""
+        manifest = self.manifest
+        arena = manifest.arena_bytes
+        rows = {
+            "target": manifest.target,
+            "recipe": manifest.recipe or "float",
+            "size": size_text(self.nbytes),
+            "weights": size_text(manifest.weight_bytes),
+            "arena": "depends on shapes" if arena is None else size_text(arena),
+            "folder": str(self.folder),
+        }
+        inputs, outputs = map(str, manifest.inputs), map(str, manifest.outputs)
+        return html_table(f"Artifact {manifest.name}", inputs, outputs, rows)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all its files."""
+        paths = [self.folder / name for name in self.manifest.files]
+        return sum(path.stat().st_size for path in paths if path.is_file())
+
+    def _described(self) -> str:
+        ports = self.manifest.inputs, self.manifest.outputs
+        inputs, outputs = (", ".join(map(str, each)) for each in ports)
+        return shorten_text(f"{self.manifest.name}({inputs}) -> ({outputs})")
 
 
 def load(path: PathLike) -> Artifact:

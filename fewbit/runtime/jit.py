@@ -8,7 +8,7 @@ ones compile again too. Weights are taken as they are when a version is compiled
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import update_wrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,7 +73,7 @@ class Jit:
         self.passes = passes
         self.threads = threads
         self._versions: dict[Any, _Version] = {}
-        if callable(model):
+        if callable(model) and not isinstance(model, Program):
             update_wrapper(self, model, updated=())
 
     @property
@@ -83,10 +83,10 @@ class Jit:
 
     def prepare(self, *args: Any, **kwargs: Any) -> None:
         """Compile for such arguments, if that was not done before."""
-        self._version(*_flatten(args, kwargs))
+        self._version(*_take_apart((args, kwargs)))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, structure = _flatten(args, kwargs)
+        leaves, structure = _take_apart((args, kwargs))
         version = self._version(leaves, structure)
         arrays = [leaf for leaf in leaves if _is_array(leaf)]
         outputs = version.run(*arrays, threads=self.threads)
@@ -108,7 +108,11 @@ class Jit:
     @property
     def _is_named(self) -> bool:
         """Whether the model has its shapes already: it is a program, or the text names one."""
-        return not callable(self.model) or hasattr(self.model, "graph_signature")
+        return (
+            isinstance(self.model, str | Path | Program)
+            or not callable(self.model)
+            or hasattr(self.model, "graph_signature")
+        )
 
     def _compile(self, leaves: list[Any], structure: Any) -> _Version:
         if self._is_named:
@@ -116,7 +120,8 @@ class Jit:
         from torch.utils._pytree import tree_unflatten
 
         module = _as_module(self.model)
-        args, kwargs = tree_unflatten([_as_tensor(leaf) for leaf in leaves], structure)
+        plain = tree_unflatten([_as_tensor(leaf) for leaf in leaves], structure.spec)
+        args, kwargs = structure.close(plain)
         program = self._import(module, args, kwargs)
         given = sum(_is_array(leaf) for leaf in leaves)
         if len(program.signature.inputs) != given:
@@ -124,8 +129,8 @@ class Jit:
                 "the model updates buffers, and a compiled function keeps no state",
                 hint="fewbit.compile gives them as inputs and outputs behind the model's own",
             )
-        spec, outputs = _outputs_of(module, args, kwargs)
-        return _Version(_load(self._artifact_of(program)), spec, outputs)
+        result, outputs = _outputs_of(module, args, kwargs)
+        return _Version(_load(self._artifact_of(program)), result, outputs)
 
     def _import(
         self, module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -153,18 +158,19 @@ class Jit:
 @dataclass(frozen=True)
 class _Version:
     run: Any
-    spec: Any
-    """The structure of what the model returns; None where it is not known."""
+    structure: _Structure | None
+    """Of what the model returns; None where it is not known."""
     outputs: Sequence[bool]
     """For each part of it, whether it is a tensor (else it is None)."""
 
     def rebuild(self, arrays: Sequence[Any]) -> Any:
-        if self.spec is None:
+        if self.structure is None:
             return arrays[0] if len(arrays) == 1 else tuple(arrays)
         from torch.utils._pytree import tree_unflatten
 
         left = iter(arrays)
-        return tree_unflatten([next(left) if known else None for known in self.outputs], self.spec)
+        leaves = [next(left) if known else None for known in self.outputs]
+        return self.structure.close(tree_unflatten(leaves, self.structure.spec))
 
 
 def _load(compile_into: Callable[[Path], Any]) -> Any:
@@ -173,10 +179,25 @@ def _load(compile_into: Callable[[Path], Any]) -> Any:
         return compile_into(Path(folder) / "jit").runner
 
 
-def _flatten(args: Any, kwargs: Any) -> tuple[list[Any], Any]:
+@dataclass(frozen=True)
+class _Structure:
+    """Arguments or results without what is in them."""
+
+    spec: Any
+    fixed: tuple[Any, ...]
+    """Constants in objects that PyTorch does not know."""
+    close: Callable[[Any], Any] = field(compare=False)
+    """Makes such objects of the plain structure."""
+
+
+def _take_apart(value: Any) -> tuple[list[Any], _Structure]:
     from torch.utils._pytree import tree_flatten
 
-    return tree_flatten((args, kwargs))
+    from fewbit.frontends.torch.structure import fixed_parts, open_objects
+
+    plain, close = open_objects(value)
+    leaves, spec = tree_flatten(plain)
+    return leaves, _Structure(spec, fixed_parts(value), close)
 
 
 def _is_array(value: Any) -> bool:
@@ -222,20 +243,24 @@ def _as_module(model: Any) -> torch.nn.Module:
     return Function()
 
 
-def _outputs_of(module: torch.nn.Module, args: Any, kwargs: Any) -> tuple[Any, tuple[bool, ...]]:
+def _outputs_of(
+    module: torch.nn.Module, args: Any, kwargs: Any
+) -> tuple[_Structure, tuple[bool, ...]]:
     """Return the structure of what a module returns, and which parts of it are tensors."""
     import torch
-    from torch.utils._pytree import tree_flatten
 
+    from fewbit.frontends.torch.structure import clone_tensors
+
+    args, kwargs = clone_tensors((args, kwargs))
     modes = {each: each.training for each in module.modules()}
     try:
         module.eval()
         with torch.no_grad():
-            leaves, spec = tree_flatten(module(*args, **kwargs))
+            leaves, structure = _take_apart(module(*args, **kwargs))
     finally:
         for each, mode in modes.items():
             each.training = mode
-    return spec, tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
+    return structure, tuple(isinstance(leaf, torch.Tensor) for leaf in leaves)
 
 
 def _like(arrays: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:

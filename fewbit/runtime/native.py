@@ -218,8 +218,11 @@ def load_native(folder: Folder) -> NativeLibrary:
 
 
 def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
-    elf = _read_signed(path, manifest)
-    hint = f"it was compiled for {manifest.target}; compile for 'cpu' to run it here"
+    elf = read_signed(path, manifest)
+    hint = (
+        f"it was compiled for {manifest.target}; compile for 'cpu' to run it here, or try "
+        "'fewbit run', which runs other processors' code in qemu"
+    )
     if not _runs_here(manifest):
         raise UnsupportedError("this machine does not execute the library's code", hint=hint)
     if "blas" in manifest.options:
@@ -237,7 +240,7 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
     return library
 
 
-def _read_signed(path: Path, manifest: Manifest) -> bytes:
+def read_signed(path: Path, manifest: Manifest) -> bytes:
     """Return the library's bytes, if they carry the signature of the manifest."""
     elf = path.read_bytes()
     try:

@@ -128,8 +128,7 @@ class Isa:
 
     def runs_on(self, features: set[str], machine: str | None = None) -> bool:
         """Return whether a machine (by default this one) with these features executes this code."""
-        architecture = _ARCHITECTURES.get(machine or platform.machine())
-        return self.architecture == architecture and self.needs <= features
+        return self.architecture == host_architecture(machine) and self.needs <= features
 
     @property
     def architecture(self) -> str:
@@ -272,3 +271,8 @@ _ARCHITECTURES = {
     "arm64": "aarch64",
     "riscv64": "riscv64",
 }
+
+
+def host_architecture(machine: str | None = None) -> str | None:
+    """Return the family of a machine's processor (by default this one's); None if unknown."""
+    return _ARCHITECTURES.get(machine or platform.machine())

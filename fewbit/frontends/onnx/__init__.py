@@ -84,6 +84,7 @@ def _import(
     refuse_fixed(exported, inputs)
     program = import_torch(exported)
     name_inputs(program, [input.name for input in inputs])
+    name_results(program, [output.name for output in model.graph.output])
     return with_given_layers(program, module.evaluator.given)
 
 
@@ -155,3 +156,14 @@ def name_inputs(program: Program, names: list[str]) -> None:
         word = re.sub(r"\W", "_", name, flags=re.ASCII)
         is_name = re.match(r"_*[A-Za-z]", word)
         argument.name_hint = word if is_name else f"input{word.strip('_')}"
+
+
+def name_results(program: Program, names: list[str]) -> None:
+    """Call the results of the program as the file calls its outputs."""
+    from fewbit.interpreter.signature import choose_function
+    from fewbit.ir.symbols import SymbolTable
+    from fewbit.program.output_names import name_outputs
+
+    entry = choose_function(SymbolTable(program.module), None)
+    if len(entry.function_type.outputs) == len(names):
+        name_outputs(entry, names)

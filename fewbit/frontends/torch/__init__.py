@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.fx import Node
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -36,6 +37,7 @@ from fewbit.ir.layers import REGISTERED
 from fewbit.ir.symbols import value_name
 from fewbit.ir.verify import verify
 from fewbit.passes.graph.inline import Inline
+from fewbit.program.output_names import name_outputs
 from fewbit.program.program import Program
 from fewbit.program.state import mark_updates
 from fewbit.program.store import WeightStore
@@ -46,22 +48,25 @@ _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 def import_torch(
     model: torch.nn.Module | ExportedProgram,
-    example_inputs: Sequence[Any] = (),
+    example_inputs: Sequence[Any] | Mapping[str, Any] = (),
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
 ) -> Program:
-    """A program of a module, traced on the example inputs, or of an exported program."""
+    """A program of a module, traced on the example inputs, or of an exported program.
+
+    Inputs are a sequence, or a mapping of named ones, as tokenizers return it; the results of a
+    module that names them, in a dictionary or dataclass, keep their names.
+    """
     if isinstance(model, ExportedProgram):
         with quiet():
             decomposed = decompose(model)
         return _Import(decomposed).program()
     _check_model(model)
-    if isinstance(example_inputs, torch.Tensor):
-        example_inputs = (example_inputs,)
-    exported = capture(model, example_inputs, example_kwargs, dynamic_shapes)
+    arguments, named = _example_call(example_inputs, example_kwargs)
+    captured = capture(model, arguments, named, dynamic_shapes)
     if dynamic_shapes is not None and not _asks_for_fixing(dynamic_shapes):
-        warn_of_fixed(exported)
-    program = _Import(exported, _first_names(model)).program()
+        warn_of_fixed(captured.program)
+    program = _Import(captured.program, _first_names(model), captured.output_names).program()
     names = [StringAttr(name) for name in quantizable_layers(model)]
     program.module.attributes[REGISTERED] = ArrayAttr(names)
     return program
@@ -70,6 +75,18 @@ def import_torch(
 def _asks_for_fixing(dynamic_shapes: Any) -> bool:
     """Whether torch is to decide by itself which sizes are dynamic."""
     return any(dim == Dim.AUTO for dim in tree_leaves(dynamic_shapes))
+
+
+def _example_call(
+    inputs: Sequence[Any] | Mapping[str, Any], named: Mapping[str, Any] | None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return positional and named arguments, arrays of numpy among them as tensors."""
+    if isinstance(inputs, Mapping):
+        inputs, named = (), {**inputs, **(named or {})}
+    if isinstance(inputs, torch.Tensor | np.ndarray):
+        inputs = (inputs,)
+    given = (tuple(inputs), dict(named or {}))
+    return tree_map_only(np.ndarray, lambda array: torch.tensor(array), given)
 
 
 def _check_model(model: Any) -> None:
@@ -93,9 +110,13 @@ def _first_names(model: torch.nn.Module) -> dict[str, str]:
 
 class _Import:
     def __init__(
-        self, exported: ExportedProgram, first_names: Mapping[str, str] | None = None
+        self,
+        exported: ExportedProgram,
+        first_names: Mapping[str, str] | None = None,
+        output_names: Sequence[str | None] = (),
     ) -> None:
         self.exported = exported
+        self.output_names = output_names
         self.first_names = first_names or {}
         self.guards = take_guards(exported.graph_module)
         rename_modules(exported.graph, self.first_names)
@@ -178,7 +199,15 @@ class _Import:
         types = ([arg.type for arg in block.args], [value.type for value in results])
         main = FuncOp("main", types, Region(block))
         mark_updates(main, self._updates())
+        name_outputs(main, self._result_names())
         return main
+
+    def _result_names(self) -> list[str | None]:
+        """For each of the model's own outputs, its name if it has one; None is left out."""
+        specs = self.exported.graph_signature.output_specs
+        own = [s for s in specs if s.kind is OutputKind.USER_OUTPUT]
+        named = zip(self.output_names, own, strict=False)
+        return [name for name, spec in named if not _is_none(spec.arg)]
 
     def _updates(self) -> dict[int, tuple[int, str]]:
         """By the number of an output, the input whose new value it is, and that one's buffer."""

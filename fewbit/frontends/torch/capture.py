@@ -2,9 +2,6 @@
 
 `torch.export` traces the module; decompositions then make updates in place explicit and leave core
 ATen ops, but `linear`, `conv2d`, `layer_norm` and all others that have an op of ours stay whole.
-Export looks only at tensors: state that `forward` keeps in plain attributes would be frozen into
-the graph without a word. The module is therefore run once beforehand, and any attribute that
-changed is refused.
 """
 
 from __future__ import annotations
@@ -12,19 +9,18 @@ from __future__ import annotations
 import io
 import logging
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import torch
 from torch import nn
 from torch.export import ExportedProgram
-from torch.utils._pytree import tree_flatten, tree_map_only
 
 from fewbit.base.files import PathLike
-from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters
-from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
 from fewbit.frontends.torch.decompositions import own_decompositions
@@ -32,12 +28,21 @@ from fewbit.frontends.torch.fold_weights import fold_weights
 from fewbit.frontends.torch.functions import ReplaceFunctions
 from fewbit.frontends.torch.grouped_experts import expert_decompositions
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
+from fewbit.frontends.torch.plain_calls import plain_calls
+from fewbit.frontends.torch.settle import first_line, settled
 from fewbit.frontends.torch.unsigned import rewrite_unsigned
 
 KEPT = ("group_norm", "native_group_norm")
 """Ops that torch-mlir knows, and whose decomposition it does not."""
 
-_MODULE_FIELDS = frozenset(vars(nn.Module()))
+
+@dataclass(frozen=True)
+class Captured:
+    """The graph of a module, and what the module calls its results."""
+
+    program: ExportedProgram
+    output_names: list[str | None] = field(default_factory=list[str | None])
+    """For each part of what forward returns, None where it has but a position."""
 
 
 def capture(
@@ -45,14 +50,15 @@ def capture(
     example_inputs: Sequence[Any],
     example_kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
-) -> ExportedProgram:
+) -> Captured:
     """Trace `model` in eval mode; its training mode is left as it was."""
     arguments, named = tuple(example_inputs), dict(example_kwargs or {})
-    with _evaluating(model), torch.no_grad():
-        _refuse_hidden_state(model, arguments, named)
-        program = export(model, arguments, named, dynamic_shapes)
+    with _evaluating(model), torch.no_grad(), settled(model, arguments, named):
+        with plain_calls(model, arguments, named) as calls:
+            shapes = calls.spread(dynamic_shapes)
+            program = export(model, calls.arguments, calls.named, shapes)
         with quiet():
-            return decompose(program)
+            return Captured(decompose(program), calls.output_names)
 
 
 def export(
@@ -93,7 +99,7 @@ def load(path: PathLike) -> ExportedProgram:
         raise e.at(file=str(path)) from e
     except Exception as e:
         raise Error(
-            f"not an archive of torch.export: {_first_line(e)}",
+            f"not an archive of torch.export: {first_line(e)}",
             place=Place(file=str(path)),
             hint="write it with torch.export.save, by the same version of torch",
         ) from e
@@ -171,90 +177,9 @@ def _evaluating(model: nn.Module) -> Generator[None]:
             module.training = was
 
 
-def _refuse_hidden_state(
-    model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
-) -> None:
-    before = {name: _plain_attributes(module) for name, module in named_modules(model)}
-    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
-    copies = tree_map_only(torch.Tensor, torch.clone, (arguments, named))
-    try:
-        model(*copies[0], **copies[1])
-    except Exception as e:
-        raise UsageError(
-            f"the model does not run on the example inputs: {type(e).__name__}: {_first_line(e)}",
-            hint="pass example_inputs=(...) as the model is called, or input_shapes=[...]",
-        ) from e
-    finally:
-        changed = list(_changed_attributes(model, before))
-        for name, buffer in model.named_buffers():
-            if name in buffers and buffer.shape == buffers[name].shape:
-                buffer.copy_(buffers[name])
-    if not changed:
-        return
-    names = ", ".join(f"{module or 'the model'}.{attribute}" for module, attribute in changed)
-    raise UnsupportedError(
-        f"forward changes {names}, which the exported program would not",
-        place=Place(layer=changed[0][0] or None),
-        hint="keep state in a buffer (register_buffer) that is updated in place, or make it an "
-        "input and an output",
-    )
-
-
-def _plain_attributes(module: nn.Module) -> dict[str, Any]:
-    return {k: v for k, v in vars(module).items() if k not in _MODULE_FIELDS}
-
-
-def _changed_attributes(
-    model: nn.Module, before: dict[str, dict[str, Any]]
-) -> Iterator[tuple[str, str]]:
-    """Attributes that a call rebound, which are also put back."""
-    for name, module in named_modules(model):
-        old = before.get(name, {})
-        for attribute, value in _plain_attributes(module).items():
-            if attribute not in old:
-                delattr(module, attribute)
-                yield name, attribute
-            elif value is not old[attribute]:
-                setattr(module, attribute, old[attribute])
-                if _differ(value, old[attribute]) and attribute not in _hooked_weights(module):
-                    yield name, attribute
-
-
-def _hooked_weights(module: nn.Module) -> set[str | None]:
-    """Weights that a hook computes from parameters before each call: by weight norm, pruning."""
-    names = ("name", "_tensor_name")
-    hooks = forward_pre_hooks(module).values()
-    found = {getattr(hook, name, None) for hook in hooks for name in names}
-    parameters = own_parameters(module)
-    return {name for name in found if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
-
-
-def _differ(a: Any, b: Any) -> bool:
-    """Whether two things, or what is in them, are told apart: tensors are by being others."""
-    (in_a, structure_a), (in_b, structure_b) = tree_flatten(a), tree_flatten(b)
-    if structure_a != structure_b:
-        return True
-    return any(_leaves_differ(*leaves) for leaves in zip(in_a, in_b, strict=True))
-
-
-def _leaves_differ(a: Any, b: Any) -> bool:
-    if a is b:
-        return False
-    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
-        return True
-    try:
-        return bool(a != b)
-    except Exception:  # arrays are neither equal nor unequal
-        return True
-
-
-def _first_line(e: Exception) -> str:
-    return next((line.strip() for line in str(e).splitlines() if line.strip()), "")
-
-
 def _explain(e: Exception) -> UnsupportedError:
     text = str(e).strip()
-    first = _first_line(e) or type(e).__name__
+    first = first_line(e) or type(e).__name__
     hint = None
     if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(e).__name__ + text:
         hint = "branch on data with torch.cond or torch.where instead of Python's if"

@@ -1,0 +1,152 @@
+"""A module whose calls change nothing that a trace would lose.
+
+Export looks only at tensors: state that `forward` keeps in plain attributes would be frozen into
+the graph without a word. The module is therefore run beforehand, and an attribute that every call
+changes is refused. What only a first call changes (a table that is kept, weights that are scaled
+once) is settled after it, provided that a second call gives the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_flatten
+
+from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters
+from fewbit.errors import Place, UnsupportedError, UsageError
+from fewbit.frontends.torch.structure import clone_tensors, named_leaves
+
+_MODULE_FIELDS = frozenset(vars(nn.Module()))
+_Attributes = dict[str, dict[str, Any]]
+
+
+@contextmanager
+def settled(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Generator[None]:
+    """Have the module as it is after a first call; refuse one that each call changes."""
+    before, versions = _attributes(model), _versions(model)
+    try:
+        first = _run(model, arguments, named)
+        if changed := list(_changes(model, before)):
+            _refuse_unsettled(model, arguments, named, first, changed)
+        yield
+    finally:
+        # Where a call changed weights too, attributes say so: the two must go together.
+        if _versions(model) == versions:
+            _put_back(model, before)
+
+
+def _refuse_unsettled(
+    model: nn.Module,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+    first: list[Any],
+    changed: list[tuple[str, str]],
+) -> None:
+    after, versions = _attributes(model), _versions(model)
+    second = _run(model, arguments, named)
+    again = list(_changes(model, after))
+    same = len(first) == len(second) and all(map(_are_equal, first, second))
+    if not again and same and _versions(model) == versions:
+        return
+    names = ", ".join(f"{m or 'the model'}.{attribute}" for m, attribute in again or changed)
+    raise UnsupportedError(
+        f"forward changes {names}, which the exported program would not",
+        place=Place(layer=(again or changed)[0][0] or None),
+        hint="keep state in a buffer (register_buffer) that is updated in place, or make it an "
+        "input and an output",
+    )
+
+
+def _run(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """Return the results of a call on copies; buffers are as before."""
+    buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
+    args, kwargs = clone_tensors((arguments, named))
+    try:
+        return [leaf for _, leaf in named_leaves(model(*args, **kwargs))]
+    except Exception as e:
+        raise UsageError(
+            f"the model does not run on the example inputs: {type(e).__name__}: {first_line(e)}",
+            hint="pass example_inputs=(...) as the model is called, or input_shapes=[...]",
+        ) from e
+    finally:
+        for name, buffer in model.named_buffers():
+            if name in buffers and buffer.shape == buffers[name].shape:
+                buffer.copy_(buffers[name])
+
+
+def _versions(model: nn.Module) -> list[int]:
+    """Return how often each parameter was written to."""
+    return [0 if p.is_inference() else p._version for p in model.parameters()]
+
+
+def _attributes(model: nn.Module) -> _Attributes:
+    return {name: _plain_attributes(module) for name, module in named_modules(model)}
+
+
+def _plain_attributes(module: nn.Module) -> dict[str, Any]:
+    return {k: v for k, v in vars(module).items() if k not in _MODULE_FIELDS}
+
+
+def _changes(model: nn.Module, before: _Attributes) -> Iterator[tuple[str, str]]:
+    """Yield attributes that a call made, or that are now something else."""
+    for name, module in named_modules(model):
+        old = before.get(name, {})
+        for attribute, value in _plain_attributes(module).items():
+            if attribute in old and attribute in _hooked_weights(module):
+                continue
+            if attribute not in old or _differ(value, old[attribute]):
+                yield name, attribute
+
+
+def _hooked_weights(module: nn.Module) -> set[str | None]:
+    """Return weights that a hook computes from parameters before each call: weight norm, pruning."""
+    names = ("name", "_tensor_name")
+    hooks = forward_pre_hooks(module).values()
+    found = {getattr(hook, name, None) for hook in hooks for name in names}
+    parameters = own_parameters(module)
+    return {name for name in found if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
+
+
+def _put_back(model: nn.Module, before: _Attributes) -> None:
+    for name, module in named_modules(model):
+        old = before.get(name, {})
+        for attribute, value in _plain_attributes(module).items():
+            if attribute not in old:
+                delattr(module, attribute)
+            elif value is not old[attribute]:
+                setattr(module, attribute, old[attribute])
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two things, or what is in them, are told apart: tensors are by being others."""
+    if a is b:
+        return False
+    (in_a, structure_a), (in_b, structure_b) = tree_flatten(a), tree_flatten(b)
+    if structure_a != structure_b:
+        return True
+    return any(_leaves_differ(*leaves) for leaves in zip(in_a, in_b, strict=True))
+
+
+def _leaves_differ(a: Any, b: Any) -> bool:
+    if a is b:
+        return False
+    if isinstance(a, torch.Tensor) or isinstance(b, torch.Tensor):
+        return True
+    try:
+        return bool(a != b)
+    except Exception:  # arrays are neither equal nor unequal
+        return True
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return not _leaves_differ(a, b)
+    return a.shape == b.shape and torch.allclose(a, b, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def first_line(e: Exception) -> str:
+    return next((line.strip() for line in str(e).splitlines() if line.strip()), "")
