@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -47,6 +48,17 @@ def rewrite(
     return _Driver(module, patterns, max_rounds).run()
 
 
+@runtime_checkable
+class Selective(Protocol):
+    """A pattern that says which classes of ops it looks at, so that others cost nothing."""
+
+    def may_match(self, kind: type[Operation]) -> bool: ...
+
+
+def _may_match(pattern: RewritePattern, kind: type[Operation]) -> bool:
+    return not isinstance(pattern, Selective) or pattern.may_match(kind)
+
+
 class _Driver:
     def __init__(
         self, module: ModuleOp, patterns: Sequence[RewritePattern], max_rounds: int
@@ -60,6 +72,7 @@ class _Driver:
         self._recent: deque[str] = deque(maxlen=RECENT)
         self._root: Operation = module
         """The op that is being rewritten."""
+        self._candidates: dict[type[Operation], list[RewritePattern]] = {}
         self._listener = PatternRewriterListener(
             operation_insertion_handler=[self._on_insert],
             operation_removal_handler=[self._on_remove],
@@ -90,11 +103,21 @@ class _Driver:
                 raise self._no_fixpoint(op)
         return self._fired.total() > before
 
+    def _patterns_for(self, kind: type[Operation]) -> list[RewritePattern]:
+        """Return the patterns that may match an op of this class; most ops have none."""
+        if kind not in self._candidates:
+            patterns = self._patterns
+            self._candidates[kind] = [p for p in patterns if _may_match(p, kind)]
+        return self._candidates[kind]
+
     def _rewrite_once(self, op: Operation) -> bool:
+        patterns = self._patterns_for(type(op))
+        if not patterns:
+            return False
         self._root = op
         rewriter = PatternRewriter(op)
         rewriter.extend_from_listener(self._listener)
-        for pattern in self._patterns:
+        for pattern in patterns:
             name = type(pattern).__name__
             rewriter.insertion_point = InsertPoint.before(op)
             try:

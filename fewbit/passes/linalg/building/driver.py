@@ -34,6 +34,9 @@ def lower_ops(module: ModuleOp, table: LoweringTable, *, precise: bool = False) 
 class LowerOp(RewritePattern):
     table: LoweringTable
 
+    def may_match(self, kind: type[Operation]) -> bool:
+        return _nearest(self.table, kind) is not None
+
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         lower = _nearest(self.table, type(op))
         if lower is None:
