@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib import metadata
 from pathlib import Path
 
@@ -121,3 +122,27 @@ def test_the_lock_has_what_the_project_pins_and_no_addresses() -> None:
         _, pinned, version = requirement.partition("==")
         assert package in locked, "write the lock file anew: make lock"
         assert not pinned or locked[package] == version, "write the lock file anew: make lock"
+
+
+def test_an_editable_install_is_not_shadowed_by_a_folder_of_its_name(tmp_path: Path) -> None:
+    """A clone in the working directory is a folder `fewbit` without a package in it."""
+    clone = tmp_path / "fewbit"
+    (clone / "fewbit").mkdir(parents=True)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        (clone / name).write_bytes((ROOT / name).read_bytes())
+    (clone / "fewbit" / "__init__.py").write_text("__version__ = 'of the clone'\n")
+    site = tmp_path / "site"
+    build = f"import setuptools.build_meta as b; b.build_editable({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=clone, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    code = f"import site; site.addsitedir({str(site)!r}); import fewbit; print(fewbit.__version__)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "of the clone", done.stderr

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewbit.base.progress import progress
 from fewbit.frontends.frontend import Given
 from fewbit.program.program import Program
 
@@ -21,7 +22,7 @@ Shapes = Mapping[str, Sequence[int] | str | int] | Sequence[Sequence[int] | str]
 
 def import_model(
     model: Model,
-    example_inputs: Sequence[Any] = (),
+    example_inputs: Sequence[Any] | Mapping[str, Any] = (),
     dynamic_shapes: Any = None,
     *,
     example_kwargs: Mapping[str, Any] | None = None,
@@ -34,16 +35,25 @@ def import_model(
     Texts: `zoo:NAME`, `file.py:factory`, `model.onnx`, `model.pt2`, `model.keras`, `program.mlir`,
     of ours or of StableHLO, a SavedModel's folder, or one that `Program.save` wrote. `input_shapes`
     makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`.
+    A mapping as `example_inputs` has them by name, as tokenizers of transformers return them.
     It fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
     ONNX model is to have built in.
     """
     if isinstance(model, Program):
         return model
     given = Given(example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants)
-    if isinstance(model, str | Path):
-        from fewbit.frontends.locate import import_named
+    named = isinstance(model, str | Path)
+    with progress(f"Importing {model if named else type(model).__name__}"):
+        return _import_named(str(model), given) if named else _import_object(model, given)
 
-        return import_named(str(model), given)
+
+def _import_named(name: str, given: Given) -> Program:
+    from fewbit.frontends.locate import import_named
+
+    return import_named(name, given)
+
+
+def _import_object(model: Any, given: Given) -> Program:
     from fewbit.frontends.registry import find_for_object
     from fewbit.frontends.torch.frontend import Torch
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Given:
     """What a user says of a model beside the model itself."""
 
-    example_inputs: Sequence[Any] = ()
+    example_inputs: Sequence[Any] | Mapping[str, Any] = ()
     example_kwargs: Mapping[str, Any] | None = None
     dynamic_shapes: Any = None
     input_shapes: Shapes | None = None

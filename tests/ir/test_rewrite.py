@@ -271,3 +271,19 @@ def test_values_stay_connected():
     assert isinstance(definition, Operation)
     assert definition.attributes["n"] == StringAttr("c")
     assert definition.parent is module.body.block
+
+
+def test_a_selective_pattern_is_asked_only_about_its_ops():
+    asked: list[str] = []
+
+    class Selective(RewritePattern):
+        def may_match(self, kind: type[Operation]) -> bool:
+            return kind is arith.ConstantOp
+
+        def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+            asked.append(op.name)
+
+    rewrite(
+        parse_module("%0 = arith.constant 1 : i32\n%1 = arith.addi %0, %0 : i32"), [Selective()]
+    )
+    assert asked == ["arith.constant"]

@@ -53,7 +53,7 @@ class PlainCalls:
 
     def _spread(self, name: str, shape: Any) -> Any:
         if not has_objects(self._given.get(name)) or not isinstance(shape, Mapping):
-            return cast(Any, shape)
+            return shape
         axes = cast("Mapping[Any, Any]", shape)
         if not axes or not all(isinstance(axis, int) for axis in axes):
             return axes
