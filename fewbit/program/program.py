@@ -122,7 +122,7 @@ class Program:
     def __repr__(self) -> str:
         layers = "float" if self.recipe is None else self.recipe
         return (
-            f"Program({self._described()}, {layers}, {size_text(self.store.nbytes())} of weights)"
+            f"Program({self._description()}, {layers}, {size_text(self.store.nbytes())} of weights)"
         )
 
     def _repr_html_(self) -> str:
@@ -133,7 +133,7 @@ class Program:
         title = signature.name if signature else "program"
         return html_table(f"Program {title}", map(str, inputs), map(str, outputs), rows)
 
-    def _described(self) -> str:
+    def _description(self) -> str:
         signature = self._signature_or_none()
         return "no single entry" if signature is None else shorten_text(str(signature))
 

@@ -97,7 +97,7 @@ class Artifact:
     def __repr__(self) -> str:
         manifest = self.manifest
         described = f"{manifest.target}, {manifest.recipe or 'float'}, {size_text(self.nbytes)}"
-        return f"Artifact({self._described()}, {described})"
+        return f"Artifact({self._description()}, {described})"
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks."""
@@ -120,7 +120,7 @@ class Artifact:
         paths = [self.folder / name for name in self.manifest.files]
         return sum(path.stat().st_size for path in paths if path.is_file())
 
-    def _described(self) -> str:
+    def _description(self) -> str:
         ports = self.manifest.inputs, self.manifest.outputs
         inputs, outputs = (", ".join(map(str, each)) for each in ports)
         return shorten_text(f"{self.manifest.name}({inputs}) -> ({outputs})")

@@ -159,7 +159,7 @@ class Jit:
 class _Version:
     run: Any
     structure: _Structure | None
-    """Of what the model returns; None where it is not known."""
+    """That of what the model returns; None where it is not known."""
     outputs: Sequence[bool]
     """For each part of it, whether it is a tensor (else it is None)."""
 

@@ -96,10 +96,10 @@ def test_without_qemu_it_says_what_to_install(
 def test_without_the_libc_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def found(program: str) -> str:
+    def locate(program: str) -> str:
         return f"/usr/bin/{program}"
 
-    monkeypatch.setattr(shutil, "which", found)
+    monkeypatch.setattr(shutil, "which", locate)
     monkeypatch.setattr(emulated.Emulator, "root", tmp_path)
     with pytest.raises(MissingToolError, match="libc") as caught:
         EMULATORS[FOREIGN].check()
@@ -114,10 +114,10 @@ def test_what_qemu_does_not_execute_is_said(
     def crash(*args: Any, **named: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess([], -4, stderr="qemu: uncaught target signal 4\n")
 
-    def linked(*_: object) -> Path:
+    def pretend_link(*_: object) -> Path:
         return Path("program")
 
-    monkeypatch.setattr(EmulatedLibrary, "_link", linked)
+    monkeypatch.setattr(EmulatedLibrary, "_link", pretend_link)
     monkeypatch.setattr(subprocess, "run", crash)
     with pytest.raises(UnsupportedError, match="signal 4"):
         library(A, B)

@@ -31,6 +31,7 @@ from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
 from fewbit.frontends.torch.settle import first_line, settled
 from fewbit.frontends.torch.unsigned import rewrite_unsigned
+from fewbit.frontends.torch.settle import first_line, settle
 
 KEPT = ("group_norm", "native_group_norm")
 """Ops that torch-mlir knows, and whose decomposition it does not."""
@@ -53,7 +54,7 @@ def capture(
 ) -> Captured:
     """Trace `model` in eval mode; its training mode is left as it was."""
     arguments, named = tuple(example_inputs), dict(example_kwargs or {})
-    with _evaluating(model), torch.no_grad(), settled(model, arguments, named):
+    with _evaluating(model), torch.no_grad(), settle(model, arguments, named):
         with plain_calls(model, arguments, named) as calls:
             shapes = calls.spread(dynamic_shapes)
             program = export(model, calls.arguments, calls.named, shapes)

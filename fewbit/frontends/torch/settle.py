@@ -25,7 +25,7 @@ _Attributes = dict[str, dict[str, Any]]
 
 
 @contextmanager
-def settled(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Generator[None]:
+def settle(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Generator[None]:
     """Have the module as it is after a first call; refuse one that each call changes."""
     before, versions = _attributes(model), _versions(model)
     try:

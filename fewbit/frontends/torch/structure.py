@@ -81,7 +81,7 @@ def _walk(
 ) -> Iterator[tuple[tuple[Key, ...], Any]]:
     children = _children(value)
     if children is None and _is_object(value):
-        children = list(_held(value).items()) if id(value) not in around else []
+        children = list(_tensor_attributes(value).items()) if id(value) not in around else []
         around |= {id(value)}
     if children is None:
         yield path, value
@@ -104,7 +104,7 @@ def _open(leaf: Any, around: frozenset[int]) -> tuple[Any, Close]:
         return leaf, _copy if around else lambda given: given
     if id(leaf) in around:
         return None, lambda _: leaf
-    held = _held(leaf)
+    held = _tensor_attributes(leaf)
     if not held:
         return None, lambda _: _fresh(leaf)
     kept = {name: value for name, value in _attributes(leaf).items() if name not in held}
@@ -151,7 +151,7 @@ def _attributes(value: Any) -> dict[str, Any]:
     return value.__dict__
 
 
-def _held(value: Any) -> dict[str, Any]:
+def _tensor_attributes(value: Any) -> dict[str, Any]:
     """Return the attributes that hold tensors."""
     return {name: each for name, each in _attributes(value).items() if _holds_tensors(each)}
 
