@@ -29,9 +29,8 @@ from fewbit.frontends.torch.functions import ReplaceFunctions
 from fewbit.frontends.torch.grouped_experts import expert_decompositions
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
-from fewbit.frontends.torch.settle import first_line, settled
-from fewbit.frontends.torch.unsigned import rewrite_unsigned
 from fewbit.frontends.torch.settle import first_line, settle
+from fewbit.frontends.torch.unsigned import rewrite_unsigned
 
 KEPT = ("group_norm", "native_group_norm")
 """Ops that torch-mlir knows, and whose decomposition it does not."""

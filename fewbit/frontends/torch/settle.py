@@ -103,7 +103,7 @@ def _changes(model: nn.Module, before: _Attributes) -> Iterator[tuple[str, str]]
 
 
 def _hooked_weights(module: nn.Module) -> set[str | None]:
-    """Return weights that a hook computes from parameters before each call: weight norm, pruning."""
+    """Return weights that a hook computes before each call: by weight norm, pruning."""
     names = ("name", "_tensor_name")
     hooks = forward_pre_hooks(module).values()
     found = {getattr(hook, name, None) for hook in hooks for name in names}
