@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewbit.errors import UsageError
+
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
     from fewbit.frontends.input_shape import InputShape
@@ -27,6 +29,16 @@ class Given:
     input_shapes: Shapes | None = None
     constants: Mapping[str, Any] | None = None
     """Values of inputs that are to be built in."""
+
+    @property
+    def inputs_in_order(self) -> Sequence[Any]:
+        """Example inputs, of which only PyTorch's models take named ones."""
+        if isinstance(self.example_inputs, Mapping):
+            raise UsageError(
+                "example inputs by name are for PyTorch's models",
+                hint="give them in the order of the model's inputs",
+            )
+        return self.example_inputs
 
     @property
     def sizes(self) -> list[InputShape] | None:

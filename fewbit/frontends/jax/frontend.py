@@ -21,7 +21,7 @@ class Jax(Frontend):
         from fewbit.frontends.jax import import_jax, struct
 
         structs = tuple(struct(s, DTYPES[s.dtype]) for s in given.sizes or ())
-        return import_jax(model, given.example_inputs or structs)
+        return import_jax(model, given.inputs_in_order or structs)
 
     def reads(self, path: Path) -> bool:
         return path.suffix in EXPORTED

@@ -20,7 +20,7 @@ class Keras(Frontend):
     def import_object(self, model: Any, given: Given) -> Program:
         from fewbit.frontends.keras import import_keras
 
-        return import_keras(model, given.sizes or _shapes_of(given.example_inputs))
+        return import_keras(model, given.sizes or _shapes_of(given.inputs_in_order))
 
     def reads(self, path: Path) -> bool:
         return path.suffix == ".keras"

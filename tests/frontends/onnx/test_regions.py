@@ -34,7 +34,8 @@ def model_of(op: str, arrays: dict[str, np.ndarray], **attributes: Any) -> Any:
 
 def check(op: str, arrays: dict[str, np.ndarray], **attributes: Any) -> None:
     model = model_of(op, arrays, **attributes)
-    (expected,) = ReferenceEvaluator(model).run(None, arrays)
+    evaluator: Any = ReferenceEvaluator(model)
+    (expected,) = evaluator.run(None, arrays)
     program = import_onnx(model)
     (interpreted,) = program.run(*arrays.values())
     np.testing.assert_allclose(interpreted, expected, rtol=1e-4, atol=1e-5)

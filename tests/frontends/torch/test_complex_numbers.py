@@ -60,6 +60,7 @@ class Rotary(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        self.turns: Tensor
         self.register_buffer("turns", torch.polar(torch.ones(5, 4), torch.randn(5, 4)))
 
     def forward(self, x: Tensor) -> Tensor:

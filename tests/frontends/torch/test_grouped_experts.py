@@ -8,22 +8,23 @@ import torch
 
 from tests.frontends.torch.agreement import assert_agrees
 
+grouped_mm = torch.ops.aten._grouped_mm.default
 OFFSETS = torch.tensor([3, 3, 11, 16], dtype=torch.int32)
 
 
 def test_groups_of_rows() -> None:
     a, b = torch.randn(16, 8).bfloat16(), torch.randn(4, 8, 16).bfloat16()
-    assert_agrees(lambda a, b, o: torch._grouped_mm(a, b, offs=o), a, b, OFFSETS, rtol=2**-7)
+    assert_agrees(lambda a, b, o: grouped_mm(a, b, offs=o), a, b, OFFSETS, rtol=2**-7)
 
 
 def test_groups_of_what_is_summed_over() -> None:
     a, b = torch.randn(8, 16).bfloat16(), torch.randn(16, 8).bfloat16()
-    assert_agrees(lambda a, b, o: torch._grouped_mm(a, b, offs=o), a, b, OFFSETS, rtol=2**-6)
+    assert_agrees(lambda a, b, o: grouped_mm(a, b, offs=o), a, b, OFFSETS, rtol=2**-6)
 
 
 def test_groups_of_columns() -> None:
     a, b = torch.randn(4, 8, 8).bfloat16(), torch.randn(8, 16).bfloat16()
-    assert_agrees(lambda a, b, o: torch._grouped_mm(a, b, offs=o), a, b, OFFSETS, rtol=2**-7)
+    assert_agrees(lambda a, b, o: grouped_mm(a, b, offs=o), a, b, OFFSETS, rtol=2**-7)
 
 
 @pytest.mark.parametrize("bounds", [(0, 7), (0, 8), (-1.5, 2.5), (0, 0)])

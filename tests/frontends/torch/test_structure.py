@@ -186,7 +186,7 @@ def test_results_by_position_are_numbered() -> None:
         def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             return x + 1, x * 2
 
-    program = fewbit.import_model(Tuple(), torch.ones(2))
+    program = fewbit.import_model(Tuple(), (torch.ones(2),))
     assert [spec.name for spec in program.signature.outputs] == ["output0", "output1"]
 
 
