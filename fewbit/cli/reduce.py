@@ -42,8 +42,9 @@ def reduce(
     from fewbit.base.progress import say
     from fewbit.reduce import Case, reduce_model
     from fewbit.reduce.check import INTERPRETER
+    from fewbit.targets.registry import DEFAULT_TARGET
 
-    case = Case(INTERPRETER if interpret else target or "cpu", recipe, seed, seconds)
+    case = Case(INTERPRETER if interpret else target or DEFAULT_TARGET, recipe, seed, seconds)
     found = reduce_model(Path(model), output, case, lambda ops: say(f"{ops} ops left"))
     if as_json:
         print_json(

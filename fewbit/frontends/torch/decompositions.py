@@ -39,13 +39,15 @@ _POOLS = {
 
 
 def own_decompositions() -> dict[Any, Callable[..., Any]]:
+    windows = window_decompositions()
+    averages = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default)
     return {
         **wide_reductions(),
         **convolution_decompositions(),
         **antialias_decompositions(),
         **bag_decompositions(),
         **selection_decompositions(),
-        **window_decompositions(),
+        **windows,
         **recurrent_decompositions(),
         **{op: _as_batch(op) for op in _CONVOLUTIONS},
         **{op: _pool_as_batch(op, moved) for op, moved in _POOLS.items()},
@@ -58,8 +60,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.maximum.default: _choose(torch.gt),
         aten.minimum.default: _choose(torch.lt),
         aten.reciprocal.default: _reciprocal,
-        aten.adaptive_avg_pool1d.default: _mean_of_all,
-        aten.adaptive_avg_pool2d.default: _mean_of_all,
+        **{op: _mean_or(windows[op]) for op in averages},
         aten.reflection_pad1d.default: _reflect,
         aten.reflection_pad2d.default: _reflect,
         aten.reflection_pad3d.default: _reflect,
@@ -130,14 +131,16 @@ def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where(infinite, torch.full_like(length, torch.inf), length)
 
 
-def _mean_of_all(x: torch.Tensor, output_size: list[int]) -> Any:
-    """The mean of all elements, where there is one window of dynamic size."""
-    dims = list(range(-len(output_size), 0))
-    if all(size == 1 for size in output_size) and not all(is_static(x.shape[d]) for d in dims):
-        return x.mean(dims, keepdim=True)
-    if len(dims) == 1:
-        return NotImplemented
-    return _pool_as_batch(aten.adaptive_avg_pool2d.default, 2)(x, output_size)
+def _mean_or(otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The mean of all elements where there is one window of dynamic size, or what else there is."""
+
+    def decomposed(x: torch.Tensor, output_size: list[int]) -> Any:
+        dims = list(range(-len(output_size), 0))
+        if all(size == 1 for size in output_size) and not all(is_static(x.shape[d]) for d in dims):
+            return x.mean(dims, keepdim=True)
+        return otherwise(x, output_size)
+
+    return decomposed
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:

@@ -74,6 +74,14 @@ def plain_calls(
     def forward(self: nn.Module, *args: Any, **kwargs: Any) -> list[Any]:
         return calls.call(hidden or own.forward.__get__(self), args, kwargs)
 
+    if hidden is not None:
+        me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        taken = inspect.signature(hidden)
+        setattr(
+            forward,
+            "__signature__",
+            taken.replace(parameters=[me, *taken.parameters.values()]),
+        )
     names = {"forward": forward, "__module__": own.__module__, "__qualname__": own.__qualname__}
     model.__class__ = type(own.__name__, (own,), names)
     try:

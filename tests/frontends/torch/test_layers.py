@@ -115,7 +115,6 @@ def test_group_norm() -> None:
     ("make", "inputs", "kind", "words"),
     [
         (InPlace, (X,), UnsupportedError, "in place"),
-        (lambda: nn.AdaptiveAvgPool2d(3), (torch.randn(1, 2, 8, 8),), UnsupportedError, "adaptive"),
         (lambda: prepare_qat(Ordered(), "w4a8"), (X,), UsageError, "quantization-aware"),
         (Ordered, (torch.randn(3, 5),), UsageError, "does not run"),
         (lambda: 3, (X,), UsageError, "not a model"),
