@@ -28,6 +28,7 @@ from fewbit.cli.options import (
     OptionalMethod,
     OptionalRecipe,
     Samples,
+    Strict,
     TargetText,
     parse_shapes,
 )
@@ -97,6 +98,7 @@ def bench_model(
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
     keep_batch_norm: KeepBatchNorm = False,
+    strict: Strict = False,
 ) -> None:
     """Measure a model beside other tools, and show the share of each layer."""
     from fewbit.bench.contest import check_threads
@@ -125,7 +127,7 @@ def bench_model(
                 hint=f"leave out --against, or name {NONE}",
             )
         peers = []
-    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm)
+    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
     program = options.quantize(subject.program, recipe, subject.random_samples(OUR_SAMPLES))
     if program.recipe is not None:
         refuse_missing(peers, True)

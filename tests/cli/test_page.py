@@ -28,7 +28,7 @@ PAGES = [page for pattern in PATTERNS for page in sorted(ROOT.glob(pattern))]
 SECTIONS: dict[str, str] = dict(
     re.findall(r"^###? (.*?)\n(.*?)(?=^###? |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL)
 )
-MOST_OPTIONS = 14
+MOST_OPTIONS = 15
 """The options of a command itself; those of targets are in panels of their own."""
 
 

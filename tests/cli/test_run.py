@@ -93,7 +93,6 @@ def test_times(capsys: pytest.CaptureFixture[str]) -> None:
         (["art", *FILES, "-o", "out.npy"], 2, "2 outputs, and .npy holds one"),
         (["art", *FILES, "--threads", "1000"], 2, "1000 threads"),
         (["saved", *FILES, "--threads", "2"], 2, "interpreted"),
-        (["foreign", *FILES], 3, "compiled for cpu:riscv64"),
         ([".", *FILES], 1, "program.mlir"),
     ],
 )
@@ -102,6 +101,14 @@ def test_mistakes(
 ) -> None:
     assert ran(*argv) == status
     assert message in capsys.readouterr().err
+
+
+def test_foreign_code_needs_qemu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert ran("foreign", *FILES) == 1
+    assert "code for riscv64" in capsys.readouterr().err
 
 
 def test_variant_is_for_libraries_that_have_some(capsys: pytest.CaptureFixture[str]) -> None:

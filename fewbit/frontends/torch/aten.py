@@ -17,8 +17,9 @@ from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
+from fewbit.decompositions.sizes import is_static
 from fewbit.dialects import mico
-from fewbit.frontends.torch.types import element_type, is_static, tensor_type
+from fewbit.frontends.torch.types import element_type, tensor_type
 from fewbit.passes.linalg.building.loops import apply
 
 if TYPE_CHECKING:

@@ -20,13 +20,13 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from fewbit.base.files import PathLike
+from fewbit.decompositions.functions import ReplaceFunctions
+from fewbit.decompositions.grouped_experts import expert_decompositions
+from fewbit.decompositions.table import own_decompositions
 from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
-from fewbit.frontends.torch.decompositions import own_decompositions
 from fewbit.frontends.torch.fold_weights import fold_weights
-from fewbit.frontends.torch.functions import ReplaceFunctions
-from fewbit.frontends.torch.grouped_experts import expert_decompositions
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
 from fewbit.frontends.torch.settle import first_line, settle

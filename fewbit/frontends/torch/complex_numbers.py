@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
+from fewbit.decompositions.sizes import is_static
 from fewbit.frontends.torch.aten import name_of
 from fewbit.frontends.torch.fourier import (
     Pair,
@@ -25,7 +26,6 @@ from fewbit.frontends.torch.fourier import (
 )
 from fewbit.frontends.torch.islands import unsupported_beside, unsupported_error
 from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
-from fewbit.frontends.torch.types import is_static
 
 aten = torch.ops.aten
 

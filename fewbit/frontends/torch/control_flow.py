@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, i1, 
 from xdsl.dialects.utils import split_dynamic_index_list
 from xdsl.ir import Block, Region, SSAValue
 
+from fewbit.decompositions.sizes import is_static
 from fewbit.dialects import mico
 from fewbit.errors import UnsupportedError
-from fewbit.frontends.torch.types import is_static, value_type
+from fewbit.frontends.torch.types import value_type
 from fewbit.passes.linalg.building.elements import keep_sizes, sized
 from fewbit.passes.linalg.building.tensors import (
     Size,

@@ -29,7 +29,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
 
-from fewbit.frontends.torch.types import is_static
+from fewbit.decompositions.sizes import is_static
 
 ATEN = "aten::"
 LAYERS = frozenset(
@@ -123,7 +123,7 @@ def _schema(node: Node) -> Any:
 def _weights(graph: Graph, known: set[Node]) -> Iterator[Node]:
     """Computed nodes that a layer reads, and that are not much larger than their sources."""
     for node in graph.nodes:
-        if node not in known or node.op == "placeholder":
+        if node not in known or node.op == "placeholder" or not _is_float(node):
             continue
         readers = [user for user in node.users if user not in known]
         if not any(_name_of(user) in LAYERS for user in readers) or not _is_computed(node):
@@ -131,6 +131,11 @@ def _weights(graph: Graph, known: set[Node]) -> Iterator[Node]:
         sources = _sources(node)
         if _elements(node) <= GROWTH * sum(map(_elements, sources)):
             yield node
+
+
+def _is_float(node: Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, Tensor) and value.is_floating_point()
 
 
 def _is_computed(node: Node) -> bool:

@@ -77,11 +77,8 @@ def plain_calls(
     if hidden is not None:
         me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         taken = inspect.signature(hidden)
-        setattr(
-            forward,
-            "__signature__",
-            taken.replace(parameters=[me, *taken.parameters.values()]),
-        )
+        parameters = [me, *taken.parameters.values()]
+        cast(Any, forward).__signature__ = taken.replace(parameters=parameters)
     names = {"forward": forward, "__module__": own.__module__, "__qualname__": own.__qualname__}
     model.__class__ = type(own.__name__, (own,), names)
     try:

@@ -21,8 +21,8 @@ from xdsl.dialects import arith, cf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from fewbit.decompositions.sizes import is_static
 from fewbit.frontends.torch.size_expressions import write_expression
-from fewbit.frontends.torch.types import is_static
 
 HABIT = 2
 

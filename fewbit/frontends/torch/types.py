@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from fewbit.decompositions.sizes import is_static
 from fewbit.errors import UnsupportedError
 
 # Not uint8: linalg has no signs, and what torch-mlir makes of it computes with signed bytes.
@@ -67,11 +68,6 @@ def is_known(value: Any) -> bool:
 
 def is_unsigned(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.dtype in UNSIGNED
-
-
-def is_static(size: Any) -> bool:
-    """Whether a size is a number, or a symbol that the trace found to be one."""
-    return isinstance(size, int) or bool(size.node.expr.is_Integer)
 
 
 def tensor_type(tensor: torch.Tensor) -> TensorType[Attribute]:

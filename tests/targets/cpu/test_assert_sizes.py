@@ -90,7 +90,7 @@ class Function(nn.Module):
 @pytest.mark.parametrize(
     ("function", "refused", "taken"),
     [
-        (lambda x: x[:, :3] + 0, (3, 2, 6), (3, 3, 6)),
+        (lambda x: x.narrow(1, 0, 3) + 0, (3, 2, 6), (3, 3, 6)),
         (lambda x: x[0] + x[1], (1, 4, 6), (2, 4, 6)),
         (lambda x: x[:, 0] * 2, (2, 0, 6), (2, 1, 6)),
     ],
@@ -103,6 +103,15 @@ def test_a_slice_must_lie_inside(function, refused: tuple, taken: tuple) -> None
     np.testing.assert_array_equal(art(ones(*taken)), function(torch.ones(taken)).numpy())
     with pytest.raises(ShapeError):
         art(ones(*refused))
+
+
+def test_a_slice_is_as_long_as_there_are_elements() -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    example = (torch.randn(3, 4, 6),)
+    model = Function(lambda x: x[:, :3] + 0)
+    art = fewbit.compile(model, example_inputs=example, dynamic_shapes=shapes, name="net")
+    for length in (0, 1, 2, 3, 5):
+        assert art(ones(3, length, 6)).shape == (3, min(length, 3), 6)
 
 
 def test_nothing_is_divided_by_an_empty_batch() -> None:

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.decompositions.wide_reductions import widen_to_f32
 from fewbit.frontends.onnx.kinds import HELD
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.torch.wide_reductions import widen_to_f32
 
 
 def over_axis(call: Call, x: Tensor, run: Callable[[Tensor, int], Tensor]) -> Tensor:

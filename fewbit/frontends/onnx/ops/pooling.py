@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.decompositions.functions import max_pool1d
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.ops.convolution import pad_spatial, window_pads
 from fewbit.frontends.onnx.table import Call, is_symbol, op
-from fewbit.frontends.torch.functions import max_pool1d
 
 MOST_SLICES = 4096
 _torch = cast(Any, torch)

@@ -15,10 +15,10 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
 from fewbit.base.typed_torch import split
+from fewbit.decompositions.recurrent import scan_steps
 from fewbit.frontends.onnx.layers import WEIGHT, layer_name
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import Known, Size, outside_trace
-from fewbit.frontends.torch.recurrent import scan_steps
 
 Activation = Callable[[Tensor], Tensor]
 

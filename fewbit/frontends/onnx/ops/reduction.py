@@ -8,9 +8,9 @@ from math import prod
 import torch
 from torch import Tensor
 
+from fewbit.decompositions.wide_reductions import widen_to_f32
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.torch.wide_reductions import widen_to_f32
 
 
 def _axes(call: Call, x: Tensor) -> list[int] | None:

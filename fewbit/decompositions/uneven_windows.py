@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from fewbit.frontends.torch.types import is_static
+from fewbit.decompositions.sizes import is_static
 
 aten = torch.ops.aten
 

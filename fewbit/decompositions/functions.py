@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 from torch.overrides import TorchFunctionMode
 
-from fewbit.frontends.torch.recurrent import recurrent_functions
+from fewbit.decompositions.recurrent import recurrent_functions
 
 
 class ReplaceFunctions(TorchFunctionMode):

@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import fewbit
+from fewbit.decompositions.convolutions import convolution_decompositions
 from fewbit.dialects.mico import BitConv2dOp
-from fewbit.frontends.torch.convolutions import convolution_decompositions
 from fewbit.ir.layers import layers
 
 aten = torch.ops.aten

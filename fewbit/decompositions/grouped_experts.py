@@ -14,8 +14,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from fewbit.frontends.torch.types import is_static
-from fewbit.frontends.torch.wide_reductions import widen_to_f32
+from fewbit.decompositions.sizes import is_static
+from fewbit.decompositions.wide_reductions import widen_to_f32
 
 aten = torch.ops.aten
 

@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import torch
 
-from fewbit.frontends.torch.antialias import antialias_decompositions
-from fewbit.frontends.torch.convolutions import convolution_decompositions
-from fewbit.frontends.torch.embedding_bags import bag_decompositions
-from fewbit.frontends.torch.recurrent import recurrent_decompositions
-from fewbit.frontends.torch.selection import selection_decompositions
-from fewbit.frontends.torch.types import is_static
-from fewbit.frontends.torch.uneven_windows import window_decompositions
-from fewbit.frontends.torch.wide_reductions import wide_reductions
+from fewbit.decompositions.antialias import antialias_decompositions
+from fewbit.decompositions.convolutions import convolution_decompositions
+from fewbit.decompositions.embedding_bags import bag_decompositions
+from fewbit.decompositions.recurrent import recurrent_decompositions
+from fewbit.decompositions.selection import selection_decompositions
+from fewbit.decompositions.sizes import is_static
+from fewbit.decompositions.uneven_windows import window_decompositions
+from fewbit.decompositions.wide_reductions import wide_reductions
 
 aten = torch.ops.aten
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fewbit.frontends.torch.types import is_static
+from fewbit.decompositions.sizes import is_static
 
 aten = torch.ops.aten
 
