@@ -139,29 +139,12 @@ def _layers(
     return (x.transpose(0, 1) if batch_first else x), *ends
 
 
-def lstm(
-    x: Tensor,
-    hx: Sequence[Tensor],
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> tuple[Tensor, ...]:
-    """Compute what `aten.lstm.input` does."""
-    return _layers(
-        _lstm_cell, x, hx, params, has_biases, num_layers, bidirectional, batch_first
-    )  # fmt: skip
-
-
-def one_state(cell: Cell) -> Callable[..., tuple[Tensor, ...]]:
-    """Return what computes `aten.gru.input` and its like, whose state is one tensor."""
+def _op(cell: Cell) -> Callable[..., tuple[Tensor, ...]]:
+    """Return what computes `aten.lstm.input` and its like; the state of most is one tensor."""
 
     def run(
         x: Tensor,
-        hx: Tensor,
+        hx: Tensor | Sequence[Tensor],
         params: Sequence[Tensor],
         has_biases: bool,
         num_layers: int,
@@ -170,16 +153,18 @@ def one_state(cell: Cell) -> Callable[..., tuple[Tensor, ...]]:
         bidirectional: bool,
         batch_first: bool,
     ) -> tuple[Tensor, ...]:
+        states = [hx] if isinstance(hx, Tensor) else hx
         return _layers(
-            cell, x, [hx], params, has_biases, num_layers, bidirectional, batch_first
+            cell, x, states, params, has_biases, num_layers, bidirectional, batch_first
         )  # fmt: skip
 
     return run
 
 
-gru = one_state(_gru_cell)
-rnn_tanh = one_state(_rnn_cell(torch.tanh))
-rnn_relu = one_state(_rnn_cell(torch.relu))
+lstm = _op(_lstm_cell)
+gru = _op(_gru_cell)
+rnn_tanh = _op(_rnn_cell(torch.tanh))
+rnn_relu = _op(_rnn_cell(torch.relu))
 
 
 def recurrent_decompositions() -> dict[Any, Callable[..., Any]]:

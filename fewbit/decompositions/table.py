@@ -21,13 +21,11 @@ from fewbit.decompositions.wide_reductions import wide_reductions
 
 aten = torch.ops.aten
 
-_CONVOLUTIONS = (
-    aten.conv1d.default,
-    aten.conv1d.padding,
-    aten.conv2d.default,
-    aten.conv2d.padding,
-)
-_POOLS = {
+_WINDOWS = {
+    aten.conv1d.default: 1,
+    aten.conv1d.padding: 1,
+    aten.conv2d.default: 2,
+    aten.conv2d.padding: 2,
     aten.avg_pool2d.default: 2,
     aten.avg_pool3d.default: 3,
     aten.max_pool2d.default: 2,
@@ -49,8 +47,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **selection_decompositions(),
         **windows,
         **recurrent_decompositions(),
-        **{op: _as_batch(op) for op in _CONVOLUTIONS},
-        **{op: _pool_as_batch(op, moved) for op, moved in _POOLS.items()},
+        **{op: _as_batch(op, moved) for op, moved in _WINDOWS.items()},
         aten.amax.default: _extreme_of_scalar,
         aten.amin.default: _extreme_of_scalar,
         aten.constant_pad_nd.default: _pad,
@@ -75,19 +72,8 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
     }
 
 
-def _as_batch(op: Any) -> Callable[..., Any]:
-    """The convolution of one sample without a batch dimension is that of a batch of one."""
-
-    def decomposed(x: torch.Tensor, weight: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        if x.ndim == weight.ndim:
-            return NotImplemented
-        return op(x.unsqueeze(0), weight, *args, **kwargs).squeeze(0)
-
-    return decomposed
-
-
-def _pool_as_batch(op: Any, moved: int) -> Callable[..., Any]:
-    """The same for a pool, which may give indices beside its values."""
+def _as_batch(op: Any, moved: int) -> Callable[..., Any]:
+    """A window over one sample without a batch is that over a batch of one; pools give indices."""
 
     def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         if x.ndim == moved + 2:

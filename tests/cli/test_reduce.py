@@ -5,21 +5,12 @@ from pathlib import Path
 
 import onnx
 import pytest
-from onnx import helper
 
 from fewbit.cli.main import run
 from fewbit.errors import UsageError
+from tests.reduce.chains import write
 
 KINDS = ("Relu", "Exp", "NotAnOp", "Tanh", "Neg")
-
-
-def write(path: Path, *kinds: str) -> Path:
-    nodes = [helper.make_node(kind, [f"x{i}"], [f"x{i + 1}"]) for i, kind in enumerate(kinds)]
-    ends = [helper.make_tensor_value_info(f"x{i}", 1, [2, 3]) for i in (0, len(kinds))]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-    path.write_bytes(model.SerializeToString())
-    return path
 
 
 def test_one_node_is_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

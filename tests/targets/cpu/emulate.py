@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ import numpy as np
 import pytest
 
 from fewbit.runtime import Artifact
+from fewbit.runtime.emulated import EMULATORS as RUNTIME_EMULATORS
+from fewbit.runtime.emulated import Emulator
 from fewbit.runtime.native import dtype_of
 from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.link import lld, stand_in
@@ -28,37 +30,14 @@ from fewbit.toolchain.objects import emit_object, parse_ir
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
-class Emulator:
-    architecture: str
-    loader: str
-    options: tuple[str, ...] = ()
-    oldest: int = 0
-    """The first version that runs our code right."""
-
-    @property
-    def program(self) -> str:
-        return f"qemu-{self.architecture}"
-
-    @property
-    def root(self) -> Path:
-        """Where Debian's packages put this processor's libc."""
-        return Path("/usr") / f"{self.architecture}-linux-gnu"
-
-    @property
-    def command(self) -> list[str]:
-        return [self.program, "-L", str(self.root), *self.options]
-
-
-_ARM = "lib/ld-linux-aarch64.so.1"
-_RISCV = "lib/ld-linux-riscv64-lp64d.so.1"
 EMULATORS = {
-    "aarch64": Emulator("aarch64", _ARM, ("-cpu", "cortex-a53")),
-    "aarch64-dotprod": Emulator("aarch64", _ARM, ("-cpu", "max")),
-    "riscv64": Emulator("riscv64", _RISCV, ("-cpu", "rv64,v=false")),
-    # Older ones end with an assertion at conversions of vectors to integers.
-    "riscv64-v": Emulator("riscv64", _RISCV, ("-cpu", "rv64,v=true,vlen=128"), oldest=8),
+    "aarch64": replace(RUNTIME_EMULATORS["aarch64"], processor="cortex-a53"),
+    "aarch64-dotprod": RUNTIME_EMULATORS["aarch64"],
+    "riscv64": replace(RUNTIME_EMULATORS["riscv64"], processor="rv64,v=false"),
+    "riscv64-v": replace(RUNTIME_EMULATORS["riscv64"], processor="rv64,v=true,vlen=128"),
 }
+OLDEST = {"riscv64-v": 8}
+"""The first version that runs our code right: older ones assert at conversions of vectors."""
 
 
 @cache
@@ -71,8 +50,8 @@ def missing(processor: str) -> str | None:
         return f"{emulator.root} has no libc (Debian: libc6-arm64-cross, libc6-riscv64-cross)"
     told = subprocess.run([emulator.program, "--version"], capture_output=True, text=True).stdout
     version = re.search(r"version (\d+)", told)
-    if version is None or int(version[1]) < emulator.oldest:
-        return f"{emulator.program} is older than version {emulator.oldest}"
+    if version is None or int(version[1]) < OLDEST.get(processor, 0):
+        return f"{emulator.program} is older than version {OLDEST[processor]}"
     return None
 
 
