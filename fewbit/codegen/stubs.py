@@ -19,7 +19,7 @@ from fewbit.codegen.memref import Size, memref_types, multiply
 from fewbit.kernels import emit
 from fewbit.kernels.kernel import Kernel, functions_of, module_text
 from fewbit.llvm.function import Function, Prototype
-from fewbit.llvm.types import F32, F64, I64, Array, Spelled, Type, type_of
+from fewbit.llvm.types import F32, F64, I64, Array, Int, Spelled, Type, type_of
 from fewbit.llvm.values import Operand, Value
 from fewbit.toolchain.isa import Isa
 
@@ -87,10 +87,12 @@ class Memref:
 class Stub(Function):
     """A function that takes memrefs apart and calls a kernel."""
 
-    def __init__(self, name: str, memory: Sequence[Attribute]) -> None:
+    def __init__(self, name: str, memory: Sequence[Attribute], index: Int = I64) -> None:
         shapes = [cast("MemRefType[Attribute]", type).get_shape() for type in memory]
-        parameters = [each for i, shape in enumerate(shapes) for each in _parameters(i, len(shape))]
-        super().__init__(name, [*parameters, (I64, "thread"), (I64, "threads")])
+        parameters = [
+            each for i, shape in enumerate(shapes) for each in _parameters(i, len(shape), index)
+        ]
+        super().__init__(name, [*parameters, (index, "thread"), (index, "threads")], index=index)
         self.thread, self.threads = self.parameters[-2:]
         self.most_threads: int | None = None
         """Threads that share the work; others have none."""
@@ -122,7 +124,7 @@ class Stub(Function):
 
     def integers(self, values: Sequence[Size]) -> Value:
         """Return an array of integers on the stack."""
-        array = self.alloca(Array(len(values), I64))
+        array = self.alloca(Array(len(values), self.index))
         for i, value in enumerate(values):
             self.store(self.integer(value), array, i)
         return array
@@ -153,15 +155,14 @@ class Stub(Function):
         return super().text()
 
 
-def _parameters(number: int, rank: int) -> list[tuple[Type, str]]:
+def _parameters(number: int, rank: int, index: Int) -> list[tuple[Type, str]]:
     """Return the types and names of a memref's parameters."""
     names = [
         *("allocated", "start", "offset"),
         *(f"{what}{i}" for what in ("size", "stride") for i in range(rank)),
     ]
-    return [
-        (type, f"m{number}_{name}") for type, name in zip(memref_types(rank), names, strict=True)
-    ]
+    types = memref_types(rank, index)
+    return [(type, f"m{number}_{name}") for type, name in zip(types, names, strict=True)]
 
 
 @cache

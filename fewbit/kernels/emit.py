@@ -22,7 +22,7 @@ MOST_DEPTH = 4096
 
 
 class Function(function.Function):
-    """One function of a kernel, its parameters as in "ptr x, i64 count".
+    """One function of a kernel, its parameters as in "ptr x, index count".
 
     `needs` are the functions that it calls. One that stands `apart` calls none, and may be
     compiled once for all programs.
@@ -31,7 +31,7 @@ class Function(function.Function):
     def __init__(
         self, isa: Isa, name: str, parameters: str, *, public: bool = False, apart: bool = False
     ) -> None:
-        super().__init__(name, parameters)
+        super().__init__(name, parameters, index=Int(isa.index_bits))
         self.isa = isa
         self.public = public
         self.apart = apart
@@ -39,18 +39,19 @@ class Function(function.Function):
 
     # Text
 
-    def text(self) -> str:
+    def text(self, attributes: str = "") -> str:
         """Return the definition."""
-        return self.definition(self.name, "" if self.public else "internal")
+        return self.definition(self.name, "" if self.public else "internal", attributes)
 
-    def definition(self, name: str, linkage: str) -> str:
+    def definition(self, name: str, linkage: str, attributes: str = "") -> str:
         parameters = ", ".join(
             f"{v.type}{' nocapture' if str(v.type) == 'ptr' else ''} {v}" for v in self.parameters
         )
         head = f"define {linkage} void @{name}({parameters})"
         if not self.ended:
             self.ret()
-        return f"{head} nounwind noinline {{\n{self.body()}\n}}\n"
+        marks = " ".join(filter(None, ("nounwind noinline", attributes)))
+        return f"{head} {marks} {{\n{self.body()}\n}}\n"
 
     def call(self, callee: function.Prototype | function.Function, *arguments: Operand) -> Value:
         if isinstance(callee, Function) and callee not in self.needs:
@@ -138,7 +139,7 @@ class Function(function.Function):
 
     def first_lanes(self, count: Value) -> Value:
         """Return the mask of the first `count` lanes, clamped between none and all."""
-        return self.constants("i64", range(self.isa.lanes)) < self.broadcast(count)
+        return self.constants(self.index, range(self.isa.lanes)) < self.broadcast(count)
 
     def load_part(self, pointer: Value, mask: Value | None, element: Spelled = "float") -> Value:
         """Load a vector; lanes outside the mask are not read, and zero."""

@@ -31,7 +31,7 @@ class MagnitudeSums(Kernel):
         f = Function(
             self.isa,
             self.symbol,
-            "ptr x, i64 ldx, ptr sums, i64 m, i64 k, i64 thread, i64 threads",
+            "ptr x, index ldx, ptr sums, index m, index k, index thread, index threads",
             public=True,
         )
         x, ldx, sums, m, k, thread, threads = f.parameters
@@ -55,7 +55,7 @@ def _parts(f: Function, k: Value) -> tuple[Value, Value]:
 @cache
 def add_magnitudes(isa: Isa) -> Function:
     """Return the function that stores Σ|x| of a part of a row, in lanes."""
-    f = Function(isa, "fewbit_add_magnitudes", "ptr x, i64 k, ptr to")
+    f = Function(isa, "fewbit_add_magnitudes", "ptr x, index k, ptr to")
     x, k, to = f.parameters
     rest = f.array("float", LANES)
     kind = f"<{LANES} x float>"
@@ -79,7 +79,7 @@ def add_magnitudes(isa: Isa) -> Function:
 @cache
 def mean_magnitude(isa: Isa) -> Function:
     """Return the function that stores max(mean|x|, eps) of a row."""
-    f = Function(isa, "fewbit_mean_magnitude", "ptr x, i64 k, ptr to")
+    f = Function(isa, "fewbit_mean_magnitude", "ptr x, index k, ptr to")
     x, k, to = f.parameters
     part, parts = _parts(f, k)
     sums, kind = f.array("double", LANES), f"<{LANES} x double>"
@@ -94,7 +94,7 @@ def mean_magnitude(isa: Isa) -> Function:
 @cache
 def mean_of_sums(isa: Isa) -> Function:
     """Return the function that stores max(mean|x|, eps) from the sums of a row's parts."""
-    f = Function(isa, "fewbit_mean_of_sums", "ptr sums, i64 k, ptr to")
+    f = Function(isa, "fewbit_mean_of_sums", "ptr sums, index k, ptr to")
     sums, k, to = f.parameters
     kind = f"<{LANES} x double>"
     with f.loop(0, _parts(f, k)[1], carried=[f.zero(kind)]) as loop:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fewbit.llvm.instructions import Instructions
-from fewbit.llvm.types import I1, IrTypeError
+from fewbit.llvm.types import I1, I64, Int, IrTypeError
 from fewbit.llvm.values import Value
 
 
@@ -41,8 +41,8 @@ class Loop:
 class ControlFlow(Instructions):
     """Basic blocks, and loops and conditions made of them."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, index: Int = I64) -> None:
+        super().__init__(name, index)
         self._block = "entry"
 
     def _label(self, stem: str) -> str:

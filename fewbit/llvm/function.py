@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fewbit.llvm.control_flow import ControlFlow
-from fewbit.llvm.types import PTR, VOID, IrTypeError, Pointer, Spelled, Type, Void, type_of
+from fewbit.llvm.types import (
+    I64,
+    PTR,
+    VOID,
+    Int,
+    IrTypeError,
+    Pointer,
+    Spelled,
+    Type,
+    Void,
+    type_of,
+)
 from fewbit.llvm.values import Operand, Value, symbol
 
 
@@ -32,7 +43,7 @@ class Prototype:
 
 
 class Function(ControlFlow):
-    """One LLVM function, its parameters as in "ptr x, i64 count".
+    """One LLVM function, its parameters as in "ptr x, index count".
 
     `intrinsics` are the declarations of those of LLVM's functions that it calls.
     """
@@ -45,14 +56,19 @@ class Function(ControlFlow):
         *,
         linkage: str = "",
         attributes: str = "",
+        index: Int = I64,
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, index)
         self.result = type_of(result)
         self.linkage, self.attributes = linkage, attributes
         if isinstance(parameters, str):
-            parameters = [_parameter(each) for each in parameters.split(",")] if parameters else []
+            parameters = [self._parameter(each) for each in parameters.split(",") if each]
         self.parameters = [Value(self, type_of(type), f"%{name}") for type, name in parameters]
         self.declared: dict[str, Prototype] = {}
+
+    def _parameter(self, text: str) -> tuple[Spelled, str]:
+        type, name = text.split()
+        return self.index if type == "index" else type, name
 
     # Text
 
@@ -166,11 +182,6 @@ class Function(ControlFlow):
             self.call(callee, *arguments)
             self._jump(end)
         self._begin(end)
-
-
-def _parameter(text: str) -> tuple[str, str]:
-    type, name = text.split()
-    return type, name
 
 
 def forward(name: str, to: Prototype) -> str:

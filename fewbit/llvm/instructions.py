@@ -47,10 +47,14 @@ _CONVERSIONS: dict[str, tuple[type[Type], type[Type], bool | None]] = {
 
 
 class Instructions:
-    """The lines of a function: each method appends an instruction, until a terminator ends it."""
+    """The lines of a function: each method appends an instruction, until a terminator ends it.
 
-    def __init__(self, name: str) -> None:
+    `index` is the type of sizes and addresses: numbers are of it, where nothing else is said.
+    """
+
+    def __init__(self, name: str, index: Int = I64) -> None:
         self.name = name
+        self.index = index
         self.ended = False
         self._lines: list[str] = []
         self._count = 0
@@ -69,13 +73,13 @@ class Instructions:
 
     # Constants
 
-    def value(self, operand: Operand, type: Spelled = I64) -> Value:
-        """Return an operand as a value; a number becomes a constant of the type."""
+    def value(self, operand: Operand, type: Spelled | None = None) -> Value:
+        """Return an operand as a value; a number becomes a constant of the type, or an index."""
         if isinstance(operand, Value):
             if operand.function is not self:
                 raise IrTypeError(f"{operand.typed} belongs to '{operand.function.name}'")
             return operand
-        known = operand if isinstance(operand, Constant) else constant(type, operand)
+        known = operand if isinstance(operand, Constant) else constant(type or self.index, operand)
         return Value(self, known.type, known.text)
 
     def constant(self, type: Spelled, value: float | bool) -> Value:
@@ -86,7 +90,7 @@ class Instructions:
         return self.value(constants(element, values))
 
     def integer(self, value: Value | int) -> Value:
-        return self.value(value, I64)
+        return self.value(value, self.index)
 
     def number(self, value: float) -> Value:
         return self.constant("float", value)
@@ -167,10 +171,10 @@ class Instructions:
 
     def address(self, pointer: Value) -> Value:
         """Return a pointer as a number."""
-        return self.emit(I64, f"ptrtoint {self._pointer(pointer)} to i64")
+        return self.emit(self.index, f"ptrtoint {self._pointer(pointer)} to {self.index}")
 
     def pointer(self, address: Value) -> Value:
-        if address.type != I64:
+        if address.type != self.index:
             raise IrTypeError(f"{address.typed} is no number of an address")
         return self.emit(PTR, f"inttoptr {address.typed} to ptr")
 
@@ -178,7 +182,7 @@ class Instructions:
 
     def select(self, condition: Value, yes: Operand, no: Operand) -> Value:
         if not isinstance(yes, Value):
-            yes = self.value(yes, no.type if isinstance(no, Value | Constant) else I64)
+            yes = self.value(yes, no.type if isinstance(no, Value | Constant) else self.index)
         no = yes.like(no)
         is_vector = isinstance(condition.type, Vector)
         wanted = with_element(yes.type, I1) if is_vector else I1

@@ -96,6 +96,8 @@ class Isa:
     """Elements of K in a cache block, if tuned; 0 is the default."""
     counts_bits: bool = True
     """Whether the narrowest integers are multiplied by popcount."""
+    index_bits: int = 64
+    """Bits of a size or an address."""
 
     @staticmethod
     def of(name: str) -> Isa:

@@ -30,6 +30,7 @@ class Processor:
             "+m,+f,+d",
             vector_bits=32,
             registers=32,
+            index_bits=self.xlen,
         )
 
     @property
@@ -40,10 +41,6 @@ class Processor:
     @property
     def word_bytes(self) -> int:
         return self.xlen // 8
-
-    def native(self, text: str) -> str:
-        """Return LLVM IR in which i64 stands for sizes, with the processor's own type for them."""
-        return text if self.xlen == 64 else text.replace("i64", self.index)
 
 
 def processor_of(target: str) -> Processor:

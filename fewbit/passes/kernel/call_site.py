@@ -28,6 +28,7 @@ from fewbit.codegen.stubs import KernelCalls, Stub
 from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
+from fewbit.llvm.types import Int
 from fewbit.program.program import Program
 
 ALIGNMENT = 64
@@ -111,7 +112,8 @@ class CallSite(Generic[OpT]):
         return self.make(memref.AllocOp.get(element, ALIGNMENT, shape, sizes))
 
     def stub(self, what: str, memory: Sequence[Attribute]) -> Stub:
-        return Stub(self.calls.name(what, place_of(self.op).layer or self.op.name), memory)
+        name = self.calls.name(what, place_of(self.op).layer or self.op.name)
+        return Stub(name, memory, Int(self.isa.index_bits))
 
     def call(self, stub: Stub, memory: Sequence[SSAValue]) -> None:
         """Call what the stub defines, with all threads."""

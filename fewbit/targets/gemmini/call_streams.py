@@ -176,7 +176,7 @@ class _Site(CallSite[Any]):
     def send(self, stream: Stream, buffers: Sequence[SSAValue]) -> None:
         """Call the function of a stream with these buffers."""
         symbol = self.calls.add(stream)
-        stub = Stub(self.calls.name(self.layer), [value.type for value in buffers])
+        stub = self.stub("", [value.type for value in buffers])
         if not stream.repeated:
             self._one(stub, symbol, [memory.pointer for memory in stub.memrefs])
         else:

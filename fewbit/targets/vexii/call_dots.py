@@ -28,7 +28,6 @@ from fewbit.codegen.stubs import Stub
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
-from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels.emit import Function
 from fewbit.passes.kernel.call_site import CallSite, constant_name, dynamic_axes, shape_of
@@ -65,8 +64,7 @@ class DotCalls(DeviceCalls):
     def texts(self) -> list[str]:
         if not self.stubs:
             return []
-        native = self.code.processor.native
-        return ["\n".join([native("\n".join(self.stubs)), self.code.text()])]
+        return ["\n".join([*self.stubs, self.code.text()])]
 
     def object(self) -> bytes:
         assembler = Assembler(self.code.processor.xlen)
@@ -128,7 +126,6 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         if self._is_depthwise and min(shape_of(op.x)[1:3]) < 0:
             return
         function, room, packed = self._function(weight)
-        layer = place_of(op).layer or op.name
         x = self._bytes(op.x)
         name = f"{constant_name(op.weight)}.panels_a{_bits(op.x)}"
         panels = self.keep(name, packed, i8)
@@ -137,7 +134,7 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         sums = self.allocate(i32, shape_of(op.result), sizes)
         scratch = self.allocate(i8, [max(room, 1)])
         memory += [sums, scratch]
-        stub = Stub(self.calls.name(layer), [value.type for value in memory])
+        stub = self.stub("", [value.type for value in memory])
         pointers = [memory.pointer for memory in stub.memrefs]
         stub.call(function, *pointers, *self._sizes(stub))
         self.call(stub, memory)

@@ -63,7 +63,7 @@ def conv2d(code: Code, layout: Layout, windows: Windows) -> tuple[Function, int]
     f = Function(
         code.processor.isa,
         f"conv2d_a{layout.act}w{layout.weight}_{windows.name}",
-        "ptr x, ptr weight, ptr y, ptr panel, i64 n, i64 h, i64 w",
+        "ptr x, ptr weight, ptr y, ptr panel, index n, index h, index w",
     )
     x, weight, y, panel, n, h, w = f.parameters
     oh, ow = counts(windows, h, w)
@@ -142,7 +142,8 @@ def _panels_bytes(layout: Layout, k: int, n: int) -> int:
 
 def _gather(f: Function, windows: Windows) -> Function:
     """Return the bytes under a window at (top, left) as a row; zeros for what is outside."""
-    g = Function(f.isa, f"gather_{windows.name}", "ptr x, ptr row, i64 h, i64 w, i64 top, i64 left")
+    parameters = "ptr x, ptr row, index h, index w, index top, index left"
+    g = Function(f.isa, f"gather_{windows.name}", parameters)
     x, row, h, w, top, left = g.parameters
     each = windows.channels // windows.groups
     (kh, kw), (down, right) = windows.size, windows.dilation

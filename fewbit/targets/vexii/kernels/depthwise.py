@@ -18,7 +18,7 @@ import numpy as np
 from fewbit.kernels.emit import Function
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.conv2d import Windows
-from fewbit.targets.vexii.kernels.matmul import Code, fill, prototype_of
+from fewbit.targets.vexii.kernels.matmul import Code, fill
 from fewbit.targets.vexii.kernels.registers import SAVED, TEMPORARY
 
 Array = np.ndarray[Any, Any]
@@ -259,10 +259,9 @@ def depthwise(code: Code, plane: Depthwise) -> tuple[Function, int]:
     f = Function(
         code.processor.isa,
         f"channels_{plane.symbol}",
-        "ptr x, ptr weight, ptr y, ptr plane, i64 n, i64 h, i64 w",
+        "ptr x, ptr weight, ptr y, ptr plane, index n, index h, index w",
     )
     x, weight, y, room, n, _, _ = f.parameters
-    code.assembled.setdefault(plane.symbol, plane)
     channels, line = windows.channels, plane.line
     rows, columns = plane.counts
     each = len(plane.uses) * plane.word
@@ -280,5 +279,5 @@ def depthwise(code: Code, plane: Depthwise) -> tuple[Function, int]:
                 f.store(byte, to, over_pixels.index)
         place = over_images.index * (rows * columns * channels) + over.index
         weights = f.at(weight, over.index * each, "i8")
-        f.call(prototype_of(plane), room, weights, f.at(y, place, "i32"))
+        f.call(code.prototype(plane), room, weights, f.at(y, place, "i32"))
     return code.add(f), plane.plane_bytes

@@ -28,16 +28,12 @@ class Assembled(Protocol):
     """A function in assembly."""
 
     parameters: ClassVar[str]
-    """Their types, in LLVM's words."""
+    """Their types, in LLVM's words; `index` is the processor's type of sizes."""
 
     @property
     def symbol(self) -> str: ...
 
     def emit(self, assembler: Assembler) -> None: ...
-
-
-def prototype_of(assembled: Assembled) -> Prototype:
-    return Prototype.of(assembled.symbol, "void", *assembled.parameters.split(", "))
 
 
 @dataclass
@@ -56,16 +52,20 @@ class Code:
                 self.add(needed)
         return self.functions[made.name]
 
+    def prototype(self, assembled: Assembled) -> Prototype:
+        """Return what a call of a function in assembly needs, which becomes one of the program."""
+        self.assembled.setdefault(assembled.symbol, assembled)
+        spelled = assembled.parameters.split(", ")
+        types = (self.processor.index if each == "index" else each for each in spelled)
+        return Prototype.of(assembled.symbol, "void", *types)
+
     def text(self) -> str:
-        """Return LLVM IR of all functions, with the processor's own type for sizes."""
-        assembled = [prototype_of(each).declaration() for each in self.assembled.values()]
+        """Return LLVM IR of all functions."""
+        assembled = [self.prototype(each).declaration() for each in self.assembled.values()]
         # Loops that copy stay loops: a call of memcpy takes longer than a row does.
-        functions = [
-            f.text().replace(" noinline {", ' noinline "no-builtins" {')
-            for f in self.functions.values()
-        ]
+        functions = [f.text('"no-builtins"') for f in self.functions.values()]
         intrinsics = {line for f in self.functions.values() for line in f.intrinsics}
-        return self.processor.native("\n".join([*assembled, *functions, *sorted(intrinsics)]))
+        return "\n".join([*assembled, *functions, *sorted(intrinsics)])
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,8 @@ class Matmul:
         layout, k = self.layout, self.k
         excess = layout.excess(k)
         tile = Tile.of(layout, rows, columns, k)
-        self.code.assembled.setdefault(tile.symbol, tile)
         sizes = (layout.steps(k), count, 4 * self.stride, excess)
-        f.call(prototype_of(tile), panel, weight, y, *sizes)
+        f.call(self.code.prototype(tile), panel, weight, y, *sizes)
 
     def pack_row(self, f: Function, row: Value, panel: Value, number: Value, rows: Value) -> None:
         """Pack one row of bytes to its place in a panel of `rows` rows."""
@@ -142,7 +141,7 @@ def matmul(code: Code, layout: Layout, k: int, n: int, m: int | None) -> tuple[F
     whole = Matmul(code, layout, k, n, n)
     is_direct = layout.depth(k) == k and k % CHUNK_BYTES == 0
     name = f"matmul_a{layout.act}w{layout.weight}_{'m' if m is None else m}x{n}x{k}"
-    f = Function(code.processor.isa, name, "ptr x, ptr weight, ptr y, ptr panel, i64 m")
+    f = Function(code.processor.isa, name, "ptr x, ptr weight, ptr y, ptr panel, index m")
     x, weight, y, panel, rows = f.parameters
     row = f.at(panel, whole.panel_bytes, "i8")
     if not is_direct:

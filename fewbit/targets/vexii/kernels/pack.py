@@ -23,7 +23,7 @@ def store_chunk(f: Function, value: Value, pointer: Value, index: int) -> None:
 
 def pack_rows(isa: Isa, bits: int, chunks: int) -> Function:
     """Pack steps of `chunks` contiguous chunks each, `stride` bytes apart."""
-    f = Function(isa, f"pack{bits}_{chunks}", "ptr x, ptr out, i64 steps, i64 stride")
+    f = Function(isa, f"pack{bits}_{chunks}", "ptr x, ptr out, index steps, index stride")
     x, out, steps, stride = f.parameters
     with f.loop(0, steps, carried=[x, out], hot=True) as loop:
         x, out = loop.carried

@@ -18,11 +18,10 @@ from typing import ClassVar
 
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.mean_magnitudes import mean_magnitude
-from fewbit.llvm.function import Prototype
 from fewbit.numerics.formulas import EPS
 from fewbit.numerics.widths import Width
 from fewbit.riscv.assembler import Assembler
-from fewbit.targets.vexii.kernels.matmul import Assembled, Code, prototype_of
+from fewbit.targets.vexii.kernels.matmul import Code
 
 AT_ONCE = 4
 
@@ -31,7 +30,7 @@ AT_ONCE = 4
 class LargestMagnitude:
     """The largest magnitude of a row."""
 
-    parameters: ClassVar[str] = "ptr, i64, ptr"
+    parameters: ClassVar[str] = "ptr, index, ptr"
     """The row, how long it is, and where the result goes."""
     symbol: str = "largest_magnitude"
 
@@ -58,7 +57,7 @@ class LargestMagnitude:
 class RoundRow:
     """A row times a factor, as bytes."""
 
-    parameters: ClassVar[str] = "ptr, i64, ptr, ptr"
+    parameters: ClassVar[str] = "ptr, index, ptr, ptr"
     """The row, how long it is, where the bytes go, and where the factor is."""
     symbol: str = "round_row"
 
@@ -93,7 +92,7 @@ class CompareRow:
 
     width: Width
 
-    parameters: ClassVar[str] = "ptr, i64, ptr, ptr"
+    parameters: ClassVar[str] = "ptr, index, ptr, ptr"
     """The row, how long it is, where the bytes go, and where h and t are."""
 
     @property
@@ -170,12 +169,12 @@ def quantize_rows(code: Code, width: Width) -> Function:
 
 def _function(code: Code, width: Width) -> Function:
     name = "ternary" if width.is_ternary else str(width.bits)
-    parameters = "ptr x, ptr values, ptr scales, i64 m, i64 k"
+    parameters = "ptr x, ptr values, ptr scales, index m, index k"
     return Function(code.processor.isa, f"quantize_rows{name}", parameters)
 
 
 def _by_largest(code: Code, width: Width) -> Function:
-    largest, rounding = _add_assembled(code, LargestMagnitude(), RoundRow())
+    largest, rounding = code.prototype(LargestMagnitude()), code.prototype(RoundRow())
     f = _function(code, width)
     x, values, scales, m, k = f.parameters
     factor_at = f.array("float", 1)
@@ -193,7 +192,7 @@ def _by_largest(code: Code, width: Width) -> Function:
 
 
 def _by_mean(code: Code, width: Width) -> Function:
-    (compare,) = _add_assembled(code, CompareRow(width))
+    compare = code.prototype(CompareRow(width))
     f = _function(code, width)
     x, values, scales, m, k = f.parameters
     bounds_at = f.array("float", 2)
@@ -226,8 +225,3 @@ def _smallest_above(f: Function, scale: Value, quotient: float) -> Value:
 def _at_least_eps(f: Function, magnitude: Value) -> Value:
     least = f.number(float(EPS))
     return f.select(magnitude > least, magnitude, least)
-
-
-def _add_assembled(code: Code, *wanted: Assembled) -> list[Prototype]:
-    """Add functions in assembly to the program; return their prototypes."""
-    return [prototype_of(code.assembled.setdefault(each.symbol, each)) for each in wanted]

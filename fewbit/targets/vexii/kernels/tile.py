@@ -24,7 +24,7 @@ UNROLLED = 4
 class Tile:
     """Some rows times all panels of so many output channels."""
 
-    parameters: ClassVar[str] = "ptr, ptr, ptr, i64, i64, i64, i64"
+    parameters: ClassVar[str] = "ptr, ptr, ptr, index, index, index, index"
     """Panel of activations, panels of weights, sums, steps, panels, bytes between rows, excess."""
 
     layout: Layout
