@@ -1,7 +1,7 @@
 """Float functions that numpy lacks or rounds differently than IR says.
 
-Every function of a 32-bit or smaller float is computed in float64 and rounded once. That is
-correctly rounded in all but about one case in 2**28, whatever the platform's math library, and
+What has no formula of its own (`numerics/floats.py`) is computed in float64 and rounded once. That
+is correctly rounded in all but about one case in 2**28, whatever the platform's math library, and
 is what makes results comparable between machines.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewbit.interpreter.values import DType, Value
+from fewbit.numerics.floats import add_to_odd, fused_multiply_add
 
 _NATIVE = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 
@@ -108,16 +109,9 @@ def fma(a: Value, b: Value, c: Value) -> Value:
     dtype = a.dtype
     if dtype == np.float64:
         return cast(Value, np.vectorize(_exact_fma, otypes=[np.float64])(a, b, c)[()])
-    product, addend = widen(a) * widen(b), widen(c)
-    total = np.asarray(product + addend)
-    # The product is exact in float64; the sum's error, if any, decides ties in the next rounding.
-    back = total - product
-    error = (product - (total - back)) + (addend - back)
-    odd = (total.view(np.int64) & 1).astype(bool)
-    adjust = np.isfinite(total) & (error != 0) & ~odd
-    towards = np.where((error > 0) == (total > 0), 1, -1)
-    total = np.where(adjust, (total.view(np.int64) + towards).view(np.float64), total)
-    return narrow(total, dtype)
+    if dtype == np.float32:
+        return fused_multiply_add(a, b, c)[()]
+    return narrow(add_to_odd(widen(a) * widen(b), widen(c)), dtype)
 
 
 def _exact_fma(a: float, b: float, c: float) -> float:

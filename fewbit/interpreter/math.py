@@ -1,6 +1,8 @@
 """The math dialect.
 
-Float functions are computed in float64 and rounded once to the type of the operand; see `floats`.
+Functions of float32 and narrower floats are the formulas that programs compute them by
+(`dialects/upstream/formulas.py`), operation by operation, so that targets agree to the bit. Those
+of float64, and what processors have instructions for, are numpy's; see `floats`.
 """
 
 from __future__ import annotations
@@ -13,21 +15,51 @@ from xdsl.dialects import math
 from xdsl.ir import Operation
 
 from fewbit.dialects.upstream import math as upstream
+from fewbit.dialects.upstream.formulas import FORMULAS, product_formula
 from fewbit.errors import InterpretError
 from fewbit.interpreter import floats
 from fewbit.interpreter.integers import signed, unsigned, wrap
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.registry import register, register_function
 from fewbit.interpreter.values import Value, bit_width
+from fewbit.numerics.approximations import Lanes, Number, evaluate, powers
+from fewbit.numerics.floats import apply_formula, widen
 
 
 def _register_float(op_class: type[Operation], compute: Callable[..., Any]) -> None:
-    """Register a float function: computed in float64, rounded to the operand's type."""
+    """Register a float function: by its formula, or computed in float64 and rounded once."""
+    formula = FORMULAS.get(op_class)
 
     def compute_wide(*operands: Value) -> Value:
         return floats.narrow(compute(*map(floats.widen, operands)), operands[0].dtype)
 
-    register_function(op_class, compute_wide)
+    def compute_formula(*operands: Value) -> Value:
+        assert formula is not None
+        return apply_formula(formula, compute, *operands).astype(operands[0].dtype)[()]
+
+    register_function(op_class, compute_wide if formula is None else compute_formula)
+
+
+@register(math.PowFOp, math.FPowIOp, elementwise=True)
+def power(
+    frame: Frame, op: math.PowFOp | math.FPowIOp, operands: Sequence[Value]
+) -> Sequence[Value]:
+    base, exponent = operands
+    if base.dtype == np.float64:
+        return (np.power(base, exponent),)
+    products = product_formula(op)
+    if products is not None:
+        result = evaluate(products, widen(base))
+    elif isinstance(op, math.PowFOp):
+        result = evaluate(powers.powf, widen(base), widen(exponent))
+    else:
+        wide = Lanes(np.atleast_1d(exponent.astype(np.float64)))
+
+        def raise_to(x: Number) -> Number:
+            return powers.power(x, wide)
+
+        result = evaluate(raise_to, widen(base))
+    return (result.astype(base.dtype)[()],)
 
 
 _register_float(math.AcosOp, np.arccos)
@@ -45,12 +77,10 @@ _register_float(upstream.ErfcOp, floats.erfc)
 _register_float(math.ExpOp, np.exp)
 _register_float(math.Exp2Op, np.exp2)
 _register_float(math.ExpM1Op, np.expm1)
-_register_float(math.FPowIOp, np.power)
 _register_float(math.LogOp, np.log)
 _register_float(math.Log10Op, np.log10)
 _register_float(math.Log1pOp, np.log1p)
 _register_float(math.Log2Op, np.log2)
-_register_float(math.PowFOp, np.power)
 _register_float(math.RsqrtOp, floats.rsqrt)
 _register_float(math.SinOp, np.sin)
 _register_float(math.SinhOp, np.sinh)

@@ -24,18 +24,6 @@ LOWER_MICO: Final[tuple[str, ...]] = (
 )
 """From `mico` to linalg, tensor, arith and math; constants stay `mico.constant`, of plain types."""
 
-FLOAT_PASSES: Final[tuple[str, ...]] = (
-    "lower-attention",
-    "lower-elementwise",
-    "lower-norm",
-    "lower-pool",
-)
-
-LOWER_MICO_PRECISELY: Final[tuple[str, ...]] = tuple(
-    f"{name}{{precise=true}}" if name in FLOAT_PASSES else name for name in LOWER_MICO
-)
-"""The same, with float ops in f64 and rounded once: equal to the interpreter to the bit."""
-
 # Parts of pipelines that targets share. Passes of ours run on xDSL until `to-upstream`; after it,
 # on the bindings of the torch-mlir wheel, among upstream's.
 
@@ -69,16 +57,12 @@ LOWER_OTHERS: Final[tuple[str, ...]] = (
 CPU_LINALG: Final[tuple[str, ...]] = ("lower-kernel", *LOWER_OTHERS)
 """Everything that no kernel is called for, as loops over tensors."""
 
-BARE_METAL_LINALG: Final[tuple[str, ...]] = (
-    *STEP_BY_STEP,
-    "lower-kernel{precise=true}",
-    *LOWER_OTHERS,
-)
-"""The same with means as the interpreter computes them, so that what rounds them rounds alike."""
+BARE_METAL_LINALG: Final[tuple[str, ...]] = (*STEP_BY_STEP, *CPU_LINALG)
 
 IREE_LINALG: Final[tuple[str, ...]] = (
     "name-windows",
     "lower-kernel",
+    "lower-attention{fused=false}",
     *LOWER_MICO,
     "drop-empty-tensors",
     "trim-windows",
@@ -86,7 +70,7 @@ IREE_LINALG: Final[tuple[str, ...]] = (
     "expand-math",
     "canonicalize",
 )
-"""For IREE: its strategies know convolutions and pooling by their names."""
+"""For IREE: its strategies know convolutions and pooling by their names, matmuls by their ops."""
 
 TO_SHAPES: Final[tuple[str, ...]] = ("refuse-foreign", "rename-entry", "make-shape-function")
 """The shape function is taken from the program while it is on tensors."""

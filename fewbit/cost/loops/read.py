@@ -277,6 +277,8 @@ def _count_multiply_adds(body: Block, outputs: int) -> int:
     sums = set(body.args[len(body.args) - outputs :])
     count = 0
     for op in body.ops:
+        if name_of(op) == "math.fma" and op.operands[2] in sums:
+            count += 1
         if not name_of(op).startswith(("arith.addf", "arith.addi", "arith.subi", "arith.subf")):
             continue
         if any(value in sums for value in op.operands) and any(

@@ -11,11 +11,11 @@ from fewbit.dialects.mico import AttentionOp, TernaryType, read_width
 from fewbit.dialects.mico.shapes import require
 from fewbit.errors import InterpretError
 from fewbit.interpreter.interpreter import Frame
-from fewbit.interpreter.mico.elementwise import softmax_along
 from fewbit.interpreter.mico.operands import Operands, as_type
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
 from fewbit.numerics import quantize_activation
+from fewbit.numerics.floats import multiply_matrices, softmax
 
 WidthAttr = IntegerAttr[IntegerType] | TernaryType
 
@@ -28,9 +28,8 @@ def attention(frame: Frame, op: AttentionOp, operands: Sequence[Value]) -> Seque
     key, value = (_repeat_heads(given[x], query) for x in (op.key, op.value))
     scores = _scores(op, query, key)
     scores = _apply_mask(scores, given.get(op.mask), bool(op.causal.value.data))
-    weights = softmax_along(scores, -1).astype(np.float32)
-    weights = _fake_quantize(weights, op.score_bits).astype(np.float64)
-    y = weights @ _fake_quantize(value, op.value_bits).astype(np.float64)
+    weights = _fake_quantize(softmax(scores, -1), op.score_bits)
+    y = multiply_matrices(weights, _fake_quantize(value, op.value_bits).astype(np.float32))
     return (as_type(y, op.result.type),)
 
 
@@ -52,8 +51,8 @@ def _scores(op: AttentionOp, query: Value, key: Value) -> Value:
     scale = query.shape[-1] ** -0.5 if op.scale is None else op.scale.value.data
     transposed = np.swapaxes(key, -1, -2)
     if op.query_bits is None or op.key_bits is None:
-        scores = query.astype(np.float64) @ transposed.astype(np.float64)
-        return scores.astype(np.float32) * np.float32(scale)
+        scores = multiply_matrices(query.astype(np.float32), transposed.astype(np.float32))
+        return scores * np.float32(scale)
     q = quantize_activation(query, read_width(op.query_bits), granularity="row")
     k = quantize_activation(key, read_width(op.key_bits), granularity="row")
     # Sums below 2^31 are exact in float64.
@@ -71,7 +70,7 @@ def _apply_mask(scores: Value, mask: Value | None, causal: bool) -> Value:
         return scores
     if mask.dtype == np.bool_:
         return np.where(mask, scores, np.float32(-np.inf))
-    return scores + mask
+    return scores + mask.astype(np.float32)
 
 
 def _fake_quantize(tensor: Value, bits: WidthAttr | None) -> Value:

@@ -1,4 +1,4 @@
-"""Elementwise ops and softmax; what is not exact is computed in float64 and rounded once."""
+"""Elementwise ops and softmax, by `numerics/floats.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.mico.operands import as_type
 from fewbit.interpreter.registry import register
 from fewbit.interpreter.values import Value
-from fewbit.numerics.approximations.activations import Activation
+from fewbit.numerics import floats
+from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
+from fewbit.numerics.floats import apply_formula
 
 
 @register(ReluOp)
@@ -32,7 +34,7 @@ def activation(frame: Frame, op: ActivationOp, operands: Sequence[Value]) -> Seq
     return (as_type(apply_activation(operands[0], op.activation), op.result.type),)
 
 
-_ACTIVATIONS: Mapping[Activation, Callable[[Value], Value]] = {
+_IN_FLOAT64: Mapping[Activation, Callable[[Value], Value]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": lambda x: 0.5 * x * (1 + erf(x / np.sqrt(2))),
     "gelu_tanh": lambda x: 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
@@ -40,20 +42,13 @@ _ACTIVATIONS: Mapping[Activation, Callable[[Value], Value]] = {
 
 
 def apply_activation(value: Value, activation: Activation) -> Value:
-    """Apply an activation function, in float64."""
-    return _ACTIVATIONS[activation](value.astype(np.float64))
+    """Apply an activation function, as programs compute it."""
+    return apply_formula(ACTIVATIONS[activation], _IN_FLOAT64[activation], value)
 
 
 @register(SoftmaxOp)
 def softmax(frame: Frame, op: SoftmaxOp, operands: Sequence[Value]) -> Sequence[Value]:
-    return (as_type(softmax_along(operands[0], op.dim.value.data), op.result.type),)
-
-
-def softmax_along(x: Value, axis: int) -> Value:
-    """Compute softmax in float64. A row of -inf only has none: it gives NaN, as everywhere."""
-    wide = x.astype(np.float64)
-    powers = np.exp(wide - wide.max(axis=axis, keepdims=True, initial=-np.inf))
-    return powers / powers.sum(axis=axis, keepdims=True)
+    return (as_type(floats.softmax(operands[0], op.dim.value.data), op.result.type),)
 
 
 @register(AddOp)

@@ -86,10 +86,13 @@ def _element(value: Value) -> str:
 
 
 def _multiplies(op: OpView) -> bool:
-    """Return whether the body is `total + a * b`."""
+    """Return whether the body is `total + a * b`, fused or not."""
     block = op.operation.regions[0].blocks[0]
     a, b, total = block.arguments
     names = [inner.operation.name for inner in block.operations]
+    if names == ["math.fma", "linalg.yield"]:
+        fused = block.operations[0].operation
+        return set(fused.operands[:2]) == {a, b} and fused.operands[2] == total
     if names != ["arith.mulf", "arith.addf", "linalg.yield"]:
         return False
     product, sum, end = (inner.operation for inner in block.operations)

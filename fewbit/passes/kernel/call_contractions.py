@@ -20,7 +20,7 @@ from math import inf, prod
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, math, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -142,6 +142,9 @@ def _dims(attribute: AffineMapAttr) -> Dims | None:
 def _multiplies_and_adds(op: linalg.GenericOp) -> bool:
     block = op.body.block
     ops = list(block.ops)
+    if len(ops) == 2 and isinstance(ops[0], math.FmaOp):
+        fma, (*factors, total) = ops[0], block.args
+        return {fma.a, fma.b} == set(factors) and fma.c is total
     if len(ops) < 3:
         return False
     *widened, mul, add, end = ops

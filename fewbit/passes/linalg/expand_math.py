@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
@@ -21,8 +21,6 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
     Float32Type,
-    FloatAttr,
-    IntegerAttr,
     ModuleOp,
     f32,
     f64,
@@ -30,10 +28,11 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from fewbit.dialects.upstream.formulas import FORMULAS, Formula, product_formula
 from fewbit.numerics.approximations import Number, powers
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import Lowering, lower_ops
-from fewbit.passes.linalg.building.formulas import FORMULAS, Emitted, Formula
+from fewbit.passes.linalg.building.formulas import Emitted
 
 
 @dataclass(frozen=True)
@@ -74,40 +73,15 @@ def _in_f32(
 
 
 def _powf(op: math.PowFOp) -> Sequence[SSAValue] | None:
-    exponent = _constant_value(op.rhs)
-    if exponent is None or not _is_short(exponent):
+    products = product_formula(op)
+    if products is None:
         return _in_f32(op.result.type, powers.powf, op.operands)
-    return _in_f32(op.result.type, _raising_to(int(exponent)), [op.lhs])
+    return _in_f32(op.result.type, products, [op.lhs])
 
 
 def _fpowi(op: math.FPowIOp) -> Sequence[SSAValue] | None:
-    exponent = _constant_value(op.rhs)
-    if exponent is not None and _is_short(exponent):
-        return _in_f32(op.result.type, _raising_to(int(exponent)), [op.lhs])
-
     def power(x: Number) -> Number:
         # Integers of up to 53 bits are exact in f64.
         return powers.power(x, Emitted(s.to_float(op.rhs, f64)))
 
-    return _in_f32(op.result.type, power, [op.lhs])
-
-
-def _raising_to(exponent: int) -> Formula:
-    def power(x: Number) -> Number:
-        return powers.power_of_integer(x, exponent)
-
-    return power
-
-
-def _is_short(exponent: float) -> bool:
-    return exponent.is_integer() and abs(exponent) <= powers.LARGEST_PRODUCT
-
-
-def _constant_value(value: SSAValue) -> float | None:
-    owner = value.owner
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    attribute = owner.value
-    if isinstance(attribute, FloatAttr | IntegerAttr):
-        return float(cast(Any, attribute).value.data)
-    return None
+    return _in_f32(op.result.type, product_formula(op) or power, [op.lhs])

@@ -41,21 +41,22 @@ class LowerAttention(ModulePass):
 
     name = "lower-attention"
 
-    precise: bool = False
+    fused: bool = True
+    """Whether matmuls of floats are written as fused multiply-adds, which is what they compute;
+    a compiler that knows a matmul by its product and sum fuses these itself."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(op, {mico.AttentionOp: _attention}, precise=self.precise)
+        lower_ops(op, {mico.AttentionOp: lambda op: _attention(op, self.fused)})
 
 
 WidthAttr = IntegerAttr[IntegerType] | mico.TernaryType
 
 
-def _attention(op: mico.AttentionOp) -> Sequence[SSAValue]:
+def _attention(op: mico.AttentionOp, fused: bool) -> Sequence[SSAValue]:
     query, value = op.query, _repeat_heads(op.value, op.query)
-    scores = _scores(op, query, _repeat_heads(op.key, query))
+    scores = _scores(op, query, _repeat_heads(op.key, query), fused)
     rank = len(mico.shape_of(query.type))
-    wide = convert(scores, s.working_type(f32))
-    weights = _fake_quantize(convert(softmax_along(wide, rank - 1), f32), op.score_bits)
+    weights = _fake_quantize(softmax_along(scores, rank - 1), op.score_bits)
     *outer, i, e, j = loops(rank + 1)
     y = contract(
         read(weights, *outer, i, j),
@@ -63,6 +64,7 @@ def _attention(op: mico.AttentionOp) -> Sequence[SSAValue]:
         [*outer, i, e],
         [*sizes_of(query)[:-1], size_of(value, rank - 1)],
         f32,
+        fused=fused,
     )
     return [as_type(convert(y, mico.element_type(op.result.type)), op.result.type)]
 
@@ -85,7 +87,7 @@ def _repeat_heads(x: SSAValue, query: SSAValue) -> SSAValue:
     return collapse_axes(repeated, len(outer), len(outer) + 1)
 
 
-def _scores(op: mico.AttentionOp, query: SSAValue, key: SSAValue) -> SSAValue:
+def _scores(op: mico.AttentionOp, query: SSAValue, key: SSAValue, fused: bool) -> SSAValue:
     """Return the scaled dot products of queries and keys, masked, in f32."""
     head = size_of(query, len(mico.shape_of(query.type)) - 1)
     sizes = [*sizes_of(query)[:-1], size_of(key, len(mico.shape_of(key.type)) - 2)]
@@ -98,7 +100,7 @@ def _scores(op: mico.AttentionOp, query: SSAValue, key: SSAValue) -> SSAValue:
         scales = [read(query_scale, *outer, i), read(key_scale, *outer, j)]
         element = i32
     lhs, rhs = read(query, *outer, i, e), read(key, *outer, j, e)
-    total = contract(lhs, rhs, [*outer, i, j], sizes, element)
+    total = contract(lhs, rhs, [*outer, i, j], sizes, element, fused=fused)
     factor = _scale(op, head)
     mask = [] if op.mask is None else [read_broadcast(op.mask, [*outer, i, j])]
 

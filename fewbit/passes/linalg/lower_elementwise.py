@@ -1,4 +1,4 @@
-"""Elementwise ops and softmax as loops, computed in f32 or wider."""
+"""Elementwise ops and softmax as loops, by the operations of `numerics/floats.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import math
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f64
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -37,8 +37,6 @@ class LowerElementwise(ModulePass):
 
     name = "lower-elementwise"
 
-    precise: bool = False
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ops(
             op,
@@ -50,7 +48,6 @@ class LowerElementwise(ModulePass):
                 mico.AddOp: lambda op: _binary(op, s.add),
                 mico.MulOp: lambda op: _binary(op, s.mul),
             },
-            precise=self.precise,
         )
 
 
@@ -105,7 +102,7 @@ def _softmax(op: mico.SoftmaxOp) -> Sequence[SSAValue]:
 
 
 def softmax_along(x: SSAValue, dim: int) -> SSAValue:
-    """Return exp(x - max x) / Σ exp(x - max x)."""
+    """Return exp(x - max x) / Σ exp(x - max x); the sum is one of f64, rounded once."""
     element = mico.element_type(x.type)
     sizes = sizes_of(x)
     index = loops(len(sizes))
@@ -116,5 +113,6 @@ def softmax_along(x: SSAValue, dim: int) -> SSAValue:
         [all_of, read(most, *kept)], sizes, element, lambda v, m: math.ExpOp(s.sub(v, m)).result
     )
     each = read(powers, *index)
-    total = generic([each], kept, outer, element, lambda p, t: s.add(t, p), start=0)
-    return elementwise([each, read(total, *kept)], sizes, element, s.div)
+    total = generic([each], kept, outer, f64, lambda p, t: s.add(t, s.to_float(p, f64)), start=0)
+    rounded = read(convert(total, element), *kept)
+    return elementwise([each, rounded], sizes, element, s.div)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, i8, i32
+from xdsl.dialects.builtin import ModuleOp, f32, f64, i8, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 from xdsl.passes import ModulePass
@@ -61,9 +61,6 @@ class LowerKernel(ModulePass):
 
     name = "lower-kernel"
 
-    precise: bool = False
-    """Whether means are computed in f64 and rounded once, as the interpreter does."""
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ops(
             op,
@@ -73,7 +70,6 @@ class LowerKernel(ModulePass):
                 kernel.Pool2dOp: lambda op: pool2d(op, _reduce_windows),
                 kernel.QuantizeRowsOp: _quantize_rows,
             },
-            precise=self.precise,
         )
 
 
@@ -285,7 +281,7 @@ def pool2d(op: kernel.Pool2dOp, reduce_windows: ReduceWindows) -> Sequence[SSAVa
 def _average(
     op: kernel.Pool2dOp, windows: Sequence[Window], reduce_windows: ReduceWindows
 ) -> SSAValue:
-    wide = s.working_type(f32)
+    wide = f64  # means are rounded once
     total = reduce_windows(convert(op.x, wide), windows, s.add, 0, 0)
     includes = op.count_include_pad.value.data != 0
     is_padded = any(w.before or w.after for w in windows)

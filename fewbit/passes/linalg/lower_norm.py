@@ -1,4 +1,7 @@
-"""Normalizations as loops, computed in f32 or wider: statistics first, then one pass over all."""
+"""Normalizations as loops, by the operations of `numerics/floats.py`.
+
+Statistics come first, summed in f64 and rounded once, then one pass over all elements in f32.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import math
-from xdsl.dialects.builtin import FloatAttr, ModuleOp
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
@@ -25,8 +28,6 @@ class LowerNorm(ModulePass):
 
     name = "lower-norm"
 
-    precise: bool = False
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ops(
             op,
@@ -35,7 +36,6 @@ class LowerNorm(ModulePass):
                 mico.LayerNormOp: _layer_norm,
                 mico.RmsNormOp: _rms_norm,
             },
-            precise=self.precise,
         )
 
 
@@ -119,17 +119,17 @@ def _lead(op: mico.LayerNormOp | mico.RmsNormOp) -> int:
 
 
 def _mean_over(x: SSAValue, lead: int, wide: Attribute, function: Unary) -> SSAValue:
-    """Return the mean of `function` over all but the first `lead` dimensions."""
+    """Return the mean of `function` over all but the first `lead` dimensions, rounded once."""
     sizes = sizes_of(x)
     index = loops(len(sizes))
     inputs = [read(x, *index)]
 
     def body(value: SSAValue, total: SSAValue) -> SSAValue:
-        return s.add(total, function(s.to_float(value, wide)))
+        return s.add(total, function(s.to_float(value, f64)))
 
-    total = generic(inputs, index[:lead], sizes[:lead], wide, body, start=0)
-    count = count_of(sizes[lead:], wide)
-    return apply(total, wide, lambda t: s.div(t, count))
+    total = generic(inputs, index[:lead], sizes[:lead], f64, body, start=0)
+    count = count_of(sizes[lead:], f64)
+    return apply(total, wide, lambda t: s.to_float(s.div(t, count), wide))
 
 
 def _deviation(variance: SSAValue, eps: FloatAttr) -> SSAValue:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp, f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
@@ -47,13 +47,10 @@ class LowerPool(ModulePass):
 
     name = "lower-pool"
 
-    precise: bool = False
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lower_ops(
             op,
             {mico.MaxPool2dOp: _max_pool, mico.AvgPool2dOp: _avg_pool},
-            precise=self.precise,
         )
 
 
@@ -116,7 +113,7 @@ def _least(element: Attribute) -> float:
 
 def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue]:
     element = mico.element_type(op.input.type)
-    wide = s.working_type(element)
+    wide = f64  # means are rounded once
     x = convert(op.input, wide)
     windows = _windows(op, (1, 1))
     count = counts(x, windows)

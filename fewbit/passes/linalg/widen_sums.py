@@ -1,10 +1,12 @@
-"""Sums and products over 16-bit floats, accumulated in f32 and rounded once.
+"""Sums and products of floats, accumulated wide and rounded once.
 
 Importers leave reductions whose accumulator has the type of the result. In f16 a sum of 20000
-numbers stops growing long before its end, and overflows at 65504. The interpreter accumulates wide
-(`interpreter/reduction.py`, which also says what a reduction is), so targets must too. Factors of
-multiply-adds are widened first: a product of 16-bit floats is exact in f32. Minima and maxima are
-exact in any type and stay.
+numbers stops growing long before its end, and overflows at 65504. In f32 a sum has other bits in
+another order, and each target has an order of its own. The interpreter accumulates in f64
+(`interpreter/reduction.py`, which also says what a reduction is), so targets must too: then the
+order no longer matters. Matmuls, whose terms are products of two values, are the exception: they
+are the work of a network, and accumulate in f32; a product of 16-bit floats is exact there. Minima
+and maxima are exact in any type and stay.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AffineMapAttr,
+    AnyFloat,
     BFloat16Type,
     Float16Type,
+    Float32Type,
     FloatAttr,
     ModuleOp,
     TensorType,
     f32,
+    f64,
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -43,7 +48,7 @@ from fewbit.passes.linalg.building.tensors import full, sizes_of
 
 @dataclass(frozen=True)
 class WidenSums(ModulePass):
-    """Accumulate sums and products of f16 and bf16 in f32."""
+    """Accumulate sums in f64, and those of products of 16-bit floats in f32."""
 
     name = "widen-sums"
 
@@ -99,7 +104,7 @@ def _widen(op: LinalgStructuredOperation | linalg.ReduceOp) -> Sequence[SSAValue
     if not any(sums):
         return None
     starts = [
-        _wide(output) if reduction else output
+        _wide(output, _wide_type(reduction)) if reduction else output
         for output, reduction in zip(nest.outputs, sums, strict=True)
     ]
     region = _body(nest, [reduction for reduction in sums if reduction], starts)
@@ -118,8 +123,12 @@ def _widen(op: LinalgStructuredOperation | linalg.ReduceOp) -> Sequence[SSAValue
 
 
 def _narrow_sum(nest: _Nest, i: int) -> Reduction | None:
-    """Return the sum or product that a 16-bit output is, over loops that it does not have."""
-    if not isinstance(element_type(nest.outputs[i].type), Float16Type | BFloat16Type):
+    """Return the sum or product that an output is, over loops that it does not have.
+
+    None, if it is accumulated as wide as it should be.
+    """
+    element = element_type(nest.outputs[i].type)
+    if not isinstance(element, Float16Type | BFloat16Type | Float32Type):
         return None
     map = nest.output_maps[i]
     end = nest.body.last_op
@@ -128,17 +137,22 @@ def _narrow_sum(nest: _Nest, i: int) -> Reduction | None:
     reduction = find_reduction(nest.arguments[i], end.operands[i])
     if reduction is None or not isinstance(reduction.combiner, arith.AddfOp | arith.MulfOp):
         return None
-    return reduction
+    return None if element == _wide_type(reduction) else reduction
 
 
-def _wide(start: SSAValue) -> SSAValue:
-    """Return the initial values of an output, in f32."""
+def _wide_type(reduction: Reduction) -> AnyFloat:
+    """Return what is accumulated in: f64, but f32 for products of two values."""
+    return f64 if reduction.factors is None or len(set(reduction.factors)) == 1 else f32
+
+
+def _wide(start: SSAValue, type: AnyFloat) -> SSAValue:
+    """Return the initial values of an output, in a wider type."""
     fill = start.owner
     if isinstance(fill, linalg.FillOp):
         number = fill.inputs[0].owner
         if isinstance(number, arith.ConstantOp) and isinstance(number.value, FloatAttr):
-            return full(sizes_of(start), f32, number.value.value.data)
-    return convert(start, f32)
+            return full(sizes_of(start), type, number.value.value.data)
+    return convert(start, type)
 
 
 def _body(nest: _Nest, sums: Sequence[Reduction], starts: Sequence[SSAValue]):
@@ -160,11 +174,12 @@ def _body(nest: _Nest, sums: Sequence[Reduction], starts: Sequence[SSAValue]):
 
 
 def _combine(reduction: Reduction, values: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Return what has been accumulated with one more term, in f32."""
+    """Return what has been accumulated with one more term."""
+    wide = _wide_type(reduction)
     if reduction.factors is None:
-        term = s.to_float(_inner(reduction.term, values))
+        term = s.to_float(_inner(reduction.term, values), wide)
     else:
-        term = s.mul(*(s.to_float(_inner(factor, values)) for factor in reduction.factors))
+        term = s.mul(*(s.to_float(_inner(factor, values), wide) for factor in reduction.factors))
     (old,) = (v for v in reduction.combiner.operands if v is not reduction.term)
     combine = s.add if isinstance(reduction.combiner, arith.AddfOp) else s.mul
     return combine(values[old], term)

@@ -1,6 +1,5 @@
-// Normalizations become loops in f32 or wider: statistics first, then one loop over all.
+// Normalizations become loops: statistics first, summed in f64, then one loop over all in f32.
 // RUN: fewbit-opt %s -p lower-norm | filecheck %s
-// RUN: fewbit-opt %s -p 'lower-norm{precise=true}' | filecheck %s --check-prefix=PRECISE
 
 // A factor for each channel, weight / sqrt(variance + eps).
 // CHECK-LABEL: func.func @batch_norm
@@ -19,7 +18,7 @@ func.func @batch_norm(%x: tensor<?x3x5xf32>, %w: tensor<3xf32>, %b: tensor<3xf32
 // The mean, what differs from it, and the mean of its squares.
 // CHECK-LABEL: func.func @layer_norm
 // CHECK:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf32>)
-// CHECK:         arith.constant 4.000000e+00 : f32
+// CHECK:         arith.constant 4.000000e+00 : f64
 // CHECK:         %[[MEAN:.*]] = linalg.generic
 // CHECK:         %[[MIDDLE:.*]] = linalg.generic {{.*}} ins(%x, %[[MEAN]] :
 // CHECK:         %[[SQUARES:.*]] = linalg.generic {{.*}}"reduction"]} ins(%[[MIDDLE]] :
@@ -30,13 +29,12 @@ func.func @layer_norm(%x: tensor<2x4xf32>, %w: tensor<4xf32>, %b: tensor<4xf32>)
   func.return %y : tensor<2x4xf32>
 }
 
-// Squares of f16 are summed in f32, and in f64 where it is to be precise.
+// Squares of f16 are summed in f64; the rest is computed in f32.
 // CHECK-LABEL: func.func @rms_norm
-// CHECK:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf16>) outs(%{{.*}} : tensor<2xf32>)
-// CHECK:           arith.extf %{{.*}} : f16 to f32
+// CHECK:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf16>) outs(%{{.*}} : tensor<2xf64>)
+// CHECK:           arith.extf %{{.*}} : f16 to f64
+// CHECK:           arith.truncf %{{.*}} : f64 to f32
 // CHECK:           arith.truncf %{{.*}} : f32 to f16
-// PRECISE-LABEL: func.func @rms_norm
-// PRECISE:         linalg.generic {{.*}}"reduction"]} ins(%x : tensor<2x4xf16>) outs(%{{.*}} : tensor<2xf64>)
 func.func @rms_norm(%x: tensor<2x4xf16>, %w: tensor<4xf16>) -> tensor<2x4xf16> {
   %y = mico.rms_norm(%x, %w) : (tensor<2x4xf16>, tensor<4xf16>) -> tensor<2x4xf16>
   func.return %y : tensor<2x4xf16>

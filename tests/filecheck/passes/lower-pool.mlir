@@ -17,8 +17,8 @@ func.func @max(%x: tensor<1x2x4x4x!mico.int<4>>) -> tensor<1x2x3x3x!mico.int<4>>
 // CHECK-LABEL: func.func @mean
 // CHECK-NOT:     tensor.pad
 // CHECK:           arith.addf
-// CHECK:         %[[FOUR:.*]] = arith.constant 4.000000e+00 : f32
-// CHECK:           arith.divf %{{.*}}, %[[FOUR]] : f32
+// CHECK:         %[[FOUR:.*]] = arith.constant 4.000000e+00 : f64
+// CHECK:           arith.divf %{{.*}}, %[[FOUR]] : f64
 func.func @mean(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
   %y = mico.avgpool2d(%x) {kernel_size = [2, 2]} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
   func.return %y : tensor<1x2x2x2xf32>
@@ -26,9 +26,10 @@ func.func @mean(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
 
 // Elements that count are counted: ones, padded with zeros, are summed in the same windows.
 // CHECK-LABEL: func.func @mean_of_some
-// CHECK:         tensor.pad %x
+// CHECK:         %[[WIDE:.*]] = linalg.generic {{.*}} ins(%x :
+// CHECK:         tensor.pad %[[WIDE]]
 // CHECK:         %[[SUMS:.*]] = linalg.generic {{.*}} "reduction", "reduction"]}
-// CHECK:         %[[ONES:.*]] = linalg.fill {{.*}} -> tensor<4x4xf32>
+// CHECK:         %[[ONES:.*]] = linalg.fill {{.*}} -> tensor<4x4xf64>
 // CHECK:         tensor.pad %[[ONES]]
 // CHECK:         %[[COUNTS:.*]] = linalg.generic {{.*}} "reduction", "reduction"]}
 // CHECK:         linalg.generic {{.*}} ins(%[[SUMS]], %[[COUNTS]] :

@@ -16,7 +16,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from fewbit.ir.rewrite import rewrite
-from fewbit.passes.linalg.building.scalars import precision
 
 Lowering: TypeAlias = Callable[[Any], Sequence[SSAValue] | None]
 """The values in place of an op's results; None leaves the op as it is, and emits nothing."""
@@ -24,10 +23,9 @@ Lowering: TypeAlias = Callable[[Any], Sequence[SSAValue] | None]
 LoweringTable: TypeAlias = Mapping[type[Operation], Lowering]
 
 
-def lower_ops(module: ModuleOp, table: LoweringTable, *, precise: bool = False) -> None:
+def lower_ops(module: ModuleOp, table: LoweringTable) -> None:
     """Replace every op of the classes in `table`; new ops are located where the old ones were."""
-    with precision(precise):
-        rewrite(module, [LowerOp(table)])
+    rewrite(module, [LowerOp(table)])
 
 
 @dataclass(frozen=True)

@@ -1,52 +1,24 @@
 """Formulas of `numerics/approximations`, on values of a program: each operation emits an op.
 
-`expand-math` replaces ops of the math dialect by their formulas (`FORMULAS`). Before that, exp and
-its like are ops of their own, which other targets know: activation functions are written with them.
+`expand-math` replaces ops of the math dialect by their formulas. Before that, exp and its like are
+ops of their own, which other targets know: activation functions are written with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, f64, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from fewbit.dialects.upstream.math import ErfcOp
-from fewbit.numerics.approximations import Number, circular, formulas, powers
+from fewbit.dialects.upstream.formulas import FORMULAS, Formula
+from fewbit.numerics.approximations import Number
 from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.numerics.approximations.number import Op
 from fewbit.passes.linalg.building import scalars as s
-
-Formula: TypeAlias = Callable[..., Number]
-
-FORMULAS: Final[Mapping[type[Operation], Formula]] = {
-    math.AcosOp: circular.acos,
-    math.AsinOp: circular.asin,
-    math.AtanOp: circular.atan,
-    math.Atan2Op: circular.atan2,
-    math.AtanhOp: circular.atanh,
-    math.CbrtOp: powers.cbrt,
-    math.CosOp: circular.cos,
-    math.CoshOp: formulas.cosh,
-    math.ErfOp: formulas.erf,
-    ErfcOp: formulas.erfc,
-    math.ExpOp: formulas.exp,
-    math.Exp2Op: formulas.exp2,
-    math.ExpM1Op: formulas.expm1,
-    math.LogOp: formulas.log,
-    math.Log10Op: formulas.log10,
-    math.Log1pOp: formulas.log1p,
-    math.Log2Op: formulas.log2,
-    math.RsqrtOp: powers.rsqrt,
-    math.SinOp: circular.sin,
-    math.SinhOp: formulas.sinh,
-    math.TanOp: circular.tan,
-    math.TanhOp: formulas.tanh,
-}
-
 
 _INTEGERS: Final[Mapping[Attribute, IntegerType]] = {f32: i32, f64: i64}
 _FLOATS: Final[Mapping[Attribute, AnyFloat]] = {i32: f32, i64: f64}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from xdsl.dialects import math
 from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr
@@ -72,15 +73,26 @@ def factors_of(op: QuantizedLayerOp) -> Factors:
 
 
 def contract(
-    lhs: Read, rhs: Read, output: Loops, sizes: Sequence[Size], element: Attribute
+    lhs: Read,
+    rhs: Read,
+    output: Loops,
+    sizes: Sequence[Size],
+    element: Attribute,
+    *,
+    fused: bool = False,
 ) -> SSAValue:
-    """Return Σ lhs · rhs over the loops that the output lacks, both widened first."""
+    """Return Σ lhs · rhs over the loops that the output lacks, both widened first.
+
+    Products of floats are rounded, unless each is `fused` with the addition.
+    """
     whole = s.integer_type(element)
 
     def widen(value: SSAValue) -> SSAValue:
         return s.to_float(value, element) if whole is None else s.to_integer(value, whole)
 
     def body(a: SSAValue, b: SSAValue, total: SSAValue) -> SSAValue:
+        if fused and whole is None:
+            return math.FmaOp(widen(a), widen(b), total).result
         return s.add(total, s.mul(widen(a), widen(b)))
 
     return generic([lhs, rhs], output, sizes, element, body, start=0)

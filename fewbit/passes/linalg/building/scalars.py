@@ -5,9 +5,6 @@ Each function picks the op for floats or for integers by the type of its operand
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from math import inf
 from typing import cast
 
@@ -46,22 +43,9 @@ def constant(value: float, type: Attribute) -> SSAValue:
     return arith.ConstantOp(IntegerAttr(int(value), cast(IntegerType, type))).result
 
 
-_precise: ContextVar[bool] = ContextVar("precise", default=False)
-
-
-@contextmanager
-def precision(precise: bool) -> Generator[None]:
-    """Within the block, if `precise`, compute floats in f64 and round once, as the interpreter."""
-    token = _precise.set(precise)
-    try:
-        yield
-    finally:
-        _precise.reset(token)
-
-
 def working_type(element: Attribute) -> Attribute:
     """Return the type in which floats of this type are computed: f32, or wider."""
-    return f64 if _precise.get() or isinstance(element, Float64Type) else f32
+    return f64 if isinstance(element, Float64Type) else f32
 
 
 def to_float(value: SSAValue, type: Attribute = f32) -> SSAValue:
