@@ -27,9 +27,12 @@ def selection_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.searchsorted.Tensor: _search_sorted,
         aten.searchsorted.Scalar: _search_number,
         aten._cdist_forward.default: _distances,
+        aten.scatter.value: _scatter_number,
+        aten.scatter.src: _from_the_front(torch.scatter),
+        aten.scatter_add.default: _from_the_front(torch.scatter_add),
         aten.scatter.reduce: _scatter_by_name,
         aten.scatter.value_reduce: _scatter_by_name,
-        aten.scatter_reduce.two: _scatter_mean,
+        aten.scatter_reduce.two: _scatter_reduce,
         aten.index_reduce.default: _index_reduce,
         aten.put.default: _put,
         aten.copysign.Tensor: _copy_sign,
@@ -133,15 +136,33 @@ def _distances(a: Tensor, b: Tensor, p: float, compute_mode: int | None = None) 
     return (apart**p).sum(-1) ** (1 / p)
 
 
+def _from_the_front(scatter: Callable[..., Tensor]) -> Callable[..., Any]:
+    """Count the dimension from the front: torch-mlir takes all memory where it is negative."""
+
+    def counted(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+        return NotImplemented if dim >= 0 else scatter(x, dim + max(x.dim(), 1), index, src)
+
+    return counted
+
+
+def _scatter_number(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
+    source = torch.full_like(index, value, dtype=x.dtype)
+    return torch.scatter(x, dim % max(x.dim(), 1), index, source)
+
+
 def _scatter_by_name(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str) -> Tensor:
     if not isinstance(src, Tensor):
         src = torch.full_like(index, src, dtype=x.dtype)
     return torch.scatter_reduce(x, dim, index, src, _REDUCTIONS[reduce], include_self=True)
 
 
-def _scatter_mean(
+def _scatter_reduce(
     x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
+    """A mean as a sum and a count; other reductions with their dimension from the front."""
+    if reduce != "mean" and dim < 0:
+        dim += max(x.dim(), 1)
+        return torch.scatter_reduce(x, dim, index, src, reduce, include_self=include_self)
     if reduce != "mean":
         return NotImplemented
     ones = torch.ones_like(src)

@@ -21,6 +21,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cdist_3": lambda x: (torch.cdist(x, x + 1, p=3.0), torch.cdist(x, x, p=torch.inf)),
 }
 WRITES: dict[str, Callable[..., Any]] = {
+    "scatter_number": lambda x, i, s: (x.scatter(-1, i[:, :2], -torch.inf), x.scatter(0, i, 2)),
+    "scatter_last": lambda x, i, s: (x.scatter(-1, i[:, :1], s), x.scatter_add(-1, i, s)),
+    "scatter_largest_last": lambda x, i, s: x.scatter_reduce(-1, i, s, "amax"),
     "scatter_add": lambda x, i, s: x.scatter(0, i, s, reduce="add"),
     "scatter_multiply": lambda x, i, s: x.scatter(0, i, s, reduce="multiply"),
     "scatter_mean": lambda x, i, s: x.scatter_reduce(0, i, s, "mean"),

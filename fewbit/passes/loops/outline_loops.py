@@ -156,7 +156,9 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
             inside[value] = value.owner.clone().results[0]
     _replace_operands(op, inside)
     # Layers of the same shape have the same loops: one function serves them all.
-    body = f"{overlaps} {outlined.operation.get_asm(use_local_scope=True)}".replace(f"@{name}(", "@(", 1)
+    body = f"{overlaps} {outlined.operation.get_asm(use_local_scope=True)}".replace(
+        f"@{name}(", "@(", 1
+    )
     if body in known:
         call.operation.attributes["callee"] = ir.FlatSymbolRefAttr.get(known[body].name)
         outlined.operation.erase()
