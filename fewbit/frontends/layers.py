@@ -7,7 +7,10 @@ weight is moved or computed from constants (`fold-layer-weights`).
 
 from __future__ import annotations
 
-from fewbit.dialects.mico import ConstantOp, RefAttr
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.transforms.dead_code_elimination import dce
+
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr
 from fewbit.passes.graph.fold_layer_weights import fold_layer_weights
 from fewbit.passes.graph.recognize_layers import recognize_layers
 from fewbit.program.program import Program
@@ -16,9 +19,27 @@ from fewbit.program.program import Program
 def find_layers(program: Program) -> Program:
     """Make layers of all that are some, in place; return the program with the weights it needs."""
     before = len(program.store)
+    dropped = _drop_unused(program.module)
     recognize_layers(program.module)
     fold_layer_weights(program)
-    return program if len(program.store) == before else _with_own_weights(program)
+    is_same = len(program.store) == before and not dropped
+    return program if is_same else _with_own_weights(program)
+
+
+def _drop_unused(module: ModuleOp) -> bool:
+    """Erase what is computed for nothing, and the weights that only this read, if there are any."""
+    before = _names_read(module)
+    dce(module)
+    unread = before - _names_read(module)
+    for op in list(module.body.block.ops):
+        if isinstance(op, ConstantOp) and op.sym_name.data in unread:
+            module.body.block.erase_op(op)
+    return bool(unread)
+
+
+def _names_read(module: ModuleOp) -> set[str]:
+    reads = (op for op in module.walk() if isinstance(op, GetConstantOp))
+    return {read.symbol.root_reference.data for read in reads}
 
 
 def _with_own_weights(program: Program) -> Program:
