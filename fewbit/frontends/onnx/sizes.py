@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from fewbit.frontends.onnx.kinds import BITS, INT32, INT64
+from fewbit.frontends.onnx.kinds import BITS, DOUBLE, FLOAT, INT32, INT64, is_float
 from fewbit.frontends.onnx.table import Call
 from fewbit.frontends.onnx.values import Known, Sizes, Tensorlike, sizes
 
@@ -28,8 +28,10 @@ def _on_sizes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             arrays = [_objects(value) for value in call.inputs]
             if any(array is None for array in arrays):
                 return None
-            result = run(call, *arrays)
             kind = call.kind(0)
+            if call.op == "Div" and is_float(kind):
+                return None
+            result = run(call, *arrays)
             if call.op == "Cast":
                 kind = call.attr("to")
             return None if result is None else sizes(_array(result), kind)
@@ -85,9 +87,13 @@ for _name, _run in _ELEMENTWISE.items():
     _on_sizes(_name)(_elementwise(_run))
 
 
+_EXACT = (INT64, INT32, FLOAT, DOUBLE)
+"""Types that hold sizes as they are."""
+
+
 @_on_sizes("Identity", "Cast")
 def _same(call: Call, a: Array) -> Any:
-    return a if call.op == "Identity" or call.attr("to") in (INT64, INT32) else None
+    return a if call.op == "Identity" or call.attr("to") in _EXACT else None
 
 
 @_on_sizes("Gather")

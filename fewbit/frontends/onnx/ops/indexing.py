@@ -6,6 +6,7 @@ first, by the program where they are computed by it.
 
 from __future__ import annotations
 
+import math
 from math import prod
 from typing import Any
 
@@ -13,9 +14,9 @@ import torch
 from torch import Tensor
 
 from fewbit.errors import UnsupportedError
-from fewbit.frontends.onnx.kinds import HELD, INT64
+from fewbit.frontends.onnx.kinds import HELD, INT64, is_float
 from fewbit.frontends.onnx.table import Call, is_symbol, op
-from fewbit.frontends.onnx.values import Size, outside_trace
+from fewbit.frontends.onnx.values import Size, Sizes, outside_trace
 
 _FAR = 2**31 - 1
 """From here on, limits of a slice mean its end."""
@@ -153,15 +154,14 @@ def eye_like(call: Call) -> object:
 
 @op("Range", tensors=0)
 def numbers(call: Call) -> object:
-    if call.kind(0) in (1, 10, 11, 16):
-        start, limit, delta = (call.numbers(i)[0] for i in range(3))
-    else:
-        start, limit, delta = (call.ints(i)[0] for i in range(3))
     kind = call.kind(0)
     held = HELD[kind]
+    is_whole = not is_float(kind) or any(isinstance(value, Sizes) for value in call.inputs)
+    known = (item for i in range(3) for item in call.items(i) or ())
+    if is_whole and not all(float(item).is_integer() for item in known):
+        raise call.refusal("it has fractions beside a dynamic size")
+    start, limit, delta = ((call.ints if is_whole else call.numbers)(i)[0] for i in range(3))
     if isinstance(start, float):
-        import math
-
         count = max(0, math.ceil((limit - start) / delta))
         result = (torch.arange(count, dtype=torch.float64) * delta + start).to(held)
     else:
