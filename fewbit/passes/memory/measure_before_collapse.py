@@ -1,6 +1,7 @@
-"""Sizes of memory whose other dimensions are joined, taken from the memory as it was.
+"""Sizes of memory whose dimensions are joined, taken from the memory as it was.
 
-Upstream has no such pattern, and one size must not be two values where memory is planned.
+Upstream has no such pattern, and where memory is planned, one size must not be two values, nor
+depend on memory that is yet to be planned.
 """
 
 from __future__ import annotations
@@ -32,31 +33,40 @@ class MeasureBeforeCollapse(BindingsPass):
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
         from torch_mlir import ir
-        from torch_mlir.dialects import memref
 
         with mlir_context(), ir.Location.unknown():
             for op in list(walk(find_function(module, ENTRY))):
                 if op.operation.name != "memref.dim":
                     continue
-                source, axis = op.operation.operands
-                origin = _before_collapse(source, known_integer(axis))
-                if origin is None:
+                source, axis = op.operation.operands[0], known_integer(op.operation.operands[1])
+                if axis is None or not _is_collapsed(source):
                     continue
                 with ir.InsertionPoint(op), op.operation.location:
-                    size = memref.DimOp(origin[0], index_constant(origin[1])).result
+                    size = _measure(source, axis)
                 op.operation.results[0].replace_all_uses_with(size)
                 op.operation.erase()
 
 
-def _before_collapse(source: Value, axis: int | None) -> tuple[Value, int] | None:
-    from torch_mlir import ir
+def _is_collapsed(source: Value) -> bool:
+    return not is_block(source.owner) and source.owner.name == "memref.collapse_shape"
 
-    if axis is None or is_block(source.owner) or source.owner.name != "memref.collapse_shape":
-        return None
+
+def _measure(source: Value, axis: int) -> Value:
+    """Return the size of a dimension: where it was joined, the product of those it was."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith, memref
+
+    type = ir.MemRefType(source.type)
+    if not type.is_dynamic_dim(axis):
+        return index_constant(type.shape[axis])
+    if not is_block(source.owner) and source.owner.name == "memref.alloc":
+        return source.owner.operands[sum(map(type.is_dynamic_dim, range(axis)))]
+    if not _is_collapsed(source):
+        return memref.DimOp(source, index_constant(axis)).result
     before = source.owner.operands[0]
-    sizes = ir.MemRefType(before.type).shape
     axes = [ir.IntegerAttr(a).value for a in source.owner.attributes["reassociation"][axis]]
-    longer = [a for a in axes if sizes[a] != 1]
-    if len(longer) != 1:
-        return None
-    return _before_collapse(before, longer[0]) or (before, longer[0])
+    sizes = ir.MemRefType(before.type).shape
+    first, *others = [_measure(before, a) for a in axes if sizes[a] != 1]
+    for other in others:
+        first = arith.MulIOp(first, other).result
+    return first
