@@ -24,6 +24,10 @@ from tests.strangers.stranger import AbsentError, OnnxCase, Stranger, TorchCase
 
 CLOSE = 1e-4
 """How far floats may be from those of the reference, relative to the largest of the output."""
+CHAOS = 10.0
+"""Or how many times farther than float32 is from float64 in the reference itself: deep networks of
+random weights magnify roundings, and two correct programs differ by more than `CLOSE`. Our exp is
+right to 2 units in the last place, PyTorch's to half of one."""
 DECIBELS = 3.0
 """How much farther from the floats than the fake quantization w8a8 may be."""
 ENOUGH = 60.0
@@ -87,6 +91,8 @@ class Case:
     fake: Sequence[Outputs]
     weights: set[str]
     """Names of the parameters that the fake quantization rounded."""
+    own_error: Callable[[], float] = lambda: 0.0
+    """How far the reference's float32 is from its own float64."""
 
 
 def check(stranger: Stranger) -> Result:
@@ -156,7 +162,7 @@ def _check_float(result: Result, case: Case, program: Any, folder: Path) -> None
         if ours.shape != theirs.shape:
             return result.fail(Kind.WRONG, f"an output of {ours.shape}, not {theirs.shape}")
     result.error = max((relative_error(*pair) for pair in pairs), default=0.0)
-    if not result.error <= CLOSE:
+    if not result.error <= CLOSE and not result.error <= CHAOS * case.own_error():
         result.fail(Kind.WRONG, f"floats differ by {result.error:.1e} of the largest")
     return None
 

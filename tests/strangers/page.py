@@ -29,7 +29,7 @@ def _head(results: Sequence[Result]) -> str:
 wheels, and on exports with dynamic sizes, each in a process of its own. {versions}
 
 A model **passes** where it is compiled for this processor as float, within 1e-4 of PyTorch or onnxruntime (relative to the largest
-output); and as w8a8, at most 3 dB noisier than a fake quantization of the test's own; and where every weight is few-bit, or named as
+output), or where a network magnifies roundings, within ten times what PyTorch's own float32 is off its float64; and as w8a8, at most 3 dB noisier than a fake quantization of the test's own; and where every weight is few-bit, or named as
 float. Weights are random with sane statistics. Vision models have few blocks where their constructors allow it, and small images; those of
 transformers are built from small configurations. Other results: *refused*, with an error that says why; *wrong*; *internal
 error*; *silent float*; *timeout*; *not run*, where a package is absent.
