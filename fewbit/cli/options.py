@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 ModelName = Annotated[
     str,
     typer.Argument(
-        help="zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, program.mlir, or the "
-        "folder of a SavedModel or a saved program.",
+        help="zoo:NAME, file.py:factory, package:call(), model.onnx, model.pt2, model.keras, "
+        "program.mlir, or the folder of a SavedModel or a saved program.",
         autocompletion=complete_models,
     ),
 ]

@@ -32,12 +32,12 @@ def import_model(
     """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
     Keras model, or of what a text names.
 
-    Texts: `zoo:NAME`, `file.py:factory`, `model.onnx`, `model.pt2`, `model.keras`, `program.mlir`,
-    of ours or of StableHLO, a SavedModel's folder, or one that `Program.save` wrote. `input_shapes`
-    makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`.
-    A mapping as `example_inputs` has them by name, as tokenizers of transformers return them.
-    It fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
-    ONNX model is to have built in.
+    Texts: `zoo:NAME`, `file.py:factory`, `timm:create_model('resnet18')`, `model.onnx`,
+    `model.pt2`, `model.keras`, `program.mlir`, of ours or of StableHLO, a SavedModel's folder, or
+    one that `Program.save` wrote. A mapping as `example_inputs` has them by name, as tokenizers of
+    transformers return them. `input_shapes` makes example inputs where there are none: floats, or
+    of the type in a text such as `1x16:i64`; it fixes the sizes of a model that has dynamic ones.
+    `constants` are values of inputs that an ONNX model is to have built in.
     """
     if isinstance(model, Program):
         return model

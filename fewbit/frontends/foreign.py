@@ -137,10 +137,9 @@ def _explain_folder(path: Path) -> Error | None:
     return UnsupportedError(
         f"this is a Hugging Face folder ({name}), which fewbit does not read by itself",
         place=Place(file=str(path)),
-        hint="give it by a Python file, 'fewbit compile net.py:net':\n"
-        f"  from transformers import {name}\n"
-        "  def net():\n"
-        f"      return {name}.from_pretrained('{path}'), (x,)",
+        hint="let transformers read it, and say what its input is:\n"
+        f"  fewbit compile \"transformers:{name}.from_pretrained('{path}')\" "
+        "--input-shape 1x16:i64",
     )
 
 

@@ -1,4 +1,4 @@
-"""Models named by a text: a zoo entry, a factory in a Python file, a file, a saved program."""
+"""Models named by a text: a zoo entry, a factory in a Python file, a call, a file, a program."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from fewbit.errors import Place, UsageError
 from fewbit.frontends import Shapes
+from fewbit.frontends.call_text import EXAMPLE, evaluate_call, is_call
 from fewbit.frontends.foreign import explain_foreign, suggest_factories
 from fewbit.frontends.frontend import Frontend, Given
 from fewbit.frontends.registry import find_for_file
@@ -26,11 +27,14 @@ def import_named(name: str, given: Given | None = None) -> Program:
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py") and factory:
         _refuse_constants(given)
-        return _from_python(Path(file), factory, given.input_shapes)
+        return _import_loaded(_call(Path(file), factory), given.input_shapes)
+    if is_call(name) and not path.exists():
+        _refuse_constants(given)
+        return _import_loaded(ModelWithInputs(evaluate_call(name)), given.input_shapes)
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
-            hint="give zoo:NAME, file.py:factory, model.onnx, model.pt2, model.keras, "
+            hint=f"give zoo:NAME, file.py:factory, {EXAMPLE}, model.onnx, model.pt2, model.keras, "
             "program.mlir, or the folder of a SavedModel or of a saved program",
         )
     frontend = _frontend_of(path)
@@ -82,10 +86,9 @@ def find_module(name: str) -> ModelWithInputs | None:
         return ModelWithInputs(create(zoo), find_entry(zoo).example_inputs(1))
     file, colon, factory = name.rpartition(":")
     if colon and file.endswith(".py") and factory:
-        loaded = _call(Path(file), factory)
-        return (
-            replace(loaded, model=loaded.model.eval()) if hasattr(loaded.model, "eval") else loaded
-        )
+        return _ready(_call(Path(file), factory))
+    if is_call(name) and not Path(name).exists():
+        return _ready(ModelWithInputs(evaluate_call(name)))
     if Path(name).suffix == ".pt2" and Path(name).is_file():
         from fewbit.frontends.torch.capture import load
 
@@ -93,6 +96,10 @@ def find_module(name: str) -> ModelWithInputs | None:
         inputs, named = exported.example_inputs or ((), {})
         return ModelWithInputs(exported.module(), inputs, named or None)
     return None
+
+
+def _ready(loaded: ModelWithInputs) -> ModelWithInputs:
+    return replace(loaded, model=loaded.model.eval()) if hasattr(loaded.model, "eval") else loaded
 
 
 def _from_zoo(name: str) -> Program:
@@ -105,10 +112,9 @@ def _from_zoo(name: str) -> Program:
     return import_torch(create(name), inputs, dynamic_shapes=entry.dynamic_shapes)
 
 
-def _from_python(path: Path, factory: str, input_shapes: Shapes | None) -> Program:
+def _import_loaded(loaded: ModelWithInputs, input_shapes: Shapes | None) -> Program:
     from fewbit.frontends import import_model
 
-    loaded = _call(path, factory)
     if not loaded.inputs and loaded.named is None and loaded.dynamic_shapes is None:
         return import_model(loaded.model, input_shapes=input_shapes)
     return import_model(

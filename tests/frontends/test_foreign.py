@@ -139,7 +139,7 @@ def test_a_hugging_face_folder_is_explained(config: str, name: str, tmp_path: Pa
     (tmp_path / "model.safetensors").write_bytes(b"")
     with pytest.raises(UnsupportedError, match=rf"Hugging Face folder \({name}\)") as caught:
         import_model(tmp_path)
-    assert f"from transformers import {name}\n" in (caught.value.hint or "")
+    assert f"transformers:{name}.from_pretrained(" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(("name", "status"), [("net.pt", 3), ("net.py", 2), ("llama.gguf", 3)])

@@ -1,0 +1,57 @@
+"""Models by a call of an installed package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fewbit
+from fewbit.errors import UsageError
+from fewbit.frontends.call_text import evaluate_call, is_call
+from fewbit.frontends.locate import find_module
+
+LINEAR = "torch.nn:Linear(4, 3)"
+
+
+def test_a_call_is_imported() -> None:
+    program = fewbit.import_model(LINEAR, input_shapes=["2x4"])
+    assert program.run(np.ones((2, 4), np.float32))[0].shape == (2, 3)
+    found = find_module(LINEAR)
+    assert found is not None
+    assert type(found.model).__name__ == "Linear"
+
+
+def test_calls_are_arguments_of_calls() -> None:
+    model = evaluate_call("torch.nn:Sequential(Linear(4, 3, bias=False), ReLU(), Flatten(-1))")
+    assert [type(part).__name__ for part in model] == ["Linear", "ReLU", "Flatten"]
+    assert model[0].bias is None
+
+
+def test_methods_are_found_by_their_class() -> None:
+    assert evaluate_call("collections:OrderedDict.fromkeys(['a', 'b'], 1)") == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nowhere:make()", "there is no package 'nowhere'"),
+        ("torch.nn:Linea(4, 3)", "there is no 'Linea' in torch.nn"),
+        ("torch.nn:Linear(4)", "'Linear' fails: TypeError"),
+        ("torch.nn:Linear(size, 3)", "'size', which is no literal"),
+        ("torch.nn:Linear(*[4, 3])", "which is no literal"),
+        ("torch.nn:Linear(**{'in_features': 4})", "unpacks a mapping"),
+        ("torch.nn:Linear(4, 3)(5)", "which is no name"),
+        ("torch.nn:Linear(4, 3))", "is no call"),
+        ("os:__getattr__('system')", "there is no '__getattr__' in os"),
+        ("os:path._joinrealpath('a')", "there is no '_joinrealpath'"),
+    ],
+)
+def test_what_cannot_be_called(text: str, reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        fewbit.import_model(text)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["zoo:lenet", "net.py:make", "a/b:make()", "C:model(1).onnx", "x"])
+def test_what_is_no_call(text: str) -> None:
+    assert not is_call(text)
