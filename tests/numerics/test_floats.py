@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -63,8 +64,8 @@ def test_batch_norm_is_near_the_true_one() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_narrow_floats_are_computed_in_float32(dtype: type) -> None:
-    x = rows(0, (3, 9)).astype(dtype)
+def test_narrow_floats_are_computed_in_float32(dtype: Any) -> None:
+    x: np.ndarray = rows(0, (3, 9)).astype(dtype)
     assert np.array_equal(floats.softmax(x, 1), floats.softmax(x.astype(np.float32), 1))
 
 

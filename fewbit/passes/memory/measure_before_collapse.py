@@ -59,12 +59,13 @@ def _measure(source: Value, axis: int) -> Value:
     type = ir.MemRefType(source.type)
     if not type.is_dynamic_dim(axis):
         return index_constant(type.shape[axis])
-    if not is_block(source.owner) and source.owner.name == "memref.alloc":
-        return source.owner.operands[sum(map(type.is_dynamic_dim, range(axis)))]
-    if not _is_collapsed(source):
+    owner = source.owner
+    if not is_block(owner) and owner.name == "memref.alloc":
+        return owner.operands[sum(map(type.is_dynamic_dim, range(axis)))]
+    if is_block(owner) or owner.name != "memref.collapse_shape":
         return memref.DimOp(source, index_constant(axis)).result
-    before = source.owner.operands[0]
-    axes = [ir.IntegerAttr(a).value for a in source.owner.attributes["reassociation"][axis]]
+    before = owner.operands[0]
+    axes = [ir.IntegerAttr(a).value for a in owner.attributes["reassociation"][axis]]
     sizes = ir.MemRefType(before.type).shape
     first, *others = [_measure(before, a) for a in axes if sizes[a] != 1]
     for other in others:
