@@ -50,9 +50,16 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **{op: _as_batch(op, moved) for op, moved in _WINDOWS.items()},
         aten.amax.default: _extreme_of_scalar,
         aten.amin.default: _extreme_of_scalar,
+        aten.clamp.default: _clamp,
+        aten.clamp.Tensor: _clamp,
+        aten.clamp_min.default: _clamp,
+        aten.clamp_min.Tensor: _clamp,
+        aten.clamp_max.default: _clamp_above,
+        aten.clamp_max.Tensor: _clamp_above,
         aten.constant_pad_nd.default: _pad,
         aten.fmod.Scalar: _fmod,
         aten.fmod.Tensor: _fmod,
+        aten.hardtanh.default: _hard_tanh,
         aten.hypot.default: _hypot,
         aten.maximum.default: _choose(torch.gt),
         aten.minimum.default: _choose(torch.lt),
@@ -102,6 +109,26 @@ def _choose(wins: Callable[..., torch.Tensor]) -> Callable[..., Any]:
         return cast(Any, torch).where(wins(x, y) | (x != x), x, y)
 
     return decomposed
+
+
+def _clamp(x: torch.Tensor, min: Any = None, max: Any = None) -> Any:
+    """The largest of a number and a bound, then the least: NaN stays, which torch-mlir forgets."""
+    if not x.is_floating_point():
+        return NotImplemented
+    if isinstance(min, torch.Tensor) or isinstance(max, torch.Tensor):
+        x = x if min is None else torch.maximum(x, min)
+        return x if max is None else torch.minimum(x, max)
+    x = x if min is None else torch.where(x < min, min, x)
+    return x if max is None else torch.where(x > max, max, x)
+
+
+def _clamp_above(x: torch.Tensor, max: Any) -> Any:
+    return _clamp(x, None, max)
+
+
+def _hard_tanh(x: torch.Tensor, min_val: float = -1, max_val: float = 1) -> Any:
+    is_relu6 = (min_val, max_val) == (0, 6)
+    return NotImplemented if is_relu6 else torch.clamp(x, min_val, max_val)
 
 
 def _hypot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -88,7 +88,9 @@ def max_tile(isa: Isa, output: Pooled) -> Function:
         return down.results
 
     def larger(a: Value, b: Value) -> Value:
-        return f.select(a > b, a, b)
+        """Return the larger one; b, where that is NaN, and a, where that is."""
+        most = f.select(a > b, a, b)
+        return most if integer else f.select(a.differs(a), a, most)
 
     def store(value: Value, at: Value, mask: Value | None) -> None:
         if rounding is None:
