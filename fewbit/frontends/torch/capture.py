@@ -27,6 +27,7 @@ from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
 from fewbit.frontends.torch.fold_weights import fold_weights
+from fewbit.frontends.torch.idle_casts import skip_idle_casts
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
 from fewbit.frontends.torch.settle import first_line, settle
@@ -80,7 +81,7 @@ def export(
         )
 
     try:
-        with quiet(), torch.no_grad(), ReplaceFunctions():
+        with quiet(), torch.no_grad(), ReplaceFunctions(), skip_idle_casts():
             return export_open(trace, dynamic_shapes)
     except Error:
         raise
