@@ -40,12 +40,11 @@ def evaluate_call(text: str) -> Any:
 def _load(package: str) -> ModuleType:
     try:
         return importlib.import_module(package)
-    except ImportError as e:
-        if e.name != package.partition(".")[0]:
-            raise UsageError(f"'{package}' does not load: {e}") from e
-        raise UsageError(
-            f"there is no package '{package}'", hint=f"is it installed? pip install {e.name}"
-        ) from e
+    except Exception as e:
+        if isinstance(e, ImportError) and e.name == package.partition(".")[0]:
+            hint = f"is it installed? pip install {e.name}"
+            raise UsageError(f"there is no package '{package}'", hint=hint) from e
+        raise UsageError(f"'{package}' does not load: {type(e).__name__}: {e}") from e
 
 
 def _refuse(text: str, why: str) -> NoReturn:
@@ -86,6 +85,11 @@ class _Evaluation:
             owner, name = self.package, node.id
         else:
             _refuse(self.text, f"calls '{ast.unparse(node)}', which is no name")
-        if name.startswith("_") or not hasattr(owner, name):
-            raise UsageError(f"there is no '{name}' in {getattr(owner, '__name__', owner)}")
-        return getattr(owner, name)
+        place = getattr(owner, "__name__", owner)
+        try:
+            found = None if name.startswith("_") else getattr(owner, name, None)
+        except Exception as e:  # packages load their parts when they are asked for
+            raise UsageError(f"'{name}' of {place} does not load: {e}") from e
+        if found is None:
+            raise UsageError(f"there is no '{name}' in {place}")
+        return found

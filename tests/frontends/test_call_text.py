@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -55,3 +57,16 @@ def test_what_cannot_be_called(text: str, reason: str) -> None:
 @pytest.mark.parametrize("text", ["zoo:lenet", "net.py:make", "a/b:make()", "C:model(1).onnx", "x"])
 def test_what_is_no_call(text: str) -> None:
     assert not is_call(text)
+
+
+def test_packages_that_do_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_package.py").write_text("raise RuntimeError('no device')")
+    (tmp_path / "lazy_package.py").write_text("def __getattr__(name): raise RuntimeError(name)")
+    monkeypatch.syspath_prepend(tmp_path)
+    for text, reason in (
+        ("broken_package:make()", "'broken_package' does not load: RuntimeError: no device"),
+        ("lazy_package:make()", "'make' of lazy_package does not load"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            evaluate_call(text)
+        assert reason in str(caught.value)
