@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from pathlib import PurePath
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -24,6 +25,15 @@ EXAMPLE = "timm:create_model('resnet18')"
 def is_call(text: str) -> bool:
     """Whether a text has the form of a call in a package."""
     return _TEXT.fullmatch(text.strip()) is not None
+
+
+def name_of_call(text: str) -> str:
+    """Return what to call the model: by the first word in quotes, as in EXAMPLE, or the callee."""
+    match = _TEXT.fullmatch(text.strip())
+    assert match is not None
+    callee, _, arguments = match["call"].partition("(")
+    quoted = re.match(r"""\s*(?P<mark>['"])(?P<word>[^'"]+)(?P=mark)""", arguments)
+    return PurePath(quoted["word"]).name if quoted else callee.rpartition(".")[2]
 
 
 def evaluate_call(text: str) -> Any:

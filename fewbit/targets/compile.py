@@ -121,7 +121,11 @@ def name_of(model: Model) -> str:
     if isinstance(model, Program):
         return "model"
     if isinstance(model, str | Path):
+        from fewbit.frontends.call_text import is_call, name_of_call
+
         text = str(model)
+        if is_call(text):
+            return name_of_call(text)
         return Path(text.rpartition(":")[2] if ":" in text else text).stem or "model"
     return type(model).__name__.lower()
 

@@ -11,6 +11,7 @@ import fewbit
 from fewbit.errors import UsageError
 from fewbit.frontends.call_text import evaluate_call, is_call
 from fewbit.frontends.locate import find_module
+from fewbit.targets.compile import name_of
 
 LINEAR = "torch.nn:Linear(4, 3)"
 
@@ -70,3 +71,16 @@ def test_packages_that_do_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(UsageError) as caught:
             evaluate_call(text)
         assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("timm:create_model('resnet18', pretrained=True)", "resnet18"),
+        ("transformers:AutoModel.from_pretrained('models/bert')", "bert"),
+        ("transformers:BertModel(BertConfig(num_hidden_layers=2))", "BertModel"),
+        (LINEAR, "Linear"),
+    ],
+)
+def test_names_of_what_is_made(text: str, name: str) -> None:
+    assert name_of(text) == name
