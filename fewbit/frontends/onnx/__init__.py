@@ -74,10 +74,10 @@ def _import(
     known = {name: known_input(model, name, value) for name, value in constants.items()}
     inputs = inputs_of(graph, known, input_shapes)
 
-    def traced(large: bool) -> tuple[OnnxModule, Any]:
+    def traced(scale: int) -> tuple[OnnxModule, Any]:
         module = OnnxModule(graph, inputs, known, opsets, source)
         module.evaluator.functions = functions
-        examples = example_inputs(inputs, large=large)
+        examples = example_inputs(inputs, scale)
         return module, trace(module, examples, dynamic_shapes(inputs))
 
     module, exported = _at_some_size(traced, inputs)
@@ -89,19 +89,26 @@ def _import(
 
 
 def _at_some_size(traced: Any, inputs: Sequence[Any]) -> Any:
-    """What is traced at small sizes, or at large ones if the small are less than a window."""
-    try:
-        return traced(False)
-    except Error as error:
-        if all(isinstance(size, int) for input in inputs for size in input.shape):
-            raise
+    """What is traced at small sizes, or at larger ones if the small are less than a window."""
+    from fewbit.frontends.onnx.inputs import SCALES
+
+    names = [size for input in inputs for size in input.shape if isinstance(size, str)]
+    if not names:
+        return traced(SCALES[0])
+    refusals: list[Error] = []
+    for scale in SCALES:
         try:
-            return traced(True)
-        except Error:
-            # The file may hold for some sizes only, whatever it declares.
-            names = dict.fromkeys(s for i in inputs for s in i.shape if isinstance(s, str))
-            error.hint = error.hint or f"give sizes: --input-shape {next(iter(names))}=1"
-            raise error from None
+            return traced(scale)
+        except Error as error:
+            refusals.append(error)
+    # The file may hold for some sizes only, whatever it declares.
+    first = refusals[0]
+    hint = first.hint or f"give sizes: --input-shape {names[0]}=1"
+    if type(first) is not Error:
+        first.hint = hint
+        raise first from None
+    what = f"{first.what}, with {names[0]!r} dynamic"
+    raise UnsupportedError(what, place=first.place, hint=hint) from None
 
 
 def check_ops(graph: Any, opsets: Mapping[str, int], functions: Any, source: str) -> None:

@@ -32,6 +32,7 @@ from fewbit.frontends.onnx.functions import (
 )
 from fewbit.frontends.onnx.graph import Graph, Node, Reader, Reference
 from fewbit.frontends.onnx.kinds import (
+    BOOL,
     SMALL_FLOATS,
     UINT64,
     held_in,
@@ -40,6 +41,7 @@ from fewbit.frontends.onnx.kinds import (
     wrap_around,
 )
 from fewbit.frontends.onnx.layers import GivenLayer
+from fewbit.frontends.onnx.size_conditions import size_condition
 from fewbit.frontends.onnx.sizes import SIZE_OPS
 from fewbit.frontends.onnx.table import OPS, Call, Entry
 from fewbit.frontends.onnx.validate import check_types
@@ -87,6 +89,8 @@ class Evaluator:
         """Layers that the file has quantized, by name."""
         self.noted: dict[tuple[int, str], list[str]] = {}
         """The constants that branches read, by node; found before the trace."""
+        self.settled: set[tuple[int, str]] = set()
+        """Nodes whose branch the example's sizes choose; found before the trace."""
         self._frames: dict[int, Callable[..., Any]] = {}
         self._folded: dict[Any, tuple[Any, Any]] = {}
         self._expanded: dict[Any, tuple[Graph, FunctionProto]] = {}
@@ -178,7 +182,8 @@ class Evaluator:
             computed = SIZE_OPS[node.op](call)
             if computed is not None:
                 return [computed]
-        return _as_values(entry, call, entry.run(call, *_tensors(entry, call)))
+        results = _as_values(entry, call, entry.run(call, *_tensors(entry, call)))
+        return [_with_condition(results[0], call), *results[1:]] if results else results
 
     def _fold(self, entry: Entry, call: Call) -> Sequence[Value | None]:
         key = (id(call.node), call.version, *map(id, call.inputs))
@@ -318,6 +323,12 @@ def _first_kind(inputs: Sequence[Value | None]) -> int | None:
         if isinstance(value, Known | Traced | Sizes):
             return value.kind
     return None
+
+
+def _with_condition(value: Value | None, call: Call) -> Value | None:
+    if not isinstance(value, Traced) or value.kind != BOOL or value.condition is not None:
+        return value
+    return replace(value, condition=size_condition(call))
 
 
 def _with_name(value: Value | None, name: str) -> Value | None:

@@ -26,7 +26,9 @@ _TRACED_AT = (2, 3, 5, 7, 11, 13)
 _RANDOM = 1 << 24
 """Elements of an example from which on it is zeros, which take no time."""
 _LARGE = (64, 96, 128, 160)
-"""The same where windows are larger: of height and width, and of all but the batch if need be."""
+"""The same for heights and widths, which windows are moved over."""
+SCALES = (0, 1, 4, 16)
+"""How large sizes are to be tried, one after the other: small, and multiples of the large ones."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +124,16 @@ def _text(shape: Sequence[Any]) -> str:
     return "x".join(map(str, shape)) or "()"
 
 
-def example_inputs(inputs: Sequence[Input], *, large: bool = False) -> tuple[torch.Tensor, ...]:
+def example_inputs(inputs: Sequence[Input], scale: int = 0) -> tuple[torch.Tensor, ...]:
     """Random floats; zeros of other types, which are valid as indices of anything.
 
-    Dynamic sizes but the first of each input are small, unless `large` ones are asked for.
+    Dynamic sizes are small at scale 0; at others all but the first of each input are large.
     """
     generator = torch.Generator().manual_seed(0)
     chosen: dict[str, int] = {}
     tensors: list[torch.Tensor] = []
     for input in inputs:
-        sizes = [_traced_size(input, axis, chosen, large) for axis in range(len(input.shape))]
+        sizes = [_traced_size(input, axis, chosen, scale) for axis in range(len(input.shape))]
         if input.dtype.is_floating_point and prod(sizes) <= _RANDOM:
             tensors.append(torch.randn(sizes, generator=generator).to(input.dtype))
         else:
@@ -149,13 +151,14 @@ def _zeros(input: Input, sizes: Sequence[int]) -> torch.Tensor:
         ) from error
 
 
-def _traced_size(input: Input, axis: int, chosen: dict[str, int], large: bool) -> int:
+def _traced_size(input: Input, axis: int, chosen: dict[str, int], scale: int) -> int:
     size = input.shape[axis]
     if isinstance(size, int):
         return size
     if size not in chosen:
         of_image = len(input.shape) == 4 and axis >= 2
-        sizes = _LARGE if of_image or (large and axis > 0) else _TRACED_AT
+        large = of_image or (scale > 0 and axis > 0)
+        sizes = [n * max(scale, 1) for n in _LARGE] if large else _TRACED_AT
         unused = [n for n in sizes if n not in chosen.values()] or [sizes[-1]]
         chosen[size] = unused[0]
     return chosen[size]

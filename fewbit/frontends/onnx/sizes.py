@@ -25,7 +25,7 @@ SIZE_OPS: dict[str, Callable[[Call], Tensorlike | None]] = {}
 def _on_sizes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def add(run: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(call: Call) -> Tensorlike | None:
-            arrays = [_objects(value) for value in call.inputs]
+            arrays = [objects(value) for value in call.inputs]
             if any(array is None for array in arrays):
                 return None
             kind = call.kind(0)
@@ -43,7 +43,7 @@ def _on_sizes(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return add
 
 
-def _objects(value: Any) -> Array | None:
+def objects(value: Any) -> Array | None:
     if isinstance(value, Sizes):
         return value.array
     if isinstance(value, Known) and value.kind in BITS and value.tensor.numel() <= 64:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -203,6 +203,13 @@ class Call:
 
     def refusal(self, reason: str) -> UnsupportedError:
         return UnsupportedError(f"{self.op} cannot be imported: {reason}", place=self.place)
+
+    def require(self, condition: bool | torch.SymBool, reason: str) -> None:
+        """Refuse what does not hold now; of dynamic sizes, the program checks it as well."""
+        try:
+            cast(Any, torch)._check(condition)
+        except RuntimeError:
+            raise self.refusal(reason) from None
 
     def refuse_kinds(self, *kinds: int) -> None:
         for value in self.inputs:

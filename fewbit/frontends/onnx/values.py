@@ -23,6 +23,7 @@ from fewbit.frontends.onnx.kinds import INT64
 
 if TYPE_CHECKING:
     from fewbit.frontends.onnx.layers import Grid, Integers
+    from fewbit.frontends.onnx.size_conditions import SizeCondition
 
 Size: TypeAlias = Any
 """An int, or a torch.SymInt, which torch's own signatures do not name."""
@@ -57,6 +58,8 @@ class Traced:
     """What it was rounded to."""
     roots: frozenset[str] = frozenset()
     """The inputs of the model that it depends on."""
+    condition: SizeCondition | None = None
+    """What it says of sizes, where it is one truth value that depends on them alone."""
 
     @property
     def shape(self) -> tuple[Size, ...]:

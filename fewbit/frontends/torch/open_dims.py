@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import torch
 from torch.export import Dim, ExportedProgram
+from torch.fx.experimental import symbolic_shapes
 from torch.utils._pytree import tree_map
 
 from fewbit.errors import OpenSizesWarning
@@ -34,9 +35,36 @@ def sizes_of_any_kind() -> Generator[None]:
         yield
 
 
+@contextmanager
+def _unsolved_equations() -> Generator[None]:
+    """Let a size have several values that meet an equation, such as `x // 3 == 1`.
+
+    Torch solves equations to tell which sizes are fixed, and sympy gives up on those with divisions
+    that round. Such an equation fixes no size; it is an assertion of the program like any other.
+    """
+    constraints = cast(Any, symbolic_shapes.DimConstraints)
+    solve_all = constraints.solve
+
+    def solve(self: Any) -> None:
+        while True:
+            left = len(self._symbols_with_equalities)
+            try:
+                return solve_all(self)
+            except NotImplementedError:
+                # What it gave up on is taken from the set before it is tried.
+                if len(self._symbols_with_equalities) == left:
+                    raise
+
+    constraints.solve = solve
+    try:
+        yield
+    finally:
+        constraints.solve = solve_all
+
+
 def export_open(export: Callable[[Any], ExportedProgram], dynamic_shapes: Any) -> ExportedProgram:
     """Export with these dynamic shapes, or with the tighter bounds that the model needs."""
-    with sizes_of_any_kind():
+    with sizes_of_any_kind(), _unsolved_equations():
         try:
             exported = export(dynamic_shapes)
         except Exception as e:

@@ -16,6 +16,7 @@ from torch import Tensor
 from fewbit.errors import Error
 from fewbit.frontends.onnx.graph import Graph
 from fewbit.frontends.onnx.kinds import BOOL, INT64
+from fewbit.frontends.onnx.size_conditions import SizeCondition, is_checked
 from fewbit.frontends.onnx.table import Call, NeedsValueError, op
 from fewbit.frontends.onnx.values import (
     Known,
@@ -97,9 +98,20 @@ def branch(call: Call) -> list[Value | None]:
     if chosen is not None:
         chosen = graphs[0] if chosen[0] else graphs[1]
         return call.evaluator.graph(chosen, _inner(call, "branch"))
-    captured = Captured(call, graphs)
+    value = call.input(0)
+    condition = value.condition if isinstance(value, Traced) else None
+    key = (call.node.number, call.scope.prefix)
+    if condition is not None and key in call.evaluator.settled:
+        return _settle(call, condition, graphs)
     if not call.evaluator.tracing:
-        return _run_both(call, captured, graphs)
+        try:
+            return _run_both(call, Captured(call, graphs), graphs)
+        except Error:
+            if condition is None:
+                raise
+            call.evaluator.settled.add(key)
+            return _settle(call, condition, graphs)
+    captured = Captured(call, graphs)
     kinds: list[int] = []
 
     def side(graph: Graph, what: str) -> Callable[..., tuple[Tensor, ...]]:
@@ -115,6 +127,19 @@ def branch(call: Call) -> list[Value | None]:
         predicate, side(graphs[0], "then"), side(graphs[1], "else"), tuple(captured.operands())
     )
     return [Traced(tensor, kind) for tensor, kind in zip(results, kinds, strict=True)]
+
+
+def _settle(call: Call, condition: SizeCondition, graphs: Sequence[Graph]) -> list[Value | None]:
+    """The branch that the sizes of the example take; the program checks that it is the one.
+
+    Exporters write both for PyTorch's `squeeze`, whose result depends on whether a size is 1.
+    """
+    reason = "a dynamic size chooses between branches that give results of different shapes"
+    holds = condition.holds()
+    if holds is None or not is_checked(requirement := condition.requirement()):
+        raise call.refusal(reason)
+    call.require(requirement, reason)
+    return call.evaluator.graph(graphs[0] if holds else graphs[1], _inner(call, "branch"))
 
 
 def _run_both(call: Call, captured: Captured, graphs: Sequence[Graph]) -> list[Value | None]:

@@ -80,7 +80,7 @@ def _pad_dynamic(call: Call, x: Tensor, axis: int, low: int, high: int, mode: st
     places = torch.arange(size + low + high) - low
     if mode == "reflect":
         # A place is mirrored once, so the padding is shorter than what it mirrors.
-        cast(Any, torch)._check(size > max(low, high))
+        call.require(size > max(low, high), f"size {axis} of its input is less than the padding")
         places = (places.abs() - (size - 1)).abs().neg() + (size - 1)
     elif mode == "edge":
         places = clamp_places(places, size)

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from fewbit.frontends.onnx.table import Call, op
+from fewbit.frontends.onnx.table import Call, is_symbol, op
 from fewbit.frontends.onnx.values import Many, Size, Value, known, sizes
 
 
@@ -70,7 +70,14 @@ def squeeze(call: Call, x: Tensor) -> Tensor:
     axes = axes_of(call)
     if axes is None:
         axes = [i for i, s in enumerate(x.shape) if s == 1]
-    return x.squeeze([axis % x.ndim for axis in axes]) if axes else x
+    axes = sorted({axis % x.ndim for axis in axes})
+    for axis in axes:
+        call.require(x.shape[axis] == 1, f"size {axis} of its input is not 1")
+    if not any(is_symbol(x.shape[axis]) for axis in axes):
+        return x.squeeze(axes) if axes else x
+    for axis in reversed(axes):
+        x = x.select(axis, 0)  # torch's squeeze keeps a dynamic size
+    return x
 
 
 @op("Unsqueeze", tensors=1, any_sign=True)
