@@ -30,7 +30,9 @@ def make_case(built: OnnxCase) -> Case:
 def _load(built: OnnxCase) -> Any:
     import fewbit
 
-    return fewbit.import_model(built.path, input_shapes=built.input_shapes)
+    return fewbit.import_model(
+        built.path, input_shapes=built.input_shapes, constants=built.constants
+    )
 
 
 def _run(model: Any, inputs: Mapping[str, np.ndarray]) -> Outputs:

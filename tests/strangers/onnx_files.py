@@ -32,13 +32,17 @@ class OnnxFile(Stranger):
 
     member: str = ""
     runs: tuple[str, ...] = ()
+    built_in: str = ""
+    """An input whose value chooses a branch, and that the program is imported for."""
 
     def build(self, folder: Path) -> OnnxCase:
         path = folder / "model.onnx"
         with zipfile.ZipFile(find_wheel(self.member.partition("/")[0])) as wheel:
             path.write_bytes(wheel.read(self.member))
         rng = np.random.default_rng(0)
-        return OnnxCase(path, tuple(make_inputs(text, rng) for text in self.runs))
+        runs = tuple(make_inputs(text, rng) for text in self.runs)
+        constants = {self.built_in: runs[0][self.built_in]} if self.built_in else None
+        return OnnxCase(path, runs, constants=constants)
 
 
 def find_wheel(name: str) -> Path:
@@ -80,8 +84,8 @@ def _page(shape: list[int], rng: np.random.Generator) -> np.ndarray:
     return np.broadcast_to(page, shape).copy()
 
 
-def _file(name: str, member: str, *runs: str) -> OnnxFile:
-    return OnnxFile("onnx", name, member, runs)
+def _file(name: str, member: str, *runs: str, built_in: str = "") -> OnnxFile:
+    return OnnxFile("onnx", name, member, runs, built_in)
 
 
 OCR = "rapidocr_onnxruntime/models"
@@ -97,12 +101,13 @@ FILES = [
     _file("ocr_recognition", f"{OCR}/ch_PP-OCRv4_rec_infer.onnx", "x=1x3x48x64", "x=2x3x48x160"),
     _file("ocr_orientation", f"{OCR}/ch_ppocr_mobile_v2.0_cls_infer.onnx", "x=1x3x48x192",
           "x=2x3x48x192"),
-    _file("vad", f"{VAD}/silero_vad.onnx", "input=1x576 state=2x1x128 sr=16000:i64"),
+    _file("vad", f"{VAD}/silero_vad.onnx", "input=1x576 state=2x1x128 sr=16000:i64",
+          built_in="sr"),
     _file("vad_op15", f"{VAD}/silero_vad_16k_op15.onnx", "input=1x576 state=2x1x128 sr=16000:i64"),
     _file("vad_sequence", f"{VAD}/silero_vad_16k_sequence.onnx",
           "input=3x576 h=1x1x128 c=1x1x128"),
     _file("vad_half", f"{VAD}/silero_vad_half.onnx", "input=1x576 state=2x1x128"),
     _file("vad_op18_ifless", f"{VAD}/silero_vad_op18_ifless.onnx",
-          "input=1x576 sr=16000:i64 state=2x1x128"),
+          "input=1x576 sr=16000:i64 state=2x1x128", built_in="sr"),
     _file("vad_openvino", f"{VAD}/silero_vad_openvino_16k.onnx", "input=1x576 state=2x1x128"),
 ]  # fmt: skip

@@ -46,6 +46,8 @@ class OnnxCase:
     path: Path
     runs: tuple[Mapping[str, np.ndarray], ...]
     input_shapes: Mapping[str, str] | None = None
+    constants: Mapping[str, np.ndarray] | None = None
+    """Inputs that choose between branches, whose values are built in."""
 
 
 @dataclass(frozen=True)

@@ -58,8 +58,16 @@ def _import(
     from fewbit.frontends.onnx.fuse import fuse_bias
     from fewbit.frontends.onnx.given import with_given_layers
     from fewbit.frontends.onnx.graph import Reader
-    from fewbit.frontends.onnx.inputs import dynamic_shapes, example_inputs, inputs_of, refuse_fixed
+    from fewbit.frontends.onnx.inputs import (
+        Input,
+        dynamic_shapes,
+        example_inputs,
+        inputs_of,
+        refuse_fixed,
+        with_one_name,
+    )
     from fewbit.frontends.onnx.module import OnnxModule, trace
+    from fewbit.frontends.onnx.table import OneSizeError
     from fewbit.frontends.onnx.validate import validate
     from fewbit.frontends.torch import import_torch
 
@@ -74,11 +82,17 @@ def _import(
     known = {name: known_input(model, name, value) for name, value in constants.items()}
     inputs = inputs_of(graph, known, input_shapes)
 
-    def traced(scale: int) -> tuple[OnnxModule, Any]:
+    def traced(scale: int, inputs: Sequence[Input] = inputs) -> tuple[OnnxModule, Any]:
         module = OnnxModule(graph, inputs, known, opsets, source)
         module.evaluator.functions = functions
         examples = example_inputs(inputs, scale)
-        return module, trace(module, examples, dynamic_shapes(inputs))
+        try:
+            return module, trace(module, examples, dynamic_shapes(inputs))
+        except OneSizeError as error:
+            renamed = with_one_name(inputs, examples, error.examples)
+            if renamed is None:
+                raise
+            return traced(scale, renamed)
 
     module, exported = _at_some_size(traced, inputs)
     refuse_fixed(exported, inputs)

@@ -164,6 +164,24 @@ def _traced_size(input: Input, axis: int, chosen: dict[str, int], scale: int) ->
     return chosen[size]
 
 
+def with_one_name(
+    inputs: Sequence[Input], examples: Sequence[torch.Tensor], sizes: Sequence[int]
+) -> list[Input] | None:
+    """The inputs with one name for the dynamic sizes that are these ones in the examples."""
+    names = [
+        name
+        for input, example in zip(inputs, examples, strict=True)
+        for name, size in zip(input.shape, example.shape, strict=True)
+        if isinstance(name, str) and size in sizes
+    ]
+    if len(set(names)) < 2:
+        return None
+    return [
+        replace(input, shape=tuple(names[0] if s in names else s for s in input.shape))
+        for input in inputs
+    ]
+
+
 def dynamic_shapes(inputs: Sequence[Input]) -> Any:
     """As torch.export takes them; None where all sizes are numbers."""
     dims: dict[str, Any] = {}

@@ -90,6 +90,14 @@ class NeedsValueError(UnsupportedError):
         """The inputs of the model from which it is computed."""
 
 
+class OneSizeError(UnsupportedError):
+    """Two dynamic sizes must be one, and the examples have two."""
+
+    def __init__(self, examples: Sequence[int], place: Place) -> None:
+        super().__init__("sizes of inputs that have different names must be one", place=place)
+        self.examples = tuple(examples)
+
+
 class Call:
     """One node with its inputs."""
 
@@ -210,6 +218,13 @@ class Call:
             cast(Any, torch)._check(condition)
         except RuntimeError:
             raise self.refusal(reason) from None
+
+    def require_same(self, a: Size, b: Size) -> None:
+        """Say that two sizes are one, whatever names the file has for them."""
+        if all(is_symbol(size) and expression_of(size).is_symbol for size in (a, b)):
+            examples = [int(size.node.hint) for size in (a, b)]
+            if examples[0] != examples[1]:
+                raise OneSizeError(examples, self.place)
 
     def refuse_kinds(self, *kinds: int) -> None:
         for value in self.inputs:

@@ -136,3 +136,23 @@ def test_branches_of_one_shape_stay_both() -> None:
     ]
     made = model(nodes, {"x": ["b", "t"]}, ["y"], {"number": ints(4)})
     check(made, (1, 1), (2, 3), (2, 4), (1, 9))
+
+
+def test_two_names_of_one_batch() -> None:
+    """The file leaves both batches open, and an LSTM needs them to be the same."""
+    nodes = [node("LSTM", ["x", "w", "r", "", "", "h", "c"], ["y", "hn"], hidden_size=4)]
+    constants = {"w": floats(1, 16, 3), "r": floats(1, 16, 4, seed=1)}
+    shapes = {"x": ["t", "a", 3], "h": [1, "b", 4], "c": [1, "d", 4]}
+    made = model(nodes, shapes, ["y", "hn"], constants)
+    made.ir_version = 10
+    session = ort.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    program = import_model(made)
+    art = fewbit.compile(program, name="net")
+    for t, b in ((1, 1), (5, 2), (2, 3)):
+        given = {"x": floats(t, b, 3), "h": floats(1, b, 4, seed=2), "c": floats(1, b, 4, seed=3)}
+        expected = session.run(None, given)
+        for found in (program.run(*given.values()), art.run(*given.values())):
+            for a, e in zip(found, expected, strict=True):
+                np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
+    with pytest.raises(Error, match="differs"):
+        program.run(floats(2, 3, 3), floats(1, 2, 4), floats(1, 3, 4))

@@ -139,6 +139,7 @@ class Recurrence:
         given = self.call.tensor(index)
         given = given[:, d] if self.layout else given[d]
         if str(given.shape[0]) != str(batch):
+            self.call.require_same(given.shape[0], batch)
             given = given.expand([batch, self.hidden])  # The file has two names for one size.
         return given.clone()  # Both states may be one tensor, which a loop does not take.
 
