@@ -33,6 +33,8 @@ from fewbit.passes.linalg.building.loops import (
 from fewbit.passes.linalg.building.quantized import dequantize, dynamic_quantization
 from fewbit.passes.linalg.building.tensors import Size, as_type, collapse_axes, size_of, sizes_of
 from fewbit.passes.linalg.lower_elementwise import softmax_along
+from fewbit.pipeline.context import CompileContext
+from fewbit.toolchain.isa import Isa
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,13 @@ class LowerAttention(ModulePass):
     name = "lower-attention"
 
     fused: bool = True
-    """Whether matmuls of floats are written as fused multiply-adds, which is what they compute;
-    a compiler that knows a matmul by its product and sum fuses these itself."""
+    """Whether matmuls of floats are written as fused multiply-adds, where the processor has these.
+    A compiler that knows a matmul by its product and sum fuses them itself."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(op, {mico.AttentionOp: lambda op: _attention(op, self.fused)})
+        isa = ctx.find(Isa) if isinstance(ctx, CompileContext) else None
+        fused = self.fused and (isa is None or isa.fma)
+        lower_ops(op, {mico.AttentionOp: lambda op: _attention(op, fused)})
 
 
 WidthAttr = IntegerAttr[IntegerType] | mico.TernaryType
