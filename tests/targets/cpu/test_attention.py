@@ -1,3 +1,4 @@
+# pyright: basic
 """Attention of floats: the interpreter's bits, and no call of a library."""
 
 from __future__ import annotations
