@@ -91,10 +91,13 @@ def rms_norm(x: Array, axes: Axes, weight: Array | None = None, eps: float = 0.0
 def batch_norm(
     x: Array, weight: Array, bias: Array, mean: Array, variance: Array, eps: float
 ) -> Array:
-    """Normalize by given statistics; parameters broadcast over the array."""
-    x = widen(x)
-    weight, bias, mean, variance = (p.astype(x.dtype) for p in (weight, bias, mean, variance))
-    return (x - mean) * (weight / _deviation(variance, eps)) + bias
+    """Normalize by given statistics, in float64, rounded once; parameters broadcast.
+
+    Most batch norms become part of a layer: this is the result that they are compared with.
+    """
+    wide = (value.astype(np.float64) for value in (x, weight, bias, mean, variance))
+    given, weight, bias, mean, variance = wide
+    return ((given - mean) * (weight / _deviation(variance, eps)) + bias).astype(widen(x).dtype)
 
 
 def _deviation(variance: Array, eps: float) -> Array:

@@ -1,7 +1,7 @@
 # pyright: basic
 """Every zoo model compiled for this machine, float and quantized, against the interpreter.
 
-Floats agree within rounding, and so do quantized networks as a whole: float functions between layers
+Floats agree within rounding, or within what rounding is in PyTorch itself, and so do quantized networks as a whole: float functions between layers
 have the interpreter's bits (`numerics/floats.py`), so that no integer behind them differs. Networks
 of layers, ReLU and maximum pooling agree to the bit. Batch norms are folded before quantizing, as the
 command line does.
@@ -9,12 +9,16 @@ command line does.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+import torch
 
 import fewbit
 from fewbit.cost.layers import made_up_inputs
-from fewbit.models import zoo
+from fewbit.models import create, zoo
 from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 from fewbit.passes.native import native_pipeline
 from fewbit.program.program import Program
@@ -45,13 +49,22 @@ def imported(name: str) -> Program:
     return fewbit.import_model(f"zoo:{name}")
 
 
+def own_error(name: str, inputs: Sequence[np.ndarray]) -> float:
+    """How far float32 is from float64 in PyTorch: deep networks magnify roundings."""
+    model, given = create(name).eval(), [torch.from_numpy(x) for x in inputs]
+    wide = [x.double() if x.is_floating_point() else x for x in given]
+    with torch.no_grad():
+        return relative(model(*given).numpy(), copy.deepcopy(model).double()(*wide).numpy())
+
+
 @pytest.mark.parametrize("name", names())
 def test_float(name: str) -> None:
     program = imported(name)
     inputs = made_up_inputs(program)
     art = fewbit.compile(program, name="net")
     for found, expected in zip(art.run(*inputs), program.run(*inputs), strict=True):
-        assert relative(found, expected) < ROUNDING
+        error = relative(found, expected)
+        assert error < ROUNDING or error < 2 * own_error(name, inputs)
 
 
 @pytest.mark.parametrize(("name", "recipe"), pairs())

@@ -1,6 +1,7 @@
 """Normalizations as loops, by the operations of `numerics/floats.py`.
 
-Statistics come first, summed in f64 and rounded once, then one pass over all elements in f32.
+Statistics come first, summed in f64 and rounded once, then one pass over all elements in f32. A
+batch norm, whose statistics are known, is computed in f64.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class LowerNorm(ModulePass):
 
 def _batch_norm(op: mico.BatchNormOp) -> Sequence[SSAValue]:
     element = mico.element_type(op.input.type)
-    wide = s.working_type(element)
+    wide = f64
     sizes = sizes_of(op.input)
     index = loops(len(sizes))
     (channel,) = loops(1)

@@ -9,7 +9,8 @@
 // CHECK:         linalg.generic {{.*}} ins(%x, %m, %[[FACTOR]], %b :
 // CHECK:           arith.subf
 // CHECK-NEXT:      arith.mulf
-// CHECK-NEXT:      arith.addf
+// CHECK:           arith.addf %{{.*}} : f64
+// CHECK-NEXT:      arith.truncf
 func.func @batch_norm(%x: tensor<?x3x5xf32>, %w: tensor<3xf32>, %b: tensor<3xf32>, %m: tensor<3xf32>, %v: tensor<3xf32>) -> tensor<?x3x5xf32> {
   %y = mico.batch_norm(%x, %w, %b, %m, %v) : (tensor<?x3x5xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<?x3x5xf32>
   func.return %y : tensor<?x3x5xf32>
