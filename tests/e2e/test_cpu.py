@@ -1,10 +1,10 @@
 # pyright: basic
 """Every zoo model compiled for this machine, float and quantized, against the interpreter.
 
-Floats agree within rounding, or within what rounding is in PyTorch itself, and so do quantized networks as a whole: float functions between layers
-have the interpreter's bits (`numerics/floats.py`), so that no integer behind them differs. Networks
-of layers, ReLU and maximum pooling agree to the bit. Batch norms are folded before quantizing, as the
-command line does.
+Floats agree within rounding, or within what rounding is in PyTorch itself, and so do quantized
+networks as a whole: float functions between layers have the interpreter's bits
+(`numerics/floats.py`), so that no integer behind them differs. Networks of layers, ReLU and maximum
+pooling agree to the bit. Batch norms are folded before quantizing, as the command line does.
 """
 
 from __future__ import annotations
