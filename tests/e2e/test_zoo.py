@@ -32,7 +32,7 @@ from fewbit.ir.verify import verify
 from fewbit.models import create, zoo
 from fewbit.numerics import floats
 from fewbit.numerics.approximations import circular, evaluate, powers
-from fewbit.numerics.approximations.activations import ACTIVATIONS
+from fewbit.numerics.approximations.activations import ACTIVATIONS, Activation
 from fewbit.passes.pipelines import LOWER_MICO
 from fewbit.program.program import Program
 from fewbit.quant import prepare_qat, quantizable_layers, set_exact
@@ -40,7 +40,7 @@ from fewbit.quant.quantize import quantize
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")
 MIXED = ("w8a8", "w6a8", "w4a8", "w3a6", "w1.58a8")
-GELU = {"none": "gelu", "tanh": "gelu_tanh"}
+GELU: dict[str, Activation] = {"none": "gelu", "tanh": "gelu_tanh"}
 EXTENT = {"resnet18": 32, "mobilenet-v2": 32, "squeezenet": 48}
 
 
@@ -61,8 +61,8 @@ def axes_of(shape) -> tuple[int, ...]:
 
 def batch_norm(x, mean, variance, weight, bias, training=False, momentum=0.1, eps=1e-5):
     channels = (1, -1, *(1,) * (x.ndim - 2))
-    parameters = (each.reshape(channels) for each in (weight, bias, mean, variance))
-    return floats.batch_norm(x, *parameters, eps)
+    weight, bias, mean, variance = (p.reshape(channels) for p in (weight, bias, mean, variance))
+    return floats.batch_norm(x, weight, bias, mean, variance, eps)
 
 
 def layer_norm(x, normalized_shape, weight, bias=None, eps=1e-5):

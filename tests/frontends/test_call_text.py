@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_what_is_no_call(text: str) -> None:
 def test_packages_that_do_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_package.py").write_text("raise RuntimeError('no device')")
     (tmp_path / "lazy_package.py").write_text("def __getattr__(name): raise RuntimeError(name)")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     for text, reason in (
         ("broken_package:make()", "'broken_package' does not load: RuntimeError: no device"),
         ("lazy_package:make()", "'make' of lazy_package does not load"),
