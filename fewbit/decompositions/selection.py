@@ -32,7 +32,7 @@ def selection_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.scatter_add.default: _from_the_front(torch.scatter_add),
         aten.scatter.reduce: _scatter_by_name,
         aten.scatter.value_reduce: _scatter_by_name,
-        aten.scatter_reduce.two: _scatter_reduce,
+        aten.scatter_reduce.two: _from_the_front(torch.scatter_reduce, _scatter_mean),
         aten.index_reduce.default: _index_reduce,
         aten.put.default: _put,
         aten.copysign.Tensor: _copy_sign,
@@ -136,18 +136,21 @@ def _distances(a: Tensor, b: Tensor, p: float, compute_mode: int | None = None) 
     return (apart**p).sum(-1) ** (1 / p)
 
 
-def _from_the_front(scatter: Callable[..., Tensor]) -> Callable[..., Any]:
+def _from_the_front(
+    scatter: Callable[..., Tensor], decomposed: Callable[..., Any] = lambda *_, **__: NotImplemented
+) -> Callable[..., Any]:
     """Count the dimension from the front: torch-mlir takes all memory where it is negative."""
 
-    def counted(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-        return NotImplemented if dim >= 0 else scatter(x, dim + max(x.dim(), 1), index, src)
+    def counted(x: Tensor, dim: int, *given: Any, **options: Any) -> Any:
+        if dim < 0:
+            return scatter(x, dim + max(x.dim(), 1), *given, **options)
+        return decomposed(x, dim, *given, **options)
 
     return counted
 
 
 def _scatter_number(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
-    source = torch.full_like(index, value, dtype=x.dtype)
-    return torch.scatter(x, dim % max(x.dim(), 1), index, source)
+    return torch.scatter(x, dim, index, torch.full_like(index, value, dtype=x.dtype))
 
 
 def _scatter_by_name(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str) -> Tensor:
@@ -156,13 +159,9 @@ def _scatter_by_name(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: st
     return torch.scatter_reduce(x, dim, index, src, _REDUCTIONS[reduce], include_self=True)
 
 
-def _scatter_reduce(
+def _scatter_mean(
     x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
-    """A mean as a sum and a count; other reductions with their dimension from the front."""
-    if reduce != "mean" and dim < 0:
-        dim += max(x.dim(), 1)
-        return torch.scatter_reduce(x, dim, index, src, reduce, include_self=include_self)
     if reduce != "mean":
         return NotImplemented
     ones = torch.ones_like(src)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,13 +24,9 @@ def import_named(name: str, given: Given | None = None) -> Program:
     if name.startswith("zoo:"):
         _refuse_constants(given)
         return _from_zoo(name.removeprefix("zoo:"))
-    file, colon, factory = name.rpartition(":")
-    if colon and file.endswith(".py") and factory:
+    if (make := _maker(name)) is not None:
         _refuse_constants(given)
-        return _import_loaded(_call(Path(file), factory), given.input_shapes)
-    if is_call(name) and not path.exists():
-        _refuse_constants(given)
-        return _import_loaded(ModelWithInputs(evaluate_call(name)), given.input_shapes)
+        return _import_loaded(make(), given.input_shapes)
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
@@ -84,11 +80,10 @@ def find_module(name: str) -> ModelWithInputs | None:
 
         zoo = name.removeprefix("zoo:")
         return ModelWithInputs(create(zoo), find_entry(zoo).example_inputs(1))
-    file, colon, factory = name.rpartition(":")
-    if colon and file.endswith(".py") and factory:
-        return _ready(_call(Path(file), factory))
-    if is_call(name) and not Path(name).exists():
-        return _ready(ModelWithInputs(evaluate_call(name)))
+    if (make := _maker(name)) is not None:
+        loaded = make()
+        is_module = hasattr(loaded.model, "eval")
+        return replace(loaded, model=loaded.model.eval()) if is_module else loaded
     if Path(name).suffix == ".pt2" and Path(name).is_file():
         from fewbit.frontends.torch.capture import load
 
@@ -98,8 +93,14 @@ def find_module(name: str) -> ModelWithInputs | None:
     return None
 
 
-def _ready(loaded: ModelWithInputs) -> ModelWithInputs:
-    return replace(loaded, model=loaded.model.eval()) if hasattr(loaded.model, "eval") else loaded
+def _maker(name: str) -> Callable[[], ModelWithInputs] | None:
+    """What makes the model of a factory or call; None where a text names neither."""
+    file, colon, factory = name.rpartition(":")
+    if colon and file.endswith(".py") and factory:
+        return lambda: _call(Path(file), factory)
+    if is_call(name) and not Path(name).exists():
+        return lambda: ModelWithInputs(evaluate_call(name))
+    return None
 
 
 def _from_zoo(name: str) -> Program:

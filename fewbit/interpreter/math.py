@@ -23,7 +23,7 @@ from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.registry import register, register_function
 from fewbit.interpreter.values import Value, bit_width
 from fewbit.numerics.approximations import Lanes, Number, evaluate, powers
-from fewbit.numerics.floats import apply_formula, widen
+from fewbit.numerics.floats import apply_formula, to_working_type
 
 
 def _register_float(op_class: type[Operation], compute: Callable[..., Any]) -> None:
@@ -49,16 +49,16 @@ def power(
         return (np.power(base, exponent),)
     products = product_formula(op)
     if products is not None:
-        result = evaluate(products, widen(base))
+        result = evaluate(products, to_working_type(base))
     elif isinstance(op, math.PowFOp):
-        result = evaluate(powers.powf, widen(base), widen(exponent))
+        result = evaluate(powers.powf, to_working_type(base), to_working_type(exponent))
     else:
         wide = Lanes(np.atleast_1d(exponent.astype(np.float64)))
 
         def raise_to(x: Number) -> Number:
             return powers.power(x, wide)
 
-        result = evaluate(raise_to, widen(base))
+        result = evaluate(raise_to, to_working_type(base))
     return (result.astype(base.dtype)[()],)
 
 

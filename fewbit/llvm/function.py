@@ -34,8 +34,8 @@ class Prototype:
     parameters: tuple[Type, ...]
 
     @staticmethod
-    def of(name: str, result: Spelled, *parameters: Spelled) -> Prototype:
-        return Prototype(name, type_of(result), tuple(map(type_of, parameters)))
+    def of(name: str, result: Spelled, *parameters: Spelled, index: Int = I64) -> Prototype:
+        return Prototype(name, type_of(result), tuple(type_of(each, index) for each in parameters))
 
     def declaration(self, marks: str = "") -> str:
         types = ", ".join(map(str, self.parameters))
@@ -62,13 +62,11 @@ class Function(ControlFlow):
         self.result = type_of(result)
         self.linkage, self.attributes = linkage, attributes
         if isinstance(parameters, str):
-            parameters = [self._parameter(each) for each in parameters.split(",") if each]
-        self.parameters = [Value(self, type_of(type), f"%{name}") for type, name in parameters]
+            parameters = [_parameter(each) for each in parameters.split(",")] if parameters else []
+        self.parameters = [
+            Value(self, type_of(type, index), f"%{name}") for type, name in parameters
+        ]
         self.declared: dict[str, Prototype] = {}
-
-    def _parameter(self, text: str) -> tuple[Spelled, str]:
-        type, name = text.split()
-        return self.index if type == "index" else type, name
 
     # Text
 
@@ -182,6 +180,11 @@ class Function(ControlFlow):
             self.call(callee, *arguments)
             self._jump(end)
         self._begin(end)
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    type, name = text.split()
+    return type, name
 
 
 def forward(name: str, to: Prototype) -> str:

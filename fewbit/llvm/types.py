@@ -91,7 +91,10 @@ F16, BF16, F32, F64 = Float("half"), Float("bfloat"), Float("float"), Float("dou
 _NAMED: dict[str, Type] = {str(t): t for t in (VOID, PTR, F16, BF16, F32, F64)}
 
 
-def type_of(spelled: Spelled) -> Type:
+def type_of(spelled: Spelled, index: Int = I64) -> Type:
+    """Return the type of a spelling; `index` spells the one of sizes and addresses."""
+    if spelled == "index":
+        return index
     return _read(spelled) if isinstance(spelled, str) else spelled
 
 

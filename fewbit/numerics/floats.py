@@ -33,7 +33,7 @@ _CUT_OFF = (1 << 29) - 1
 _SMALLEST = 2.0**-126
 
 
-def widen(x: Array) -> Array:
+def to_working_type(x: Array) -> Array:
     """Return the array in the type that it is computed in: float32, or float64 if it is that."""
     return x if x.dtype == np.float64 else x.astype(np.float32, copy=False)
 
@@ -44,7 +44,7 @@ def apply_formula(
     """Apply a formula of float32, or numpy's function where the inputs are float64."""
     if inputs[0].dtype == np.float64:
         return np.asarray(in_float64(*inputs))
-    return evaluate(formula, *map(widen, inputs))
+    return evaluate(formula, *map(to_working_type, inputs))
 
 
 def sum_over(x: Array, axes: Axes) -> Array:
@@ -66,7 +66,7 @@ def mean_square_over(x: Array, axes: Axes) -> Array:
 
 def softmax(x: Array, axis: int) -> Array:
     """Compute exp(x - max x) / Σ exp(x - max x). A row of -inf alone gives NaN."""
-    x = widen(x)
+    x = to_working_type(x)
     with np.errstate(invalid="ignore"):
         below = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
         powers = apply_formula(exp, np.exp, below)
@@ -76,14 +76,14 @@ def softmax(x: Array, axis: int) -> Array:
 def layer_norm(
     x: Array, axes: Axes, weight: Array, bias: Array | None = None, eps: float = 0.0
 ) -> Array:
-    x = widen(x)
+    x = to_working_type(x)
     centered = x - mean_over(x, axes)
     y = centered / _deviation(mean_square_over(centered, axes), eps) * weight.astype(x.dtype)
     return y if bias is None else y + bias.astype(x.dtype)
 
 
 def rms_norm(x: Array, axes: Axes, weight: Array | None = None, eps: float = 0.0) -> Array:
-    x = widen(x)
+    x = to_working_type(x)
     y = x / _deviation(mean_square_over(x, axes), eps)
     return y if weight is None else y * weight.astype(x.dtype)
 
@@ -95,9 +95,11 @@ def batch_norm(
 
     Most batch norms become part of a layer: this is the result that they are compared with.
     """
-    wide = (value.astype(np.float64) for value in (x, weight, bias, mean, variance))
-    given, weight, bias, mean, variance = wide
-    return ((given - mean) * (weight / _deviation(variance, eps)) + bias).astype(widen(x).dtype)
+    dtype = to_working_type(x).dtype
+    x, weight, bias, mean, variance = (
+        value.astype(np.float64) for value in (x, weight, bias, mean, variance)
+    )
+    return ((x - mean) * (weight / _deviation(variance, eps)) + bias).astype(dtype)
 
 
 def _deviation(variance: Array, eps: float) -> Array:
@@ -106,7 +108,7 @@ def _deviation(variance: Array, eps: float) -> Array:
 
 def multiply_matrices(a: Array, b: Array) -> Array:
     """Multiply [..., m, k] by [..., k, n], by chains of fused multiply-adds in float32."""
-    a, b = widen(a), widen(b)
+    a, b = to_working_type(a), to_working_type(b)
     if np.float64 in (a.dtype, b.dtype):
         return np.matmul(a, b)
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])

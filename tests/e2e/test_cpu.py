@@ -9,7 +9,6 @@ pooling agree to the bit. Batch norms are folded before quantizing, as the comma
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,6 +24,7 @@ from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
 from fewbit.targets.cpu.target import begin_cpu, isa_of
 from tests.e2e.layerwise import ROUNDING, relative
+from tests.precisions import in_both_precisions
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")
 EXACT = ("mlp", "lenet", "cmsis-cnn", "vgg")
@@ -51,10 +51,8 @@ def imported(name: str) -> Program:
 
 def own_error(name: str, inputs: Sequence[np.ndarray]) -> float:
     """How far float32 is from float64 in PyTorch: deep networks magnify roundings."""
-    model, given = create(name).eval(), [torch.from_numpy(x) for x in inputs]
-    wide = [x.double() if x.is_floating_point() else x for x in given]
-    with torch.no_grad():
-        return relative(model(*given).numpy(), copy.deepcopy(model).double()(*wide).numpy())
+    ((given, wide),) = in_both_precisions(create(name).eval(), list(map(torch.from_numpy, inputs)))
+    return relative(given, wide)
 
 
 @pytest.mark.parametrize("name", names())

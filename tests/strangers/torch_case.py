@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-import numpy as np
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
 
+from tests.precisions import arrays, in_both_precisions
 from tests.strangers.check import Case, relative_error
 from tests.strangers.fake_quantization import FakeQuantization
 from tests.strangers.stranger import TorchCase
@@ -31,33 +29,20 @@ def make_case(built: TorchCase) -> Case:
         expected=[expected],
         fake=[fake],
         weights=mode.names,
-        own_error=lambda: _own_error(built, expected),
+        own_error=lambda: _own_error(built),
     )
 
 
-def _own_error(built: TorchCase, expected: list[np.ndarray]) -> float:
+def _own_error(built: TorchCase) -> float:
     """Return how far float32 is from float64, where the model runs in float64."""
     try:
-        model = copy.deepcopy(built.model).double()
-        given = tree_map_only(torch.Tensor, _wide, built.inputs)
-        with torch.no_grad():
-            wide = arrays(model(*given))
+        pairs = in_both_precisions(built.model, built.inputs)
     except Exception:
         return 0.0
-    return max(relative_error(*pair) for pair in zip(expected, wide, strict=True))
-
-
-def _wide(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.double() if tensor.is_floating_point() else tensor
+    return max(relative_error(*pair) for pair in pairs)
 
 
 def _load(built: TorchCase) -> Any:
     import fewbit
 
     return fewbit.import_model(built.model, built.inputs)
-
-
-def arrays(values: Any) -> list[np.ndarray]:
-    """Return the tensors of a nested result, in order."""
-    leaves = tree_leaves(values)
-    return [leaf.detach().numpy().copy() for leaf in leaves if isinstance(leaf, torch.Tensor)]

@@ -13,6 +13,7 @@ from typing import ClassVar, Protocol
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.kernels.emit import Function, Value
 from fewbit.llvm.function import Prototype
+from fewbit.llvm.types import Int
 from fewbit.riscv.assembler import Assembler
 from fewbit.targets.vexii.kernels.pack import (
     CHUNK_BYTES,
@@ -55,9 +56,8 @@ class Code:
     def prototype(self, assembled: Assembled) -> Prototype:
         """Return what a call of a function in assembly needs, which becomes one of the program."""
         self.assembled.setdefault(assembled.symbol, assembled)
-        spelled = assembled.parameters.split(", ")
-        types = (self.processor.index if each == "index" else each for each in spelled)
-        return Prototype.of(assembled.symbol, "void", *types)
+        types = assembled.parameters.split(", ")
+        return Prototype.of(assembled.symbol, "void", *types, index=Int(self.processor.xlen))
 
     def text(self) -> str:
         """Return LLVM IR of all functions."""
