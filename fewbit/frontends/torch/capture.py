@@ -30,6 +30,7 @@ from fewbit.frontends.torch.fold_weights import fold_weights
 from fewbit.frontends.torch.idle_casts import skip_idle_casts
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
+from fewbit.frontends.torch.rewrite_nodes import rewrite_nodes
 from fewbit.frontends.torch.settle import first_line, settle
 from fewbit.frontends.torch.unsigned import rewrite_unsigned
 
@@ -111,14 +112,12 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
 
     Weights that are computed from parameters alone are parameters after it.
     """
-    table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT}))
+    table = decomposition_table()
     try:
         folded: Any = fold_weights(program)
-        table = table.copy()
-        # Not among what is cached: packages that register ops may be imported later.
-        table.update(expert_decompositions())
         with sizes_of_any_kind():
-            decomposed = fold_weights(folded.run_decompositions(table))
+            decomposed = rewrite_nodes(folded, table) or folded.run_decompositions(table)
+        decomposed = fold_weights(decomposed)
     except Exception as e:
         raise _explain(e) from e
     # What a tensor is was checked while tracing; its sizes are checked by the program.
@@ -129,6 +128,14 @@ def decompose(program: ExportedProgram) -> ExportedProgram:
     rewrite_unsigned(decomposed)
     decomposed.graph.eliminate_dead_code()
     return decomposed
+
+
+def decomposition_table() -> Any:
+    """How ops are taken apart, as torch's own tables are: by a function for each."""
+    table = _decompositions(frozenset({*aten.CONVERTERS, *KEPT})).copy()
+    # Not among what is cached: packages that register ops may be imported later.
+    table.update(expert_decompositions())
+    return table
 
 
 @cache
