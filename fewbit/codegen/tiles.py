@@ -19,7 +19,8 @@ from typing import Any
 from fewbit.base.cache import cache_folder
 from fewbit.base.files import replacing_file
 from fewbit.errors import Error
-from fewbit.kernels.emit import Function
+from fewbit.kernels.emit import ZEROS, Function
+from fewbit.kernels.kernel import define_zeros
 from fewbit.toolchain import objects
 from fewbit.toolchain.isa import Isa
 
@@ -49,7 +50,8 @@ def tile_text(
     names = symbols or {each.name: each.name for each in functions}
     defined = [each.definition(names[each.name], linkage) for each in functions]
     declared = {line for each in functions for line in each.intrinsics}
-    return "\n".join([*defined, *sorted(declared), ""])
+    zeros = [define_zeros(functions[0].isa)] if any(f"@{ZEROS}" in text for text in defined) else []
+    return "\n".join([*zeros, *defined, *sorted(declared), ""])
 
 
 def tile_assembly(tiles: TileObject, functions: Iterable[Function], isa: Isa) -> str:

@@ -158,6 +158,7 @@ def depthwise_tile(isa: Isa, pixels: int) -> Function:
         "ptr x, i64 x_step, i64 x_row_step, i64 x_column_step, ptr w, i64 w_row_step, "
         "i64 w_column_step, i64 rows, i64 columns, ptr bias, ptr add, ptr y, i64 y_step, "
         "i64 c, float lo, float hi",
+        apart=True,
     )
     (
         x,

@@ -53,7 +53,7 @@ def module_text(kernels: Iterable[Kernel], isa: Isa, *, tiles: bool = True) -> s
     return "\n".join(
         [
             f'target triple = "{isa.triple}"\n',
-            f"@{ZEROS} = internal constant [{zeros(isa)} x float] zeroinitializer, align 64\n",
+            define_zeros(isa),
             *(function.text() for function in inside),
             *(function.declaration() for function in outside),
             *sorted(intrinsics),
@@ -73,6 +73,11 @@ def functions_of(kernels: Iterable[Kernel], isa: Isa) -> list[Function]:
             )
         _gather(kernel.function(), functions)
     return list(functions.values())
+
+
+def define_zeros(isa: Isa) -> str:
+    """Return LLVM IR of the row of zeros that stands for a bias or a row that is not there."""
+    return f"@{ZEROS} = internal constant [{zeros(isa)} x float] zeroinitializer, align 64\n"
 
 
 def zeros(isa: Isa) -> int:
