@@ -23,6 +23,18 @@ HOST = pytest.param("host", marks=pytest.mark.slow) if KNOWN else "host"
 """This machine, whose kernels need not be tested twice where another has the same ones."""
 
 
+FEW = (RUNNABLE[0], RUNNABLE[-1])
+"""The plainest processor and the richest one: what `on_few` has in every run."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave other processors to `make test-slow` where each of them takes seconds."""
+    for item in items:
+        marked = item.get_closest_marker("on_few") is not None
+        if marked and not any(f"[{name}]" in item.name for name in FEW):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session", params=[*RUNNABLE, HOST])
 def isa(request: pytest.FixtureRequest) -> Isa:
     return Isa.of(str(request.param))

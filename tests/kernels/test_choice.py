@@ -8,7 +8,7 @@ import pytest
 
 from fewbit.kernels import BitConv2d, BitMatmul, IntegerConv2d, IntegerMatmul, Isa
 from fewbit.kernels.choice import integer_conv2d, integer_matmul
-from tests.kernels.conftest import RUNNABLE
+from tests.kernels.conftest import HOST, RUNNABLE
 from tests.kernels.convolution import Case
 from tests.kernels.integer import images, test_matmul
 from tests.kernels.integer.conftest import STAND_INS, stand_in
@@ -42,7 +42,7 @@ def check(isa: Isa, sizes: list[tuple[int, int, int]], cases: list[Case], want: 
             images.check_pair(image, case, want, 0, x, w)
 
 
-@pytest.mark.parametrize("name", ["host", STAND_INS[-1]])
+@pytest.mark.parametrize("name", [HOST, STAND_INS[-1]])
 def test_every_pair(name: str) -> None:
     check(stand_in(name), SIZES, CASES, SUMS)
 

@@ -29,7 +29,7 @@ from fewbit.kernels.integer.output import ACTIVATED, PLAIN
 from fewbit.toolchain.isa import SDOT, VNNI, names
 from tests.kernels.machine import INTEGER_SIGNATURES, target_machine
 
-FAMILIES = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "riscv64")
+FAMILIES = ("x86-64-v4", "aarch64", "riscv64")
 """Processors without instructions that only some of their family have."""
 
 

@@ -17,6 +17,7 @@ from tests.kernels.machine import BIT_PAIRS
 EXTREME = Wanted("i32", False, False, False, True, 1)
 
 
+@pytest.mark.on_few
 @settings(max_examples=60)
 @given(
     case=cases(st.integers(1, 80)),

@@ -11,7 +11,7 @@ import pytest
 
 from fewbit.kernels import Isa
 from fewbit.toolchain.isa import PLAIN
-from tests.kernels.conftest import RUNNABLE
+from tests.kernels.conftest import HOST, RUNNABLE
 
 _AVX_VNNI = "x86-64-v3-vnni"
 STAND_INS = ["plain", "scalar"]
@@ -19,7 +19,7 @@ if _AVX_VNNI not in RUNNABLE and "x86-64-v4-vnni" in RUNNABLE:
     STAND_INS.append(_AVX_VNNI)
 
 
-@pytest.fixture(scope="session", params=[*RUNNABLE, "host", *STAND_INS])
+@pytest.fixture(scope="session", params=[*RUNNABLE, HOST, *STAND_INS])
 def isa(request: pytest.FixtureRequest) -> Isa:
     return stand_in(str(request.param))
 

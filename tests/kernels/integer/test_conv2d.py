@@ -19,6 +19,7 @@ ANY = Wanted("f32", True, True, False, False, 7)
 EXTREME = Wanted("i32", False, False, False, True, 1)
 
 
+@pytest.mark.on_few
 @settings(max_examples=80)
 @given(case=cases(st.integers(1, 40)), want=wanted(), seed=st.integers(0, 2**32))
 def test_is_the_convolution(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
@@ -38,6 +39,7 @@ def test_without_negative_numbers(isa: Isa, case: Case, want: Wanted, seed: int)
         check(isa, case, replace(want, unsigned=True), IntegerConv2d, seed)
 
 
+@pytest.mark.on_few
 @settings(max_examples=60)
 @given(
     case=cases(st.integers(1, 80)),

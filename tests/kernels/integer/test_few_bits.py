@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,7 @@ def expect(x: np.ndarray, weight: np.ndarray, scale: np.ndarray, epilogue: Epilo
     return np.minimum(np.maximum(y, low), high)
 
 
+@pytest.mark.on_few
 @settings(max_examples=60)
 @given(
     m=st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),

@@ -26,6 +26,7 @@ def test_names() -> None:
     }
 
 
+@pytest.mark.on_few
 @settings(max_examples=40)
 @given(size=sizes(), want=wanted((*ACTIVATED, LARGEST)), seed=SEEDS, gap=st.integers(0, 2))
 def test_products(isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int, gap: int) -> None:
