@@ -1,11 +1,15 @@
 """Modules as text: the readable form, or the generic form that every MLIR tool reads.
 
 xDSL 0.74 prints `dense<[0.0, -0.0]>` as the splat `dense<0.0>`, because it compares values; such
-data is printed by its bytes here.
+data is printed by its bytes here. It also prints each letter of a string by itself, and each type
+as often as it stands in a module; here a string is printed at once, and the text of an attribute is
+kept for the next time, because all programs pass through this printer on their way to MLIR.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
 from io import StringIO
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
@@ -13,19 +17,48 @@ from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 
+_PLAIN = re.compile(rb"[ !#-\[\]-~]*")
+"""Letters that stand for themselves in a string."""
+
+
+@dataclass(eq=False, repr=False)
 class ExactPrinter(Printer):
     """A printer that keeps the signs of zeros."""
 
+    _texts: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
+
     def print_attribute(self, attribute: Attribute) -> None:
-        if type(attribute) is not DenseIntOrFPElementsAttr:
-            super().print_attribute(attribute)
+        if type(attribute) is DenseIntOrFPElementsAttr:
+            self._print_data(attribute)
             return
-        if not mixes_zeros(attribute):
+        text = self._texts.get(attribute)
+        if text is None:
+            text = self._text_of(attribute)
+        self.print_string(text, indent=0)
+
+    def _text_of(self, attribute: Attribute) -> str:
+        outer, self.stream = self.stream, StringIO()
+        try:
             super().print_attribute(attribute)
+            text = self.stream.getvalue()
+        finally:
+            self.stream = outer
+        self._texts[attribute] = text
+        return text
+
+    def _print_data(self, data: DenseIntOrFPElementsAttr) -> None:
+        if not mixes_zeros(data):
+            super().print_attribute(data)
             return
-        print_bytes(self, attribute)
+        print_bytes(self, data)
         self.print_string(" : ")
-        super().print_attribute(attribute.get_type())
+        self.print_attribute(data.get_type())
+
+    def print_bytes_literal(self, bytestring: bytes) -> None:
+        if _PLAIN.fullmatch(bytestring) is None:
+            super().print_bytes_literal(bytestring)
+        else:
+            self.print_string(f'"{bytestring.decode()}"')
 
 
 def mixes_zeros(data: DenseIntOrFPElementsAttr) -> bool:
