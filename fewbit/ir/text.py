@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
-
 _PLAIN = re.compile(rb"[ !#-\[\]-~]*")
 """Letters that stand for themselves in a string."""
 
