@@ -91,6 +91,8 @@ class Evaluator:
         """The constants that branches read, by node; found before the trace."""
         self.settled: set[tuple[int, str]] = set()
         """Nodes whose branch the example's sizes choose; found before the trace."""
+        self.written_out: set[tuple[int, str]] = set()
+        """Loops whose rounds are written out one by one; found before the trace."""
         self._frames: dict[int, Callable[..., Any]] = {}
         self._folded: dict[Any, tuple[Any, Any]] = {}
         self._expanded: dict[Any, tuple[Graph, FunctionProto]] = {}

@@ -43,6 +43,24 @@ def model(
     return helper.make_model(graph, opset_imports=opsets)
 
 
+def graph(
+    nodes: Sequence[Any],
+    outputs: Sequence[str],
+    inputs: Sequence[tuple[str, int, Sequence[int | str] | None]] = (),
+    constants: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    kinds: Mapping[str, int] | None = None,
+) -> Any:
+    """A branch or a body; its results are floats unless `kinds` says otherwise."""
+    kinds = kinds or {}
+    infos = [helper.make_tensor_value_info(*entry) for entry in inputs]
+    results = [
+        helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), None)
+        for name in outputs
+    ]
+    tensors = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    return helper.make_graph(list(nodes), "inner", infos, results, tensors)
+
+
 def expected(made: Any, *inputs: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
     names = [value.name for value in made.graph.input]
     return ReferenceEvaluator(made).run(None, dict(zip(names, inputs, strict=True)))  # pyright: ignore

@@ -1,4 +1,4 @@
-"""If, Loop and Scan: chosen or written out where that is known, and part of the program else."""
+"""If: chosen where that is known; loops that the program counts; sequences."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ import pytest
 
 from fewbit.errors import UnsupportedError
 from fewbit.frontends.onnx import import_onnx
-from tests.frontends.onnx.graphs import TensorProto, expected, floats, helper, model, node
-
-
-def graph(
-    nodes: list[Any], outputs: list[str], inputs: list[tuple[str, int, list[int]]] | None = None
-) -> Any:
-    infos = [helper.make_tensor_value_info(*entry) for entry in inputs or []]
-    results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
-    return helper.make_graph(nodes, "inner", infos, results)
+from tests.frontends.onnx.graphs import TensorProto, expected, floats, graph, model, node
 
 
 def branches(extra: list[Any] | None = None) -> list[Any]:
@@ -80,27 +72,6 @@ def test_loop_that_the_program_counts() -> None:
     for rounds, go in ((3, True), (50, True), (3, False), (0, True)):
         given = np.array([1, 2], np.float32), np.array(rounds), np.array(go)
         np.testing.assert_allclose(program.run(*given)[0], expected(made, *given)[0])
-
-
-def test_loop_that_collects_is_written_out() -> None:
-    body = graph(
-        [
-            node("Add", ["v", "x"], ["next"]),
-            node("Identity", ["c"], ["more"]),
-            node("Mul", ["next", "next"], ["square"]),
-        ],
-        ["more", "next", "square"],
-        [("i", TensorProto.INT64, []), ("c", TensorProto.BOOL, []), ("v", TensorProto.FLOAT, [2])],
-    )
-    nodes = [node("Loop", ["n", "", "x"], ["y", "all"], body=body)]
-    made = model(nodes, {"x": [2]}, ["y", "all"], {"n": np.array(4)})
-    x = np.array([1, 2], np.float32)
-    program = import_onnx(made)
-    assert "scf" not in program.text()
-    last, every = program.run(x)
-    steps = np.array([[2], [3], [4], [5]]) * x
-    np.testing.assert_array_equal(last, steps[-1])
-    np.testing.assert_array_equal(every, steps**2)
 
 
 def test_loop_that_collects_an_unknown_number_is_refused() -> None:

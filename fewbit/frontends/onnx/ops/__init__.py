@@ -13,6 +13,7 @@ GROUPS = (
     "convolution",
     "indexing",
     "integer",
+    "loops",
     "matmul",
     "movement",
     "normalization",
