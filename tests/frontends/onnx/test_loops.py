@@ -19,7 +19,7 @@ from tests.frontends.onnx.graphs import TensorProto, floats, graph, model, node
 ort = pytest.importorskip("onnxruntime")
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-COUNTED = [("i", INT64, []), ("c", BOOL, [])]
+COUNTED: list[tuple[str, int, list[int]]] = [("i", INT64, []), ("c", BOOL, [])]
 MORE = {"more": BOOL, "more2": BOOL, "own_next": INT64}
 
 
@@ -233,6 +233,46 @@ def test_loops_in_loops_and_branches() -> None:
         "w": floats(2, seed=3),
     }  # fmt: skip
     check(model(nodes, {"x": [2]}, ["y", "all"], constants), floats(2), loops=2)
+
+
+def test_states_that_change_places() -> None:
+    body = graph(
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Identity", ["a"], ["a_out"]),
+            node("Identity", ["b"], ["b_out"]),
+            node("Sub", ["a", "b"], ["seen"]),
+        ],
+        ["more", "b_out", "a_out", "seen"],
+        [*COUNTED, ("a", FLOAT, [3]), ("b", FLOAT, [3])],
+        kinds=MORE,
+    )
+    outputs = ["first", "second", "all"]
+    nodes = [node("Loop", ["n", "", "x", "y"], outputs, body=body)]
+    check(
+        model(nodes, {"x": [3], "y": [3]}, outputs, {"n": np.array(5)}),
+        floats(3),
+        floats(3, seed=1),
+    )
+
+
+def test_a_recurrent_layer_in_a_loop() -> None:
+    body = graph(
+        [
+            node("Identity", ["c"], ["more"]),
+            node("LSTM", ["v", "w", "r"], ["steps", "last"], hidden_size=4),
+            node("Squeeze", ["steps", "axes"], ["next"]),
+        ],
+        ["more", "next", "last"],
+        [*COUNTED, ("v", FLOAT, [3, 1, 4])],
+        kinds=MORE,
+    )
+    nodes = [node("Loop", ["n", "", "x"], ["y", "all"], body=body)]
+    constants = {
+        "n": np.array(3), "axes": np.array([1]), "w": floats(1, 16, 4),
+        "r": floats(1, 16, 4, seed=1),
+    }  # fmt: skip
+    check(model(nodes, {"x": [3, 1, 4]}, ["y", "all"], constants), floats(3, 1, 4), loops=2)
 
 
 def lstm_by_scan(steps: int | str, **attributes: Any) -> Any:
