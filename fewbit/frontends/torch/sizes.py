@@ -71,8 +71,8 @@ def size_assertions(
             first[str(expr)] = dim
             names[expr] = f"{node.name}.shape[{axis}]"
             _check_range(dim, limits.get(expr), where, ops)
-    bounded = {symbol: limits[symbol] for symbol in names if symbol in limits}
-    for guard in guards:
+    bounded = {symbol: _checked(limits[symbol]) for symbol in names if symbol in limits}
+    for guard in dict.fromkeys(guards):
         if _is_habit(guard) or _is_certain(guard, bounded) or not guard.free_symbols <= set(names):
             continue
         part: list[Operation] = []
@@ -91,6 +91,15 @@ def _check_range(dim: SSAValue, limits: Any, where: str, ops: list[Operation]) -
         _check(dim, "sge", _number(low, ops), f"{where} must be at least {low}", ops)
     if high is not None:
         _check(dim, "sle", _number(high, ops), f"{where} must be at most {high}", ops)
+
+
+def _checked(limits: Any) -> Any:
+    """The range that is checked, of which the lower bound that is a habit is no part."""
+    from torch.utils._sympy import value_ranges
+
+    if limits.lower != HABIT:
+        return limits
+    return cast(Any, value_ranges).ValueRanges(0, limits.upper)
 
 
 def _is_habit(guard: Any) -> bool:

@@ -54,6 +54,29 @@ def test_a_squeezed_size_that_is_never_1_is_refused() -> None:
         import_model(made)
 
 
+def test_sizes_that_are_left_by_a_squeeze_without_axes_are_not_1() -> None:
+    made = model([node("Squeeze", ["x"], ["y"])], {"x": ["b", 1, "t"]}, ["y"])
+    program = check(made, (2, 1, 3), (5, 1, 4))
+    art = fewbit.compile(program, name="net")
+    for shape in ((1, 1, 3), (2, 1, 1)):
+        with pytest.raises(Error, match="is needed"):
+            program.run(floats(*shape))
+        with pytest.raises(Error):
+            art.run(floats(*shape))
+
+
+@pytest.mark.parametrize("axes", [("b", "t"), (None, None), ("same", "same")])
+def test_padding_by_1_of_a_size_that_may_be_1(axes: tuple[str | None, str | None]) -> None:
+    nodes = [node("Pad", ["x", "pads"], ["y"], mode="reflect")]
+    made = model(nodes, {"x": axes}, ["y"], {"pads": ints(0, 1, 0, 1)})
+    program = check(made, (2, 2), (3, 3))
+    art = fewbit.compile(program, name="net")
+    with pytest.raises(Error, match="1 is needed"):
+        program.run(floats(1, 1))
+    with pytest.raises(Error):
+        art.run(floats(1, 1))
+
+
 def test_padding_longer_than_small_examples() -> None:
     nodes = [node("Pad", ["x", "pads"], ["y"], mode="reflect")]
     made = model(nodes, {"x": ["b", "t"]}, ["y"], {"pads": ints(0, 100, 0, 70)})

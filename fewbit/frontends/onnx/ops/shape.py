@@ -70,6 +70,10 @@ def squeeze(call: Call, x: Tensor) -> Tensor:
     axes = axes_of(call)
     if axes is None:
         axes = [i for i, s in enumerate(x.shape) if s == 1]
+        for i, size in enumerate(x.shape):
+            if i not in axes and is_symbol(size):
+                # That a size is not 1 is no more than a habit of torch's tracer, so 0 goes too.
+                call.require(size > 1, f"size {i} of its input may be 1")
     axes = sorted({axis % x.ndim for axis in axes})
     for axis in axes:
         call.require(x.shape[axis] == 1, f"size {axis} of its input is not 1")
