@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 from torch.overrides import TorchFunctionMode
 
+from fewbit.decompositions.packed_sequences import packed_functions
 from fewbit.decompositions.recurrent import recurrent_functions
 
 
@@ -58,5 +59,6 @@ _torch = cast(Any, torch)
 REPLACEMENTS: dict[Any, Callable[..., Any]] = {
     F.max_pool1d: max_pool1d,
     _torch.max_pool1d: max_pool1d,
+    **packed_functions(),
     **recurrent_functions(),
 }

@@ -69,11 +69,17 @@ def scan_steps(
 
 
 def _run(
-    x: Tensor, weights: Weights, state: State, cell: Cell, reverse: bool
+    x: Tensor,
+    weights: Weights,
+    state: State,
+    cell: Cell,
+    reverse: bool,
+    lengths: Tensor | None,
 ) -> tuple[Tensor, State]:
     """Return the outputs of all steps, and the last state."""
     gates = F.linear(x, weights.input, weights.input_bias)
-    gates = gates.flip(0) if reverse else gates
+    steps = [gates] if lengths is None else [gates, torch.arange(x.shape[0])]
+    steps = [each.flip(0) for each in steps] if reverse else steps
     count = len(state)
 
     def step(*tensors: Tensor) -> list[Tensor]:
@@ -81,7 +87,18 @@ def _run(
         after = cell(inner, tensors[count], list(tensors[:count]))
         return [*after, after[0].clone()]
 
-    *last, outputs = scan_steps(step, state, [gates], weights.tensors())
+    def step_of_some(*tensors: Tensor) -> list[Tensor]:
+        """Leave samples alone whose sequences are shorter; their outputs are 0."""
+        *others, ends = tensors[count + 2 :]
+        *after, output = step(*tensors[: count + 1], *others)
+        runs = (ends > tensors[count + 1]).unsqueeze(1)
+        kept = [torch.where(runs, a, b) for a, b in zip(after, tensors, strict=False)]
+        return [*kept, torch.where(runs, output, torch.zeros_like(output))]
+
+    if lengths is None:
+        *last, outputs = scan_steps(step, state, steps, weights.tensors())
+    else:
+        *last, outputs = scan_steps(step_of_some, state, steps, [*weights.tensors(), lengths])
     return (outputs.flip(0) if reverse else outputs), last
 
 
@@ -111,7 +128,7 @@ def _rnn_cell(activation: Callable[[Tensor], Tensor]) -> Cell:
     return cell
 
 
-def _layers(
+def run_layers(
     cell: Cell,
     x: Tensor,
     initial: Sequence[Tensor],
@@ -120,7 +137,9 @@ def _layers(
     count: int,
     bidirectional: bool,
     batch_first: bool,
+    lengths: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
+    """Return the outputs of the last layer, and the last states of all; `lengths` end sequences."""
     x = x.transpose(0, 1) if batch_first else x
     directions = 2 if bidirectional else 1
     each = len(parameters) // (count * directions)
@@ -131,7 +150,7 @@ def _layers(
             number = layer * directions + direction
             weights = Weights.of(parameters[number * each : (number + 1) * each], has_biases)
             state = [tensor[number] for tensor in initial]
-            y, end = _run(x, weights, state, cell, direction == 1)
+            y, end = _run(x, weights, state, cell, direction == 1, lengths)
             outputs.append(y)
             last.append(end)
         x = torch.cat(outputs, -1) if bidirectional else outputs[0]
@@ -154,17 +173,25 @@ def _op(cell: Cell) -> Callable[..., tuple[Tensor, ...]]:
         batch_first: bool,
     ) -> tuple[Tensor, ...]:
         states = [hx] if isinstance(hx, Tensor) else hx
-        return _layers(
+        return run_layers(
             cell, x, states, params, has_biases, num_layers, bidirectional, batch_first
         )  # fmt: skip
 
     return run
 
 
-lstm = _op(_lstm_cell)
-gru = _op(_gru_cell)
-rnn_tanh = _op(_rnn_cell(torch.tanh))
-rnn_relu = _op(_rnn_cell(torch.relu))
+CELLS: dict[str, Cell] = {
+    "LSTM": _lstm_cell,
+    "GRU": _gru_cell,
+    "RNN_TANH": _rnn_cell(torch.tanh),
+    "RNN_RELU": _rnn_cell(torch.relu),
+}
+"""The cells, by what modules call their modes."""
+
+lstm = _op(CELLS["LSTM"])
+gru = _op(CELLS["GRU"])
+rnn_tanh = _op(CELLS["RNN_TANH"])
+rnn_relu = _op(CELLS["RNN_RELU"])
 
 
 def recurrent_decompositions() -> dict[Any, Callable[..., Any]]:
@@ -178,7 +205,7 @@ def recurrent_decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def recurrent_functions() -> dict[Any, Callable[..., Any]]:
-    """The same by the functions that modules call; packed sequences are left to torch."""
+    """The same by the functions that modules call; packed sequences are none of theirs."""
     functions = cast(Any, torch)
 
     def unless_packed(whole: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from torch.export import ExportedProgram
 from fewbit.base.files import PathLike
 from fewbit.decompositions.functions import ReplaceFunctions
 from fewbit.decompositions.grouped_experts import expert_decompositions
+from fewbit.decompositions.packed_sequences import packed_as_padded
 from fewbit.decompositions.table import own_decompositions
 from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
@@ -82,7 +83,9 @@ def export(
         )
 
     try:
-        with quiet(), torch.no_grad(), ReplaceFunctions(), skip_idle_casts():
+        with (
+            packed_as_padded(), quiet(), torch.no_grad(), ReplaceFunctions(), skip_idle_casts(),
+        ):  # fmt: skip
             return export_open(trace, dynamic_shapes)
     except Error:
         raise
