@@ -45,7 +45,7 @@ from fewbit.frontends.onnx.size_conditions import size_condition
 from fewbit.frontends.onnx.sizes import SIZE_OPS
 from fewbit.frontends.onnx.table import OPS, Call, Entry
 from fewbit.frontends.onnx.validate import check_types
-from fewbit.frontends.onnx.values import Known, Many, Sizes, Traced, Value, outside_trace
+from fewbit.frontends.onnx.values import Known, Many, Rows, Sizes, Traced, Value, outside_trace
 
 ON_SMALL_FLOATS = (
     "Cast", "CastLike", "QuantizeLinear", "DequantizeLinear", "Constant",
@@ -283,6 +283,8 @@ def _check_kinds(entry: Entry, node: Node, inputs: Sequence[Value | None], versi
 
 
 def _is_known(value: Value) -> bool:
+    if isinstance(value, Many) and isinstance(value.items, Rows):
+        return isinstance(value.items.whole, Known)
     if isinstance(value, Many):
         return all(isinstance(item, Known) for item in value.items)
     return isinstance(value, Known)

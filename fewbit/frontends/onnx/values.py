@@ -7,10 +7,10 @@ Known values and sizes are computed in Python and leave nothing in the program.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch._C import DisableTorchFunction
 from torch.utils import _python_dispatch
 
 from fewbit.base.typed_torch import from_numpy
+from fewbit.errors import UnsupportedError
 from fewbit.frontends.onnx.kinds import INT64
 
 if TYPE_CHECKING:
@@ -88,10 +89,40 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Many:
-    """A sequence of tensors; its length is known."""
+    """A sequence of tensors; its length is known, but where they are the rows of one."""
 
-    items: tuple[Tensorlike, ...]
+    items: Sequence[Tensorlike]
     name: str = ""
+
+
+class Rows(Sequence["Tensorlike"]):
+    """The rows of one tensor as a sequence, each of which is taken where it is asked for."""
+
+    def __init__(self, whole: Known | Traced) -> None:
+        self.whole = whole
+
+    def __len__(self) -> int:
+        size = concrete(self.whole.shape[0])
+        if not isinstance(size, int):
+            raise UnsupportedError("a sequence has as many tensors as a dynamic size says")
+        return size
+
+    @overload
+    def __getitem__(self, index: int) -> Tensorlike: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Tensorlike]: ...
+
+    def __getitem__(self, index: int | slice) -> Tensorlike | Sequence[Tensorlike]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if isinstance(self.whole, Known):
+            with outside_trace():
+                return Known(self.whole.tensor[index], self.whole.kind)
+        return Traced(self.whole.tensor[index], self.whole.kind)
+
+    def __iter__(self) -> Iterator[Tensorlike]:
+        return (self[i] for i in range(len(self)))
 
 
 Tensorlike = Known | Traced | Sizes

@@ -14,7 +14,15 @@ from fewbit.errors import UnsupportedError
 from fewbit.frontends.onnx import import_onnx
 from fewbit.ir.layers import layers
 from fewbit.program.program import Program
-from tests.frontends.onnx.graphs import TensorProto, floats, graph, model, node
+from tests.frontends.onnx.graphs import (
+    TensorProto,
+    floats,
+    graph,
+    helper,
+    model,
+    node,
+    numpy_helper,
+)
 
 ort = pytest.importorskip("onnxruntime")
 
@@ -273,6 +281,68 @@ def test_a_recurrent_layer_in_a_loop() -> None:
         "r": floats(1, 16, 4, seed=1),
     }  # fmt: skip
     check(model(nodes, {"x": [3, 1, 4]}, ["y", "all"], constants), floats(3, 1, 4), loops=2)
+
+
+def appending(rows: int | str, **how: Any) -> Any:
+    """As exporters write a loop of Python over a cell whose outputs are appended to a list."""
+    info = helper.make_tensor_sequence_value_info
+    body = graph(
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Gather", ["x", "i"], ["row"]),
+            node("Gemm", ["row", "w", "bias"], ["of_input"], transB=1),
+            node("Gemm", ["h", "r"], ["of_state"], transB=1),
+            node("Add", ["of_input", "of_state"], ["sum"]),
+            node("Tanh", ["sum"], ["next"]),
+            node("SequenceInsert", ["seen", "next"], ["seen_next"]),
+        ],
+        ["more", "next"],
+        [*COUNTED, ("h", FLOAT, [2, 4])],
+        kinds=MORE,
+    )
+    body.input.append(info("seen", FLOAT, None))
+    body.output.append(info("seen_next", FLOAT, None))
+    nodes = [
+        node("SequenceEmpty", [], ["empty"], dtype=FLOAT),
+        node("Shape", ["x"], ["n"], start=0, end=1),
+        node("Loop", ["n", "yes", "h", "empty"], ["last", "list"], body=body),
+        node("ConcatFromSequence", ["list"], ["y"], **how),
+    ]
+    constants = {
+        "yes": np.array(True), "w": floats(4, 3), "r": floats(4, 4, seed=1), "bias": floats(4),
+    }  # fmt: skip
+    return model(nodes, {"x": [rows, 2, 3], "h": [2, 4]}, ["y", "last"], constants)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"axis": 0, "new_axis": 1}, {"axis": -1, "new_axis": 1}, {"axis": 1}],
+    ids=["stacked", "stacked last", "concatenated"],
+)
+def test_tensors_appended_to_a_list_are_collected(how: dict[str, int]) -> None:
+    program = check(appending(5, **how), floats(5, 2, 3), floats(2, 4, seed=3))
+    assert len(layers(program.module)) == 2
+
+
+def test_a_list_of_a_dynamic_number_of_tensors() -> None:
+    made = appending("rows", axis=0, new_axis=1)
+    art = fewbit.compile(import_onnx(made), name="net")
+    for rows in (1, 2, 6):
+        given = floats(rows, 2, 3), floats(2, 4, seed=3)
+        for found, right in zip(art.run(*given), expected(made, *given), strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
+
+
+def test_code_does_not_grow_with_a_list() -> None:
+    short, long = (count_ops(import_onnx(appending(r, axis=0, new_axis=1))) for r in (8, 64))
+    assert short == long
+
+
+def test_tensors_of_a_list_one_by_one() -> None:
+    made = appending(4, axis=0, new_axis=1)
+    made.graph.node[-1].CopyFrom(node("SequenceAt", ["list", "two"], ["y"]))
+    made.graph.initializer.append(numpy_helper.from_array(np.array(2), "two"))
+    check(made, floats(4, 2, 3), floats(2, 4, seed=3))
 
 
 def lstm_by_scan(steps: int | str, **attributes: Any) -> Any:

@@ -16,7 +16,7 @@ from fewbit.frontends.onnx.graph import Graph, Node
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.ops.control_flow import inner_scope
 from fewbit.frontends.onnx.table import Call
-from fewbit.frontends.onnx.values import Known, Size, Value, known, outside_trace
+from fewbit.frontends.onnx.values import Known, Many, Rows, Size, Value, known, outside_trace
 
 MOST_ROUNDS = 4096
 LAYERS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -46,6 +46,37 @@ class Body:
         while name in copies:
             name = copies[name]
         return name == variable
+
+    def find_appended(self, start: Mapping[str, Value | None]) -> dict[str, str]:
+        """The sequences that each round appends a tensor to, with the names of these tensors.
+
+        They begin empty, and nothing else reads them in the body.
+        """
+        appended: dict[str, str] = {}
+        for node in self.graph.nodes:
+            name = node.inputs[0] if node.op == "SequenceInsert" and len(node.inputs) == 2 else ""
+            begin = start.get(name)
+            if not isinstance(begin, Many) or isinstance(begin.items, Rows) or begin.items:
+                continue
+            readers = sum(
+                name in _reads(n) or node.outputs[0] in _reads(n) for n in self.graph.nodes
+            )
+            if readers == 1 and self.variables[name] == node.outputs[0]:
+                appended[name] = node.inputs[1]
+        return appended
+
+    def without(self, appended: Mapping[str, str]) -> Body:
+        """The body that collects those tensors in place of appending them."""
+        results = {self.variables[name] for name in appended}
+        graph = replace(
+            self.graph,
+            nodes=tuple(n for n in self.graph.nodes if not results & set(n.outputs)),
+            outputs=tuple(n for n in self.graph.outputs if n not in results),
+        )
+        kept = {a: b for a, b in self.variables.items() if a not in appended}
+        return replace(
+            self, graph=graph, variables=kept, collected=(*self.collected, *appended.values())
+        )
 
 
 @dataclass

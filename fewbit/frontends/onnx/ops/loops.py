@@ -3,7 +3,8 @@
 Rounds that are counted become torch's `scan`, whatever their number, which may be dynamic; those
 that go on until the data says so, `while_loop`. One or two rounds are written out, and so are more
 of them where the body cannot be one graph: where shapes change from round to round, or decide on
-values that do, where sequences are built, or layers have weights of their own in each round.
+values that do, or layers have weights of their own in each round. A sequence to which each round
+appends a tensor, as exporters write lists of Python, is collected like any other result.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ from fewbit.frontends.onnx.ops.known_rounds import (
 from fewbit.frontends.onnx.table import Call, op
 from fewbit.frontends.onnx.values import (
     Known,
+    Many,
+    Rows,
     Size,
     Sizes,
     Tensorlike,
@@ -89,6 +92,7 @@ class Rounds:
         self.call, self.body, self.part = call, body, part
         self.start, self.elements = start, elements
         self.count: Size = part.rounds
+        self.appended = body.find_appended(start)
         self.key = (call.node.number, call.scope.prefix)
 
     def run(self) -> list[Value | None]:
@@ -132,22 +136,27 @@ class Rounds:
         return [*state.values(), *(_stack(call, values) for values in collected)]
 
     def _loop(self) -> list[Value | None]:
-        call, body, part = self.call, self.body, self.part
+        call, part = self.call, self.part
+        body = self.body.without(self.appended)
         kept = [n for n in body.state if n not in part.last and body.is_handed_on(n)]
         state = [n for n in body.state if n not in part.last and n not in kept]
-        collected = [n for n in body.collected if n not in part.collected]
+        collected = [n for n in dict.fromkeys(body.collected) if n not in part.collected]
         found: dict[str, Value | None] = {n: self.start[n] for n in kept} | dict(part.last)
         stacks: dict[str, Value] = {n: _stack(call, [*v]) for n, v in part.collected.items()}
         if state or collected:
-            ends, whole = self._trace(kept, state, collected)
+            ends, whole = self._trace(body, kept, state, collected)
             found |= dict(zip(state, ends, strict=True))
             stacks |= dict(zip(collected, whole, strict=True))
-        return [*(found[n] for n in body.state), *(stacks[n] for n in body.collected)]
+        for name, tensor in self.appended.items():
+            whole = stacks[tensor]
+            assert isinstance(whole, Known | Traced)
+            found[name] = Many(Rows(whole))
+        return [*(found[n] for n in self.body.state), *(stacks[n] for n in self.body.collected)]
 
     def _trace(
-        self, kept: Sequence[str], state: Sequence[str], collected: Sequence[str]
+        self, body: Body, kept: Sequence[str], state: Sequence[str], collected: Sequence[str]
     ) -> tuple[list[Traced], list[Traced]]:
-        call, body = self.call, self.body
+        call = self.call
         captured = Captured(call, [body.graph])
         starts = [self.start[name] for name in state]
         handed_on = tensorlike(call, [self.start[name] for name in kept])

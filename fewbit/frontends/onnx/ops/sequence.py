@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from fewbit.frontends.onnx.kinds import INT64
 from fewbit.frontends.onnx.table import Call, op
-from fewbit.frontends.onnx.values import Known, Many, Tensorlike, Traced, Value, known
+from fewbit.frontends.onnx.values import Known, Many, Rows, Tensorlike, Traced, Value, known
 
 
-def _items(call: Call) -> tuple[Tensorlike, ...]:
+def _items(call: Call) -> Sequence[Tensorlike]:
     value = call.inputs[0]
     if not isinstance(value, Many):
         raise call.refusal("its input is no sequence")
@@ -56,10 +58,21 @@ def length(call: Call) -> Known:
 @op("ConcatFromSequence", tensors=0, any_sign=True)
 def concat(call: Call) -> Known | Traced:
     items = _items(call)
+    if isinstance(items, Rows):
+        return _join_rows(call, items.whole)
     tensors = [call.evaluator.tensor(item, call.folding) for item in items]
     join = torch.stack if call.attr("new_axis", 0) else torch.cat
     result = join(tensors, call.attr("axis"))
     return call.result(result, items[0].kind)
+
+
+def _join_rows(call: Call, whole: Known | Traced) -> Known | Traced:
+    """The same of the rows of one tensor, whose number may be dynamic."""
+    tensor = call.evaluator.tensor(whole, call.folding)
+    if call.attr("new_axis", 0):
+        return call.result(tensor.movedim(0, call.attr("axis")), whole.kind)
+    axis = call.axis(tensor.ndim - 1, 0)
+    return call.result(tensor.movedim(0, axis).flatten(axis, axis + 1), whole.kind)
 
 
 @op("SplitToSequence", tensors=1, any_sign=True)
