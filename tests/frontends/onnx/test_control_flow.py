@@ -45,6 +45,25 @@ def test_branches_of_different_shapes_are_refused() -> None:
         import_onnx(made)
 
 
+def test_a_branch_reads_dynamic_sizes() -> None:
+    nodes = [
+        node("Shape", ["x"], ["shape"]),
+        node(
+            "If", ["c"], ["y"],
+            then_branch=graph([node("Expand", ["b", "shape"], ["t"])], ["t"]),
+            else_branch=graph([node("Neg", ["x"], ["e"])], ["e"]),
+        ),
+    ]  # fmt: skip
+    made = model(
+        nodes, {"x": ["rows", 3], "c": []}, ["y"], {"b": floats(3)}, {"c": TensorProto.BOOL}
+    )
+    program = import_onnx(made)
+    for rows in (1, 4):
+        for c in (False, True):
+            given = floats(rows, 3), np.array(c)
+            np.testing.assert_array_equal(program.run(*given)[0], expected(made, *given)[0])
+
+
 def counting(scanned: bool) -> Any:
     """x doubles, and the running sum is given, for as long as it is below a limit."""
     nodes = [

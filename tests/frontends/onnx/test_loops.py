@@ -422,6 +422,44 @@ def test_a_scan_of_a_dynamic_number_of_steps() -> None:
             np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("sizes", ["of the element", "from outside"])
+def test_a_scan_with_a_dynamic_batch(sizes: str) -> None:
+    """The state has the size of the batch, and so has what the body expands."""
+    is_own = sizes == "of the element"
+    own = [
+        node("Shape", ["x_t"], ["rows"], start=0, end=1),
+        node("Concat", ["rows", "six"], ["shape"], axis=0),
+    ]
+    body = graph(
+        [
+            *(own if is_own else []),
+            node("Expand", ["bias", "shape" if is_own else "outer"], ["b"]),
+            node("MatMul", ["x_t", "w"], ["of_input"]),
+            node("Add", ["of_input", "b"], ["gates"]),
+            node("Add", ["gates", "h"], ["sum"]),
+            node("Tanh", ["sum"], ["next"]),
+            node("Identity", ["next"], ["seen"]),
+        ],
+        ["next", "seen"],
+        [("h", FLOAT, ["batch", 6]), ("x_t", FLOAT, ["batch", 5])],
+    )
+    nodes = [
+        node("Shape", ["x"], ["batch_size"], start=1, end=2),
+        node("Concat", ["batch_size", "six"], ["outer"], axis=0),
+        node("ConstantOfShape", ["outer"], ["zeros"]),
+        node("Scan", ["zeros", "x"], ["last", "y"], body=body, num_scan_inputs=1),
+    ]
+    constants = {"six": np.array([6]), "w": floats(5, 6), "bias": floats(1, 6, seed=1)}
+    made = model(nodes, {"x": ["steps", "batch", 5]}, ["last", "y"], constants)
+    program = import_onnx(made)
+    assert count_loops(program) == 1
+    art = fewbit.compile(program, name="net")
+    for steps, batch in ((3, 2), (1, 1), (6, 4)):
+        x = floats(steps, batch, 5)
+        for found, right in zip(art.run(x), expected(made, x), strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-5, atol=1e-6)
+
+
 def test_a_scan_over_a_table() -> None:
     """Elements that are constants are rows of a table; what is collected of them is known."""
     body = graph(

@@ -16,7 +16,7 @@ from fewbit.errors import Error
 from fewbit.frontends.onnx.graph import Graph
 from fewbit.frontends.onnx.size_conditions import SizeCondition, is_checked
 from fewbit.frontends.onnx.table import Call, NeedsValueError, op
-from fewbit.frontends.onnx.values import Many, Sizes, Tensorlike, Traced, Value
+from fewbit.frontends.onnx.values import Many, Tensorlike, Traced, Value
 
 if TYPE_CHECKING:
     from fewbit.frontends.onnx.constants import Constants
@@ -49,14 +49,17 @@ def tensorlike(call: Call, values: Sequence[Value | None]) -> list[Tensorlike]:
 
 
 class Captured:
-    """What graphs inside of a node read from outside: traced values, and constants."""
+    """What graphs inside of a node read from outside: traced values, and constants.
+
+    Sizes need not be handed in: inside they are what they are outside.
+    """
 
     def __init__(self, call: Call, graphs: Sequence[Graph]) -> None:
         self.call = call
         names = sorted({name for graph in graphs for name in graph.outer_names()})
         outer = {name: call.scope.values.get(name) for name in names}
         for name, value in outer.items():
-            if isinstance(value, Many | Sizes):
+            if isinstance(value, Many):
                 raise call.refusal(f"a branch or body reads '{name}', which is no tensor")
         self.traced = {n: v for n, v in outer.items() if isinstance(v, Traced)}
         key = (call.node.number, call.scope.prefix)
