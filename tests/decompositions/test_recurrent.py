@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops import scan as torch_scan
 from torch.export import Dim
 from xdsl.dialects import scf
 
 import fewbit
 from fewbit.base.typed_torch import manual_seed
 from fewbit.ir.layers import layers
+
+scan: Any = torch_scan
 
 
 class Outputs(nn.Module):
@@ -100,3 +103,30 @@ def test_code_does_not_grow_with_the_steps() -> None:
         for steps in (3, 300)
     )
     assert short == long
+
+
+class ByScan(nn.Module):
+    """A cell in a loop of the model's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(5, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        def step(h: Tensor, row: Tensor) -> tuple[Tensor, Tensor]:
+            h = self.cell(row, h)
+            return h, h.clone()
+
+        return scan(step, torch.zeros(x.shape[1], 6), x)[1]
+
+
+def test_a_cell_in_a_scan() -> None:
+    manual_seed(0)
+    model, x = ByScan().eval(), torch.randn(7, 2, 5)
+    program = fewbit.import_model(model, (x,))
+    assert sorted(layers(program.module)) == ["cell.weight_hh", "cell.weight_ih"]
+    h = torch.zeros(2, 6)
+    outputs = [h := model.cell(row, h) for row in x]
+    expected = torch.stack(outputs).detach().numpy()
+    found = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
