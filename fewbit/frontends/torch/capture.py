@@ -20,18 +20,18 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from fewbit.base.files import PathLike
+from fewbit.decompositions.fold_weights import fold_weights
 from fewbit.decompositions.functions import ReplaceFunctions
 from fewbit.decompositions.grouped_experts import expert_decompositions
 from fewbit.decompositions.packed_sequences import packed_as_padded
+from fewbit.decompositions.rewrite_nodes import rewrite_nodes
 from fewbit.decompositions.table import own_decompositions
 from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.frontends.torch import aten
 from fewbit.frontends.torch.complex_numbers import rewrite_complex
-from fewbit.frontends.torch.fold_weights import fold_weights
 from fewbit.frontends.torch.idle_casts import skip_idle_casts
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
-from fewbit.frontends.torch.rewrite_nodes import rewrite_nodes
 from fewbit.frontends.torch.settle import first_line, settle
 from fewbit.frontends.torch.unsigned import rewrite_unsigned
 

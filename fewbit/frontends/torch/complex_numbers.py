@@ -16,16 +16,16 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
-from fewbit.decompositions.sizes import is_static
-from fewbit.frontends.torch.aten import name_of
-from fewbit.frontends.torch.fourier import (
+from fewbit.decompositions.fourier import (
     Pair,
     transform_complex,
     transform_real,
     transform_to_real,
 )
+from fewbit.decompositions.rebuild import Builder, mode_of, rename_outputs
+from fewbit.decompositions.sizes import is_static
+from fewbit.frontends.torch.aten import name_of
 from fewbit.frontends.torch.islands import unsupported_beside, unsupported_error
-from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
 
 aten = torch.ops.aten
 

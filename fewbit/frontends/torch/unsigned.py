@@ -22,10 +22,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from fewbit.decompositions.rebuild import Builder, mode_of, rename_outputs
 from fewbit.dialects.upstream.tensor import BitcastOp
 from fewbit.frontends.torch.aten import Arguments, converts, name_of
 from fewbit.frontends.torch.emit import Emitter
-from fewbit.frontends.torch.rebuild import Builder, mode_of, rename_outputs
 from fewbit.frontends.torch.types import NARROW, WIDEN, tensor_type
 from fewbit.passes.linalg.building.loops import apply
 

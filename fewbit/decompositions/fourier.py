@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 import torch
 from torch.fx import Node
 
+from fewbit.decompositions.rebuild import Builder
 from fewbit.decompositions.sizes import is_static
-from fewbit.frontends.torch.rebuild import Builder
 
 aten = torch.ops.aten
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import fewbit
+from fewbit.decompositions.fold_weights import GROWTH
 from fewbit.errors import FloatWeightsWarning, UnsupportedError
-from fewbit.frontends.torch.fold_weights import GROWTH
 from fewbit.ir.layers import layers
 
 utils: Any = importlib.import_module("torch.nn.utils")

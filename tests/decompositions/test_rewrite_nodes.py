@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.nn import functional as F
 
+from fewbit.decompositions.rewrite_nodes import rewrite_nodes
 from fewbit.frontends.torch.capture import decompose, decomposition_table
 from fewbit.frontends.torch.capture import export as export_module
-from fewbit.frontends.torch.rewrite_nodes import rewrite_nodes
 
 
 class Function(nn.Module):
