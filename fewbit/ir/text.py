@@ -24,13 +24,16 @@ _PLAIN = re.compile(rb"[ !#-\[\]-~]*")
 class ExactPrinter(Printer):
     """A printer that keeps the signs of zeros."""
 
-    _texts: dict[Attribute, str] = field(default_factory=dict[Attribute, str], init=False)
+    _texts: dict[tuple[bool, Attribute], str] = field(
+        default_factory=dict[tuple[bool, Attribute], str], init=False
+    )
+    """Texts of attributes, which in a location are others: only the outermost is in `loc()`."""
 
     def print_attribute(self, attribute: Attribute) -> None:
         if type(attribute) is DenseIntOrFPElementsAttr:
             self._print_data(attribute)
             return
-        text = self._texts.get(attribute)
+        text = self._texts.get((self.printing_location, attribute))
         if text is None:
             text = self._text_of(attribute)
         self.print_string(text, indent=0)
@@ -42,7 +45,7 @@ class ExactPrinter(Printer):
             text = self.stream.getvalue()
         finally:
             self.stream = outer
-        self._texts[attribute] = text
+        self._texts[self.printing_location, attribute] = text
         return text
 
     def _print_data(self, data: DenseIntOrFPElementsAttr) -> None:
