@@ -11,7 +11,7 @@ TEMPLATE = """\
  *
  * All memory is the caller's: inputs, outputs, and one arena for what lies between. Nothing is
  * allocated, and no state is kept from one call to the next, so calls may run at the same time
- * as long as each has an arena and outputs of its own.{state}{updates}
+ * as long as each has an arena and outputs of its own.{state}{updates}{counted}
  */
 #ifndef {upper}_H
 #define {upper}_H
@@ -83,6 +83,13 @@ typedef struct {name}_profile_row {{
 uint64_t {name}_ticks(void);
 """
 
+COUNTED = """
+ *
+ * The data decides on these dimensions, so only a run knows them. {name}_shapes fills in the most
+ * that each can be, for which the output must have memory. {name}_run fills in what it is; the
+ * elements lie at the start of that memory, without gaps:
+{dimensions}"""
+
 STATE = """ The one exception is which
  * variant of the code is in use."""
 
@@ -124,6 +131,7 @@ def header_text(
         profile=PROFILE.format(name=interface.name) if interface.profile else "",
         state=STATE if variants else "",
         updates=_updates(interface),
+        counted=_counted(interface),
         variants=VARIANTS.format(name=interface.name, upper=upper, names=", ".join(variants))
         if variants
         else "",
@@ -138,6 +146,14 @@ def _updates(interface: Interface) -> str:
     return "\n" + "\n".join(
         (" *", " * Outputs that are new values of inputs, and may be the same array:", *pairs)
     )
+
+
+def _counted(interface: Interface) -> str:
+    """Return which dimensions only a run knows."""
+    if not interface.counted:
+        return ""
+    dimensions = "\n".join(f" *   {field}" for field in interface.counted_dimensions)
+    return COUNTED.format(name=interface.name, dimensions=dimensions)
 
 
 def _errors(prefix: str) -> Iterator[str]:

@@ -5,7 +5,8 @@
 Inputs and outputs are structs of pointers; a dimension that is known only at run time is a field
 beside its pointer. The code checks what it is given, then calls the entry function as MLIR
 compiled it, whose arguments are memref descriptors. With several threads, each runs the whole
-entry function and its part of every loop.
+entry function and its part of every loop. Sizes that only a run knows are told in the same fields:
+before it they say how much room an output must have, after it how much of that is filled.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from fewbit.llvm.values import Operand, Value
 from fewbit.program.signature import Signature, TensorSpec
 
 MAX_THREADS = 64
+COUNTED = "counted"
+"""The manifest's option that names the sizes which only a run knows."""
 PROFILE_FUNCTIONS = ("profile", "ticks")
 
 ERRORS = (
@@ -77,7 +80,11 @@ class Port:
     @property
     def dimensions(self) -> list[str]:
         """The fields that hold its sizes."""
-        return [f"{self.name}_dim{i}" for i, size in enumerate(self.shape) if size is None]
+        return [f"{self.name}_dim{i}" for i in self.dynamic_axes]
+
+    @property
+    def dynamic_axes(self) -> list[int]:
+        return [i for i, size in enumerate(self.shape) if size is None]
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,13 @@ class Interface:
     outputs: tuple[Port, ...]
     profile: bool = False
     """Whether the library counts where its time goes."""
+    counted: tuple[tuple[int, int], ...] = ()
+    """Outputs, by number, and their dimensions whose sizes only a run knows."""
+
+    @property
+    def counted_dimensions(self) -> tuple[str, ...]:
+        """The fields that hold these sizes."""
+        return tuple(f"{self.outputs[i].name}_dim{axis}" for i, axis in self.counted)
 
     @property
     def least_bytes(self) -> int:
@@ -217,7 +231,8 @@ class _Writer:
         self.inputs, self.outputs = Fields(interface.inputs), Fields(interface.outputs)
         ports = (*interface.inputs, *interface.outputs)
         array = memref_types(1)
-        given = [*(t for port in ports for t in memref_types(len(port.shape))), *array]
+        counts = memref_types(0) * len(interface.counted)
+        given = [*(t for port in ports for t in memref_types(len(port.shape))), *counts, *array]
         self.entry = Prototype.of(entry, "void", *given, *array, "i64", "i64", "ptr")
         self.entry_arena_bytes = Prototype.of(f"{entry}_arena_bytes", "i64", *given)
         self.entry_shapes = shapes_prototype(interface, entry)
@@ -231,6 +246,7 @@ class _Writer:
             status = f.call(self._public("shapes", "i32", "ptr", "ptr"), inputs, outputs)
             _fail_if(f, status.differs(0), 0)
         arrays = self._descriptors(f, inputs, outputs, pointers=False)
+        arrays += [each for _ in self.interface.counted for each in descriptor(f.null(), [])]
         size = f.call(self.entry_arena_bytes, *arrays, *self._weights(f))
         f.ret(size + STATE_BYTES)
         return f
@@ -266,6 +282,7 @@ class _Writer:
         f.call(
             self.entry,
             *self._descriptors(f, inputs, outputs, pointers=True),
+            *self._counts(f, outputs),
             *self._weights(f),
             *descriptor(scratch, [2**62]),
             *(thread, threads, arena),
@@ -293,8 +310,46 @@ class _Writer:
         counts = [
             self._worthwhile(f, inputs, threads, more) for more in (worth.awake, worth.asleep)
         ]
-        f.ret(f.call(_RUN, inputs, outputs, arena, *counts))
+        if self.interface.counted:
+            self._run_and_count(f, inputs, outputs, arena, counts)
+        else:
+            f.ret(f.call(_RUN, inputs, outputs, arena, *counts))
         return f
+
+    @property
+    def _counting(self) -> Struct:
+        """The outputs as threads see them: behind their fields are the sizes that they count."""
+        return Struct((*self.outputs.type.fields, *[I64] * len(self.interface.counted)))
+
+    def _counts(self, f: Function, outputs: Value) -> list[Operand]:
+        """Return the arguments of the entry for sizes that it counts."""
+        first, last = len(self.outputs.type.fields), len(self._counting.fields)
+        places = [f.field(self._counting, outputs, number) for number in range(first, last)]
+        return [each for place in places for each in descriptor(place, [])]
+
+    def _run_and_count(
+        self, f: Function, inputs: Value, outputs: Value, arena: Value, threads: Sequence[Value]
+    ) -> None:
+        """Run with a copy of the outputs' fields, and tell the true sizes once all is done.
+
+        Threads read the fields when they start, which may be after another one ended.
+        """
+        own, fields = self._counting, self.outputs.type.fields
+        copy = f.alloca(own)
+        for number in range(len(fields)):
+            f.store(self.outputs.load(f, outputs, number), f.field(own, copy, number))
+        status = f.call(_RUN, inputs, copy, arena, *threads)
+        with f.when(status.differs(0)):
+            f.ret(status)
+        numbers = {
+            (i, axis): number
+            for i, (port, _, dims) in enumerate(self.outputs)
+            for axis, number in zip(port.dynamic_axes, dims, strict=True)
+        }
+        for i, place in enumerate(self.interface.counted):
+            size = f.load(I64, f.field(own, copy, len(fields) + i))
+            f.store(size, f.field(self.outputs.type, outputs, numbers[place]))
+        f.ret(0)
 
     def _worthwhile(self, f: Function, inputs: Value, threads: Value, worth: float) -> Value:
         """Return how many of `threads` have enough work, by the size of the first dynamic input."""

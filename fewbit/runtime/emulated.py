@@ -170,11 +170,11 @@ class _Caller:
         inputs = self._inputs(given)
         outputs = start.array(I64, max(1, sum(map(_words, manifest.outputs))))
         self._leave_unless_zero(start.call(shapes, inputs, outputs))
-        sizes = self._allocate_outputs(outputs)
+        self._allocate_outputs(outputs)
         arena = self._allocate(start.call(arena_bytes, inputs))
         threads_value = start.constant(I32, threads)
         self._leave_unless_zero(start.call(run, inputs, outputs, arena, threads_value))
-        self._write_outputs(outputs, sizes)
+        self._write_outputs(outputs)
         start.call(_EXIT, start.constant(I32, 0))
         start.ret()
 
@@ -195,27 +195,31 @@ class _Caller:
             at += _words(tensor)
         return words
 
-    def _allocate_outputs(self, words: Value) -> list[Value]:
-        """Give outputs memory of the sizes that the library wrote, and return these."""
-        start, at, sizes = self._start, 0, list[Value]()
+    def _allocate_outputs(self, words: Value) -> None:
+        """Give outputs memory of the sizes that the library wrote."""
+        start, at = self._start, 0
         for tensor in self._manifest.outputs:
-            fixed = [size for size in tensor.shape if size is not None]
-            size = start.integer(int(np.prod(fixed, dtype=np.int64)) * dtype_of(tensor).itemsize)
-            for i in range(len(_dynamic(tensor))):
-                size = size * start.load(I64, words, at + 1 + i)
-            start.store(start.address(self._allocate(size)), words, at)
-            sizes.append(size)
+            memory = self._allocate(self._bytes(tensor, words, at))
+            start.store(start.address(memory), words, at)
             at += _words(tensor)
-        return sizes
 
-    def _write_outputs(self, words: Value, sizes: Sequence[Value]) -> None:
+    def _bytes(self, tensor: Tensor, words: Value, at: int) -> Value:
+        """Return how large an output is, by the sizes in its fields: a run may lessen them."""
+        fixed = [size for size in tensor.shape if size is not None]
+        count = int(np.prod(fixed, dtype=np.int64)) * dtype_of(tensor).itemsize
+        size = self._start.integer(count)
+        for i in range(len(_dynamic(tensor))):
+            size = size * self._start.load(I64, words, at + 1 + i)
+        return size
+
+    def _write_outputs(self, words: Value) -> None:
         """Write the sizes of each output that only a run knows, then its elements."""
         start, at, sink = self._start, 0, self._start.constant(I32, 1)
-        for tensor, size in zip(self._manifest.outputs, sizes, strict=True):
+        for tensor in self._manifest.outputs:
             count = len(_dynamic(tensor))
             start.call(_WRITE, sink, start.at(words, at + 1, I64), start.integer(8 * count))
             memory = start.pointer(start.load(I64, words, at))
-            start.call(_WRITE, sink, memory, size)
+            start.call(_WRITE, sink, memory, self._bytes(tensor, words, at))
             at += _words(tensor)
 
     def _allocate(self, size: Value) -> Value:

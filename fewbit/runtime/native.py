@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import _ctypes
 import ctypes
+import math
 import operator
 import struct
 import threading
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fewbit.base.target_name import TargetName
-from fewbit.codegen.interface import ERRORS, MAX_THREADS
+from fewbit.codegen.interface import COUNTED, ERRORS, MAX_THREADS
 from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
 from fewbit.program.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant, signature_of
 from fewbit.program.tensor_file import TensorFile
@@ -78,9 +79,7 @@ class NativeLibrary:
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> tuple[Array, ...]:
         """Run the program and return its outputs."""
-        call = self.prepare(*arrays, threads=threads)
-        call()
-        return call.outputs
+        return self.prepare(*arrays, threads=threads)()
 
     def prepare(
         self, *arrays: Any, threads: int | None = None, in_place: bool = False
@@ -112,8 +111,19 @@ class NativeLibrary:
         def call() -> None:
             self._check_status(self._run(*pointers, arena, count))
 
-        own = [a for a, t in zip(results, self.manifest.outputs, strict=True) if t.updates is None]
-        return PreparedCall(call, results, tuple(own), (given, inputs, outputs, self._local.arena))
+        kept_alive = given, inputs, outputs, self._local.arena
+        own = [tensor.updates is None for tensor in self.manifest.outputs]
+        if COUNTED in self.manifest.options:
+            return PreparedCall(call, lambda: self._cut(outputs, results), own, kept_alive)
+        return PreparedCall(call, lambda: results, own, kept_alive)
+
+    def _cut(self, outputs: ctypes.Structure, results: Sequence[Array]) -> tuple[Array, ...]:
+        """Return outputs of the sizes that a run found, which lie at the start of their memory."""
+        shapes = (_shape(tensor, outputs) for tensor in self.manifest.outputs)
+        return tuple(
+            array.reshape(-1)[: math.prod(shape)].reshape(shape)
+            for array, shape in zip(results, shapes, strict=True)
+        )
 
     @property
     def _own_inputs(self) -> int:
@@ -195,11 +205,21 @@ class PreparedCall:
     """A call with everything at its place."""
 
     run: Callable[[], None]
-    outputs: tuple[Array, ...]
-    own_outputs: tuple[Array, ...]
-    """Those that are not new values of state."""
+    results: Callable[[], tuple[Array, ...]]
+    """Gives the outputs of the latest call: only a run may know their sizes."""
+    own: Sequence[bool]
+    """For each output, whether it is not a new value of state."""
     kept: object
     """What must stay in memory as long as this does."""
+
+    @property
+    def outputs(self) -> tuple[Array, ...]:
+        return self.results()
+
+    @property
+    def own_outputs(self) -> tuple[Array, ...]:
+        """Those that are not new values of state."""
+        return tuple(array for array, own in zip(self.outputs, self.own, strict=True) if own)
 
     def __call__(self) -> tuple[Array, ...]:
         self.run()
@@ -301,11 +321,14 @@ def _fill(struct: ctypes.Structure, tensors: Sequence[Tensor], arrays: Sequence[
 
 
 def _empty(tensor: Tensor, outputs: ctypes.Structure) -> Array:
-    sizes = [
+    return np.empty(_shape(tensor, outputs), dtype_of(tensor))
+
+
+def _shape(tensor: Tensor, outputs: ctypes.Structure) -> tuple[int, ...]:
+    return tuple(
         getattr(outputs, f"{tensor.name}_dim{i}") if size is None else size
         for i, size in enumerate(tensor.shape)
-    ]
-    return np.empty(sizes, dtype_of(tensor))
+    )
 
 
 def dtype_of(tensor: Tensor) -> np.dtype[Any]:

@@ -126,3 +126,21 @@ def test_what_qemu_does_not_execute_is_said(
 def test_own_code_is_not_emulated() -> None:
     own = fewbit.compile(Program.parse(TEXT), "cpu", name="net")
     assert foreign_isa(own.manifest) is None
+
+
+def test_sizes_that_only_a_run_knows(tmp_path: Path) -> None:
+    program = Program.parse("""
+func.func @main(%x: tensor<2x4xf32>, %count: tensor<i64>) -> (tensor<2x?xf32>, tensor<2x4xf32>) {
+  %most = arith.constant 4 : index
+  %number = tensor.extract %count[] : tensor<i64>
+  %given = arith.index_cast %number : i64 to index
+  %cut = arith.minsi %given, %most : index
+  %y = tensor.extract_slice %x[0, 0] [2, %cut] [1, 1] : tensor<2x4xf32> to tensor<2x?xf32>
+  func.return %y, %x : tensor<2x?xf32>, tensor<2x4xf32>
+}""")
+    library = open_emulated(fewbit.compile(program, f"cpu:{FOREIGN}", tmp_path / "cut"))
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    for count in (3, 0, 4):
+        cut, whole = library(x, np.array(count))
+        np.testing.assert_array_equal(cut, x[:, :count])
+        np.testing.assert_array_equal(whole, x)

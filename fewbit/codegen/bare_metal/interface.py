@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from fewbit.codegen.bare_metal.processor import Processor
 from fewbit.codegen.interface import Interface, Port, shapes_prototype
 from fewbit.codegen.memref import descriptor, memref_types
+from fewbit.errors import UnsupportedError
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import PTR, Int, Type
 from fewbit.llvm.values import Operand, Value
@@ -30,6 +31,12 @@ def interface_ir(
     first: Sequence[str] = (),
 ) -> str:
     """Return LLVM IR of these functions, around MLIR's; `run` calls `first` first."""
+    if interface.counted:
+        raise UnsupportedError(
+            f"only a run knows {', '.join(interface.counted_dimensions)}, which this target has no "
+            "way to tell",
+            hint="end the model before that op, or compile it for cpu",
+        )
     writer = _Writer(interface, entry, weights_bytes, processor)
     called_first = [Prototype.of(name, "void") for name in first]
     functions = (writer.run(called_first), writer.arena_bytes(), writer.shapes())

@@ -1,11 +1,11 @@
-"""Sizes that must be equal are asserted, where inputs have dynamic sizes.
+"""Sizes that must be equal are asserted, where there are dynamic ones.
 
 Two inputs of one batch may be given with two batches: loops would then read beyond the end of one.
 So would one input whose batch meets a tensor of fixed size, or which is split into parts of unequal
-size. Each loop of an op on tensors runs over one size, so all dimensions that it indexes must have
-it. What is asserted here is evaluated from the shapes of inputs before anything runs; what is
-always true is folded away. A kernel's rows are asserted while it is still an op, all else once it
-is loops.
+size, and two tensors of which masks choose parts. Each loop of an op on tensors runs over one size,
+so all dimensions that it indexes must have it. What is asserted here is evaluated from the shapes
+of inputs before anything runs; what is always true is folded away. A kernel's rows are asserted
+while it is still an op, all else once it is loops.
 """
 
 from __future__ import annotations
@@ -62,12 +62,21 @@ def _assert_equal_sizes(
     entry: func.FuncOp, equal: Callable[[Operation], Iterable[Sequence[Place]]]
 ) -> None:
     block = entry.body.block
-    if not any(DYNAMIC_INDEX in _shape(argument) for argument in block.args):
+    is_dynamic = any(DYNAMIC_INDEX in _shape(argument) for argument in block.args)
+    if not is_dynamic and not slices_by_data(entry):
         return
     for op in list(block.ops):
         for places in equal(op):
             for a, b in pairwise(places):
                 _assert_equal(a, b, op)
+
+
+def slices_by_data(entry: func.FuncOp) -> bool:
+    """Return whether a tensor is cut to a size that is computed from what tensors contain."""
+    return any(
+        isinstance(op, tensor.ExtractSliceOp) and not all(map(_is_shape_arithmetic, op.sizes))
+        for op in entry.body.block.ops
+    )
 
 
 def _assert_inside(op: tensor.ExtractSliceOp) -> None:

@@ -7,7 +7,9 @@ A constant is a view of the weights at an offset. Tensors inside are read from m
 else writes (`restrict`), and results are materialized in the memory of outputs, which bufferization
 uses as their place from the start where it can. State, an input whose new value is an output, is
 read and written in the output's memory. The function gives nothing back, so nothing has to be
-allocated for its caller.
+allocated for its caller. Where only a run knows the size of an output, the caller gives memory for
+the most that it can be; the elements lie at its start without gaps, and the size is written to one
+more memory, behind those of outputs.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from xdsl.builder import Builder, ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, bufferization, func, memref, scf
 from xdsl.dialects.builtin import (
@@ -29,6 +32,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     i8,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -41,6 +45,14 @@ from fewbit.errors import UnsupportedError
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
+from fewbit.passes.linalg.building.tensors import (
+    Size,
+    as_index,
+    size_of,
+    size_product,
+    sizes_of,
+)
+from fewbit.passes.memory.make_shape_function import ShapeFunction
 from fewbit.pipeline.context import compile_context
 from fewbit.pipeline.entry import entry_of
 from fewbit.program.program import Program
@@ -56,17 +68,22 @@ class BindMemory(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         known = compile_context(ctx)
-        bind_memory(known.program(op), entry_of(op), known.get(WeightImage))
+        shapes = known.find(ShapeFunction)
+        counted = () if shapes is None else shapes.counted
+        bind_memory(known.program(op), entry_of(op), known.get(WeightImage), counted)
 
 
 def bind_memory(
-    program: Program, entry: func.FuncOp, image: WeightImage | None = None
+    program: Program,
+    entry: func.FuncOp,
+    image: WeightImage | None = None,
+    counted: Sequence[tuple[int, int]] = (),
 ) -> WeightImage:
     """Rewrite the entry function in place; return the image with the weights that it reads."""
     image = WeightImage() if image is None else image
     with using(SymbolTable(program.module)):
         offsets = _place_weights(program, entry, image)
-        _bind(entry, offsets, image.nbytes)
+        _bind(entry, offsets, image.nbytes, counted)
     _drop_constants(program.module)
     return image
 
@@ -85,7 +102,12 @@ def _place_weights(
     return offsets
 
 
-def _bind(entry: func.FuncOp, offsets: dict[GetConstantOp, int], nbytes: int) -> None:
+def _bind(
+    entry: func.FuncOp,
+    offsets: dict[GetConstantOp, int],
+    nbytes: int,
+    counted: Sequence[tuple[int, int]],
+) -> None:
     block = entry.body.block
     inputs = list(block.args)
     read = [_bind_input(block, i, value) for i, value in enumerate(inputs)]
@@ -98,6 +120,14 @@ def _bind(entry: func.FuncOp, offsets: dict[GetConstantOp, int], nbytes: int) ->
         output: _read_in_place(read[given], memories[output])
         for output, given in updated_inputs(entry).items()
     }
+    for number, axis in counted:
+        size = block.insert_arg(MemRefType(i64, []), len(block.args))
+        size.name_hint = f"output{number}_dim{axis}"
+        with ImplicitBuilder(Builder(InsertPoint.before(returned))):
+            _store_size(returned.operands[number], axis, size)
+    for number in dict(counted):
+        with ImplicitBuilder(Builder(InsertPoint.before(returned))):
+            memories[number] = _front(memories[number], returned.operands[number])
     for i, memory in enumerate(memories):
         if i not in state:
             _store(returned.operands[i], memory, returned)
@@ -226,6 +256,20 @@ def _store(value: SSAValue, memory: SSAValue, before: Operation) -> None:
         op = memref.StoreOp.get(value, memory, [])
     op.location = before.location
     _insert_before(before, [op])
+
+
+def _store_size(value: SSAValue, axis: int, memory: SSAValue) -> None:
+    size = as_index(size_of(value, axis))
+    memref.StoreOp.get(arith.IndexCastOp(size, i64).result, memory, [])
+
+
+def _front(memory: SSAValue, value: SSAValue) -> SSAValue:
+    """Return the start of an output's memory, in the shape that the value has."""
+    sizes = sizes_of(value)
+    strides: list[Size] = [1]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, size if strides[0] == 1 else size_product(strides[0], size))
+    return memref.ReinterpretCastOp.from_dynamic(memory, [0], sizes, strides, memory.type).result
 
 
 def _bind_constant(read: GetConstantOp, weights: SSAValue, offset: int) -> None:

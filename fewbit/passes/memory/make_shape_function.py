@@ -1,14 +1,17 @@
 """The shapes of outputs as a function of the shapes of inputs.
 
 It is what is left of the whole program when only the sizes of its results are asked for, and
-everything that the program asserts about sizes is checked in it, before anything runs.
+everything that the program asserts about sizes is checked in it, before anything runs. Where data
+decides on a size, as on how many elements a mask chooses, the function gives the most that it can
+be, and the size is *counted*: the run tells it.
 
     func.func @main_shapes(%x_dim0: index) -> (index, i1)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
@@ -26,10 +29,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.codegen.interface import Interface
 from fewbit.dialects.mico import GetConstantOp
 from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import (
     find_function,
+    is_block,
     known_integer,
     mlir_context,
     run_upstream,
@@ -37,12 +42,15 @@ from fewbit.ir.bindings import (
     update_type,
     walk,
 )
+from fewbit.passes.linalg.assert_sizes import slices_by_data
+from fewbit.passes.memory.size_bounds import as_value, depends_on_data, upper_bound
+from fewbit.passes.memory.size_proofs import always_holds
 from fewbit.pipeline.context import compile_context
 from fewbit.pipeline.entry import entry_of
 from fewbit.program.signature import signature_of
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Module
+    from torch_mlir.ir import Module, Value
 
 RESOLVE = "canonicalize,cse,resolve-ranked-shaped-type-result-dims,canonicalize,cse"
 
@@ -52,6 +60,8 @@ class ShapeFunction:
     """The function that computes the shapes of outputs, in an upstream module of its own."""
 
     module: Module
+    counted: tuple[tuple[int, int], ...] = ()
+    """Outputs, by number, and their dimensions whose sizes only a run knows."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +71,37 @@ class MakeShapeFunction(ModulePass):
     name = "make-shape-function"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if signature_of(op).is_dynamic:
-            compile_context(ctx).put(ShapeFunction(shape_function(op, entry_of(op))))
+        entry, known = entry_of(op), compile_context(ctx)
+        is_dynamic = signature_of(op).is_dynamic
+        if not is_dynamic and not slices_by_data(entry):
+            return
+        shapes = shape_function(entry)
+        if is_dynamic:
+            known.put(shapes)
+        interface = known.find(Interface)
+        if shapes.counted and interface is not None:
+            known.put(replace(interface, counted=shapes.counted))
 
 
-def shape_function(module: ModuleOp, entry: func.FuncOp) -> Module:
+def shape_function(entry: func.FuncOp) -> ShapeFunction:
     """Return a module with `<entry>_shapes`, of the entry as it is on tensors."""
     asked = ModuleOp([_ask_sizes(entry)])
+    name = f"{entry.sym_name.data}_shapes"
     shapes = to_mlir(asked, "shapes")
     run_upstream(shapes, RESOLVE)
     run_upstream(shapes, RESOLVE)
-    _take_sizes(shapes, f"{entry.sym_name.data}_shapes")
+    _take_sizes(shapes, name)
+    counted = _bound_sizes(shapes, name, _dynamic_places(entry))
     run_upstream(shapes, "canonicalize,cse")
-    return shapes
+    _drop_inputs(shapes, name, len(entry.body.block.args))
+    run_upstream(shapes, "canonicalize,cse")
+    return ShapeFunction(shapes, counted)
+
+
+def _dynamic_places(entry: func.FuncOp) -> list[tuple[int, int]]:
+    """Return the dynamic dimensions of results, as numbers of results and dimensions."""
+    types = enumerate(entry.function_type.outputs)
+    return [(i, axis) for i, type in types for axis, n in enumerate(_sizes(type)) if n < 0]
 
 
 def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
@@ -83,6 +111,7 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     # They say which result is the new value of which input; sizes are no such results.
     asking.properties.pop("arg_attrs", None)
     asking.properties.pop("res_attrs", None)
+    _hold_scalars(asking)
     returned = asking.body.block.last_op
     assert isinstance(returned, func.ReturnOp)
     new_ops: list[Operation] = []
@@ -112,6 +141,18 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     return asking
 
 
+def _hold_scalars(asking: func.FuncOp) -> None:
+    """Take numbers out of tensors, so that no input is taken for a size."""
+    block = asking.body.block
+    for i, value in enumerate(list(block.args)):
+        if not isinstance(value.type, TensorType):
+            held = block.insert_arg(TensorType(value.type, []), i)
+            read = tensor.ExtractOp(held, [], value.type)
+            Rewriter.insert_op(read, InsertPoint.at_start(block))
+            value.replace_all_uses_with(read.result)
+            block.erase_arg(value)
+
+
 def _ask_sizes_only(op: Operation) -> None:
     """Take from an op what has no part in sizes, so that nothing keeps it alive."""
     if isinstance(op, cf.AssertOp) or (isinstance(op, func.CallOp) and not op.results):
@@ -133,15 +174,14 @@ def _sizes(type: Any) -> tuple[int, ...]:
 
 
 def _take_sizes(module: Module, name: str) -> None:
-    """Replace the function's tensors by their dynamic sizes."""
+    """Give the function the dynamic sizes of its tensors as arguments behind them."""
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
         function = find_function(module, name)
         block = function.entry_block
-        tensors = list(block.arguments)
         dims: dict[tuple[Any, int], Any] = {}
-        for tensor_value in tensors:
+        for tensor_value in list(block.arguments):
             type = tensor_value.type
             if isinstance(type, ir.RankedTensorType):
                 for axis in range(type.rank):
@@ -151,13 +191,71 @@ def _take_sizes(module: Module, name: str) -> None:
         for op in list(walk(function)):
             if op.operation.name == "tensor.dim":
                 _replace_dim(op, dims)
-        for i in reversed(range(len(tensors))):
+        update_type(function)
+
+
+def _bound_sizes(
+    module: Module, name: str, places: Sequence[tuple[int, int]]
+) -> tuple[tuple[int, int], ...]:
+    """Give bounds in place of sizes that data decides on; return which these are.
+
+    What is asserted of such sizes must be true whatever they are, or it stays and is refused.
+    """
+    from torch_mlir import ir
+
+    counted: list[tuple[int, int]] = []
+    with mlir_context(), ir.Location.unknown():
+        block = find_function(module, name).entry_block
+        end = block.operations[len(block.operations) - 1].operation
+        for i, place in enumerate(places):
+            if not depends_on_data(end.operands[i]):
+                continue
+            with ir.InsertionPoint(end):
+                bound = upper_bound(end.operands[i])
+                if bound is None:
+                    raise UnsupportedError(
+                        f"dimension {place[1]} of output {place[0]} depends on what the inputs "
+                        "contain, not only on their shapes, and has no bound",
+                        hint="this target needs to know all sizes before it runs, or how large "
+                        "they can be; cut it to a size that the shapes of inputs tell, give a mask "
+                        "of the full size instead, or end the model before that op",
+                    )
+                end.operands[i] = as_value(bound)
+            counted.append(place)
+        with ir.InsertionPoint(end):
+            end.operands[len(places)] = _without_proven(end.operands[len(places)])
+    return tuple(counted)
+
+
+def _without_proven(condition: Value) -> Value:
+    """Return a condition without the parts that read data, and are true whatever that is."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import arith
+
+    if not depends_on_data(condition):
+        return condition
+    if always_holds(condition):
+        return arith.ConstantOp(ir.IntegerType.get_signless(1), 1).result
+    owner = condition.owner
+    if is_block(owner) or owner.name != "arith.andi":
+        return condition
+    return arith.AndIOp(*map(_without_proven, owner.operands)).result
+
+
+def _drop_inputs(module: Module, name: str, count: int) -> None:
+    """Take the program's inputs from the function, of which it reads sizes only."""
+    from torch_mlir import ir
+
+    with mlir_context(), ir.Location.unknown():
+        function = find_function(module, name)
+        block = function.entry_block
+        for i in reversed(range(count)):
             if list(block.arguments[i].uses):
                 raise UnsupportedError(
-                    "a size depends on what the inputs contain, not only on their shapes (input "
-                    f"{i})",
-                    hint="this target needs to know all sizes before it runs; give a mask of the "
-                    "full size instead, or end the model before that op",
+                    "sizes that depend on what the inputs contain must be equal, or fit together, "
+                    f"which only a run would tell (input {i})",
+                    hint="this target needs to know that all sizes fit before it runs; choose by "
+                    "one mask, use a mask of the full size, or end the model before that op",
                 )
             block.erase_argument(i)
         update_type(function)

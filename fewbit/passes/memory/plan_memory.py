@@ -3,12 +3,13 @@
 Each `memref.alloc` becomes a view of the arena at an offset that was planned by lifetimes. Where
 sizes are known only at run time, buffers whose sizes are the same product of such dimensions, times
 a known number, are planned together in units of that product; their regions follow one another.
-A batch of any size thus needs just that many times the memory of one sample.
+A batch of any size thus needs just that many times the memory of one sample. A size that data
+decides on is planned by its bound, and the buffer has its true size there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,11 @@ from fewbit.ir.bindings import (
     known_integer,
     mlir_context,
     update_type,
+    walk,
 )
 from fewbit.passes.loops.outline_loops import VIEWS
 from fewbit.passes.memory.arena import Buffer, Plan, plan
+from fewbit.passes.memory.size_bounds import is_size_computation, planned_size
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
@@ -31,8 +34,6 @@ from fewbit.pipeline.passes import BindingsPass
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
 
-PURE = ("arith.", "affine.", "index.", "math.")
-"""Dialects whose ops compute sizes of others."""
 LOOPS = ("scf.for", "scf.while", "scf.forall", "scf.parallel")
 
 
@@ -83,12 +84,13 @@ def plan_memory(module: Module, entry: str) -> Arena:
 
 
 def _regions(block: Block) -> list[Region]:
+    sizes = _planned_sizes(block)
     times = _Times(block)
     regions: dict[tuple[Any, ...], Region] = {}
     for op in times.order:
         if op.operation.name != "memref.alloc":
             continue
-        factor, dims = _product_of(list(op.operation.operands), times)
+        factor, dims = _product_of(sizes[op.operation], times)
         region = regions.setdefault(dims, Region(dims))
         first, last = times.lifetime(op)
         region.allocs.append(op)
@@ -96,7 +98,23 @@ def _regions(block: Block) -> list[Region]:
     return sorted(regions.values(), key=lambda r: len(r.dims))
 
 
-def _product_of(values: list[Value], times: _Times) -> tuple[int, tuple[Value, ...]]:
+def _planned_sizes(block: Block) -> dict[Any, list[int | Value]]:
+    """Return the dynamic sizes that allocations are planned with, by their ops."""
+    from torch_mlir import ir
+
+    planned: dict[Any, list[int | Value]] = {}
+    for op in list(_within(block)):
+        if op.operation.name == "memref.alloc":
+            with ir.InsertionPoint(op), op.operation.location:
+                planned[op.operation] = [planned_size(size) for size in op.operation.operands]
+    return planned
+
+
+def _within(block: Block) -> Iterator[OpView]:
+    return (each for op in block.operations for each in walk(op))
+
+
+def _product_of(values: Sequence[int | Value], times: _Times) -> tuple[int, tuple[Value, ...]]:
     """Return the product of sizes as a number and the dynamic dimensions that it multiplies."""
     factor, dims = 1, list[Any]()
     for value in values:
@@ -106,8 +124,10 @@ def _product_of(values: list[Value], times: _Times) -> tuple[int, tuple[Value, .
     return factor, tuple(sorted(dims, key=times.start_of))
 
 
-def _terms(value: Value) -> tuple[int, list[Value]]:
+def _terms(value: int | Value) -> tuple[int, list[Value]]:
     """Return a size as a number times other sizes; `x * 8 / 8` is x."""
+    if isinstance(value, int):
+        return value, []
     if (number := known_integer(value)) is not None:
         return number, []
     op = value.owner
@@ -345,7 +365,7 @@ class _Copies:
         if value in self.known:
             return self.known[value]
         owner = value.owner
-        if is_block(owner) or not _is_size_computation(owner):
+        if is_block(owner) or not is_size_computation(owner):
             raise UnsupportedError(
                 f"the size of a buffer depends on {owner}, not only on the shapes of inputs",
                 hint="this target plans all memory before it runs",
@@ -356,11 +376,6 @@ class _Copies:
             copy.operands[i] = operand
         self.known.update(zip(owner.results, copy.results, strict=True))
         return self.known[value]
-
-
-def _is_size_computation(op: Any) -> bool:
-    # Of a view, the shape is asked for and nothing is read.
-    return op.name in ("memref.dim", *VIEWS) or op.name.startswith(PURE)
 
 
 def _add(a: Value, b: Value) -> Value:

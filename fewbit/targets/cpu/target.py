@@ -14,7 +14,7 @@ from fewbit.base.files import PathLike
 from fewbit.base.target_name import TargetName
 from fewbit.codegen.dispatch import dispatch_object, variant_functions
 from fewbit.codegen.header import header_text
-from fewbit.codegen.interface import STATE_BYTES, Interface, interface_of
+from fewbit.codegen.interface import COUNTED, STATE_BYTES, Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
 from fewbit.errors import UsageError
 from fewbit.passes.blas.use_blas import BlasCalls
@@ -215,6 +215,8 @@ def write_library(
     members.append(Member(f"{name}_weights.o", image, (f"{name}_weights",)))
     if interface.profile:
         options["profile"] = "cycles"
+    if interface.counted:
+        options[COUNTED] = ",".join(interface.counted_dimensions)
     libraries: dict[str, str] = {}
     for each in compilations:
         calls = each.ctx.find(BlasCalls)

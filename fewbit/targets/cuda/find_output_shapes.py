@@ -43,6 +43,8 @@ def _output_shapes(ctx: CompileContext) -> tuple[Shape, ...]:
     if not settings.signature.is_dynamic:
         return tuple(_static_shape(spec) for spec in outputs)
     shapes = ctx.get(ShapeFunction)
+    if shapes.counted:
+        _nothing_left()
     with mlir_context():
         evaluation = Evaluation(shapes.module, _nothing_left, _nothing_left)
         *found, holds = evaluation.run(f"{ENTRY}_shapes", settings.open_sizes)
@@ -60,4 +62,8 @@ def _static_shape(spec: TensorSpec) -> Shape:
 
 
 def _nothing_left(*_: Any) -> None:
-    raise UnsupportedError("the size of an output depends on what is computed")
+    raise UnsupportedError(
+        "the size of an output depends on what is computed",
+        hint="all sizes of a plan for a GPU are fixed: end the model before that op, or compile it "
+        "for cpu",
+    )

@@ -57,6 +57,23 @@ func.func @slice(%x: tensor<?xf32>) -> tensor<3xf32> {
 
 // -----
 
+// Sizes that data decides on may differ, though all those of inputs are known.
+// CHECK-LABEL: func.func @chosen
+// CHECK:         %[[M:.*]] = tensor.dim %a
+// CHECK:         %[[N:.*]] = tensor.dim %b
+// CHECK-NEXT:    %[[SAME:.*]] = arith.cmpi eq, %[[M]], %[[N]] : index
+// CHECK-NEXT:    cf.assert %[[SAME]], "sizes differ"
+func.func @chosen(%x: tensor<4xf32>, %m: tensor<index>, %n: tensor<index>) -> tensor<?xf32> {
+  %i = tensor.extract %m[] : tensor<index>
+  %j = tensor.extract %n[] : tensor<index>
+  %a = tensor.extract_slice %x[0] [%i] [1] : tensor<4xf32> to tensor<?xf32>
+  %b = tensor.extract_slice %x[0] [%j] [1] : tensor<4xf32> to tensor<?xf32>
+  %z = linalg.add ins(%a, %b : tensor<?xf32>, tensor<?xf32>) outs(%b : tensor<?xf32>) -> tensor<?xf32>
+  func.return %z : tensor<?xf32>
+}
+
+// -----
+
 // Kernels are looked at before they are loops.
 // CHECK-LABEL: func.func @kernel
 // CHECK-NOT:     cf.assert

@@ -1,5 +1,6 @@
 // Inputs, outputs and weights of the entry become memory that its caller gives.
 // RUN: fewbit-opt %s -p bind-memory -t cpu:x86-64-v3 --split-input-file | filecheck %s
+// RUN: fewbit-opt %s -p make-shape-function,bind-memory -t cpu:x86-64-v3 --split-input-file | filecheck %s --check-prefix=COUNTED
 // RUN: not fewbit-opt %s -p bind-memory --split-input-file 2>&1 | filecheck %s --check-prefix=NONE
 
 // Refused: without a target there is no place for weights.
@@ -40,4 +41,24 @@ func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {
 func.func @state(%x: tensor<4xf32>, %s: tensor<4xf32>) -> (tensor<4xf32> {fewbit.updates = 1 : i64}) {
   %y = linalg.add ins(%x, %s : tensor<4xf32>, tensor<4xf32>) outs(%s : tensor<4xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// Where data decides on a size, the elements lie at the start of an output's memory without gaps, and
+// the size is written to one more memory.
+// COUNTED-LABEL: func.func @counted(%x: memref<2x4xf32>, %n: memref<index>, %output0: memref<2x?xf32>, %output0_dim1: memref<i64>, %weights: memref<0xi8>) {
+// COUNTED:         %[[Y:.*]] = tensor.extract_slice
+// COUNTED:         %[[SIZE:.*]] = tensor.dim %[[Y]]
+// COUNTED-NEXT:    %[[NUMBER:.*]] = arith.index_cast %[[SIZE]] : index to i64
+// COUNTED-NEXT:    memref.store %[[NUMBER]], %output0_dim1[] : memref<i64>
+// COUNTED:         %[[SIZE:.*]] = tensor.dim %[[Y]]
+// COUNTED:         %[[FRONT:.*]] = memref.reinterpret_cast %output0 to offset: [0], sizes: [2, %[[SIZE]]], strides: [%[[SIZE]], 1]
+// COUNTED-NEXT:    bufferization.materialize_in_destination %[[Y]] in restrict writable %[[FRONT]]
+func.func @counted(%x: tensor<2x4xf32>, %n: tensor<index>) -> tensor<2x?xf32> {
+  %most = arith.constant 4 : index
+  %i = tensor.extract %n[] : tensor<index>
+  %cut = arith.minsi %i, %most : index
+  %y = tensor.extract_slice %x[0, 0] [2, %cut] [1, 1] : tensor<2x4xf32> to tensor<2x?xf32>
+  func.return %y : tensor<2x?xf32>
 }

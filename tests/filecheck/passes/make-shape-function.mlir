@@ -22,17 +22,55 @@ func.func @main(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
 
 // Left alone: where all sizes are known there is nothing to tell.
 // CHECK-LABEL: func.func @known
-// CHECK-NOT:   func.func
+// CHECK-NOT:   @known_shapes
 func.func @known(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   func.return %x : tensor<2x4xf32>
 }
 
 // -----
 
-// Refused: a size that depends on what an input contains.
-// expected-error @unknown {{a size depends on what the inputs contain, not only on their shapes}}
+// A size that data decides on is told by its bound: a slice is no larger than what it is cut from.
+// CHECK-LABEL: func.func @counted_shapes(%arg0: index) -> (index, i1) {
+// CHECK-NEXT:    %[[TRUE:.*]] = arith.constant true
+// CHECK-NEXT:    %[[MOST:.*]] = arith.addi %arg0, %arg0 : index
+// CHECK-NEXT:    return %[[MOST]], %[[TRUE]] : index, i1
+func.func @counted(%x: tensor<?xf32>, %count: tensor<index>) -> tensor<?xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %i = tensor.extract %count[] : tensor<index>
+  %n = tensor.dim %x, %zero : tensor<?xf32>
+  %least = arith.minsi %i, %n : index
+  %cut = arith.maxsi %least, %zero : index
+  %y = tensor.extract_slice %x[0] [%cut] [1] : tensor<?xf32> to tensor<?xf32>
+  %last = arith.subi %cut, %one : index
+  %inside = arith.cmpi slt, %last, %n : index
+  cf.assert %inside, "a slice is not inside its tensor"
+  %z = tensor.concat dim(0) %x, %y : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %z : tensor<?xf32>
+}
+
+// -----
+
+// Refused: a size that depends on what an input contains, and on nothing else.
+// expected-error @unknown {{dimension 0 of output 0 depends on what the inputs contain, not only on their shapes, and has no bound}}
 func.func @main(%n: tensor<index>) -> tensor<?xf32> {
   %i = tensor.extract %n[] : tensor<index>
   %z = tensor.empty(%i) : tensor<?xf32>
   func.return %z : tensor<?xf32>
+}
+
+// -----
+
+// Refused: two sizes that must be equal, as only a run would tell.
+// expected-error @unknown {{sizes that depend on what the inputs contain must be equal, or fit together}}
+func.func @main(%x: tensor<4xf32>, %m: tensor<index>, %n: tensor<index>) -> tensor<f32> {
+  %i = tensor.extract %m[] : tensor<index>
+  %j = tensor.extract %n[] : tensor<index>
+  %y = tensor.extract_slice %x[0] [%i] [1] : tensor<4xf32> to tensor<?xf32>
+  %same = arith.cmpi eq, %i, %j : index
+  cf.assert %same, "sizes differ"
+  %zero = arith.constant 0 : index
+  %z = tensor.extract %y[%zero] : tensor<?xf32>
+  %s = tensor.from_elements %z : tensor<f32>
+  func.return %s : tensor<f32>
 }

@@ -56,8 +56,46 @@ func.func private @use(memref<4xf32>)
 
 // -----
 
-// Refused: a size that only the run knows.
-// expected-error @unknown {{not only on the shapes of inputs}}
+// A size that data decides on has its place by its bound, 16 numbers, and is there as it is.
+// CHECK-LABEL: func.func @program.entry(%arg0: memref<1xindex>, %arg1: memref<?xi8>)
+// CHECK:         %[[READ:.*]] = memref.load %arg0
+// CHECK:         %[[SIZE:.*]] = arith.minsi %[[READ]], %c16
+// CHECK:         memref.view %arg1[%c0][%[[SIZE]]] : memref<?xi8> to memref<?xf32>
+// CHECK-LABEL: func.func @program.entry_arena_bytes
+// CHECK-NEXT:    %[[BYTES:.*]] = arith.constant 64 : index
+// CHECK-NEXT:    return %[[BYTES]]
+func.func @program.entry(%x: memref<1xindex>) {
+  %zero = arith.constant 0 : index
+  %most = arith.constant 16 : index
+  %read = memref.load %x[%zero] : memref<1xindex>
+  %n = arith.minsi %read, %most : index
+  %a = memref.alloc(%n) : memref<?xf32>
+  call @use(%a) : (memref<?xf32>) -> ()
+  return
+}
+func.func private @use(memref<?xf32>)
+
+// -----
+
+// So does one that is bounded by a size: the arena has room for all of it.
+// CHECK-LABEL: func.func @program.entry_arena_bytes
+// CHECK:         %[[N:.*]] = memref.dim %arg1, %c0
+// CHECK:         arith.muli %[[N]], %c16
+func.func @program.entry(%x: memref<1xindex>, %y: memref<?xf32>) {
+  %zero = arith.constant 0 : index
+  %most = memref.dim %y, %zero : memref<?xf32>
+  %read = memref.load %x[%zero] : memref<1xindex>
+  %n = arith.minsi %read, %most : index
+  %a = memref.alloc(%n) : memref<?xf32>
+  call @use(%a) : (memref<?xf32>) -> ()
+  return
+}
+func.func private @use(memref<?xf32>)
+
+// -----
+
+// Refused: a size that only the run knows, with no bound.
+// expected-error @unknown {{the size of a buffer depends on data}}
 func.func @program.entry(%x: memref<1xindex>) {
   %zero = arith.constant 0 : index
   %n = memref.load %x[%zero] : memref<1xindex>

@@ -37,6 +37,20 @@ LANGUAGES = {
     "c++20": ("g++", "-x", "c++", "-std=c++20"),
 }
 
+CUT = """
+func.func @main(%x: tensor<2x?xf32>, %count: i64) -> tensor<2x?xf32> {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = tensor.dim %x, %one : tensor<2x?xf32>
+  %given = arith.index_cast %count : i64 to index
+  %least = arith.minsi %given, %n : index
+  %cut = arith.maxsi %least, %zero : index
+  %y = tensor.extract_slice %x[0, 0] [2, %cut] [1, 1] : tensor<2x?xf32> to tensor<2x?xf32>
+  func.return %y : tensor<2x?xf32>
+}
+"""
+"""As many columns as an input says, which may be more than there are."""
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -104,6 +118,19 @@ def test_client_of_any_size(home: Path, tmp_path: Path, language: str) -> None:
     for rows in (1, 7, 64):
         for threads in (1, 4):
             assert_right(run(client, rows, threads, given=sent(inputs(rows))), "dynamic", rows)
+
+
+@pytest.mark.parametrize("language", ["c17", "c++20"])
+def test_client_of_sizes_that_only_a_run_knows(tmp_path: Path, language: str) -> None:
+    artifact = fewbit.compile(Program.parse(CUT), "cpu", tmp_path / "cut", name="net")
+    client = build("counted", artifact, tmp_path, *MEMORY, language=language)
+    columns = 5
+    x = np.arange(2 * columns, dtype=np.float32).reshape(2, columns)
+    for wanted, kept in ((3, 3), (0, 0), (9, columns), (-1, 0)):
+        for threads in (1, 3):
+            given = x.tobytes() + np.int64(wanted).tobytes()
+            data = run(client, columns, threads, given=given)
+            assert data == np.ascontiguousarray(x[:, :kept]).tobytes()
 
 
 @pytest.mark.parametrize("language", ["c17", "c++20"])
