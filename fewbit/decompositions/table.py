@@ -13,10 +13,13 @@ import torch
 from fewbit.decompositions.antialias import antialias_decompositions
 from fewbit.decompositions.convolutions import convolution_decompositions
 from fewbit.decompositions.embedding_bags import bag_decompositions
+from fewbit.decompositions.masks import mask_decompositions
 from fewbit.decompositions.recurrent import recurrent_decompositions
 from fewbit.decompositions.selection import selection_decompositions
 from fewbit.decompositions.sizes import is_static
+from fewbit.decompositions.suppression import suppression_decompositions
 from fewbit.decompositions.uneven_windows import window_decompositions
+from fewbit.decompositions.unique import unique_decompositions
 from fewbit.decompositions.wide_reductions import wide_reductions
 
 aten = torch.ops.aten
@@ -45,6 +48,9 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **antialias_decompositions(),
         **bag_decompositions(),
         **selection_decompositions(),
+        **mask_decompositions(),
+        **unique_decompositions(),
+        **suppression_decompositions(),
         **windows,
         **recurrent_decompositions(),
         **{op: _as_batch(op, moved) for op, moved in _WINDOWS.items()},

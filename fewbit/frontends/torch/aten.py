@@ -8,19 +8,22 @@ to torch-mlir.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import Node
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects import arith
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from fewbit.decompositions.sizes import is_static
 from fewbit.dialects import mico
 from fewbit.frontends.torch.types import element_type, tensor_type
 from fewbit.passes.linalg.building.loops import apply
+from fewbit.passes.linalg.building.tensors import Size, as_index, size_product, sizes_of
 
 if TYPE_CHECKING:
     from fewbit.frontends.torch.emit import Emitter
@@ -336,3 +339,26 @@ def identity(emitter: Emitter, node: Node, a: Arguments):
     if a.get("train"):
         return None
     return [emitter.value(a["self"] if "self" in a else a["input"])]
+
+
+@converts("_local_scalar_dense")
+def item(emitter: Emitter, node: Node, a: Arguments):
+    """Read a number; how many elements of a mask are true is no more than it has elements."""
+    mask = _counted_mask(a["self"])
+    if mask is None or not emitter.knows(mask):
+        return None
+    with emitter.building():
+        number = tensor.ExtractOp(emitter.value(a["self"]), [], i64).result
+        elements = reduce(size_product, sizes_of(emitter.value(mask)), cast(Size, 1))
+        most = arith.IndexCastOp(as_index(elements), i64).result
+        zero = arith.ConstantOp(IntegerAttr(0, i64)).result
+        return [arith.MaxSIOp(arith.MinSIOp(number, most).result, zero).result]
+
+
+def _counted_mask(node: Node) -> Node | None:
+    """Return the mask whose true elements a node counts."""
+    if not isinstance(node.target, OpOverload) or name_of(node) != "sum":
+        return None
+    source = arguments_of(node)["self"]
+    is_count = source.meta["val"].dtype == torch.bool and node.meta["val"].dtype == torch.int64
+    return source if is_count and node.meta["val"].ndim == 0 else None

@@ -82,6 +82,10 @@ class Emitter:
             return [self._constant(node)]
         return self._values[node]
 
+    def knows(self, node: Node) -> bool:
+        """Whether a node's value is one of this block."""
+        return node in self._values or node in self.weights
+
     def value(self, node: Any) -> SSAValue:
         """The value of a tensor or symbolic integer; a number becomes a constant."""
         if isinstance(node, Node):
