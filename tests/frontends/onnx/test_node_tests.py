@@ -49,6 +49,7 @@ FEW = [
     "matmulinteger",
     "maxpool_2d_pads",
     "mod_mixed_sign_int32",
+    "nonmaxsuppression_two_batches",
     "nonzero_example",
     "not_2d",
     "pow",
@@ -61,6 +62,7 @@ FEW = [
     "slice_neg_steps",
     "softmax_axis_0",
     "top_k_same_values",
+    "unique_not_sorted_without_axis",
     "where_example",
 ]
 
@@ -89,10 +91,35 @@ def test_few(name: str) -> None:
     assert result.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS), result.reason
 
 
+COMPILED = ["compress_1", "nonmaxsuppression_center_point_box_format", "nonzero_example"]
+"""Data decides on the sizes of their results."""
+OTHERS = [
+    "nonmaxsuppression_flipped_coordinates",
+    "nonmaxsuppression_identical_boxes",
+    "nonmaxsuppression_iou_threshold_boundary",
+    "nonmaxsuppression_limit_output_size",
+    "nonmaxsuppression_single_box",
+    "nonmaxsuppression_suppress_by_IOU",
+    "nonmaxsuppression_suppress_by_IOU_and_scores",
+    "nonmaxsuppression_two_batches",
+    "nonmaxsuppression_two_classes",
+    "unique_length_1",
+    "unique_sorted_without_axis",
+]
+
+
+@pytest.mark.parametrize(
+    "name", [*COMPILED, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)]
+)
+def test_compiled(name: str) -> None:
+    result = coverage().run_test(node_tests()[name], "cpu")
+    assert result.outcome in (coverage().PASSED, coverage().WITH_CONSTANTS), result.reason
+
+
 def test_what_is_refused_is_refused_by_name() -> None:
-    result = coverage().run_test(node_tests()["nonmaxsuppression_single_box"])
+    result = coverage().run_test(node_tests()["unique_sorted_with_axis"])
     assert result.outcome == coverage().REFUSED
-    assert "NonMaxSuppression" in result.reason
+    assert "Unique" in result.reason
 
 
 def test_comparison_sees_what_differs() -> None:
@@ -145,6 +172,7 @@ def check_all(results: list[Any]) -> None:
         "quantizelinear_float4e2m1",
         "roialign_aligned_true",
         "top_k_same_values",
+        "unique_not_sorted_without_axis",
     ],
 )
 def test_few_compiled(name: str) -> None:

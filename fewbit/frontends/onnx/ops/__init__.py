@@ -11,6 +11,7 @@ GROUPS = (
     "constant",
     "control_flow",
     "convolution",
+    "detection",
     "indexing",
     "integer",
     "loops",

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fewbit.errors import UnsupportedError
+from fewbit.decompositions.unique import Groups
 from fewbit.frontends.onnx.kinds import HELD, INT64, is_float
 from fewbit.frontends.onnx.table import Call, is_symbol, op
 from fewbit.frontends.onnx.values import Size, Sizes, outside_trace
@@ -106,9 +106,11 @@ def _slice(x: Tensor, axis: int, start: Size, end: Size, step: int) -> Tensor:
 
 @op("Compress", tensors=1, any_sign=True)
 def compress(call: Call, x: Tensor) -> Tensor:
-    chosen = [i for i, keep in enumerate(call.whole(1)) if keep]
     axis = call.attr("axis")
     x, axis = (x.reshape([-1]), 0) if axis is None else (x, axis)
+    if call.known(1) is None:
+        return torch.index_select(x, axis, torch.nonzero(call.tensor(1)).select(1, 0))
+    chosen = [i for i, keep in enumerate(call.whole(1)) if keep]
     with outside_trace():
         places = torch.tensor(chosen, dtype=torch.int64)
     return torch.index_select(x, axis, call.constant(places, "chosen"))
@@ -116,17 +118,29 @@ def compress(call: Call, x: Tensor) -> Tensor:
 
 @op("NonZero", gives=INT64)
 def nonzero(call: Call, x: Tensor) -> Tensor:
-    """Where the elements are that are not 0: the interpreter tells how many."""
+    """Where the elements are that are not 0; a run tells how many."""
     return torch.nonzero(x).T.contiguous()
 
 
-@op("Unique", "NonMaxSuppression", tensors=0)
-def data_dependent(call: Call) -> object:
-    raise UnsupportedError(
-        f"{call.op} cannot be imported: the shape of its result depends on data",
-        place=call.place,
-        hint="end the model before it, and let the caller do it with the outputs",
-    )
+@op("Unique", tensors=1, any_sign=True)
+def unique(call: Call, x: Tensor) -> object:
+    """Distinct elements, by value or by where each was first, and where and how often they are."""
+    if call.attr("axis") is not None and x.ndim != 1:
+        raise call.refusal("slices along an axis are not compared, only elements")
+    flat = x.reshape([-1])
+    groups = Groups.of(flat)
+    first = groups.order.index_select(0, groups.begin_places)
+    inverse, counts = groups.inverse, groups.counts
+    if call.attr("sorted", 1) == 0:
+        # Groups get new numbers, in the order of their first elements.
+        is_first = torch.zeros_like(flat, dtype=torch.int64).scatter(0, first, 1)
+        numbers = (is_first.cumsum(0) - 1).index_select(0, first)
+        inverse = numbers.index_select(0, inverse)
+        first = torch.nonzero(is_first).select(1, 0)
+        counts = torch.zeros_like(inverse).scatter_add(0, inverse, torch.ones_like(inverse))
+    results = [(flat.index_select(0, first), call.kind(0)), (first, INT64), (inverse, INT64)]
+    results.append((counts.narrow(0, 0, first.shape[0]), INT64))
+    return [call.result(*each) for each in results[: call.outputs()]]
 
 
 @op("OneHot", tensors=0)

@@ -6,7 +6,7 @@ The matmuls with inputs of all steps are one layer, `NAME.input`, those with the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,27 +111,8 @@ class Recurrence:
         steps = [before, torch.arange(x.shape[0])]
         steps = [each.flip(0) for each in steps] if reverse else steps
         operands = [tensor for tensor in read if tensor is not None]
-        *last, outputs = self._loop(step, state, steps, operands)
+        *last, outputs = run_loop(self.call, step, state, steps, operands)
         return (outputs.flip(0) if reverse else outputs), last
-
-    def _loop(
-        self,
-        step: Callable[..., list[Tensor]],
-        state: list[Tensor],
-        steps: list[Tensor],
-        others: list[Tensor],
-    ) -> list[Tensor]:
-        """A loop in the trace; before it, the shapes of one; of constants, what it computes."""
-        if self.call.evaluator.tracing and not self.call.folding:
-            return scan_steps(step, state, steps, others)
-        if not self.call.folding:
-            *last, out = step(*state, *(each[0] for each in steps), *others)
-            return [*last, out.unsqueeze(0).expand([steps[0].shape[0], *out.shape])]
-        outputs: list[Tensor] = []
-        for rows in zip(*steps, strict=True):
-            *state, out = step(*state, *rows, *others)
-            outputs.append(out)
-        return [*state, torch.stack(outputs, 0)]
 
     def _initial(self, index: int, d: int, batch: Any, x: Tensor) -> Tensor:
         if not self.call.has(index):
@@ -170,6 +151,26 @@ class Recurrence:
 
     def clip(self, x: Tensor) -> Tensor:
         return x if self.limit is None else torch.clamp(x, -self.limit, self.limit)
+
+
+def run_loop(
+    call: Call,
+    step: Callable[..., Sequence[Tensor]],
+    state: Sequence[Tensor],
+    steps: Sequence[Tensor],
+    others: Sequence[Tensor],
+) -> list[Tensor]:
+    """A loop in the trace; before it, the shapes of one; of constants, what it computes."""
+    if call.evaluator.tracing and not call.folding:
+        return scan_steps(step, state, steps, others)
+    if not call.folding:
+        *last, out = step(*state, *(each[0] for each in steps), *others)
+        return [*last, out.unsqueeze(0).expand([steps[0].shape[0], *out.shape])]
+    outputs: list[Tensor] = []
+    for rows in zip(*steps, strict=True):
+        *state, out = step(*state, *rows, *others)
+        outputs.append(out)
+    return [*state, torch.stack(outputs, 0)]
 
 
 @dataclass(frozen=True)
