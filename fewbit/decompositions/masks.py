@@ -57,21 +57,34 @@ def _masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 def _index_by_masks(x: Tensor, indices: Sequence[Tensor | None]) -> Any:
     """Choose along the dimensions of one mask; several, or one beside numbers, become numbers."""
-    masks = [i for i, each in enumerate(indices) if _is_mask(each)]
+    masks = [i for i, each in enumerate(indices) if is_mask(each)]
     if not masks:
         return NotImplemented
     axis, mask = masks[0], cast(Tensor, indices[masks[0]])
-    if any(each is not None for i, each in enumerate(indices) if i != axis) or mask.ndim == 0:
-        return aten.index.Tensor(x, [each for index in indices for each in _numbers(index)])
+    if any(each is not None for i, each in enumerate(indices) if i != axis):
+        places = numbers_of(indices)
+        return NotImplemented if places is None else aten.index.Tensor(x, places)
     outer, inner = x.shape[:axis], x.shape[axis + mask.ndim :]
     places = chosen_places(mask.reshape([-1]))
     return x.reshape([*outer, mask.numel(), *inner]).index_select(axis, places)
 
 
-def _numbers(index: Tensor | None) -> Sequence[Tensor | None]:
-    """Return an index as numbers; a mask has one index for each of its dimensions."""
-    return nonzero(index).unbind(1) if index is not None and _is_mask(index) else [index]
+def numbers_of(indices: Sequence[Tensor | None]) -> list[Tensor | None] | None:
+    """Return indices as numbers: a mask has one for each of its dimensions.
+
+    None where a mask has no dimension: it adds one to the result, which no number does.
+    """
+    numbers: list[Tensor | None] = []
+    for index in indices:
+        if index is None or not is_mask(index):
+            numbers.append(index)
+        elif index.ndim == 0:
+            return None
+        else:
+            numbers += nonzero(index).unbind(1)
+    return numbers
 
 
-def _is_mask(index: Tensor | None) -> bool:
+def is_mask(index: Tensor | None) -> bool:
+    """Return whether an index chooses by truth, not by number."""
     return index is not None and index.dtype == torch.bool

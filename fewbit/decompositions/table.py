@@ -13,6 +13,7 @@ import torch
 from fewbit.decompositions.antialias import antialias_decompositions
 from fewbit.decompositions.convolutions import convolution_decompositions
 from fewbit.decompositions.embedding_bags import bag_decompositions
+from fewbit.decompositions.masked_writes import masked_write_decompositions
 from fewbit.decompositions.masks import mask_decompositions
 from fewbit.decompositions.recurrent import recurrent_decompositions
 from fewbit.decompositions.selection import selection_decompositions
@@ -49,6 +50,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **bag_decompositions(),
         **selection_decompositions(),
         **mask_decompositions(),
+        **masked_write_decompositions(),
         **unique_decompositions(),
         **suppression_decompositions(),
         **windows,
