@@ -266,7 +266,8 @@ class Expansions:
 
         with enable_python_dispatcher():
             graph = make_fx(call, decomposition_table=dict(self.table))(*values).graph
-        if any(_is_write(each) or _has_effect(each) for each in graph.nodes):
+        # What a mask chooses is counted inside, though sizes of operands and results are static.
+        if any(_is_write(each) or not _is_plain_node(each) for each in graph.nodes):
             raise _NeedsTraceError
         return graph
 

@@ -37,6 +37,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "fill": fill,
     "write_back": write_back,
     "masked_scatter": lambda x: torch.zeros_like(x).masked_scatter(x > 0, x[x > 0] * 2),
+    "masked_scatter_known": lambda x: x.masked_scatter(x > 0, torch.arange(12.0)),
     "index_add": lambda x: torch.zeros(4).index_add(0, torch.nonzero(x)[:, 1], x[x != 0]),
     "index_put": lambda x: torch.ones(3, 4).index_put(torch.nonzero(x, as_tuple=True), x[x != 0]),
 }

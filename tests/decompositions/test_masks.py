@@ -103,6 +103,21 @@ def test_memory_is_planned_by_the_bound() -> None:
     assert 9 < (runner.arena_bytes(many) - 64) / (runner.arena_bytes(few) - 64) <= 10
 
 
+@pytest.mark.slow
+def test_other_targets() -> None:
+    """IREE allocates what it finds; where all memory is planned, only outputs are refused."""
+    chosen, total = (Function(f) for f in (lambda x: x[x > 0], lambda x: x[x > 0].sum()))
+    x = np.array([1, -1, 2.5, 0], np.float32)
+    programs = [import_model(each, (torch.from_numpy(x),)) for each in (chosen, total)]
+    (found,) = fewbit.compile(programs[0], "iree-cpu").runner(x)
+    np.testing.assert_array_equal(found, x[x > 0])
+    artifact = fewbit.compile(programs[1], "vexii")
+    (found,) = artifact.runner(x)
+    np.testing.assert_array_equal(found, x[x > 0].sum())
+    with pytest.raises(UnsupportedError, match="only a run knows output0_dim0"):
+        fewbit.compile(programs[0], "vexii")
+
+
 def test_sizes_that_need_not_be_equal_are_refused() -> None:
     program = import_model(Function(lambda x: x[x > 1] + x[x < 0]), (torch.ones(4),))
     with pytest.raises(UnsupportedError, match="must be equal") as raised:
