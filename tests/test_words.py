@@ -11,7 +11,6 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -111,9 +110,7 @@ def test_pages_are_in_the_words_of_the_field(page: Path) -> None:
     assert found == []
 
 
-@cache
-def faults() -> tuple[list[str], list[str]]:
-    """Return docstrings that are fragments, and functions called by participles."""
+def test_docstrings_are_no_fragments_and_functions_no_bare_participles() -> None:
     fragments, bare = list[str](), list[str]()
     for path in python_files():
         tree = ast.parse(path.read_text())
@@ -127,15 +124,8 @@ def faults() -> tuple[list[str], list[str]]:
             for node in ast.walk(tree)
             if isinstance(node, ast.FunctionDef) and node.name.strip("_") in PARTICIPLES
         ]
-    return fragments, bare
-
-
-def test_docstrings_are_no_fragments() -> None:
-    assert faults()[0] == []
-
-
-def test_functions_are_no_bare_participles() -> None:
-    assert faults()[1] == []
+    assert fragments == []
+    assert bare == []
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,7 @@ from torch.nn import functional as F
 from fewbit.decompositions.rewrite_nodes import rewrite_nodes
 from fewbit.frontends.torch.capture import decompose, decomposition_table
 from fewbit.frontends.torch.capture import export as export_module
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *tensors: Tensor) -> Any:
-        return self.function(*tensors)
+from tests.frontends.torch.agreement import Function
 
 
 class Block(nn.Module):

@@ -13,22 +13,14 @@ from torch.export import Dim
 
 import fewbit
 from fewbit.frontends import import_model
-
-
-class Apply(nn.Module):
-    def __init__(self, function: Callable[..., Tensor]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Tensor) -> Tensor:
-        return self.function(*inputs)
+from tests.frontends.torch.agreement import Function
 
 
 def check(function: Callable[..., Tensor], *inputs: Tensor) -> None:
     """Interpreted and compiled, a function of tensors is what PyTorch computes."""
     expected = function(*inputs).numpy()
     arrays = [x.numpy() for x in inputs]
-    program = import_model(Apply(function), inputs)
+    program = import_model(Function(function), inputs)
     for found in (program.run(*arrays)[0], fewbit.compile(program)(*arrays)):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
@@ -50,7 +42,7 @@ def test_roll_of_the_windows_of_a_swin_transformer() -> None:
 
 
 def test_roll_of_a_dynamic_size() -> None:
-    model = Apply(lambda x: x.roll(3, 1))
+    model = Function(lambda x: x.roll(3, 1))
     program = import_model(model, (torch.randn(2, 7),), (({1: Dim("n")},),))
     compiled = fewbit.compile(program)
     for size in (2, 3, 11):
@@ -106,7 +98,7 @@ def test_pool_of_one_sample(pool: nn.Module) -> None:
 def test_hypotenuse() -> None:
     x = torch.tensor([0.0, 3.0, -3e38, 1e-30, float("inf"), float("nan")])
     y = torch.tensor([0.0, -4.0, 1e38, 1e-30, float("nan"), 1.0])
-    program = import_model(Apply(torch.hypot), (x, y))
+    program = import_model(Function(torch.hypot), (x, y))
     expected = torch.hypot(x, y).numpy()
     for found in (
         program.run(x.numpy(), y.numpy())[0],
