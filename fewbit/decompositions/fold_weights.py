@@ -171,7 +171,7 @@ class _Folding:
 
     def __init__(self, program: ExportedProgram, constants: Mapping[str, Tensor]) -> None:
         self.program = program
-        self.constants = constants
+        self.constants = dict(constants)
         self.module = _copy(program.graph_module)
         self.state = dict(program.state_dict)
         self.specs = list(program.graph_signature.input_specs)
@@ -233,6 +233,7 @@ class _Folding:
         with graph.inserting_before(list(graph.nodes)[place]):
             weight = graph.placeholder(free)
         weight.meta = dict(node.meta)
+        self.constants[weight.name] = value
         node.replace_all_uses_with(weight)
         graph.eliminate_dead_code()
         taken = {spec.target: spec for spec in self.specs}

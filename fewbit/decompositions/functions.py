@@ -6,7 +6,7 @@ replaced by others of the same results before torch sees them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import torch
@@ -14,16 +14,23 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 from torch.overrides import TorchFunctionMode
 
+from fewbit.decompositions.constant_reads import READS, Read, ReplaceReads
 from fewbit.decompositions.packed_sequences import packed_functions
 from fewbit.decompositions.recurrent import recurrent_functions
 
 
 class ReplaceFunctions(TorchFunctionMode):
-    """Calls the functions of the table below in place of torch's."""
+    """Calls the functions of the table below in place of torch's, and gives what was read."""
+
+    def __init__(self, reads: Sequence[Read] = ()) -> None:
+        super().__init__()
+        self.reads = ReplaceReads(reads)
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        if func in READS:
+            return self.reads.value(func, lambda: func(*args, **(kwargs or {})))
         run: Callable[..., Any] = REPLACEMENTS.get(func) or func
         return run(*args, **(kwargs or {}))
 

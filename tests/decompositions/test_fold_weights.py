@@ -169,3 +169,24 @@ def test_attributes_that_no_hook_computes_are_still_state() -> None:
 
     with pytest.raises(UnsupportedError, match="changes the model"):
         fewbit.import_model(Remembers(), (torch.randn(2, 8),))
+
+
+class Chained(nn.Module):
+    """A weight that is computed from another one that is computed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        first = self.weight / self.weight.abs().sum()
+        second = first * 2 + 1
+        return F.linear(F.linear(x, first), second)
+
+
+def test_a_weight_that_is_computed_from_a_folded_one() -> None:
+    model, x = Chained().eval(), torch.randn(3, 4)
+    program = fewbit.import_model(model, (x,))
+    (result,) = program.run(x.numpy())
+    expected: Any = model(x).detach().numpy()
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-6, atol=1e-6)

@@ -20,6 +20,7 @@ from torch import nn
 from torch.export import ExportedProgram
 
 from fewbit.base.files import PathLike
+from fewbit.decompositions.constant_reads import Read, record_reads
 from fewbit.decompositions.fold_weights import fold_weights
 from fewbit.decompositions.functions import ReplaceFunctions
 from fewbit.decompositions.grouped_experts import expert_decompositions
@@ -33,6 +34,7 @@ from fewbit.frontends.torch.idle_casts import skip_idle_casts
 from fewbit.frontends.torch.open_dims import export_open, sizes_of_any_kind
 from fewbit.frontends.torch.plain_calls import plain_calls
 from fewbit.frontends.torch.settle import first_line, settle
+from fewbit.frontends.torch.structure import clone_tensors
 from fewbit.frontends.torch.unsigned import rewrite_unsigned
 
 KEPT = ("group_norm", "native_group_norm")
@@ -82,11 +84,23 @@ def export(
             prefer_deferred_runtime_asserts_over_guards=True,
         )
 
-    try:
+    def attempt(reads: Sequence[Read] = ()) -> ExportedProgram:
         with (
-            packed_as_padded(), quiet(), torch.no_grad(), ReplaceFunctions(), skip_idle_casts(),
+            packed_as_padded(), quiet(), torch.no_grad(), ReplaceFunctions(reads),
+            skip_idle_casts(),
         ):  # fmt: skip
             return export_open(trace, dynamic_shapes)
+
+    try:
+        try:
+            return attempt()
+        except Exception as e:
+            if dynamic_shapes is not None or not _depends_on_data(e):
+                raise
+            reads = record_reads(model, *clone_tensors((arguments, named or {})))
+            if not any(read.is_constant for read in reads):
+                raise
+            return attempt(reads)
     except Error:
         raise
     except Exception as e:
@@ -188,11 +202,15 @@ def _evaluating(model: nn.Module) -> Generator[None]:
             module.training = was
 
 
+def _depends_on_data(e: Exception) -> bool:
+    return "data-dependent" in str(e).lower() or "GuardOnDataDependent" in type(e).__name__ + str(e)
+
+
 def _explain(e: Exception) -> UnsupportedError:
     text = str(e).strip()
     first = first_line(e) or type(e).__name__
     hint = None
-    if "data-dependent" in text.lower() or "GuardOnDataDependent" in type(e).__name__ + text:
+    if _depends_on_data(e):
         hint = "branch on data with torch.cond or torch.where instead of Python's if"
     elif "specializ" in text or "Constraints violated" in text:
         hint = "trace dynamic dimensions at a size of at least 2, and declare them with Dim"
