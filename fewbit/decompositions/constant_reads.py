@@ -22,7 +22,6 @@ from torch.utils._pytree import tree_leaves
 READS: frozenset[Any] = frozenset(
     getattr(Tensor, name) for name in ("__bool__", "__int__", "__float__", "__index__", "item")
 )
-
 """How Python takes a number from a tensor."""
 _LIKE = ("ones_like", "zeros_like", "full_like", "new_ones", "new_zeros", "new_full")
 SIZES_ONLY: frozenset[Any] = frozenset(getattr(torch.ops.aten, name).default for name in _LIKE)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -30,6 +30,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
+from torch.utils._pytree import tree_leaves
 
 _COMPOSITE = cast(Any, torch)._C.DispatchKey.CompositeImplicitAutograd
 Table = Mapping[Any, Callable[..., Any]]
@@ -88,7 +89,7 @@ def _is_plain_node(node: Node) -> bool:
             return False
     elif node.op not in ("placeholder", "output"):
         return False
-    return all(map(_is_static, _leaves(node.meta.get("val"))))
+    return all(map(_is_static, tree_leaves(node.meta.get("val"))))
 
 
 def _has_effect(node: Node) -> bool:
@@ -96,14 +97,6 @@ def _has_effect(node: Node) -> bool:
     if node.op != "call_function" or node.target is torch.ops.aten._assert_tensor_metadata.default:
         return False
     return node.meta.get("val") is None
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list | tuple):
-        for each in cast(Sequence[Any], value):
-            yield from _leaves(each)
-    else:
-        yield value
 
 
 def _is_static(value: Any) -> bool:
@@ -122,19 +115,20 @@ class _Rewriting:
         self.values: dict[Node, Any] = {}
         self.owners: dict[Node, Node] = {}
         """By each new node, that whose memory it may share."""
+        self.sharers: dict[Node, list[Node]] = {}
+        """By each such owner, the old nodes whose values lie in its memory."""
         self.last_use = {
-            each: max((order[user] for user in each.users), default=-1)
-            for order in [{node: i for i, node in enumerate(program.graph.nodes)}]
-            for each in program.graph.nodes
+            each: i for i, node in enumerate(program.graph.nodes) for each in node.all_input_nodes
         }
 
     def run(self) -> ExportedProgram:
         for number, node in enumerate(self.program.graph.nodes):
             if node.op == "call_function":
-                self.values[node] = self._rewrite(node, number)
+                self._set(node, self._rewrite(node, number))
             elif node.op == "placeholder":
                 # Signatures refer to inputs by their names, some of which torch would change.
-                self.values[node] = copied = self._copy(node)
+                copied = self._copy(node)
+                self._set(node, copied)
                 copied.name, copied.target = node.name, node.target
             else:
                 self._copy(node)
@@ -164,6 +158,12 @@ class _Rewriting:
             outputs.append(OutputSpec(spec.kind, arg, spec.target))
         return ExportGraphSignature(list(old.input_specs), outputs)
 
+    def _set(self, node: Node, value: Any) -> None:
+        self.values[node] = value
+        for each in tree_leaves(value):
+            if isinstance(each, Node):
+                self.sharers.setdefault(self.owners[each], []).append(node)
+
     def _copy(self, node: Node) -> Node:
         copied = self.graph.node_copy(node, lambda each: self.values[each])
         self._note_owner(copied)
@@ -188,9 +188,9 @@ class _Rewriting:
         if not isinstance(result, Node) or not _are_alike(result, changed):
             raise _NeedsTraceError
         before = self.values[changed]
-        for old, value in self.values.items():
-            if value is before:
-                self.values[old] = result
+        for old in list(self.sharers[self.owners[before]]):
+            if self.values[old] is before:
+                self._set(old, result)
         return result
 
     def _is_alone(self, changed: Node, number: int) -> bool:
@@ -201,11 +201,11 @@ class _Rewriting:
         owner = self.owners[value]
         if owner.op == "placeholder":
             return False
+        read_later = (old for old in self.sharers[owner] if self.last_use.get(old, -1) > number)
         return not any(
-            self.last_use[old] > number
-            for old, other in self.values.items()
-            for each in _leaves(other)
-            if each is not value and isinstance(each, Node) and self.owners.get(each) is owner
+            each is not value and self.owners.get(each) is owner
+            for old in read_later
+            for each in tree_leaves(self.values[old])
         )
 
     def _write(self, node: Node, op: OpOverload) -> Any:
@@ -265,7 +265,7 @@ class Expansions:
             return op(*args, **kwargs)
 
         with enable_python_dispatcher():
-            graph = make_fx(call, decomposition_table=dict(self.table))(*values).graph
+            graph = make_fx(call, decomposition_table=self.table)(*values).graph
         # What a mask chooses is counted inside, though sizes of operands and results are static.
         if any(_is_write(each) or not _is_plain_node(each) for each in graph.nodes):
             raise _NeedsTraceError
