@@ -7,7 +7,7 @@ imports torch, so import it only where torch is imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
@@ -91,3 +91,8 @@ def forward_pre_hooks(module: nn.Module) -> dict[int, Callable[..., Any]]:
 def attributes(module: nn.Module) -> dict[str, Any]:
     """A module's attributes, as `vars` gives them. The dict is live."""
     return vars(module)
+
+
+def write_counts(tensors: Iterable[Tensor]) -> list[int]:
+    """How often each tensor was written to; those made for inference alone do not tell."""
+    return [0 if tensor.is_inference() else tensor._version for tensor in tensors]

@@ -19,6 +19,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from fewbit.base.typed_torch import write_counts
+
 READS: frozenset[Any] = frozenset(
     getattr(Tensor, name) for name in ("__bool__", "__int__", "__float__", "__index__", "item")
 )
@@ -41,16 +43,12 @@ def record_reads(
     model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> Sequence[Read]:
     """Run the model, and return what is read in it; nothing if the call changes its buffers."""
-    before = _versions(model)
+    before = write_counts(model.buffers())
     follow = _Follow(tree_leaves((arguments, named)))
     record = _Record(follow)
     with torch.no_grad(), follow, record:
         model(*arguments, **named)
-    return record.reads if _versions(model) == before else ()
-
-
-def _versions(model: nn.Module) -> list[int]:
-    return [0 if buffer.is_inference() else buffer._version for buffer in model.buffers()]
+    return record.reads if write_counts(model.buffers()) == before else ()
 
 
 class ReplaceReads:

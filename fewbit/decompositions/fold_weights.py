@@ -29,6 +29,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
 
+from fewbit.decompositions.rebuild import with_graph
 from fewbit.decompositions.sizes import is_static
 
 ATEN = "aten::"
@@ -183,18 +184,9 @@ class _Folding:
             for node in list(_weights(graph, _known(graph, self.constants))):
                 name = self._name(node)
                 self._fold(node, self._evaluate(node).clone(), name)
-        signature = self.program.graph_signature
-        return ExportedProgram(
-            self.module,
-            graph,
-            ExportGraphSignature(self.specs, list(signature.output_specs)),
-            self.state,
-            cast(Any, self.program).range_constraints,
-            self.program.module_call_graph,
-            self.program.example_inputs,
-            self.program.constants,
-            verifiers=self.program.verifiers,
-        )
+        outputs = list(self.program.graph_signature.output_specs)
+        signature = ExportGraphSignature(self.specs, outputs)
+        return with_graph(self.program, self.module, signature, self.state)
 
     def _evaluate(self, node: Node) -> Any:
         if node.op == "placeholder":

@@ -13,8 +13,8 @@ from typing import Any, cast
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram
-from torch.export.graph_signature import TensorArgument
-from torch.fx import Graph, Node
+from torch.export.graph_signature import ExportGraphSignature, TensorArgument
+from torch.fx import Graph, GraphModule, Node
 from torch.utils._pytree import tree_map_only
 
 KEPT_META = ("nn_module_stack", "stack_trace", "source_fn_stack", "custom")
@@ -50,6 +50,26 @@ def mode_of(graph: Graph) -> FakeTensorMode:
         if mode is not None:
             return mode
     return FakeTensorMode()
+
+
+def with_graph(
+    program: ExportedProgram,
+    module: GraphModule,
+    signature: ExportGraphSignature,
+    state: dict[str, Any],
+) -> ExportedProgram:
+    """A program with another graph, and with what that graph refers to."""
+    return ExportedProgram(
+        module,
+        module.graph,
+        signature,
+        state,
+        cast(Any, program).range_constraints,
+        program.module_call_graph,
+        program.example_inputs,
+        program.constants,
+        verifiers=program.verifiers,
+    )
 
 
 def rename_outputs(program: ExportedProgram) -> None:

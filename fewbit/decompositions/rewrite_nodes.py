@@ -10,7 +10,6 @@ parts of tensors) is left to torch, which traces it as a whole.
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -32,10 +31,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
+from fewbit.decompositions.rebuild import KEPT_META, with_graph
+
 _COMPOSITE = cast(Any, torch)._C.DispatchKey.CompositeImplicitAutograd
 Table = Mapping[Any, Callable[..., Any]]
-_TAKEN_OVER = ("nn_module_stack", "stack_trace", "source_fn_stack", "torch_fn")
-"""What nodes tell of the place in the model that they come from."""
 
 
 def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | None:
@@ -135,17 +134,7 @@ class _Rewriting:
         self.graph.eliminate_dead_code()
         module = GraphModule(self.program.graph_module, self.graph)
         module.meta.update(self.program.graph_module.meta)
-        return ExportedProgram(
-            module,
-            self.graph,
-            self._signature(),
-            self.program.state_dict,
-            cast(Any, self.program).range_constraints,
-            copy.copy(self.program.module_call_graph),
-            self.program.example_inputs,
-            self.program.constants,
-            verifiers=self.program.verifiers,
-        )
+        return with_graph(self.program, module, self._signature(), self.program.state_dict)
 
     def _signature(self) -> ExportGraphSignature:
         old = self.program.graph_signature
@@ -230,7 +219,7 @@ class _Rewriting:
 
     def _inline(self, each: Node, place: Node, inside: Mapping[Node, Any]) -> Node:
         copied = self.graph.node_copy(each, lambda argument: inside[argument])
-        copied.meta = {key: place.meta[key] for key in _TAKEN_OVER if key in place.meta}
+        copied.meta = {key: place.meta[key] for key in KEPT_META if key in place.meta}
         copied.meta["val"] = each.meta.get("val")
         self._note_owner(copied)
         return copied

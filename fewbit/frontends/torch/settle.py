@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_flatten
 
-from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters
+from fewbit.base.typed_torch import forward_pre_hooks, named_modules, own_parameters, write_counts
 from fewbit.errors import Place, UnsupportedError, UsageError
 from fewbit.frontends.torch.structure import clone_tensors, named_leaves
 
@@ -27,7 +27,7 @@ _Attributes = dict[str, dict[str, Any]]
 @contextmanager
 def settle(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> Generator[None]:
     """Have the module as it is after a first call; refuse one that each call changes."""
-    before, versions = _attributes(model), _versions(model)
+    before, versions = _attributes(model), write_counts(model.parameters())
     try:
         first = _run(model, arguments, named)
         if changed := list(_changes(model, before)):
@@ -35,7 +35,7 @@ def settle(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) 
         yield
     finally:
         # Where a call changed weights too, attributes say so: the two must go together.
-        if _versions(model) == versions:
+        if write_counts(model.parameters()) == versions:
             _put_back(model, before)
 
 
@@ -46,11 +46,11 @@ def _refuse_unsettled(
     first: list[Any],
     changed: list[tuple[str, str]],
 ) -> None:
-    after, versions = _attributes(model), _versions(model)
+    after, versions = _attributes(model), write_counts(model.parameters())
     second = _run(model, arguments, named)
     again = list(_changes(model, after))
     same = len(first) == len(second) and all(map(_are_equal, first, second))
-    if not again and same and _versions(model) == versions:
+    if not again and same and write_counts(model.parameters()) == versions:
         return
     names = ", ".join(f"{m or 'the model'}.{attribute}" for m, attribute in again or changed)
     raise UnsupportedError(
@@ -76,11 +76,6 @@ def _run(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) ->
         for name, buffer in model.named_buffers():
             if name in buffers and buffer.shape == buffers[name].shape:
                 buffer.copy_(buffers[name])
-
-
-def _versions(model: nn.Module) -> list[int]:
-    """Return how often each parameter was written to."""
-    return [0 if p.is_inference() else p._version for p in model.parameters()]
 
 
 def _attributes(model: nn.Module) -> _Attributes:
