@@ -7,6 +7,7 @@ there for all. The process that made the folder removes it.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from fewbit.base import progress
+from fewbit.base.garbage import THRESHOLDS
 
 # Machines that run tests are busy: how long an example took says nothing about the code. What
 # failed in an earlier run is not tried first in this one. Continuous integration tries the same
@@ -45,6 +47,7 @@ _made: Path | None = None
 
 def pytest_configure() -> None:
     global _made
+    gc.set_threshold(*THRESHOLDS)
     if MARK in os.environ:
         return
     _made = Path(mkdtemp(prefix="fewbit-tests-"))

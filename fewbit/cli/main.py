@@ -22,6 +22,7 @@ from typer.exceptions import TyperException
 
 import fewbit
 from fewbit.base import progress
+from fewbit.base.garbage import THRESHOLDS
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, reduce, tune
 from fewbit.cli import run as run_verb
 from fewbit.cli.completion import WORDS, complete_in_bash, is_asked_by_bash
@@ -49,9 +50,7 @@ _SHARED = ("verbose", "quiet", "debug", "version")
 
 
 def main() -> None:
-    # Graphs and modules are millions of objects that live to the end: to look through them for
-    # garbage every 700 allocations takes a tenth of the time.
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(*THRESHOLDS)
     sys.exit(guarded(run, sys.argv[1:]))
 
 

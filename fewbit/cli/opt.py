@@ -14,6 +14,7 @@ itself is written only where `-o` says so.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import fewbit
 from fewbit.base import progress
+from fewbit.base.garbage import THRESHOLDS
 from fewbit.cli.guard import guarded, report
 from fewbit.errors import Error, ParseError, Place, UsageError
 
@@ -38,6 +40,7 @@ SEPARATOR = "// -----"
 
 
 def main() -> None:
+    gc.set_threshold(*THRESHOLDS)
     sys.exit(guarded(run, sys.argv[1:]))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
 from fewbit.frontends.frontend import Given
 from fewbit.program.program import Program
@@ -20,6 +21,7 @@ Shapes = Mapping[str, Sequence[int] | str | int] | Sequence[Sequence[int] | str]
 """Sizes, or a text with sizes and type: `1x16:i64`; of ONNX also an axis by its name."""
 
 
+@collect_rarely()
 def import_model(
     model: Model,
     example_inputs: Sequence[Any] | Mapping[str, Any] = (),

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
 from fewbit.dialects.mico import (
     ConstantOp,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+@collect_rarely()
 def quantize(
     model: Program | nn.Module,
     recipe: RecipeLike,

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit.base.files import PathLike
+from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
 from fewbit.errors import Error, PassError, Place, UsageError
 from fewbit.program.program import Program
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fewbit.quant.recipe import RecipeLike
 
 
+@collect_rarely()
 def compile(
     model: Model,
     target: str = registry.DEFAULT_TARGET,
