@@ -10,7 +10,7 @@ weights in it.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 THRESHOLDS = (100_000, 20, 20)
@@ -18,7 +18,7 @@ THRESHOLDS = (100_000, 20, 20)
 
 
 @contextmanager
-def collect_rarely() -> Iterator[None]:
+def collect_rarely() -> Generator[None]:
     """Search for garbage rarely, among new objects only; afterwards as before.
 
     A caller who has frozen objects, or turned the search off, keeps it as it is.

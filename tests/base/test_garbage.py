@@ -51,7 +51,7 @@ def test_calls_in_calls_end_with_the_outer() -> None:
 def test_new_garbage_is_found() -> None:
     with collect_rarely():
         dead = weakref.ref(Cycle())
-        _ = [[] for _ in range(2 * THRESHOLDS[0])]
+        _: list[list[int]] = [[] for _ in range(2 * THRESHOLDS[0])]
         assert dead() is None
 
 
