@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from fewbit.dialects.mico import Mico
 from fewbit.ir.parse import parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
+from tests.commands import run_python
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,19 +43,17 @@ def test_reference_shows_every_op(dialect: Dialect) -> None:
         assert re.search(rf"\b{re.escape(op.name)}\b", shown), op.name
 
 
-def test_python_of_the_import_page_runs() -> None:
+def test_python_of_the_import_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = blocks(ROOT / "docs" / "pytorch.md", "python")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("(1, 17, ")
+    run_python(code)
+    assert capsys.readouterr().out.startswith("(1, 17, ")
 
 
-def test_python_of_the_page_on_other_frameworks_runs() -> None:
+def test_python_of_the_page_on_other_frameworks_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("jax", reason="JAX is not installed (pip install 'fewbit[jax]')")
     (code,) = blocks(ROOT / "docs" / "frontends.md", "python")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("[[") == 2
+    run_python(code)
+    assert capsys.readouterr().out.count("[[") == 2
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import run_command, run_script
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TOOLS = Path(sys.executable).parent
 
@@ -28,22 +30,18 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-def test_mico_program_is_read_by_both_tools(tmp_path: Path) -> None:
-    out = run(sys.executable, EXAMPLES / "mlir_example.py", tmp_path)
-    path = tmp_path / "lenet_mnist.mlir"
-    assert str(path) in out
-    generic = run(TOOLS / "fewbit-opt", path, "--generic", "--properties-as-attributes")
-    (tmp_path / "generic.mlir").write_text(generic)
+def test_mico_program_is_read_by_both_tools(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_script(EXAMPLES / "mlir_example.py", tmp_path)
+    path, flat = tmp_path / "lenet_mnist.mlir", tmp_path / "flat.mlir"
+    assert str(path) in capsys.readouterr().out
     irdl = EXAMPLES.parent / "docs" / "dialects"
     # The hierarchy is inlined first: IRDL knows no terminators of ours.
-    flat = run(
-        TOOLS / "fewbit-opt", path, "-p", "inline,symbol-dce", "--generic",
-        "--properties-as-attributes", "-o", tmp_path / "flat.mlir",
-    )  # fmt: skip
-    assert flat == ""
-    shown = run(
-        TOOLS / "iree-opt", f"--irdl-file={irdl / 'mico.irdl.mlir'}", tmp_path / "flat.mlir"
-    )
+    generic = "--generic --properties-as-attributes"
+    run_command(f"fewbit-opt {path} -p inline,symbol-dce {generic} -o {flat}")
+    assert capsys.readouterr().out == ""
+    shown = run(TOOLS / "iree-opt", f"--irdl-file={irdl / 'mico.irdl.mlir'}", flat)
     assert "mico.bitconv2d" in shown
 
 
@@ -51,9 +49,11 @@ def test_mico_program_is_read_by_both_tools(tmp_path: Path) -> None:
     "kind",
     ["linalg", *(pytest.param(k, marks=pytest.mark.slow) for k in ("torch", "stablehlo", "tosa"))],
 )
-def test_torch_mlir_output_is_read_by_its_tool(kind: str, tmp_path: Path) -> None:
-    out = run(sys.executable, EXAMPLES / "torch_mlir_example.py", tmp_path, kind)
-    assert "Backend: torch-mlir" in out
+def test_torch_mlir_output_is_read_by_its_tool(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_script(EXAMPLES / "torch_mlir_example.py", tmp_path, kind)
+    assert "Backend: torch-mlir" in capsys.readouterr().out
     path = tmp_path / f"lenet_mnist_{kind}.mlir"
     assert 'conv1 = "w8a8-tensor"' in path.read_text()
     assert run(TOOLS / "torch-mlir-opt", path)
@@ -79,8 +79,9 @@ def test_compile_lenet(tmp_path: Path) -> None:
     assert (tmp_path / "w4a8" / "liblenet.so").is_file()
 
 
-def test_own_pass() -> None:
-    exact, changed = run(sys.executable, EXAMPLES / "own_pass.py").splitlines()
+def test_own_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    run_script(EXAMPLES / "own_pass.py")
+    exact, changed = capsys.readouterr().out.splitlines()
     assert float(changed.split()[1]) < 1e-6 < float(exact.split()[1])
 
 
@@ -89,16 +90,20 @@ def test_own_pass() -> None:
     [["torch", "jax"], pytest.param(["torch", "jax", "keras", "onnx"], marks=pytest.mark.slow)],
     ids=len,
 )
-def test_one_network_in_several_frameworks(frameworks: list[str]) -> None:
+def test_one_network_in_several_frameworks(
+    frameworks: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     missing = [name for name in frameworks if find_spec(name) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
     script = EXAMPLES / "one_network" / "compare.py"
     for recipe in ("w4a8", "w1.58a8") if len(frameworks) > 2 else ("w4a8",):
-        out = run(sys.executable, script, "--recipe", recipe, *frameworks)
+        run_script(script, "--recipe", recipe, *frameworks)
+        out = capsys.readouterr().out
         assert out.count("the same; its output: the same") == len(frameworks)
 
 
+@pytest.mark.slow
 def test_plain_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{TOOLS}{os.pathsep}{os.environ['PATH']}")
     out = run(EXAMPLES / "mlir" / "run.sh").splitlines()
@@ -108,8 +113,9 @@ def test_plain_mlir(monkeypatch: pytest.MonkeyPatch) -> None:
     assert out[-1].startswith("4xf32=-0.76159")
 
 
-def test_dot_products_become_verilog(tmp_path: Path) -> None:
-    out = run(sys.executable, EXAMPLES / "dot_to_verilog.py", tmp_path)
+def test_dot_products_become_verilog(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_script(EXAMPLES / "dot_to_verilog.py", tmp_path)
+    out = capsys.readouterr().out
     assert out.count("lanes") == len(list(tmp_path.glob("dot_*.v"))) == 10
     assert "WRONG" not in out
 

@@ -30,8 +30,9 @@ FEW = (RUNNABLE[0], RUNNABLE[-1])
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave other processors to `make test-slow` where each of them takes seconds."""
     for item in items:
-        marked = item.get_closest_marker("on_few") is not None
-        if marked and not any(f"[{name}]" in item.name for name in FEW):
+        if item.get_closest_marker("on_few") is None or not isinstance(item, pytest.Function):
+            continue
+        if item.callspec.params["isa"] not in FEW:
             item.add_marker(pytest.mark.slow)
 
 

@@ -31,6 +31,7 @@ def test_is_the_convolution(
     check_pair(BitConv2d(isa, want.output, *pair), case, want, seed, *pair)
 
 
+@pytest.mark.on_few
 @pytest.mark.parametrize("pair", [(1, 1), (2, 1)])
 def test_blocks_end_within_lines(isa: Isa, pair: tuple[int, int]) -> None:
     """Lines longer than a block, blocks of several lines, and images that end within one."""

@@ -26,12 +26,14 @@ def test_is_the_convolution(isa: Isa, case: Case, want: Wanted, seed: int) -> No
     check(isa, case, want, IntegerConv2d, seed)
 
 
+@pytest.mark.on_few
 @settings(max_examples=10)
 @given(case=cases(st.integers(200, 600)), want=wanted(), seed=st.integers(0, 2**32))
 def test_many_channels(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
     check(isa, case, want, IntegerConv2d, seed)
 
 
+@pytest.mark.on_few
 @settings(max_examples=40)
 @given(case=cases(st.integers(1, 80)), want=wanted(), seed=st.integers(0, 2**32))
 def test_without_negative_numbers(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
@@ -51,6 +53,7 @@ def test_few_bits(isa: Isa, case: Case, want: Wanted, bits: int, seed: int) -> N
     check(isa, case, want, IntegerConv2d, seed, bits)
 
 
+@pytest.mark.on_few
 @pytest.mark.parametrize("bits", [1, 3, 4])
 def test_few_bits_cut(isa: Isa, bits: int) -> None:
     """Sums that are cut: by channels, and by taps; and taps with more steps than there is room."""

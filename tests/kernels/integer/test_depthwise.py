@@ -97,6 +97,7 @@ def test_kernels_that_do_not_fit_stay_bytes() -> None:
         kernel.pack(np.ones((3, 1, 13, 12), np.int8))
 
 
+@pytest.mark.on_few
 def test_long_kernel_on_a_line(isa: Isa) -> None:
     case = Case(2, 1, 400, 3, 3, 1, 300, (1, 2), (0, 20, 0, 20), (1, 1), 1, True, True, False, 0)
     check(isa, case, Wanted("f32", True, True, False, False, 9), IntegerDepthwise, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_without_negative_numbers(
         check(isa, size, replace(want, unsigned=True), seed)
 
 
+@pytest.mark.on_few
 @settings(max_examples=80)
 @given(
     size=sizes(),

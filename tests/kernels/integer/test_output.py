@@ -33,6 +33,7 @@ def test_products(isa: Isa, size: tuple[int, int, int], want: Wanted, seed: int,
     check(isa, size, want, seed, gap)
 
 
+@pytest.mark.on_few
 @settings(max_examples=30)
 @given(case=cases(st.integers(1, 40)), want=wanted(SOME_OUTPUTS), seed=SEEDS)
 def test_convolutions(isa: Isa, case: Case, want: Wanted, seed: int) -> None:
