@@ -67,11 +67,18 @@ def place(path: Path, line: int) -> str:
     return f"{path.relative_to(ROOT)}:{line}"
 
 
+PATTERNS = {
+    re.compile(words.replace(" ", r"(?:[ \n#]+)"), re.IGNORECASE): instead
+    for words, instead in WORDS.items()
+}
+"""What to write instead of private words; lines may break a phrase."""
+ANY = re.compile("|".join(f"(?:{each.pattern})" for each in PATTERNS), re.IGNORECASE)
+
+
 def private_words(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line of each private word, and what to write instead; lines may break a phrase."""
-    for words, instead in WORDS.items():
-        pattern = words.replace(" ", r"(?:[ \n#]+)")
-        for match in re.finditer(pattern, text, re.IGNORECASE):
+    """Yield the line of each private word, and what to write instead."""
+    for pattern, instead in PATTERNS.items():
+        for match in pattern.finditer(text):
             yield text.count("\n", 0, match.start()), f"{match[0]!r}: {instead}"
 
 
@@ -98,6 +105,7 @@ def test_python_is_in_the_words_of_the_field() -> None:
     found = [
         f"{place(path, start + line)}: {what}"
         for path in python_files()
+        if ANY.search(path.read_text())
         for start, text in prose(path.read_text())
         for line, what in private_words(text)
     ]
@@ -112,8 +120,12 @@ def test_pages_are_in_the_words_of_the_field(page: Path) -> None:
 
 def test_docstrings_are_no_fragments_and_functions_no_bare_participles() -> None:
     fragments, bare = list[str](), list[str]()
+    suspicious = re.compile(rf'"Of |def _*(?:{"|".join(PARTICIPLES)})_*\(')
     for path in python_files():
-        tree = ast.parse(path.read_text())
+        source = path.read_text()
+        if not suspicious.search(source):
+            continue
+        tree = ast.parse(source)
         fragments += [
             f"{place(path, line)}: {text.splitlines()[0]}"
             for line, text in documented(tree)
