@@ -17,16 +17,22 @@ THRESHOLDS = (100_000, 20, 20)
 """How many new objects start a search, and how many searches one of the next generation."""
 
 
+_is_rare = False
+
+
 @contextmanager
 def collect_rarely() -> Generator[None]:
     """Search for garbage rarely, among new objects only; afterwards as before.
 
     A caller who has frozen objects, or turned the search off, keeps it as it is.
     """
-    if not gc.isenabled() or gc.get_freeze_count():
+    global _is_rare
+    # Frozen objects are counted one by one, which calls in calls should not wait for.
+    if _is_rare or not gc.isenabled() or gc.get_freeze_count():
         yield
         return
     before = gc.get_threshold()
+    _is_rare = True
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
     try:
@@ -34,3 +40,4 @@ def collect_rarely() -> Generator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+        _is_rare = False
