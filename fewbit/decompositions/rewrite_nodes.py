@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, cast
 
 import torch
@@ -31,6 +30,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 from torch.utils._pytree import tree_leaves
 
+from fewbit.decompositions.composite_ops import split_table
 from fewbit.decompositions.rebuild import KEPT_META, with_graph
 
 _COMPOSITE = cast(Any, torch)._C.DispatchKey.CompositeImplicitAutograd
@@ -44,26 +44,17 @@ def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | N
     from torch.export import exported_program as torch_export
 
     private = cast(Any, torch_export)
-    composite, python = private._split_decomp_table_to_cia_and_python_decomp(dict(table.items()))
+    changed, others = split_table(table)
     mode = private._detect_fake_mode_from_gm(program.graph_module)
     if mode is None:
         return None
-    # Others are taken apart as torch does by itself; to tell it so takes long.
-    changed = {op: f for op, f in composite.items() if not _is_default(op, f)}
     with mode, private._override_composite_implicit_decomp(changed), torch.no_grad():
         kept = private._special_op_to_preserve_cia
         whole = frozenset(op for op, function in changed.items() if function is kept)
         try:
-            return _Rewriting(program, python, whole).run()
+            return _Rewriting(program, others, whole).run()
         except _NeedsTraceError:
             return None
-
-
-def _is_default(op: Any, function: Any) -> bool:
-    """Whether a function takes an op apart as its own kernel does."""
-    kernels = cast("dict[Any, Any]", op.py_kernels)
-    own = kernels.get(_COMPOSITE)
-    return function is own or isinstance(function, partial)
 
 
 class _NeedsTraceError(Exception):
