@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeAlias
 
 from xdsl.passes import ModulePass, get_pass_option_infos
@@ -154,6 +155,7 @@ def load_pass(name: str, factory: PassFactory) -> OwnPass:
         ) from e
 
 
+@cache
 def options_of(kind: OwnPass) -> list[str]:
     """Return the options of a pass, with their types and defaults, as text."""
     return [

@@ -38,10 +38,12 @@ def names() -> list:
 
 
 def pairs() -> list:
+    """Each with four recipes; in every run the large one of the quick has one of them."""
     return [
-        pytest.param(*name.values, recipe, marks=name.marks)
-        for name in names()
+        pytest.param(name, recipe, marks=() if quick else pytest.mark.slow)
+        for (name,) in (each.values for each in names())
         for recipe in ("w8a8", "w4a8", "w2a4", "w1.58a8")
+        for quick in (name in QUICK and (name != "llama-tiny" or recipe == "w4a8"),)
     ]
 
 
@@ -78,7 +80,9 @@ def test_quantized(name: str, recipe: str) -> None:
         assert relative(ours, theirs) < ROUNDING
 
 
-@pytest.mark.parametrize("name", ["lenet", "llama-tiny"])
+@pytest.mark.parametrize(
+    "name", ["lenet", "ds-cnn", pytest.param("llama-tiny", marks=pytest.mark.slow)]
+)
 def test_threads_give_the_same_bits(name: str) -> None:
     program = quantize(imported(name), "w4a8")
     inputs = made_up_inputs(program)

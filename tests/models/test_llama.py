@@ -33,6 +33,11 @@ def networks(request: pytest.FixtureRequest) -> Networks:
     return whole, step
 
 
+@pytest.fixture(scope="module")
+def compiled(networks: Networks) -> fewbit.Artifact:
+    return fewbit.compile(networks[1], example_inputs=begin())
+
+
 def tokens() -> torch.Tensor:
     return torch.randint(128, (1, LENGTH), generator=torch.Generator().manual_seed(1))
 
@@ -55,12 +60,11 @@ def test_steps_in_eager(networks: Networks) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_compiled_steps(networks: Networks) -> None:
-    whole, step = networks
+def test_compiled_steps(networks: Networks, compiled: fewbit.Artifact) -> None:
     with torch.no_grad():
-        expected = whole(tokens()).numpy()
+        expected = networks[0](tokens()).numpy()
     for threads in (1, 2):
-        session = fewbit.compile(step, example_inputs=begin()).session(threads=threads)
+        session = compiled.session(threads=threads)
         np.testing.assert_allclose(steps_of(session), expected, rtol=1e-4, atol=1e-5)
 
 
@@ -73,10 +77,10 @@ def test_quantized_steps(networks: Networks) -> None:
     assert np.linalg.norm(found - expected) < 0.01 * np.linalg.norm(expected)
 
 
-def test_a_text_that_it_writes_itself(networks: Networks) -> None:
+def test_a_text_that_it_writes_itself(networks: Networks, compiled: fewbit.Artifact) -> None:
     """Each token is the likeliest after those before, by the step and by the whole."""
-    whole, step = networks
-    session = fewbit.compile(step, example_inputs=begin()).session()
+    whole, _ = networks
+    session = compiled.session()
     text = [7]
     for position in range(LENGTH):
         logits = session(np.array([[text[-1]]]), np.array([position]))

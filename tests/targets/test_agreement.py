@@ -20,7 +20,7 @@ from fewbit.program.program import Program
 
 HARDWARE = ("vexii", "gemmini", "bitfusion")
 TO_THE_BIT = {"lenet": "[[8,6,6,4,4],[8,8,8,8,8]]", "resnet8": "w8a8", "ds-cnn": "w4a8"}
-QUICK = ("lenet", "cct")
+QUICK = ("lenet",)
 LARGER = ("llama-15m",)
 """Models that are another of the zoo, only larger."""
 
