@@ -28,9 +28,16 @@ from fewbit.frontends.torch.types import NARROW, WIDEN, is_known, is_unsigned
 from fewbit.ir.locations import forget_locations
 from fewbit.ir.parse import parse_module
 
+# What torch-mlir's own simplification does, but for inferring types: every node tells its own. To
+# infer them, torch-mlir parses its library of shape functions anew, the longest part of it all.
+TYPED = """
+  func.func(canonicalize, torch-recompose-complex-ops, torch-reduce-op-variants, canonicalize),
+  func.func(torch-maximize-value-semantics), torch-refine-public-return, func.func(canonicalize)"""
+INFERRED = "torch-simplification-pipeline"
+
 # torch-mlir's own backend pipeline, less the last step, a contract check.
 PIPELINE = """builtin.module(
-  torch-simplification-pipeline,
+  {simplification},
   func.func(torch-decompose-complex-ops),
   canonicalize,
   func.func(torch-match-quantized-custom-ops, torch-fuse-quantized-ops, torch-scalarize-shapes),
@@ -167,7 +174,15 @@ def _describe_value(value: Any) -> Any:
 
 
 def _lower(nodes: dict[str, Node]) -> str | None:
-    """The lowered functions as generic text; None where torch-mlir cannot."""
+    """The lowered functions as generic text; None where torch-mlir cannot.
+
+    Ops that torch-mlir takes apart may leave types open, which it then has to infer.
+    """
+    return lower_with(TYPED, nodes) or lower_with(INFERRED, nodes)
+
+
+def lower_with(simplification: str, nodes: dict[str, Node]) -> str | None:
+    """The functions as generic text, lowered after a simplification; None where that fails."""
     from torch_mlir.dialects import torch as torch_dialect
     from torch_mlir.extras.fx_importer import FxImporter
     from torch_mlir.ir import Context as UpstreamContext
@@ -182,7 +197,8 @@ def _lower(nodes: dict[str, Node]) -> str | None:
         for name, node in nodes.items():
             importer.import_stateless_graph(_single(node), func_name=name)
         with context:
-            PassManager.parse(PIPELINE).run(importer.module.operation)
+            pipeline = PassManager.parse(PIPELINE.format(simplification=simplification))
+            pipeline.run(importer.module.operation)
     except Exception:
         return None
     text: str = importer.module.operation.get_asm(print_generic_op_form=True)
