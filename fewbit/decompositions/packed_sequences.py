@@ -86,8 +86,7 @@ def _reader(index: int) -> Callable[[Any], Any]:
 def pack(x: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
     """Return the padded sequences, steps first, and how many of them run at each step."""
     x = x.transpose(0, 1) if batch_first else x
-    steps = torch.arange(x.shape[0]).unsqueeze(1)
-    sizes = (lengths.unsqueeze(0) > steps).sum(1)
+    sizes = _running(x, lengths).sum(1)
     _trace.get().lengths[id(sizes)] = sizes, lengths
     return x, sizes
 
@@ -97,13 +96,17 @@ def pad(
 ) -> tuple[Tensor, Tensor]:
     """Return the sequences with this value beyond their ends, and the lengths."""
     lengths = _trace.get().lengths[id(sizes)][1]
-    steps = torch.arange(x.shape[0]).unsqueeze(1)
-    runs = (lengths.unsqueeze(0) > steps).reshape([*x.shape[:2], *([1] * (x.ndim - 2))])
+    runs = _running(x, lengths).reshape([*x.shape[:2], *([1] * (x.ndim - 2))])
     x = torch.where(runs, x, torch.full_like(x, value))
     missing = count - x.shape[0]
     if missing != 0:
         x = torch.cat([x, x.new_full([missing, *x.shape[1:]], value)])
     return (x.transpose(0, 1) if batch_first else x), lengths
+
+
+def _running(x: Tensor, lengths: Tensor) -> Tensor:
+    """Return whether a sequence has a step: steps x sequences."""
+    return lengths.unsqueeze(0) > torch.arange(x.shape[0]).unsqueeze(1)
 
 
 def packed_functions() -> dict[Any, Callable[..., Any]]:

@@ -105,6 +105,11 @@ def selected_indices(chosen: Tensor, exists: Tensor) -> Tensor:
     batch = cast(Any, torch).arange(batches).reshape([-1, 1, 1]).expand(chosen.shape)
     line = cast(Any, torch).arange(classes).reshape([1, -1, 1]).expand(chosen.shape)
     rows = torch.stack([batch, line, chosen], -1).reshape([-1, 3])
+    return _existing(rows, exists)
+
+
+def _existing(rows: Tensor, exists: Tensor) -> Tensor:
+    """Return the rows that a mask says to be there."""
     return rows.index_select(0, torch.nonzero(exists.reshape([-1])).select(1, 0))
 
 
@@ -127,5 +132,4 @@ def _nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         torch.full([], iou_threshold, dtype=boxes.dtype),
         scan_steps,
     )
-    places = torch.nonzero(exists.reshape([-1])).select(1, 0)
-    return chosen.reshape([-1]).index_select(0, places)
+    return _existing(chosen.reshape([-1]), exists)
