@@ -45,10 +45,13 @@ def forget_locations(root: Operation) -> None:
 
 
 def place_of(op: Operation, stage: str | None = None) -> Place:
-    """Return where `op` is, for an error message."""
-    parts = list(_flatten(op.location))
-    file = next((p for p in parts if isinstance(p, FileLineColLoc)), None)
-    name = next((p.desc.data for p in parts if isinstance(p, NameLoc)), None)
+    """Return where `op` is, for an error message; in a file, at least the op around it."""
+    name = next((p.desc.data for p in _flatten(op.location) if isinstance(p, NameLoc)), None)
+    around: Operation | None = op
+    file = None
+    while around is not None and file is None:
+        file = next((p for p in _flatten(around.location) if isinstance(p, FileLineColLoc)), None)
+        around = around.parent_op()
     if file is None:
         return Place(op=op.name, layer=name, stage=stage)
     return Place(

@@ -38,6 +38,12 @@ def test_module_path_of_a_location_is_the_layer() -> None:
     assert place_of(next(iter(again.body.block.ops))).layer == "layers.0.mlp"
 
 
+def test_an_op_with_another_location_is_within_one_of_the_file() -> None:
+    text = 'func.func @f() {\n  func.return loc("layers.0.mlp")\n}\n'
+    module = parse_module(text, "a.mlir")
+    assert str(place_of(list(module.walk())[2])).startswith("a.mlir:1:1, layer 'layers.0.mlp'")
+
+
 def test_first_line_shifts_places() -> None:
     with pytest.raises(ParseError) as caught:
         parse_module("module {\n  nonsense\n}", "a.mlir", first_line=11)
