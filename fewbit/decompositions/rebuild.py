@@ -57,14 +57,16 @@ def with_graph(
     module: GraphModule,
     signature: ExportGraphSignature,
     state: dict[str, Any],
+    limits: Any = None,
 ) -> ExportedProgram:
-    """A program with another graph, and with what that graph refers to."""
+    """A program with another graph, what that graph refers to, and the ranges of its sizes."""
+    known = cast(Any, program).range_constraints
     return ExportedProgram(
         module,
         module.graph,
         signature,
         state,
-        cast(Any, program).range_constraints,
+        known if limits is None else limits,
         program.module_call_graph,
         program.example_inputs,
         program.constants,

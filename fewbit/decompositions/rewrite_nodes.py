@@ -1,17 +1,17 @@
 """Ops taken apart node by node, without a second trace of the model.
 
 `ExportedProgram.run_decompositions` traces a whole program twice more, though the table concerns
-few of its nodes. Where all sizes are static, each node that the table takes apart is traced by
-itself here, once for all nodes that are called alike, and its ops take its place. An op that works
-in place is the op that returns its result, provided that nothing looks at the changed tensor
-through another view of it. Whatever does not fit (dynamic sizes, graphs within graphs, writes into
-parts of tensors) is left to torch, which traces it as a whole.
+few of its nodes. Here each node that the table takes apart is traced by itself, once for all nodes
+that are called alike (`expansions`), and its ops take its place. An op that works in place is the
+op that returns its result, and what else shares the memory is computed anew (`views`). Sizes that
+are computed on the way are computed once, from those of inputs. Whatever does not fit (graphs
+within graphs, sizes that depend on data) is left to torch, which traces it as a whole.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -26,15 +26,30 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 from torch.fx import Graph, GraphModule, Node
-from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from fewbit.decompositions.composite_ops import split_table
+from fewbit.decompositions.expansions import (
+    SYMBOLIC,
+    Expansions,
+    NeedsTraceError,
+    Table,
+    is_plain,
+    operands_of,
+    sizes_of,
+    symbols_of,
+)
 from fewbit.decompositions.rebuild import KEPT_META, with_graph
-
-_COMPOSITE = cast(Any, torch)._C.DispatchKey.CompositeImplicitAutograd
-Table = Mapping[Any, Callable[..., Any]]
+from fewbit.decompositions.views import (
+    PUT_ITEMS,
+    PUTS,
+    View,
+    can_repeat,
+    functional,
+    is_write,
+    viewed,
+)
 
 
 def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | None:
@@ -52,254 +67,255 @@ def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | N
         kept = private._special_op_to_preserve_cia
         whole = frozenset(op for op, function in changed.items() if function is kept)
         try:
-            return _Rewriting(program, others, whole).run()
-        except _NeedsTraceError:
+            return _Rewriting(program, Expansions(others, whole), mode.shape_env).run()
+        except NeedsTraceError:
             return None
 
 
-class _NeedsTraceError(Exception):
-    """A node that cannot be rewritten by itself."""
-
-
 def _is_plain(program: ExportedProgram) -> bool:
-    """Whether sizes are static, nothing outlives a call, and no node has a graph of its own."""
+    """Whether all sizes follow from those of inputs, and no node has a graph of its own."""
     specs = program.graph_signature
-    if any(spec.kind is not OutputKind.USER_OUTPUT for spec in specs.output_specs):
+    results = {OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION}
+    if any(spec.kind not in results for spec in specs.output_specs):
         return False
     kinds = {InputKind.CUSTOM_OBJ, InputKind.TOKEN}
     if any(spec.kind in kinds for spec in specs.input_specs):
         return False
-    return all(map(_is_plain_node, program.graph.nodes))
+    inputs = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    known = _own_symbols(inputs)
+    return all(is_plain(node, known) for node in program.graph.nodes)
 
 
-def _is_plain_node(node: Node) -> bool:
-    if node.op == "call_function":
-        known = isinstance(node.target, OpOverload) or node.target is operator.getitem
-        if not known or _has_effect(node):
-            return False
-    elif node.op not in ("placeholder", "output"):
-        return False
-    return all(map(_is_static, tree_leaves(node.meta.get("val"))))
-
-
-def _has_effect(node: Node) -> bool:
-    """Whether an op is there for something else than its results; to check a type is nothing."""
-    if node.op != "call_function" or node.target is torch.ops.aten._assert_tensor_metadata.default:
-        return False
-    return node.meta.get("val") is None
-
-
-def _is_static(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return not any(isinstance(size, torch.SymInt) for size in cast(Any, value).shape)
-    return not isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+def _own_symbols(inputs: Sequence[Any]) -> set[Any]:
+    """Symbols that are the size of an input, or a number that is given."""
+    found: set[Any] = set()
+    for value in inputs:
+        sizes = sizes_of(value.shape if isinstance(value, Tensor) else (value,))
+        found |= {size for size in sizes if getattr(size, "is_Symbol", False)}
+    return found
 
 
 class _Rewriting:
     """A new graph, written while the old one is read."""
 
-    def __init__(self, program: ExportedProgram, table: Table, whole: frozenset[Any]) -> None:
+    def __init__(self, program: ExportedProgram, expansions: Expansions, sizes: Any) -> None:
         self.program = program
-        self.expansions = Expansions(table, whole)
+        self.expansions = expansions
+        self.shape_env = sizes
         self.graph = Graph()
+        self.place: Node | None = None
+        """The old node that is rewritten."""
         self.values: dict[Node, Any] = {}
-        self.owners: dict[Node, Node] = {}
-        """By each new node, that whose memory it may share."""
-        self.sharers: dict[Node, list[Node]] = {}
-        """By each such owner, the old nodes whose values lie in its memory."""
+        """By each old node, its view, or several in a structure."""
+        self.sharers: dict[View, list[Node]] = {}
+        """By each owner of memory, the old nodes whose values lie in it."""
         self.last_use = {
             each: i for i, node in enumerate(program.graph.nodes) for each in node.all_input_nodes
         }
 
     def run(self) -> ExportedProgram:
+        changed: dict[str, Node] = {}
         for number, node in enumerate(self.program.graph.nodes):
+            self.place = node
             if node.op == "call_function":
                 self._set(node, self._rewrite(node, number))
             elif node.op == "placeholder":
                 # Signatures refer to inputs by their names, some of which torch would change.
-                copied = self._copy(node)
+                copied = self._copy(node, self.values)
                 self._set(node, copied)
-                copied.name, copied.target = node.name, node.target
+                copied.node.name, copied.node.target = node.name, node.target
             else:
-                self._copy(node)
+                changed = self._changed_buffers()
+                returned = self._copy(node, self.values).node
+                returned.args = ((*changed.values(), *cast(Any, returned.args[0])),)
         self.graph.eliminate_dead_code()
         module = GraphModule(self.program.graph_module, self.graph)
         module.meta.update(self.program.graph_module.meta)
-        return with_graph(self.program, module, self._signature(), self.program.state_dict)
-
-    def _signature(self) -> ExportGraphSignature:
-        old = self.program.graph_signature
-        by_name = {node.name: node for node in self.program.graph.nodes}
-        outputs: list[OutputSpec] = []
-        for spec in old.output_specs:
-            arg = spec.arg
-            if isinstance(arg, TensorArgument):
-                arg = TensorArgument(self.values[by_name[arg.name]].name)
-            outputs.append(OutputSpec(spec.kind, arg, spec.target))
-        return ExportGraphSignature(list(old.input_specs), outputs)
+        inputs = [node.meta.get("val") for node in self.program.graph.nodes]
+        limits = self._share_sizes(module) if symbols_of(inputs) else None
+        signature = self._signature(list(changed))
+        return with_graph(self.program, module, signature, self.program.state_dict, limits)
 
     def _set(self, node: Node, value: Any) -> None:
         self.values[node] = value
         for each in tree_leaves(value):
-            if isinstance(each, Node):
-                self.sharers.setdefault(self.owners[each], []).append(node)
+            if isinstance(each, View):
+                self.sharers.setdefault(each.root, []).append(node)
 
-    def _copy(self, node: Node) -> Node:
-        copied = self.graph.node_copy(node, lambda each: self.values[each])
-        self._note_owner(copied)
-        return copied
+    def _changed_buffers(self) -> dict[str, Node]:
+        """The new values of buffers that were written, by name."""
+        changed: dict[str, Node] = {}
+        specs = self.program.graph_signature
+        inputs = [node for node in self.program.graph.nodes if node.op == "placeholder"]
+        for spec, node in zip(specs.input_specs, inputs, strict=True):
+            view: View = self.values[node]
+            if not view.writes:
+                continue
+            if spec.kind is not InputKind.BUFFER or spec.target is None:
+                raise NeedsTraceError
+            changed[spec.target] = view.node
+        if changed and specs.buffers_to_mutate:
+            raise NeedsTraceError
+        return changed
 
-    def _note_owner(self, node: Node) -> None:
-        source = _source(node)
-        self.owners[node] = node if source is None else self.owners.get(source, source)
+    def _signature(self, changed: list[str]) -> ExportGraphSignature:
+        old = self.program.graph_signature
+        (returned,) = self.graph.output_node().args
+        names = [node.name if isinstance(node, Node) else None for node in cast(Any, returned)]
+        outputs = [
+            OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(str(name)), target)
+            for name, target in zip(names, changed, strict=False)
+        ]
+        for spec, name in zip(old.output_specs, names[len(changed) :], strict=True):
+            arg = spec.arg if name is None else type(cast(Any, spec.arg))(name)
+            outputs.append(OutputSpec(spec.kind, arg, spec.target))
+        return ExportGraphSignature(list(old.input_specs), outputs)
+
+    def _share_sizes(self, module: GraphModule) -> Any:
+        """Compute each size once and assert what is needed of sizes; return the ranges known."""
+        from torch.export import exported_program as torch_export
+        from torch.fx.passes.runtime_assert import insert_deferred_runtime_asserts
+
+        insert_deferred_runtime_asserts(module, self.shape_env, "rewritten nodes", export=True)
+        module.graph.eliminate_dead_code()
+        update = cast(Any, torch_export)._get_updated_range_constraints
+        return update(module, cast(Any, self.program).range_constraints)
+
+    def _read(self, value: Any) -> Any:
+        """Nodes in place of views."""
+        return tree_map_only(View, self._now, value)
+
+    def _now(self, view: View) -> Node:
+        """The node that has a view's value after all writes so far."""
+        if view.seen < view.root.writes and view.parent is not None:
+            if not can_repeat(view):
+                raise NeedsTraceError
+            source = self._now(view.parent)
+            made = view.made
+            node = self.graph.create_node(
+                made.op, made.target, (source, *made.args[1:]), made.kwargs, name=made.name
+            )
+            node.meta = {**self._place_meta(), "val": made.meta["val"]}
+            view.set(node)
+        return view.node
+
+    def _place_meta(self) -> dict[str, Any]:
+        meta = {} if self.place is None else self.place.meta
+        return {key: meta[key] for key in KEPT_META if key in meta}
 
     def _rewrite(self, node: Node, number: int) -> Any:
-        if node.target is operator.getitem:
+        op: Any = node.target
+        if op is operator.getitem:
             source, index = cast(Any, node.args)
-            made = self.values[source]
-            return self._copy(node) if isinstance(made, Node) else made[index]
-        op = cast(OpOverload, node.target)
-        if not _is_write(node):
-            return self._write(node, op)
-        changed = node.args[0]
-        if not isinstance(changed, Node) or not self._is_alone(changed, number):
-            raise _NeedsTraceError
-        result = self._write(node, _functional(op))
-        if not isinstance(result, Node) or not _are_alike(result, changed):
-            raise _NeedsTraceError
-        before = self.values[changed]
-        for old in list(self.sharers[self.owners[before]]):
-            if self.values[old] is before:
-                self._set(old, result)
-        return result
+            given = self.values[source]
+            return self._copy(node, self.values) if isinstance(given, View) else given[index]
+        if not isinstance(op, OpOverload) or isinstance(node.meta.get("val"), SYMBOLIC):
+            return self._copy(node, self.values)
+        if is_write(node):
+            return self._write(node, self.values, number)
+        return self._call(cast(Any, op), node, self.values)
 
-    def _is_alone(self, changed: Node, number: int) -> bool:
+    def _call(self, op: OpOverload, node: Node, values: Mapping[Node, Any]) -> Any:
+        """Call an op as a node calls its own, and return one view or several."""
+        if not self.expansions.takes_apart(op):
+            return self._copy(node, values, op)
+        args, kwargs = map_arg((node.args, node.kwargs), lambda each: values[each])
+        return self._expand(op, args, kwargs)
+
+    def _copy(self, node: Node, values: Mapping[Node, Any], op: OpOverload | None = None) -> View:
+        args, kwargs = map_arg((node.args, node.kwargs), lambda each: self._read(values[each]))
+        name = node.name if op in (None, node.target) else cast(Any, op).overloadpacket.__name__
+        copied = self.graph.create_node(node.op, op or node.target, args, kwargs, name)
+        kept = dict(node.meta) if values is self.values else self._place_meta()
+        copied.meta = {**kept, "val": node.meta.get("val")}
+        parent = values[cast(Node, node.args[0])] if viewed(copied) is not None else None
+        is_new = node.target is operator.getitem and isinstance(parent, View) and not parent.parent
+        return View(copied, parent if isinstance(parent, View) and not is_new else None)
+
+    def _expand(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Write the ops that a call becomes."""
+        expansion = self.expansions.find(function, args, kwargs)
+        operands = iter(operands_of(args, kwargs))
+        inside: dict[Node, Any] = {}
+        for each in expansion.nodes:
+            if each.op == "placeholder":
+                inside[each] = next(operands)
+            elif each.op == "output":
+                return map_arg(each.args[0], lambda result: inside[result])
+            elif is_write(each):
+                inside[each] = self._write(each, inside)
+            else:
+                inside[each] = self._copy(each, inside)
+        raise NeedsTraceError
+
+    def _write(self, node: Node, values: Mapping[Node, Any], number: int | None = None) -> View:
+        """Let a view be what a node writes into it; `number` is the node's place."""
+        view = values[node.args[0]] if isinstance(node.args[0], Node) else None
+        if node.target is torch.ops.aten.detach_.default and isinstance(view, View):
+            return view
+        op = functional(cast(OpOverload, node.target))
+        if op is None or not isinstance(view, View):
+            raise NeedsTraceError
+        result = self._call(op, node, values)
+        if not isinstance(result, View) or not _are_alike(result.value, view.value):
+            raise NeedsTraceError
+        written = self._now(result)
+        if number is not None and self._is_alone(view, number):
+            sharers = self.sharers[view.root]
+            _check_layout(written, view)
+            view.own()
+            self.sharers[view] = [old for old in sharers if view in tree_leaves(self.values[old])]
+            view.set(written)
+        else:
+            self._put_back(view, written)
+        return view
+
+    def _is_alone(self, view: View, number: int) -> bool:
         """Whether no other view of a tensor is looked at after this node changes it."""
-        value = self.values[changed]
-        if not isinstance(value, Node):
+        if view.root.made.op == "placeholder":
             return False
-        owner = self.owners[value]
-        if owner.op == "placeholder":
-            return False
-        read_later = (old for old in self.sharers[owner] if self.last_use.get(old, -1) > number)
+        sharers = self.sharers[view.root]
+        read_later = (old for old in sharers if self.last_use.get(old, -1) > number)
         return not any(
-            each is not value and self.owners.get(each) is owner
+            each is not view and isinstance(each, View) and each.root is view.root
             for old in read_later
             for each in tree_leaves(self.values[old])
         )
 
-    def _write(self, node: Node, op: OpOverload) -> Any:
-        """Return the op's results, as one node or several that take its place."""
-        expansion = self.expansions.find(op, node)
-        if expansion is None:
-            copied = self._copy(node)
-            copied.target = op
-            return copied
-        tensors = iter(node.all_input_nodes)
-        inside: dict[Node, Any] = {}
-        for each in expansion.nodes:
-            if each.op == "placeholder":
-                inside[each] = self.values[next(tensors)]
-            elif each.op == "output":
-                return map_arg(each.args[0], lambda result: inside[result])
-            elif each.op == "call_function":
-                inside[each] = self._inline(each, node, inside)
-            else:
-                raise _NeedsTraceError
-        raise _NeedsTraceError
+    def _put_back(self, view: View, written: Node) -> None:
+        """Give a view a new value, and all of which it is a part."""
+        steps = [(view, written)]
+        while view.parent is not None:
+            view, written = self._put(view, view.parent, written)
+            steps.append((view, written))
+        _check_layout(written, view)
+        view.writes += 1
+        for each, node in steps:
+            each.set(node)
 
-    def _inline(self, each: Node, place: Node, inside: Mapping[Node, Any]) -> Node:
-        copied = self.graph.node_copy(each, lambda argument: inside[argument])
-        copied.meta = {key: place.meta[key] for key in KEPT_META if key in place.meta}
-        copied.meta["val"] = each.meta.get("val")
-        self._note_owner(copied)
-        return copied
+    def _put(self, view: View, whole: View, part: Node) -> tuple[View, Node]:
+        """What a view is a part of, and its value with another part in place of the view."""
+        made, args, puts = view.made, view.made.args[1:], PUTS
+        if made.target is operator.getitem and whole.parent is not None:
+            made, args, puts = whole.made, (*args, *whole.made.args[1:]), PUT_ITEMS
+            whole = whole.parent
+        function = puts.get(made.target)
+        if function is None:
+            raise NeedsTraceError
+        args, kwargs = map_arg((args, made.kwargs), cast(Any, View))
+        result = self._expand(function, (whole, View(part), *args), kwargs)
+        return whole, self._now(result)
 
 
-class Expansions:
-    """What ops become by a table of decompositions, traced once for all calls that are alike."""
-
-    def __init__(self, table: Table, whole: frozenset[Any]) -> None:
-        self.table = table
-        self.whole = whole
-        self.known: dict[Any, Graph] = {}
-
-    def find(self, op: OpOverload, node: Node) -> Graph | None:
-        """The ops that a node becomes, placeholders for its operands; None if it stays."""
-        if op not in self.table and (op in self.whole or not _is_composite(op)):
-            return None
-        key = _key(op, node)
-        if key not in self.known:
-            self.known[key] = self._trace(op, node)
-        return self.known[key]
-
-    def _trace(self, op: OpOverload, node: Node) -> Graph:
-        from torch._dispatch.python import enable_python_dispatcher
-
-        operands = node.all_input_nodes
-        values = [each.meta["val"] for each in operands]
-
-        def call(*tensors: Tensor) -> Any:
-            given = dict(zip(operands, tensors, strict=True))
-            args, kwargs = map_arg((node.args, node.kwargs), lambda each: given[each])
-            return op(*args, **kwargs)
-
-        with enable_python_dispatcher():
-            graph = make_fx(call, decomposition_table=self.table)(*values).graph
-        # What a mask chooses is counted inside, though sizes of operands and results are static.
-        if any(_is_write(each) or not _is_plain_node(each) for each in graph.nodes):
-            raise _NeedsTraceError
-        return graph
+def _check_layout(written: Node, view: View) -> None:
+    """Refuse another order in memory than a tensor had when its views were traced."""
+    new, old = written.meta["val"], view.value
+    layouts = zip(sizes_of(old.shape), sizes_of(new.stride()), sizes_of(old.stride()), strict=True)
+    if any(size != 1 and a != b for size, a, b in layouts):
+        raise NeedsTraceError
 
 
-def _key(op: OpOverload, node: Node) -> Any:
-    numbers = {each: i for i, each in enumerate(node.all_input_nodes)}
-    values = [each.meta["val"] for each in numbers]
-    if not all(isinstance(value, Tensor) for value in values):
-        raise _NeedsTraceError
-    types = tuple((tuple(v.shape), v.stride(), v.dtype, v.requires_grad) for v in values)
-    args = map_arg((node.args, node.kwargs), lambda each: f"%{numbers[each]}")
-    return op, repr(args), types
-
-
-def _is_composite(op: OpOverload) -> bool:
-    return cast(Any, op).has_kernel_for_dispatch_key(_COMPOSITE)
-
-
-def _is_write(node: Node) -> bool:
-    target: Any = node.target
-    return isinstance(target, OpOverload) and cast(Any, target)._schema.is_mutable
-
-
-def _functional(op: OpOverload) -> OpOverload:
-    """The op that returns what another writes into its first operand."""
-    schema = cast(Any, op)._schema
-    written = [argument for argument in schema.arguments if _writes(argument)]
-    packet = getattr(getattr(torch.ops, op.namespace), schema.name.split("::")[1][:-1], None)
-    found = getattr(packet, schema.overload_name or "default", None)
-    if not schema.name.endswith("_") or written != [schema.arguments[0]] or found is None:
-        raise _NeedsTraceError
-    return found
-
-
-def _writes(argument: Any) -> bool:
-    return argument.alias_info is not None and argument.alias_info.is_write
-
-
-def _are_alike(new: Node, old: Node) -> bool:
-    a, b = new.meta.get("val"), old.meta.get("val")
+def _are_alike(a: Any, b: Any) -> bool:
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         return False
-    return a.shape == b.shape and a.dtype == b.dtype
-
-
-def _source(node: Node) -> Node | None:
-    """The operand whose memory a node's result may share: that of views, and of parts of a list."""
-    if node.op != "call_function":
-        return None
-    if node.target is not operator.getitem:
-        schema = cast(Any, node.target)._schema
-        if not any(argument.alias_info is not None for argument in schema.arguments):
-            return None
-    source = node.args[0]
-    return source if isinstance(source, Node) else None
+    return sizes_of(a.shape) == sizes_of(b.shape) and a.dtype == b.dtype
