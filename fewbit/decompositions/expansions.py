@@ -62,7 +62,7 @@ class Expansions:
             positional, named = tree_map_only(View, lambda each: given[each], (args, kwargs))
             return function(*positional, **named)
 
-        values = [each.value for each in operands]
+        values = _tell_apart([each.value for each in operands])
         with enable_python_dispatcher():
             graph = make_fx(call, decomposition_table=self.table)(*values).graph
         # Shapes of results are computed on the way.
@@ -87,6 +87,18 @@ def is_plain(node: Node, known: set[Any]) -> bool:
     elif node.op not in ("placeholder", "output"):
         return False
     return symbols_of(value) <= known
+
+
+def _tell_apart(values: Sequence[Any]) -> list[Any]:
+    """Values of which none is another: nodes of like expansions have the same, and a trace knows
+    its operands by their values."""
+    seen: set[int] = set()
+    apart: list[Any] = []
+    for value in values:
+        is_known = id(value) in seen and isinstance(value, Tensor)
+        seen.add(id(value))
+        apart.append(value.detach() if is_known else value)
+    return apart
 
 
 def operands_of(args: Any, kwargs: Any) -> list[View]:
