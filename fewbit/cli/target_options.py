@@ -59,9 +59,10 @@ class TargetCommand(typer.core.TyperCommand):
         return True
 
     def _needed_params(self, ctx: Any, args: Sequence[str]) -> Sequence[CliParameter]:
-        from fewbit.targets.registry import find_target
+        from fewbit.targets.registry import DEFAULT_TARGET, find_target
 
-        given = _target_of(args) or next(p.default for p in self.params if p.name == "target")
+        default = next(param.default for param in self.params if param.name == "target")
+        given = _target_of(args) or default or DEFAULT_TARGET
         own = {word for param in self.params for word in (*param.opts, *param.secondary_opts)}
         try:
             params = option_params(self.verb, [find_target(str(given))])

@@ -104,10 +104,11 @@ def _maker(name: str) -> Callable[[], ModelWithInputs] | None:
 
 
 def _from_zoo(name: str) -> Program:
-    from fewbit.frontends.torch import import_torch
     from fewbit.models.registry import create, find_entry
 
     entry = find_entry(name)
+    from fewbit.frontends.torch import import_torch  # which takes seconds, so after what may fail
+
     # torch.export takes a size of 1 for a constant.
     inputs = entry.example_inputs(1 if entry.is_step else 2)
     return import_torch(create(name), inputs, dynamic_shapes=entry.dynamic_shapes)
