@@ -66,12 +66,21 @@ class Expansions:
         with enable_python_dispatcher():
             graph = make_fx(call, decomposition_table=self.table)(*values).graph
         # Shapes of results are computed on the way.
-        graph.eliminate_dead_code()
+        drop_unused(graph)
         # What a mask chooses is counted inside, though sizes of operands and results are known.
         known = symbols_of(values)
         if not all(is_plain(node, known) for node in graph.nodes):
             raise NeedsTraceError
         return graph
+
+
+def drop_unused(graph: Graph) -> None:
+    """Drop nodes that nothing reads, random numbers among them, which torch would keep."""
+
+    def has_effect(node: Node) -> bool:
+        return node.is_impure(impure_random=False)
+
+    graph.eliminate_dead_code(has_effect)
 
 
 def is_plain(node: Node, known: set[Any]) -> bool:

@@ -35,6 +35,7 @@ from fewbit.decompositions.expansions import (
     Expansions,
     NeedsTraceError,
     Table,
+    drop_unused,
     is_plain,
     operands_of,
     sizes_of,
@@ -128,7 +129,7 @@ class _Rewriting:
                 changed = self._changed_buffers()
                 returned = self._copy(node, self.values).node
                 returned.args = ((*changed.values(), *cast(Any, returned.args[0])),)
-        self.graph.eliminate_dead_code()
+        drop_unused(self.graph)
         module = GraphModule(self.program.graph_module, self.graph)
         module.meta.update(self.program.graph_module.meta)
         inputs = [node.meta.get("val") for node in self.program.graph.nodes]
@@ -177,7 +178,7 @@ class _Rewriting:
         from torch.fx.passes.runtime_assert import insert_deferred_runtime_asserts
 
         insert_deferred_runtime_asserts(module, self.shape_env, "rewritten nodes", export=True)
-        module.graph.eliminate_dead_code()
+        drop_unused(module.graph)
         update = cast(Any, torch_export)._get_updated_range_constraints
         return update(module, cast(Any, self.program).range_constraints)
 

@@ -69,6 +69,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "einsum": lambda x: torch.einsum("bcij,bcik->bcjk", x, x),
     "fill": lambda x: torch.zeros_like(x).fill_(3) + x,
     "alike": lambda x: torch.stack([y.flatten(1) for y in (x, x.sin(), x.cos())], 1),
+    "unused": lambda x: (torch.rand(3), x.sin(), x + 1)[2],
     "types": lambda x: (x > 0).to(torch.float32) + x.to(torch.float64).mean().float(),
 }
 
