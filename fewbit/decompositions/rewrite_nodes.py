@@ -45,12 +45,16 @@ from fewbit.decompositions.rebuild import KEPT_META, with_graph
 from fewbit.decompositions.views import (
     PUT_ITEMS,
     PUTS,
+    SAME,
     View,
     can_repeat,
     functional,
     is_write,
     viewed,
 )
+
+_ALIKE: dict[Any, Any] = {torch.ops.aten.lift_fresh_copy.default: torch.ops.aten.clone.default}
+"""Ops that torch has beside others for the sake of its tracers."""
 
 
 def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | None:
@@ -205,13 +209,15 @@ class _Rewriting:
         return {key: meta[key] for key in KEPT_META if key in meta}
 
     def _rewrite(self, node: Node, number: int) -> Any:
-        op: Any = node.target
+        op: Any = _ALIKE.get(node.target, node.target)
         if op is operator.getitem:
             source, index = cast(Any, node.args)
             given = self.values[source]
             return self._copy(node, self.values) if isinstance(given, View) else given[index]
         if not isinstance(op, OpOverload) or isinstance(node.meta.get("val"), SYMBOLIC):
             return self._copy(node, self.values)
+        if op in SAME:
+            return self.values[cast(Node, node.args[0])]
         if is_write(node):
             return self._write(node, self.values, number)
         return self._call(cast(Any, op), node, self.values)
@@ -243,6 +249,8 @@ class _Rewriting:
                 inside[each] = next(operands)
             elif each.op == "output":
                 return map_arg(each.args[0], lambda result: inside[result])
+            elif each.target in SAME:
+                inside[each] = inside[cast(Node, each.args[0])]
             elif is_write(each):
                 inside[each] = self._write(each, inside)
             else:
@@ -252,8 +260,6 @@ class _Rewriting:
     def _write(self, node: Node, values: Mapping[Node, Any], number: int | None = None) -> View:
         """Let a view be what a node writes into it; `number` is the node's place."""
         view = values[node.args[0]] if isinstance(node.args[0], Node) else None
-        if node.target is torch.ops.aten.detach_.default and isinstance(view, View):
-            return view
         op = functional(cast(OpOverload, node.target))
         if op is None or not isinstance(view, View):
             raise NeedsTraceError

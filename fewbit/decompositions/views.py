@@ -17,6 +17,8 @@ from torch._ops import OpOverload
 from torch.fx import Node
 
 aten = torch.ops.aten
+SAME = (aten.alias.default, aten.detach.default, aten.detach_.default)
+"""Ops that return their operand, as far as values go."""
 _OTHER_MEMORY = (aten.set, aten.resize)
 
 
@@ -109,10 +111,6 @@ def _matrix_transpose(x: Tensor, part: Tensor) -> Tensor:
     return part.t()
 
 
-def _same(x: Tensor, part: Tensor) -> Tensor:
-    return part
-
-
 PUTS: dict[Any, Callable[..., Tensor]] = {
     aten.slice.Tensor: aten.slice_scatter.default,
     aten.select.int: aten.select_scatter.default,
@@ -125,8 +123,6 @@ PUTS: dict[Any, Callable[..., Tensor]] = {
     aten.permute.default: _permute,
     aten.transpose.int: _transpose,
     aten.t.default: _matrix_transpose,
-    aten.alias.default: _same,
-    aten.detach.default: _same,
 }
 """By the op of a view, the tensor that it is a view of, with another part in the view's place."""
 
