@@ -41,7 +41,7 @@ def native_pipeline(*, blas: bool = False, profile: bool = False) -> Pipeline:
             Stage("linalg", _linalg(blas, profile)),
             Stage("memref", _memref(blas), form="upstream"),
             Stage("loops", _loops(profile), form="upstream"),
-            Stage("llvm", (*CPU_LLVM, "translate-to-llvm-ir"), ".ll", "other"),
+            Stage("llvm", (*CPU_LLVM, "keep-loops", "translate-to-llvm-ir"), ".ll", "other"),
             Stage("object", ("emit-object",), ".s", "other"),
         )
     )

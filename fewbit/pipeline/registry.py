@@ -57,6 +57,7 @@ BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
         "booleans-to-bytes",
         "emit-object",
         "guard-divisions",
+        "keep-loops",
         "mark-loops",
         "translate-to-bare-metal-ir",
         "translate-to-llvm-ir",

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fewbit.ir.bindings import mlir_context
+from fewbit.passes.llvm.loops import innermost, loops_of
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
-    from torch_mlir.ir import Block, Module, OpView
+    from torch_mlir.ir import Block, Module
 
 LANES = 16
 _IN_LANES = (
@@ -35,25 +36,9 @@ class AddInLanes(BindingsPass):
         with mlir_context(), ir.Location.unknown():
             lanes = ir.Attribute.parse(_IN_LANES)
             for function in module.body.operations:
-                for region in function.regions:
-                    for back in _innermost_sums(list(region.blocks)):
-                        back.operation.attributes["loop_annotation"] = lanes
-
-
-def _innermost_sums(blocks: list[Block]) -> list[OpView]:
-    """Return the back edges of innermost loops that hold a reassociated sum."""
-    numbers = {block: i for i, block in enumerate(blocks)}
-    back_edges: list[OpView] = []
-    last = -1
-    for i, block in enumerate(blocks):
-        *_, end = block.operations
-        starts = [numbers[s] for s in end.operation.successors if numbers[s] <= i]
-        if not starts:
-            continue
-        if starts[0] > last and any(map(_is_free_sum, blocks[starts[0] : i + 1])):
-            back_edges.append(end)
-        last = i
-    return back_edges
+                for loop in innermost(loops_of(function)):
+                    if any(map(_is_free_sum, loop.blocks)):
+                        loop.back_edge.operation.attributes["loop_annotation"] = lanes
 
 
 def _is_free_sum(block: Block) -> bool:
