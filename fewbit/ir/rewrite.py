@@ -94,7 +94,7 @@ class _Driver:
         """Process `ops` and all that follows from them; return whether anything was rewritten."""
         before = self._fired.total()
         for op in reversed(ops):
-            self._worklist.push(op)
+            self._push(op)
         while self._worklist:
             op = self._worklist.pop()
             if op.parent is None or not self._rewrite_once(op):
@@ -102,6 +102,11 @@ class _Driver:
             if self._rounds[op] > self._max_rounds:
                 raise self._no_fixpoint(op)
         return self._fired.total() > before
+
+    def _push(self, op: Operation) -> None:
+        """Put an op on the worklist, if there is a pattern for its class."""
+        if self._patterns_for(type(op)):
+            self._worklist.push(op)
 
     def _patterns_for(self, kind: type[Operation]) -> list[RewritePattern]:
         """Return the patterns that may match an op of this class; most ops have none."""
@@ -111,13 +116,10 @@ class _Driver:
         return self._candidates[kind]
 
     def _rewrite_once(self, op: Operation) -> bool:
-        patterns = self._patterns_for(type(op))
-        if not patterns:
-            return False
         self._root = op
         rewriter = PatternRewriter(op)
         rewriter.extend_from_listener(self._listener)
-        for pattern in patterns:
+        for pattern in self._patterns_for(type(op)):
             name = type(pattern).__name__
             rewriter.insertion_point = InsertPoint.before(op)
             try:
@@ -151,7 +153,7 @@ class _Driver:
             if not is_known(new.location):
                 new.location = self._root.location
             self._rounds[new] = max(self._rounds.get(new, 0), round_of_root + 1)
-            self._worklist.push(new)
+            self._push(new)
 
     def _on_remove(self, op: Operation) -> None:
         self._push_definitions(op.operands)
@@ -159,7 +161,7 @@ class _Driver:
             self._worklist.remove(gone)
 
     def _on_modify(self, op: Operation) -> None:
-        self._worklist.push(op)
+        self._push(op)
         self._push_users(op.results)
 
     def _on_replace(self, op: Operation, _: Sequence[SSAValue | None]) -> None:
@@ -168,9 +170,9 @@ class _Driver:
     def _push_definitions(self, values: Iterable[SSAValue]) -> None:
         for value in values:
             if isinstance(owner := value.owner, Operation) and owner.parent is not None:
-                self._worklist.push(owner)
+                self._push(owner)
 
     def _push_users(self, values: Iterable[SSAValue]) -> None:
         for value in values:
             for use in value.uses:
-                self._worklist.push(use.operation)
+                self._push(use.operation)

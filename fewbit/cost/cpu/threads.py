@@ -9,6 +9,8 @@ calibration: a program is the same wherever it is compiled.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fewbit.cost.cpu.calibration import Calibration
 from fewbit.cost.cpu.kernel_call import KernelCall
 
@@ -22,6 +24,7 @@ BYTES_A_SECOND = 5e9
 """Bytes per second that a loop reads, about."""
 
 
+@lru_cache(maxsize=4096)
 def useful_threads(call: KernelCall, most: int) -> int:
     """Return the fewest threads that are about as fast as any number up to `most`."""
     model = Calibration.default(call.kernel.isa)

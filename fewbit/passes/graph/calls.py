@@ -38,11 +38,18 @@ def only_block(callee: Callable) -> Block | None:
 
 
 def symbols_used(op: Operation) -> Iterator[SymbolRefAttr]:
-    """Yield every reference to a symbol by `op` and the ops below it."""
+    """Yield the references to symbols by `op` and the ops below it.
+
+    Ops share most of their attributes, types above all: each is looked into once.
+    """
+    seen: set[int] = set()
     for user in nested_ops(op):
         stack: list[Attribute] = [*user.properties.values(), *user.attributes.values()]
         while stack:
             attribute = stack.pop()
+            if id(attribute) in seen:
+                continue
+            seen.add(id(attribute))
             if isinstance(attribute, SymbolRefAttr):
                 yield attribute
             elif isinstance(attribute, ArrayAttr):
