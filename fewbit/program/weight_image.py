@@ -56,11 +56,16 @@ class WeightImage:
             written = entry.offset + entry.array.nbytes
         file.write(b"\0" * (self.nbytes - written))
 
-    def tobytes(self) -> bytes:
-        image = bytearray(self.nbytes)
+    def view(self) -> memoryview:
+        """Return the bytes of the image, which are copied once only."""
+        image = np.zeros(self.nbytes, np.uint8)
         for entry in self.entries:
-            image[entry.offset : entry.offset + entry.array.nbytes] = entry.array.tobytes()
-        return bytes(image)
+            flat = entry.array.reshape(-1).view(np.uint8)
+            image[entry.offset : entry.offset + flat.size] = flat
+        return image.data
+
+    def tobytes(self) -> bytes:
+        return self.view().tobytes()
 
 
 @dataclass

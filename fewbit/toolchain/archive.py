@@ -35,11 +35,11 @@ def archive(members: Sequence[Member]) -> bytes:
         offset += 60 + _even(len(member.data))
     index = count.to_bytes(4, "big")
     index += b"".join(o.to_bytes(4, "big") for o in offsets) + symbol_names
-    parts = [MAGIC, _member("/", index)]
+    parts = [MAGIC, *_member("/", index)]
     if names:
-        parts.append(_member("//", names))
+        parts += _member("//", names)
     for member in members:
-        parts.append(_member(places.get(member.name, f"{member.name}/"), member.data))
+        parts += _member(places.get(member.name, f"{member.name}/"), member.data)
     return b"".join(parts)
 
 
@@ -52,9 +52,10 @@ def _long_names(members: Sequence[Member]) -> tuple[bytes, Mapping[str, str]]:
     return names, places
 
 
-def _member(name: str, data: bytes) -> bytes:
+def _member(name: str, data: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a member in parts, since weights may be in it: its header, data and padding."""
     header = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n".encode()
-    return header + data + b"\n" * (_even(len(data)) - len(data))
+    return header, data, b"\n" * (_even(len(data)) - len(data))
 
 
 def _even(size: int) -> int:

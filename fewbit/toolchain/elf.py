@@ -56,6 +56,34 @@ def section(elf: Bytes, name: str) -> Section:
     raise Error(f"the object has no section {name}")
 
 
+def fill_section(elf: bytes, name: str, data: memoryview, alignment: int) -> bytes:
+    """Return an object in which a section, and the symbol in it, is these bytes.
+
+    They stand at the end of the file, to which its header then points: nothing else moves.
+    """
+    every, is_wide = sections(elf), elf[4] == 2
+    number = next(i for i, each in enumerate(every) if each.name == name)
+    end = -(-len(elf) // alignment) * alignment
+    head = bytearray(elf.ljust(end, b"\0"))
+    (table,) = struct.unpack_from("<Q", elf, 40) if is_wide else struct.unpack_from("<I", elf, 32)
+    (entry,) = struct.unpack_from("<H", elf, 58 if is_wide else 46)
+    fields, at = ("<QQ", 24) if is_wide else ("<II", 16)
+    struct.pack_into(fields, head, table + number * entry + at, end, data.nbytes)
+    for each in every:
+        if each.kind == SYMBOL_TABLE:
+            _resize_symbols(head, each, number, data.nbytes, is_wide)
+    return b"".join([head, data])
+
+
+def _resize_symbols(elf: bytearray, table: Section, section: int, size: int, wide: bool) -> None:
+    step, index_at, size_at, field = (24, 6, 16, "<Q") if wide else (16, 14, 8, "<I")
+    for at in range(table.offset, table.offset + table.size, step):
+        (index,) = struct.unpack_from("<H", elf, at + index_at)
+        (before,) = struct.unpack_from(field, elf, at + size_at)
+        if index == section and before:
+            struct.pack_into(field, elf, at + size_at, size)
+
+
 def symbols(elf: Bytes) -> Iterator[Symbol]:
     """Yield symbols that other objects may see, or that must come from them."""
     return _symbols(elf, SYMBOL_TABLE)

@@ -1,8 +1,8 @@
 """Object files: LLVM IR through llvmlite, and the weights as an object of their own.
 
-The weights' object is emitted by LLVM too, with zeros in the place of the weights, which are then
-copied into that section: it has the header and flags that the processor's linkers expect, and the
-weights never pass through text.
+The weights' object is emitted by LLVM too, with one byte in the place of the weights, which then
+become the content of that section: it has the header and flags that the processor's linkers expect,
+and the weights never pass through text, nor their room through LLVM.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fewbit.errors import Error, PassError
-from fewbit.toolchain.elf import section
+from fewbit.errors import PassError
+from fewbit.toolchain.elf import fill_section
 from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.remarks import without_remarks
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from llvmlite.binding import ContextRef, ModuleRef, TargetMachine
 
 SECTION = ".rodata.weights"
+LINE = 64
+"""Bytes of a cache line."""
 
 
 @cache
@@ -142,16 +144,11 @@ def text_object(symbol: str, text: str, isa: Isa) -> bytes:
     return emit_object(module, isa)
 
 
-def weights_object(symbol: str, image: bytes, isa: Isa) -> bytes:
+def weights_object(symbol: str, image: bytes | memoryview, isa: Isa) -> bytes:
     """Return an object that defines `symbol` as these bytes, read-only and aligned to 64."""
-    size = max(len(image), 1)
     module = parse_ir(
-        f'@{symbol} = hidden constant [{size} x i8] zeroinitializer, section "{SECTION}", align 64'
+        f'@{symbol} = hidden constant [1 x i8] zeroinitializer, section "{SECTION}", align {LINE}'
     )
     module.triple = isa.triple
-    elf = bytearray(emit_object(module, isa))
-    target = section(elf, SECTION)
-    if target.size != size:
-        raise Error("LLVM left no room for the weights in their object")
-    elf[target.offset : target.offset + len(image)] = image
-    return bytes(elf)
+    empty = emit_object(module, isa)
+    return fill_section(empty, SECTION, memoryview(image), LINE) if len(image) else empty

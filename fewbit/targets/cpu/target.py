@@ -211,7 +211,7 @@ def write_library(
         public = (*interface.functions, *variant_functions(interface))
         dispatch = dispatch_object(interface, variants, symbols, arena)
         members.insert(0, Member(f"{name}.o", dispatch, public))
-    image = objects.weights_object(f"{name}_weights", weights.tobytes(), isa)
+    image = objects.weights_object(f"{name}_weights", weights.view(), isa)
     members.append(Member(f"{name}_weights.o", image, (f"{name}_weights",)))
     if interface.profile:
         options["profile"] = "cycles"

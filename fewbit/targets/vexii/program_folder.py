@@ -66,7 +66,7 @@ def link_program(made: Compilation) -> bytes:
     text = runtime_ir(processor)
     runtime = objects.link_modules([text], names(text), processor.isa)
     objects.optimize(runtime, processor.isa)
-    weights = made.ctx.get(WeightImage).tobytes()
+    weights = made.ctx.get(WeightImage).view()
     image = objects.weights_object(f"{interface.name}_weights", weights, processor.isa)
     code = objects.emit_object(runtime, processor.isa)
     assembled = made.ctx.get(DeviceCalls).object()

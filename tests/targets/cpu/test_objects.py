@@ -24,6 +24,8 @@ def test_weights_are_in_their_section(name: str, image: bytes) -> None:
     made = weights_object("net_weights", image, Isa.of(name))
     place = section(made, SECTION)
     assert made[place.offset : place.offset + len(image)] == image
+    assert place.size == max(len(image), 1)
+    assert place.offset % 64 == 0
     (symbol,) = [s for s in symbols(made) if s.name == "net_weights"]
     assert symbol.defined
     assert symbol.hidden
