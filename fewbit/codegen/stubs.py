@@ -20,7 +20,7 @@ from fewbit.kernels import emit
 from fewbit.kernels.kernel import Kernel, functions_of, module_text
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import F32, F64, I64, Array, Int, Spelled, Type, type_of
-from fewbit.llvm.values import Operand, Value
+from fewbit.llvm.values import Operand, Value, array, constant, symbol
 from fewbit.toolchain.isa import Isa
 
 KernelT = TypeVar("KernelT", bound=Kernel)
@@ -94,6 +94,8 @@ class Stub(Function):
         ]
         super().__init__(name, [*parameters, (index, "thread"), (index, "threads")], index=index)
         self.thread, self.threads = self.parameters[-2:]
+        self.kept: list[str] = []
+        """Definitions of the constants that it reads."""
         self.most_threads: int | None = None
         """Threads that share the work; others have none."""
         given = iter(self.parameters)
@@ -123,17 +125,24 @@ class Stub(Function):
         return reduce(multiply, sizes, 1)
 
     def integers(self, values: Sequence[Size]) -> Value:
-        """Return an array of integers on the stack."""
-        array = self.alloca(Array(len(values), self.index))
+        """Return an array of integers: a constant, or on the stack what only a run knows."""
+        known = [value for value in values if isinstance(value, int)]
+        if len(known) == len(values):
+            return self._keep(self.index, known)
+        numbers = self.alloca(Array(len(values), self.index))
         for i, value in enumerate(values):
-            self.store(self.integer(value), array, i)
-        return array
+            self.store(self.integer(value), numbers, i)
+        return numbers
 
     def floats(self, values: Sequence[float]) -> Value:
-        array = self.alloca(Array(len(values), F32))
-        for i, value in enumerate(values):
-            self.store(self.constant(F32, value), array, i)
-        return array
+        return self._keep(F32, values)
+
+    def _keep(self, element: Type, values: Sequence[float]) -> Value:
+        """Return an array of constants in memory that nobody writes to."""
+        name = f"{self.name}.{len(self.kept)}"
+        content = array([constant(element, value) for value in values])
+        self.kept.append(f"{symbol(name)} = internal constant {content.typed}\n")
+        return self.symbol(name)
 
     def advance(self, pointer: Value, element: Spelled, *terms: tuple[Size, Size]) -> Value:
         """Return a pointer advanced by a sum of products; null stays null."""
@@ -152,7 +161,7 @@ class Stub(Function):
     def text(self) -> str:
         if not self.ended:
             self.ret()
-        return super().text()
+        return "".join([*self.kept, super().text()])
 
 
 def _parameters(number: int, rank: int, index: Int) -> list[tuple[Type, str]]:
