@@ -29,6 +29,7 @@ def locate(isa: Isa, size: int = 4) -> Function:
         isa,
         f"fewbit_locate_{8 * size}",
         "ptr x, ptr sizes, i64 row, i64 rows, ptr places",
+        apart=True,
     )
     x, sizes, row, rows, places = f.parameters
     s = Sizes.load(f, sizes)
@@ -96,6 +97,7 @@ def copy_edges(isa: Isa) -> Function:
         isa,
         "fewbit_copy_edges_f32",
         "ptr sizes, ptr places, i64 rows, i64 tap, i64 taps, ptr room, ptr table",
+        apart=True,
     )
     sizes, places, rows, tap, taps, room, table = f.parameters
     s = Sizes.load(f, sizes)

@@ -244,6 +244,7 @@ def depthwise_tile(isa: Isa, output: Output, pixels: int) -> Function:
         "ptr x, i64 x_step, i64 x_row_step, i64 x_column_step, ptr w, i64 w_row_step, "
         "i64 w_column_step, i64 rows, i64 across, ptr x_scale, ptr w_scale, ptr bias, ptr add, "
         f"{pointers(output)}, i64 y_step, i64 c, float lo, float hi",
+        apart=True,
     )
     x, x_step, x_row, x_column, w, w_row, w_column, rows, across, *more = f.parameters
     x_scale, w_scale, bias, add, *to, y_step, c, lo, hi = more
