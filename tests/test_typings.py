@@ -19,6 +19,8 @@ MODULES = [
     "iree.runtime._binding",
     "iree.compiler",
     "llvmlite.binding",
+    "gguf",
+    "gguf.quants",
 ]
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,28 @@ from gguf import quants as quants
 from numpy import ndarray
 
 class GGMLQuantizationType(IntEnum):
+    F32 = 0
+    F16 = 1
     Q4_0 = 2
+    Q4_1 = 3
+    Q5_0 = 6
+    Q5_1 = 7
+    Q8_0 = 8
+    BF16 = 30
+
+class ReaderField:
+    def contents(self) -> Any: ...
+
+class ReaderTensor:
+    name: str
+    tensor_type: GGMLQuantizationType
+    shape: ndarray[Any, Any]
+    data: ndarray[Any, Any]
+
+class GGUFReader:
+    fields: dict[str, ReaderField]
+    tensors: list[ReaderTensor]
+    def __init__(self, path: Path) -> None: ...
 
 class GGUFWriter:
     def __init__(self, path: Path, arch: str) -> None: ...
@@ -20,6 +42,11 @@ class GGUFWriter:
     def add_rope_dimension_count(self, count: int) -> None: ...
     def add_rope_freq_base(self, value: float) -> None: ...
     def add_vocab_size(self, size: int) -> None: ...
+    def add_string(self, key: str, val: str) -> None: ...
+    def add_uint32(self, key: str, val: int) -> None: ...
+    def add_float32(self, key: str, val: float) -> None: ...
+    def add_bool(self, key: str, val: bool) -> None: ...
+    def add_array(self, key: str, val: Sequence[Any]) -> None: ...
     def add_tokenizer_model(self, model: str) -> None: ...
     def add_tensor(
         self,
