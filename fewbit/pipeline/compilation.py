@@ -62,4 +62,4 @@ def run_passes(program: Program, *passes: str) -> Program:
     module = program.module.clone()
     for each in parse_passes(",".join(passes)):
         module = driver.run_pass(each, module)
-    return ctx.program(module)
+    return replace(ctx.program(module), files=program.files)

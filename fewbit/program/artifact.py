@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fewbit.base.files import PathLike, inside, locked, replacing_folder
+from fewbit.base.files import PathLike, inside, locked, replacing_file, replacing_folder
 from fewbit.base.folders import FolderKind, Record, read_bytes
 from fewbit.errors import Error, Place, StoreError, UsageError
 from fewbit.program.float_weights import FloatWeights
@@ -154,6 +154,24 @@ def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes |
                 (target / name).write_bytes(data)
         (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
     return Folder(path, manifest)
+
+
+def add_files(folder: Folder, files: Mapping[str, bytes]) -> Folder:
+    """Put files beside those of an artifact and into its manifest.
+
+    They come with the program, whatever its target. The signature is of what a loader trusts, and
+    does not cover them.
+    """
+    if not files:
+        return folder
+    for name, data in files.items():
+        with replacing_file(folder.path / name) as file:
+            file.write(data)
+    hashes = folder.manifest.files | {name: _hash(data) for name, data in files.items()}
+    manifest = folder.manifest.model_copy(update={"files": hashes})
+    with replacing_file(folder.path / MANIFEST) as file:
+        file.write((manifest.model_dump_json(indent=2) + "\n").encode())
+    return Folder(folder.path, manifest)
 
 
 def _hash(data: bytes | Path) -> str:

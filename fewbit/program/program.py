@@ -1,19 +1,22 @@
 """A program: a module, the weights that it refers to, and what it takes and gives.
 
-On disk it is a folder of three files: the text, the weights, and a manifest with their hashes. It
-is written beside its place and renamed, so a reader finds a whole program or none. Loading hashes
-the text and the header of the weights; that header holds the hash of each tensor, which is checked
-when the tensor is first used. So a large program opens at once and still cannot be run with other
-weights than its own.
+On disk it is a folder of the text, the weights, a manifest with their hashes, and perhaps files
+that go with the program to where it runs, such as the tokenizer of a language model. It is written
+beside its place and renamed, so a reader finds a whole program or none. Loading hashes the text and
+the header of the weights; that header holds the hash of each tensor, which is checked when the
+tensor is first used. So a large program opens at once and still cannot be run with other weights
+than its own.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field
 from xdsl.dialects.builtin import ModuleOp
 
 from fewbit.base.files import PathLike, inside, locked, replacing_folder
@@ -50,6 +53,8 @@ class Manifest(Record):
     text: TextStamp
     weights: WeightsStamp
     recipe: str | None = None
+    files: dict[str, str] = Field(default_factory=dict[str, str])
+    """SHA-256 of each file that goes with it, by its name."""
 
 
 @dataclass(repr=False)
@@ -58,6 +63,8 @@ class Program:
     store: WeightStore = field(default_factory=WeightStore)
     recipe: str | None = None
     """The recipe by which it was quantized, as `fewbit.Recipe` reads and prints it."""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """What goes with it to where it runs, by the names of files; the compiler does not read it."""
 
     @staticmethod
     def parse(text: str, store: WeightStore | None = None, name: str = "<text>") -> Program:
@@ -84,7 +91,10 @@ class Program:
                 text=TextStamp(sha256=hashlib.sha256(text).hexdigest()),
                 weights=WeightsStamp(header_sha256=weights.header_sha256),
                 recipe=self.recipe,
+                files={name: hashlib.sha256(data).hexdigest() for name, data in self.files.items()},
             )
+            for name, data in self.files.items():
+                (target / name).write_bytes(data)
             (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
 
     @property
@@ -98,7 +108,7 @@ class Program:
         """Return a copy of the module; the weights themselves are shared."""
         store = WeightStore()
         store.merge(self.store)
-        return Program(self.module.clone(), store, self.recipe)
+        return Program(self.module.clone(), store, self.recipe, self.files)
 
     def verify(self, stage: str | None = None) -> None:
         """Check the module, then every weight that it refers to: presence, type and content."""
@@ -152,7 +162,17 @@ def _load_folder(folder: Path) -> Program:
     KIND.compare_hash(text_path, manifest.text.sha256, hashlib.sha256(text).hexdigest())
     store = WeightStore.open(_file(folder, WEIGHTS))
     KIND.compare_hash(folder / WEIGHTS, manifest.weights.header_sha256, store.header_sha256)
-    return Program(parse_module(text.decode(), str(text_path)), store, manifest.recipe)
+    module = parse_module(text.decode(), str(text_path))
+    return Program(module, store, manifest.recipe, _load_files(folder, manifest))
+
+
+def _load_files(folder: Path, manifest: Manifest) -> dict[str, bytes]:
+    """Return the files that go with a program, compared with their hashes."""
+    files: dict[str, bytes] = {}
+    for name, recorded in manifest.files.items():
+        files[name] = _read(_file(folder, name))
+        KIND.compare_hash(folder / name, recorded, hashlib.sha256(files[name]).hexdigest())
+    return files
 
 
 def _read_manifest(folder: Path) -> Manifest:
@@ -174,6 +194,8 @@ def _read(path: Path) -> bytes:
 
 def _refuse_foreign(folder: Path) -> None:
     """Refuse a folder that holds anything but an older program, because saving replaces it."""
-    KIND.refuse_foreign(folder, (TEXT, WEIGHTS, MANIFEST))
+    is_program = (folder / MANIFEST).exists()
+    others = _read_manifest(folder).files if is_program else ()
+    KIND.refuse_foreign(folder, (TEXT, WEIGHTS, MANIFEST, *others))
     if folder.exists() and any(folder.iterdir()):
         _read_manifest(folder)

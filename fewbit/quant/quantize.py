@@ -189,7 +189,7 @@ class _Quantization:
                     self._quantize(name, op, self.schemes[name])
                 step(1)
         self._drop_unused()
-        result = Program(self.module, self._complete_store(), str(self.recipe))
+        result = Program(self.module, self._complete_store(), str(self.recipe), self.given.files)
         verify(self.module, stage="quantize")
         return result
 
