@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
+from fewbit.errors import UsageError
 from fewbit.frontends.frontend import Given
 from fewbit.program.program import Program
 
@@ -30,20 +31,27 @@ def import_model(
     example_kwargs: Mapping[str, Any] | None = None,
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Any] | None = None,
+    context: int | None = None,
 ) -> Program:
     """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
     Keras model, or of what a text names.
 
     Texts: `zoo:NAME`, `file.py:factory`, `timm:create_model('resnet18')`, `model.onnx`,
-    `model.pt2`, `model.keras`, `program.mlir`, of ours or of StableHLO, a SavedModel's folder, or
-    one that `Program.save` wrote. A mapping as `example_inputs` has them by name, as tokenizers of
-    transformers return them. `input_shapes` makes example inputs where there are none: floats, or
-    of the type in a text such as `1x16:i64`; it fixes the sizes of a model that has dynamic ones.
-    `constants` are values of inputs that an ONNX model is to have built in.
+    `model.pt2`, `model.keras`, `model.gguf`, `program.mlir`, of ours or of StableHLO, the folder of
+    a SavedModel or of a Hugging Face model, or one that `Program.save` wrote. A mapping as
+    `example_inputs` has them by name, as tokenizers of transformers return them. `input_shapes`
+    makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`;
+    it fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
+    ONNX model is to have built in. `context` is how many tokens a language model can keep.
     """
+    if context is not None and not isinstance(model, str | Path):
+        raise UsageError(
+            "a context is for language models that are read from checkpoints",
+            hint="give the path of a GGUF file or of a Hugging Face folder",
+        )
     if isinstance(model, Program):
         return model
-    given = Given(example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants)
+    given = Given(example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants, context)
     named = isinstance(model, str | Path)
     with progress(f"Importing {model if named else type(model).__name__}"):
         return _import_named(str(model), given) if named else _import_object(model, given)

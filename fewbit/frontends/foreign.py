@@ -17,16 +17,13 @@ from fewbit.errors import Error, Place, UnsupportedError, UsageError
 PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl", ".pickle")
 """Suffixes of what `torch.save` writes."""
 FORMATS = {
-    ".gguf": "a GGUF file: weights of a language model in the blocks of llama.cpp",
+    ".gguf": "a file that is called GGUF and does not begin as one",
     ".safetensors": "a safetensors file: weights without the model that they belong to",
     ".tflite": "a TensorFlow Lite model",
     ".h5": "an HDF5 file, as older versions of Keras write",
 }
 HINTS = {
-    ".gguf": "take the original model, and give it by a Python file, 'fewbit compile net.py:net':\n"
-    "  from transformers import AutoModelForCausalLM\n"
-    "  def net():\n"
-    "      return AutoModelForCausalLM.from_pretrained('NAME'), (input_ids,)",
+    ".gguf": "download it again; a GGUF file begins with these four letters",
     ".safetensors": "load them into their model in a Python file with 'def net(): return model, "
     "(x,)', then 'fewbit compile net.py:net'",
     ".tflite": "give the Keras model or the SavedModel that it was made from",

@@ -29,6 +29,8 @@ class Given:
     input_shapes: Shapes | None = None
     constants: Mapping[str, Any] | None = None
     """Values of inputs that are to be built in."""
+    context: int | None = None
+    """How many tokens a language model is to keep."""
 
     @property
     def inputs_in_order(self) -> Sequence[Any]:
@@ -73,6 +75,8 @@ class Frontend:
     """Whether `--input-shape` chooses sizes of a file's inputs."""
     takes_constants = False
     """Whether inputs of a file can be given values that are built in."""
+    takes_context = False
+    """Whether a file is a language model, whose context can be chosen."""
 
 
 def packages_of(model: object) -> set[str]:

@@ -22,20 +22,20 @@ from fewbit.program.program import Program
 def import_named(name: str, given: Given | None = None) -> Program:
     path, given = Path(name.removesuffix(":")), given or Given()
     if name.startswith("zoo:"):
-        _refuse_constants(given)
+        _refuse_options(given)
         return _from_zoo(name.removeprefix("zoo:"))
     if (make := _maker(name)) is not None:
-        _refuse_constants(given)
+        _refuse_options(given)
         return _import_loaded(make(), given.input_shapes)
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
             hint=f"give zoo:NAME, file.py:factory, {EXAMPLE}, model.onnx, model.pt2, model.keras, "
-            "program.mlir, or the folder of a SavedModel or of a saved program",
+            "model.gguf, program.mlir, or the folder of a SavedModel, of a Hugging Face model or "
+            "of a saved program",
         )
     frontend = _frontend_of(path)
-    if frontend is None or not frontend.takes_constants:
-        _refuse_constants(given)
+    _refuse_options(given, frontend)
     return Program.load(path) if frontend is None else frontend.import_file(path, given)
 
 
@@ -47,9 +47,15 @@ def _frontend_of(path: Path) -> Frontend | None:
     return frontend
 
 
-def _refuse_constants(given: Given) -> None:
-    if given.constants:
+def _refuse_options(given: Given, frontend: Frontend | None = None) -> None:
+    """Refuse what is said of a model and would have no effect."""
+    if given.constants and not (frontend and frontend.takes_constants):
         raise UsageError("only inputs of ONNX models can be made constants")
+    if given.context is not None and not (frontend and frontend.takes_context):
+        raise UsageError(
+            "a context is for language models that are read from checkpoints",
+            hint="give a GGUF file or a Hugging Face folder, or leave out --context",
+        )
 
 
 def takes_sizes(name: str) -> bool:

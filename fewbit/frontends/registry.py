@@ -23,6 +23,7 @@ OURS = (
     "fewbit.frontends.tensorflow.frontend:TensorFlow",
     "fewbit.frontends.onnx.frontend:Onnx",
     "fewbit.frontends.torch.frontend:Torch",
+    "fewbit.frontends.language.frontend:Language",
     "fewbit.frontends.stablehlo.frontend:StableHlo",
 )
 

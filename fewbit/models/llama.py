@@ -26,14 +26,23 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class SelfAttention(nn.Module):
     """Causal attention; several query heads share each key and value head."""
 
-    def __init__(self, width: int, heads: int, kv_heads: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        kv_heads: int,
+        head_width: int | None = None,
+        *,
+        bias: bool = False,
+        output_bias: bool = False,
+    ) -> None:
         super().__init__()
-        self.head_width = width // heads
+        self.head_width = head_width or width // heads
         self.sharing = heads // kv_heads
-        self.q_proj = nn.Linear(width, width, bias=False)
-        self.k_proj = nn.Linear(width, kv_heads * self.head_width, bias=False)
-        self.v_proj = nn.Linear(width, kv_heads * self.head_width, bias=False)
-        self.o_proj = nn.Linear(width, width, bias=False)
+        self.q_proj = nn.Linear(width, heads * self.head_width, bias=bias)
+        self.k_proj = nn.Linear(width, kv_heads * self.head_width, bias=bias)
+        self.v_proj = nn.Linear(width, kv_heads * self.head_width, bias=bias)
+        self.o_proj = nn.Linear(heads * self.head_width, width, bias=output_bias)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         q, k, v = self.heads(x, cos, sin)

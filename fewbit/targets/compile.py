@@ -18,6 +18,7 @@ from fewbit.base.files import PathLike
 from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
 from fewbit.errors import Error, PassError, Place, UsageError
+from fewbit.program.artifact import add_files
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets import registry
@@ -41,6 +42,7 @@ def compile(
     example_inputs: Sequence[Any] = (),
     input_shapes: Shapes | None = None,
     dynamic_shapes: Any = None,
+    context: int | None = None,
     passes: Inserted | None = None,
     watch: Watcher | None = None,
     integer_only: bool = False,
@@ -53,7 +55,8 @@ def compile(
     is called after it. `passes` are run after the stages that they are given for: `{"linalg":
     ["my-pass"]}`. With a `recipe`, batch norms become part of layers before these are quantized;
     `integer_only` leaves no floats between layers of a static recipe. With `strict`, weights that
-    stay float although the recipe does not ask for it are an error.
+    stay float although the recipe does not ask for it are an error. `context` is how many tokens a
+    language model can keep, see docs/language-models.md.
 
     Other arguments are `options` of the target, which declares them (docs/compile.md lists all).
     One that it does not have, or of another kind, is refused before any work.
@@ -77,7 +80,14 @@ def compile(
             return Artifact(chosen.compile_file(Path(str(model)), request, folder), temporary)
     with progress(f"Importing {name}"):
         program = _program(
-            model, recipe, calibration, example_inputs, input_shapes, dynamic_shapes, strict
+            model,
+            recipe,
+            calibration,
+            strict,
+            example_inputs=example_inputs,
+            input_shapes=input_shapes,
+            dynamic_shapes=dynamic_shapes,
+            context=context,
         )
     if strict:
         refuse_floats(program)
@@ -85,7 +95,8 @@ def compile(
     if integer_only:
         program = without_floats(program, strict=True)
     with progress(f"Compiling {name}"):
-        return Artifact(chosen.compile(program, request, folder), temporary)
+        written = chosen.compile(program, request, folder)
+        return Artifact(add_files(written, program.files), temporary)
 
 
 def lower(
@@ -136,14 +147,12 @@ def _program(
     model: Model,
     recipe: RecipeLike | None,
     calibration: Calibration | None,
-    example_inputs: Sequence[Any],
-    input_shapes: Shapes | None,
-    dynamic_shapes: Any,
     strict: bool,
+    **given: Any,
 ) -> Program:
     from fewbit.frontends import import_model
 
-    program = import_model(model, example_inputs, dynamic_shapes, input_shapes=input_shapes)
+    program = import_model(model, **given)
     if recipe is None:
         return program
     from fewbit.passes.graph.fold_batch_norm import fold_batch_norm

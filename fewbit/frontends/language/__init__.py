@@ -1,0 +1,73 @@
+"""Language models: GGUF files and Hugging Face folders, as programs that keep what they read."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from fewbit.base.files import PathLike
+from fewbit.errors import FewbitWarning, UsageError
+from fewbit.language.checkpoint import Checkpoint, build_decoder
+from fewbit.language.text_files import TOKENIZER, files_for
+from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
+from fewbit.program.program import Program
+
+CONTEXT = 2048
+"""Tokens that are kept where no other number is given, and the model allows as many."""
+SMALLEST = 8
+
+
+def open_checkpoint(path: PathLike) -> Checkpoint:
+    """Read what a checkpoint says of itself; its weights stay in the file."""
+    path = Path(path)
+    if path.is_dir():
+        from fewbit.language.huggingface import HuggingFaceFolder
+
+        return HuggingFaceFolder(path)
+    from fewbit.language.gguf_file import GgufFile
+
+    return GgufFile(path)
+
+
+def import_language_model(path: PathLike, context: int | None = None) -> Program:
+    """Return a program of tokens, their position and the caches, with what text needs beside it."""
+    import torch
+
+    from fewbit.frontends.torch import import_torch
+
+    checkpoint = open_checkpoint(path)
+    context = _choose_context(checkpoint, context)
+    _check_text(checkpoint)
+    model = build_decoder(checkpoint, context)
+    tokens, position = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    # torch.export takes a length of 1 for a constant; a compiled program takes it, too.
+    length = torch.export.Dim("length", min=2, max=context)
+    program = import_torch(model, (tokens, position), dynamic_shapes=({1: length}, None))
+    program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
+    return program
+
+
+def _choose_context(checkpoint: Checkpoint, asked: int | None) -> int:
+    longest = checkpoint.config.longest
+    if asked is None:
+        return min(longest, CONTEXT)
+    if not SMALLEST <= asked <= longest:
+        raise UsageError(
+            f"a context of {asked} tokens is not possible",
+            place=checkpoint.place,
+            hint=f"the model was trained for {longest}, and {SMALLEST} is the smallest",
+        )
+    return asked
+
+
+def _check_text(checkpoint: Checkpoint) -> None:
+    text = checkpoint.text
+    if text is None:
+        warnings.warn(
+            f"the checkpoint has no {TOKENIZER}: what is compiled takes tokens, and no text",
+            FewbitWarning,
+            stacklevel=2,
+        )
+        return
+    tokenizer = open_tokenizer(text.tokenizer)
+    check_vocabulary(tokenizer, checkpoint.config.vocabulary, checkpoint.path)

@@ -1,0 +1,1 @@
+"""Language models: checkpoints as one decoder module, and tokens as text."""

@@ -1,0 +1,141 @@
+"""A checkpoint: a configuration, tensors that are read one by one, and what text needs.
+
+Names and shapes are compared with the decoder's before any tensor is read, and nothing is left
+over: a bias that the decoder does not have would be missing in its results. Tensors of float32 that
+lie in a file as the decoder has them are mapped; others are converted one at a time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fewbit.base.progress import progress
+from fewbit.errors import Error, Place, UnsupportedError
+from fewbit.language.config import DecoderConfig
+from fewbit.language.pieces import Array, Piece, find_piece
+from fewbit.language.text_files import TextFiles
+
+if TYPE_CHECKING:
+    from fewbit.language.decoder import LanguageModel
+
+SHOWN = 4
+"""How many tensors a message names."""
+FLOATS = ("float32", "float16", "bfloat16", "float64")
+IGNORED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "lm_head.weight")
+"""Ends of names that are no weights, or the embedding again."""
+
+
+class Checkpoint:
+    """What a file or folder holds; subclasses know the format."""
+
+    path: Path
+    family: str
+    """The name of the architecture in Hugging Face's words."""
+    config: DecoderConfig
+    text: TextFiles | None
+    """None where there is no tokenizer."""
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The shapes of all tensors, by the names of the format."""
+        raise NotImplementedError
+
+    def read(self, key: str) -> Array:
+        """Return a tensor; mapped, if the format allows it."""
+        raise NotImplementedError
+
+    def find(self, name: str) -> tuple[Piece, int | None]:
+        """Return where a weight of the decoder is, by the names of the format."""
+        return find_piece(self.family, self.config, name)
+
+    @property
+    def place(self) -> Place:
+        return Place(file=str(self.path))
+
+
+def build_decoder(checkpoint: Checkpoint, context: int) -> LanguageModel:
+    """Return the decoder with the weights of a checkpoint, ready to be called."""
+    import torch
+
+    from fewbit.language.decoder import LanguageModel
+
+    config = checkpoint.config
+    with torch.device("meta"):
+        model = LanguageModel(config)
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if config.tied:
+        del wanted["lm_head.weight"]
+    pieces = {name: checkpoint.find(name) for name in wanted}
+    _check_shapes(checkpoint, wanted, pieces)
+    _check_leftovers(checkpoint, {piece.key for piece, _ in pieces.values()})
+    weights: dict[str, Any] = {}
+    with progress("Reading weights", total=len(pieces)) as step, warnings.catch_warnings():
+        # A mapped file cannot be written to, and nobody does.
+        warnings.filterwarnings("ignore", message=".*not writable.*")
+        for name, (piece, _) in pieces.items():
+            array = _as_float(checkpoint, piece)
+            weights[name] = torch.nn.Parameter(torch.as_tensor(array), requires_grad=False)
+            step()
+    if config.tied:
+        weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
+    model.load_state_dict(weights, assign=True)
+    model.model.allocate(context)
+    return model.eval()
+
+
+def _as_float(checkpoint: Checkpoint, piece: Piece) -> Array:
+    array = piece.take(checkpoint.read(piece.key))
+    if str(array.dtype) not in FLOATS:
+        raise UnsupportedError(
+            f"the tensor '{piece.key}' is of {array.dtype}, which is no float",
+            place=checkpoint.place,
+        )
+    return np.ascontiguousarray(array, np.float32)
+
+
+def _check_shapes(
+    checkpoint: Checkpoint,
+    wanted: Mapping[str, tuple[int, ...]],
+    pieces: Mapping[str, tuple[Piece, int | None]],
+) -> None:
+    shapes = checkpoint.shapes
+    keys = dict.fromkeys(piece.key for piece, _ in pieces.values())
+    if missing := [key for key in keys if key not in shapes]:
+        raise Error(
+            f"the checkpoint lacks {_names(missing)}",
+            place=checkpoint.place,
+            hint="is it whole? A sharded one needs all its files beside the index",
+        )
+    for name, (piece, total) in pieces.items():
+        shape, expected = shapes[piece.key], piece.shape_in_file(wanted[name], total)
+        if shape != expected:
+            raise Error(
+                f"the tensor '{piece.key}' is {_sizes(shape)}, and the configuration says "
+                f"{_sizes(expected)}",
+                place=checkpoint.place,
+                hint="configuration and weights are of different models",
+            )
+
+
+def _check_leftovers(checkpoint: Checkpoint, used: set[str]) -> None:
+    left = [key for key in checkpoint.shapes if key not in used and not key.endswith(IGNORED)]
+    if left:
+        raise UnsupportedError(
+            f"the checkpoint has {_names(left)}, which the decoder of "
+            f"'{checkpoint.family}' does not have",
+            place=checkpoint.place,
+        )
+
+
+def _names(keys: list[str]) -> str:
+    shown = ", ".join(f"'{key}'" for key in keys[:SHOWN])
+    return shown if len(keys) <= SHOWN else f"{shown} and {len(keys) - SHOWN} more tensors"
+
+
+def _sizes(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "a scalar"

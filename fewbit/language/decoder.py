@@ -1,0 +1,211 @@
+"""The decoder of all families, as a torch module: tokens and a position to the next token's logits.
+
+A call takes any number of tokens, so one program reads a prompt and decodes. Keys and values of all
+tokens before are in buffers of a fixed length, the *context*, which a call updates in place. Only
+the logits of the last token are computed: the head is the largest layer of small models.
+
+Modules have the names of LLaMa checkpoints, `model.layers.0.self_attn.q_proj`, in all families, so
+recipes name layers alike. A module is built without memory for its weights, which are assigned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from fewbit.language.config import Activation, DecoderConfig, LayerKind, Rope
+from fewbit.models.llama import SelfAttention, rotate
+
+Place = tuple[Tensor | None, Tensor | None, Tensor, Tensor]
+"""What a layer has to know of the tokens' positions: cosines, sines, positions, and the mask."""
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+}
+
+
+def rotation_table(rope: Rope, length: int) -> tuple[Tensor, Tensor]:
+    """Return cosines and sines for each position, [length, width / 2]."""
+    half = rope.width // 2
+    frequencies = 1.0 / rope.base ** (torch.arange(0, rope.width, 2).float() / rope.width)
+    if rope.divisors:
+        frequencies = frequencies / torch.tensor(rope.divisors[:half])
+    angles = torch.outer(torch.arange(length).float(), frequencies)
+    return angles.cos(), angles.sin()
+
+
+def make_norm(config: DecoderConfig, width: int) -> nn.Module:
+    if config.norm == "layer":
+        return nn.LayerNorm(width, eps=config.eps)
+    return nn.RMSNorm(width, eps=config.eps)
+
+
+class CachedAttention(SelfAttention):
+    """Attention of tokens to themselves and to those before, whose keys and values are kept."""
+
+    keys: Tensor
+    values: Tensor
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__(
+            config.width,
+            config.heads,
+            config.kv_heads,
+            config.head_width,
+            bias=config.qkv_bias,
+            output_bias=config.output_bias,
+        )
+        self.kv_heads = config.kv_heads
+        self.scale = config.attention_scale or config.head_width**-0.5
+        self.cap = config.attention_cap
+        self.q_norm = self.k_norm = None
+        if config.query_key_norm:
+            self.q_norm = make_norm(config, config.head_width)
+            self.k_norm = make_norm(config, config.head_width)
+
+    def allocate(self, context: int) -> None:
+        for name in ("keys", "values"):
+            kept = torch.zeros(1, self.kv_heads, context, self.head_width)
+            self.register_buffer(name, kept, persistent=False)
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, x: Tensor, cos: Tensor | None, sin: Tensor | None, places: Tensor, seen: Tensor
+    ) -> Tensor:
+        q, k, v = (
+            projection(x).unflatten(-1, (-1, self.head_width))
+            for projection in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = self.q_norm(q), self.k_norm(k)
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
+        if cos is not None and sin is not None:
+            q, k = rotate_first(q, cos, sin), rotate_first(k, cos, sin)
+        self.keys.index_copy_(2, places, k)
+        self.values.index_copy_(2, places, v)
+        keys, values = self.repeat_heads(self.keys), self.repeat_heads(self.values)
+        return self.join_heads(self.attend(q, keys, values, seen))
+
+    def attend(self, q: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+        if self.cap is None:
+            return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=self.scale)
+        scores = self.cap * torch.tanh(q @ keys.transpose(2, 3) * (self.scale / self.cap))
+        return scores.masked_fill(~seen, float("-inf")).softmax(-1) @ values
+
+
+def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate as many channels of a head as the table is for, and leave the others."""
+    width = 2 * cos.shape[-1]
+    if width == x.shape[-1]:
+        return rotate(x, cos, sin)
+    return torch.cat([rotate(x[..., :width], cos, sin), x[..., width:]], dim=-1)
+
+
+class Mlp(nn.Module):
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.activation = ACTIVATIONS[config.activation]
+        self.gate_proj = None
+        if config.gated:
+            self.gate_proj = nn.Linear(config.width, config.hidden, bias=config.mlp_bias)
+        self.up_proj = nn.Linear(config.width, config.hidden, bias=config.mlp_bias)
+        self.down_proj = nn.Linear(config.hidden, config.width, bias=config.mlp_bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.gate_proj is None:
+            return self.down_proj(self.activation(self.up_proj(x)))
+        return self.down_proj(self.activation(self.gate_proj(x)) * self.up_proj(x))
+
+
+class DecoderLayer(nn.Module):
+    """Attention and MLP, each added to what it is given; norms before, and perhaps behind each."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.input_layernorm = make_norm(config, config.width)
+        self.self_attn = CachedAttention(config)
+        self.post_attention_layernorm = make_norm(config, config.width)
+        self.mlp = Mlp(config)
+        self.pre_feedforward_layernorm = self.post_feedforward_layernorm = None
+        if config.output_norms:
+            self.pre_feedforward_layernorm = make_norm(config, config.width)
+            self.post_feedforward_layernorm = make_norm(config, config.width)
+
+    def forward(self, x: Tensor, place: Place) -> Tensor:
+        attended = self.self_attn(self.input_layernorm(x), *place)
+        if self.pre_feedforward_layernorm is None or self.post_feedforward_layernorm is None:
+            x = x + attended
+            return x + self.mlp(self.post_attention_layernorm(x))
+        x = x + self.post_attention_layernorm(attended)
+        return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
+
+
+class Decoder(nn.Module):
+    """Tokens to the states from which the next tokens are read."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.context = 0
+        self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
+        self.embed_positions = None
+        if config.has_positions:
+            self.embed_positions = nn.Embedding(config.longest, config.width)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in config.layers)
+        self.norm = make_norm(config, config.width)
+        self.ropes = list(dict.fromkeys(kind.rope for kind in config.layers if kind.rope))
+        """The distinct tables of angles; a model has one or two."""
+
+    def allocate(self, context: int) -> None:
+        """Make the tables of angles, and the caches of keys and values."""
+        self.context = context
+        for number, rope in enumerate(self.ropes):
+            cos, sin = rotation_table(rope, context)
+            self.register_buffer(f"cos_{number}", cos, persistent=False)
+            self.register_buffer(f"sin_{number}", sin, persistent=False)
+        for layer in self.layers:
+            cast(DecoderLayer, layer).self_attn.allocate(context)
+
+    def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
+        places = position + torch.arange(tokens.shape[1])
+        x = self.embed_tokens(tokens)
+        if self.config.embedding_scale is not None:
+            x = x * self.config.embedding_scale
+        if self.embed_positions is not None:
+            x = x + self.embed_positions(places)
+        kinds = {kind: self.place(kind, places) for kind in dict.fromkeys(self.config.layers)}
+        for layer, kind in zip(self.layers, self.config.layers, strict=True):
+            x = layer(x, kinds[kind])
+        return self.norm(x)
+
+    def place(self, kind: LayerKind, places: Tensor) -> Place:
+        kept = torch.arange(self.context).unsqueeze(0)
+        seen = kept <= places.unsqueeze(1)
+        if kind.window is not None and kind.window < self.context:
+            seen = seen & (kept > places.unsqueeze(1) - kind.window)
+        if kind.rope is None:
+            return None, None, places, seen
+        number = self.ropes.index(kind.rope)
+        cos, sin = self.get_buffer(f"cos_{number}"), self.get_buffer(f"sin_{number}")
+        return cos[places], sin[places], places, seen
+
+
+class LanguageModel(nn.Module):
+    """Tokens, [1, n], and the position of the first, [1], to logits, [1, 1, vocabulary]."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.model = Decoder(config)
+        self.lm_head = nn.Linear(config.width, config.vocabulary, bias=False)
+
+    def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
+        logits = self.lm_head(self.model(tokens, position)[:, -1:])
+        cap = self.config.logit_cap
+        return logits if cap is None else cap * torch.tanh(logits / cap)

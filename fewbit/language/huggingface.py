@@ -1,0 +1,190 @@
+"""Checkpoints as Hugging Face's libraries save them: a folder of JSON and safetensors files.
+
+Nothing in them is run: pickled weights are refused, and so is a model whose code is in the folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from fewbit.base.files import inside
+from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.language.architectures import FAMILIES, read_config, unknown_architecture
+from fewbit.language.checkpoint import Checkpoint
+from fewbit.language.pieces import Array
+from fewbit.language.text_files import TOKENIZER, TextFiles
+from fewbit.program.tensor_file import TensorFile
+
+CONFIG = "config.json"
+INDEX = "model.safetensors.index.json"
+PREFIXES = {"model.language_model.": "model.", "language_model.": "", "transformer.": ""}
+"""What names begin with in models that also see, and in some of GPT-2; and in place of it."""
+DECODERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+"""Ends of the classes that give logits of tokens."""
+SPECIAL = ("bos_token", "eos_token", "unk_token", "pad_token")
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a folder has the configuration of a model, which names its architecture."""
+    if not (path / CONFIG).is_file():
+        return False
+    try:
+        return isinstance(_read_json(path / CONFIG).get("model_type"), str)
+    except Error:
+        return False
+
+
+class HuggingFaceFolder(Checkpoint):
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings = _text_settings(_read_json(path / CONFIG))
+        self.family = str(self.settings["model_type"])
+        try:
+            self._check_class()
+            self.config = read_config(self.settings)
+        except Error as error:
+            raise error.at(file=str(path / CONFIG)) from None
+        self._tensors = _open_tensors(path)
+        self._prefixed = _strip_prefix(self._tensors)
+        if "lm_head.weight" not in self._prefixed and "tie_word_embeddings" not in self.settings:
+            # Newer configurations leave out what is the family's own default.
+            self.config = replace(self.config, tied=True)
+        self.text = _read_text(path, self.settings)
+
+    def _check_class(self) -> None:
+        if self.family not in FAMILIES:
+            raise unknown_architecture(self.family)
+        names = cast("list[Any]", self.settings.get("architectures") or [])
+        if names and not str(names[0]).endswith(DECODERS):
+            raise UnsupportedError(
+                f"{names[0]} is no decoder that gives logits of tokens",
+                hint="let transformers read it in a Python file with 'def net(): return model, "
+                "(x,)', and give net.py:net",
+            )
+        method = self.settings.get("quantization_config")
+        if method:
+            kind = cast("Mapping[str, Any]", method).get("quant_method", "another tool")
+            raise UnsupportedError(
+                f"the weights are quantized already, by {kind}",
+                hint="give the original model, and a recipe: -r w4a8g32",
+            )
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        return {name: self._tensors[key].spans[key].shape for name, key in self._prefixed.items()}
+
+    def read(self, key: str) -> Array:
+        own = self._prefixed[key]
+        return self._tensors[own].array(own)
+
+
+def _text_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of the decoder, of a model that also sees that of its text part."""
+    inner = settings.get("text_config")
+    if not isinstance(inner, dict):
+        return settings
+    return {**settings, **cast("dict[str, Any]", inner)}
+
+
+def _open_tensors(path: Path) -> dict[str, TensorFile]:
+    """Return the file of each tensor; files are mapped and their headers read."""
+    files = sorted(path.glob("*.safetensors"))
+    if (path / INDEX).is_file():
+        table = _read_json(path / INDEX).get("weight_map")
+        named = cast("dict[str, str]", table) if isinstance(table, dict) else {}
+        files = [_existing(path, name) for name in sorted(set(named.values()))]
+    if not files:
+        pickled = any(path.glob("*.bin")) or any(path.glob("*.pth"))
+        raise UsageError(
+            "the folder has a configuration, and no weights in safetensors files",
+            place=Place(file=str(path)),
+            hint="pickled weights are code, which fewbit does not run: save them again with "
+            "transformers, model.save_pretrained(folder)"
+            if pickled
+            else "are they downloaded? They are called model.safetensors",
+        )
+    opened = [TensorFile.open(file) for file in files]
+    return {key: file for file in opened for key in file.spans}
+
+
+def _existing(path: Path, name: str) -> Path:
+    if not (path / name).is_file():
+        raise UsageError(
+            f"the index names '{name}', which is not in the folder",
+            place=Place(file=str(path / INDEX)),
+            hint="download or copy all files of the checkpoint",
+        )
+    return inside(path, name)
+
+
+def _strip_prefix(keys: Iterable[str]) -> dict[str, str]:
+    """Return the decoder's tensors by their plain names; those of other parts are left out."""
+    keys = list(keys)
+    for prefix, plain in PREFIXES.items():
+        own = [key for key in keys if key.startswith(prefix)]
+        if own:
+            heads = {key: key for key in keys if key == "lm_head.weight"}
+            return heads | {plain + key.removeprefix(prefix): key for key in own}
+    return {key: key for key in keys}
+
+
+def _read_text(path: Path, settings: Mapping[str, Any]) -> TextFiles | None:
+    if not (path / TOKENIZER).is_file():
+        return None
+    from fewbit.language.tokenizer import open_tokenizer
+
+    tokenizer = (path / TOKENIZER).read_text(encoding="utf-8")
+    opened = open_tokenizer(tokenizer, path / TOKENIZER)
+    described = _read_optional(path / "tokenizer_config.json")
+    special = {name: text for name in SPECIAL if (text := _token_text(described.get(name)))}
+    ends: list[int] = []
+    for given in (_read_optional(path / "generation_config.json"), settings):
+        ids = given.get("eos_token_id")
+        ends += [ids] if isinstance(ids, int) else cast("list[int]", ids or [])
+    if not ends and "eos_token" in special:
+        ends = [
+            number for number in [opened.token_to_id(special["eos_token"])] if number is not None
+        ]
+    return TextFiles(
+        tokenizer, _read_template(path, described), tuple(dict.fromkeys(ends)), special
+    )
+
+
+def _read_template(path: Path, described: Mapping[str, Any]) -> str | None:
+    if (path / "chat_template.jinja").is_file():
+        return (path / "chat_template.jinja").read_text(encoding="utf-8")
+    given = described.get("chat_template")
+    if isinstance(given, list):
+        named = {
+            str(each["name"]): each["template"] for each in cast("list[dict[str, Any]]", given)
+        }
+        given = named.get("default")
+    return given if isinstance(given, str) else None
+
+
+def _token_text(given: Any) -> str | None:
+    """Return the text of a special token, which may be described by a table."""
+    text = cast("dict[str, Any]", given).get("content") if isinstance(given, dict) else given
+    return text if isinstance(text, str) else None
+
+
+def _read_optional(path: Path) -> dict[str, Any]:
+    return _read_json(path) if path.is_file() else {}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        data: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise Error(
+            f"this is no JSON: {str(error).partition(chr(10))[0]}",
+            place=Place(file=str(path)),
+            hint="is the file whole?",
+        ) from None
+    if not isinstance(data, dict):
+        raise Error("this is no table of settings", place=Place(file=str(path)))
+    return cast("dict[str, Any]", data)

@@ -1,0 +1,60 @@
+"""What turns text into tokens and back, as files beside the compiled library.
+
+The tokenizer is a `tokenizer.json` of the package `tokenizers`, whatever it was read from; a chat
+template is as its model has it, in Jinja. A model without a tokenizer takes and gives tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from fewbit.base.folders import Record
+
+TOKENIZER = "tokenizer.json"
+TEMPLATE = "chat_template.jinja"
+SETTINGS = "generation.json"
+
+
+class GenerationSettings(Record):
+    """What a run has to know beside the program."""
+
+    format: Literal["fewbit-generation"] = "fewbit-generation"
+    version: Literal[1] = 1
+    context: int
+    """How many tokens the caches hold."""
+    vocabulary: int
+    end_tokens: tuple[int, ...] = ()
+    """Tokens at which an answer ends."""
+    special_tokens: dict[str, str] = Field(default_factory=dict[str, str])
+    """Texts that chat templates name: `bos_token`, `eos_token`, and so on."""
+
+
+@dataclass(frozen=True)
+class TextFiles:
+    """What a checkpoint says of text."""
+
+    tokenizer: str
+    """As `tokenizers` writes it."""
+    template: str | None = None
+    end_tokens: tuple[int, ...] = ()
+    special_tokens: Mapping[str, str] | None = None
+
+
+def files_for(text: TextFiles | None, context: int, vocabulary: int) -> dict[str, bytes]:
+    """Return what is written beside a library, by the names of files."""
+    settings = GenerationSettings(
+        context=context,
+        vocabulary=vocabulary,
+        end_tokens=text.end_tokens if text else (),
+        special_tokens=dict(text.special_tokens or {}) if text else {},
+    )
+    files = {SETTINGS: (settings.model_dump_json(indent=2) + "\n").encode()}
+    if text is not None:
+        files[TOKENIZER] = text.tokenizer.encode()
+        if text.template is not None:
+            files[TEMPLATE] = text.template.encode()
+    return files

@@ -1,0 +1,38 @@
+# pyright: basic
+"""The decoder of each family, compared with one in numpy that is written from its description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fewbit.frontends.language import build_decoder, open_checkpoint
+from tests.language.checkpoints import SETTINGS, VOCABULARY, family_folder, settings_of
+from tests.language.reference import logits
+
+CONTEXT = 32
+
+
+@pytest.mark.parametrize("family", SETTINGS)
+def test_a_family_computes_what_it_describes(family: str, tmp_path: Path) -> None:
+    tensors = family_folder(tmp_path, family)
+    model = build_decoder(open_checkpoint(tmp_path), CONTEXT)
+    tokens = np.random.default_rng(1).integers(0, VOCABULARY, 18)
+    wide = {name: tensor.astype(np.float64) for name, tensor in tensors.items()}
+    with torch.no_grad():
+        for begin, end in ((0, 11), (11, 12), (12, 18)):
+            given = torch.tensor(tokens[None, begin:end])
+            ours = model(given, torch.tensor([begin])).numpy()
+            expected = logits(family, settings_of(family), wide, tokens[:end])
+            np.testing.assert_allclose(ours[0, 0], expected, rtol=2e-5, atol=2e-5)
+
+
+def test_layers_are_called_as_in_checkpoints(tmp_path: Path) -> None:
+    family_folder(tmp_path, "gpt2")
+    model = build_decoder(open_checkpoint(tmp_path), CONTEXT)
+    names = {name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
+    assert "model.layers.1.self_attn.q_proj" in names
+    assert "model.layers.1.mlp.down_proj" in names
