@@ -20,6 +20,7 @@ from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
     Constants,
+    Context,
     InputShape,
     KeepBatchNorm,
     ModelName,
@@ -94,6 +95,7 @@ def compile_model(
     ] = False,
     input_shape: InputShape = None,
     constant: Constants = None,
+    context_length: Context = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -117,7 +119,9 @@ def compile_model(
     if recipe is None and not strict and is_read_by(chosen, model) and stop_after is None:
         _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
         return
-    program = _import(model, parse_shapes(input_shape), parse_constants(constant), name)
+    program = _import(
+        model, parse_shapes(input_shape), parse_constants(constant), name, context_length
+    )
     if dump is not None:
         dump(GRAPH, program.text())
     if stop_after == GRAPH:
@@ -145,7 +149,11 @@ def _check_stop(stage: str | None, target: Target) -> None:
 
 
 def _import(
-    model: str, shapes: Shapes | None, constants: dict[str, Any] | None, name: str
+    model: str,
+    shapes: Shapes | None,
+    constants: dict[str, Any] | None,
+    name: str,
+    context: int | None,
 ) -> Program:
     from fewbit.base.progress import progress
     from fewbit.frontends import import_model
@@ -160,11 +168,12 @@ def _import(
         )
     with progress(f"Importing {name}"):
         if not zoo or not shapes:
-            return import_model(model, input_shapes=shapes, constants=constants)
+            return import_model(model, input_shapes=shapes, constants=constants, context=context)
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.
-        return import_model(create(model.removeprefix("zoo:")), input_shapes=shapes)
+        made = create(model.removeprefix("zoo:"))
+        return import_model(made, input_shapes=shapes, context=context)
 
 
 def _folder_name(name: str, target: str) -> str:

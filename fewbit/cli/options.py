@@ -13,11 +13,14 @@ from fewbit.errors import UsageError, WidthError
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
 
+LANGUAGE_MODELS = "Language models"
+"""The panel of the help with options that only these take."""
 ModelName = Annotated[
     str,
     typer.Argument(
         help="zoo:NAME, file.py:factory, package:call(), model.onnx, model.pt2, model.keras, "
-        "program.mlir, or the folder of a SavedModel or a saved program.",
+        "model.gguf, program.mlir, or the folder of a SavedModel, a Hugging Face model or a saved "
+        "program.",
         autocompletion=complete_models,
     ),
 ]
@@ -72,6 +75,16 @@ Constants = Annotated[
         "--constant",
         metavar="NAME=VALUE",
         help="Build a value of an ONNX model's input in: sr=16000, axes=0,2. Repeatable.",
+    ),
+]
+Context = Annotated[
+    int | None,
+    typer.Option(
+        "--context",
+        min=1,
+        metavar="TOKENS",
+        help="How many tokens a language model keeps; up to 2048 if not given.",
+        rich_help_panel=LANGUAGE_MODELS,
     ),
 ]
 

@@ -11,6 +11,7 @@ from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
     CalibrateData,
     Constants,
+    Context,
     InputShape,
     KeepBatchNorm,
     ModelName,
@@ -29,6 +30,7 @@ def quantize(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")],
     input_shape: InputShape = None,
     constant: Constants = None,
+    context: Context = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -42,7 +44,7 @@ def quantize(
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = options.quantize(
-        import_model(model, input_shapes=shapes, constants=constants), recipe
+        import_model(model, input_shapes=shapes, constants=constants, context=context), recipe
     )
     program.save(output)
     say(f"{output}: {program.store.nbytes():,} bytes of weights")

@@ -2,8 +2,9 @@
 
 DIR is an artifact, which runs as compiled code (that for another kind of processor in qemu), or a
 saved program or its text, which is interpreted. Inputs are files of numpy, or arrays in IREE's
-words, `4xf32=1,2,3,4`. Results are summed up on standard output, or written whole with `--output`;
-those of modules that IREE compiled of plain MLIR are printed as iree-run-module does.
+words, `4xf32=1,2,3,4`; a language model takes `--prompt` instead, and prints text. Results are
+summed up on standard output, or written whole with `--output`; those of modules that IREE compiled
+of plain MLIR are printed as iree-run-module does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fewbit.base.json_output import print_json
+from fewbit.cli.prompt import Chat, PromptOptions, PromptText, Seed, Temperature, Tokens, TopP
 from fewbit.cli.run_report import plain_output, sizes, summary
 from fewbit.errors import Error, Place, UsageError
 
@@ -77,9 +79,23 @@ def run_program(
             "random ones.",
         ),
     ] = False,
+    prompt: PromptText = None,
+    chat: Chat = False,
+    tokens: Tokens = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    seed: Seed = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run an artifact, or interpret a program, on inputs from files."""
+    """Run an artifact, or interpret a program, on inputs from files; or go on with a text."""
+    asked = PromptOptions(chat, tokens, temperature, top_p, seed)
+    if prompt is not None:
+        others = {"--input": inputs, "--random": random, "--output": output, "--repeat": repeat}
+        others |= {"--function": function, "--device": device, "--stats": stats}
+        asked.refuse_others([name for name, value in others.items() if value])
+        asked.run(program, prompt, threads, variant, as_json)
+        return
+    asked.refuse_without_prompt()
     _check_output(output)
     how = {"threads": threads, "variant": variant, "function": function, "device": device}
     runnable = _open(program, {name: value for name, value in how.items() if value is not None})

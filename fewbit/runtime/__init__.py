@@ -13,6 +13,7 @@ from fewbit.program.calls import Outputs, order_inputs
 from fewbit.program.display import html_table, shorten_text, size_text
 
 if TYPE_CHECKING:
+    from fewbit.runtime.generation import Generation, Prompt, TextModel
     from fewbit.runtime.profile import CallProfile
     from fewbit.runtime.session import Session
 
@@ -24,6 +25,7 @@ class Artifact:
         self._folder = folder
         self._temporary = temporary
         self._loaded: Any = None
+        self._text_model: TextModel | None = None
 
     @property
     def folder(self) -> Path:
@@ -77,6 +79,40 @@ class Artifact:
         from fewbit.runtime.session import Session
 
         return Session(self.runner, threads)
+
+    @property
+    def text_model(self) -> TextModel:
+        """The tokenizer, template and limits of a language model."""
+        from fewbit.runtime.generation import TextModel
+
+        if self._text_model is None:
+            self._text_model = TextModel(self._folder)
+        return self._text_model
+
+    def generate(
+        self,
+        prompt: Prompt,
+        tokens: int = 64,
+        *,
+        chat: bool = False,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> Generation:
+        """Decode up to so many tokens behind a prompt, and return an iterator of pieces of text.
+
+        A prompt is a text, or, with the model's chat template, a question (`chat=True`) or the
+        messages of a conversation. A temperature of 0 takes the likeliest token of each step.
+        """
+        from fewbit.language.sampling import Sampler
+        from fewbit.runtime.generation import Generation
+
+        sampler = Sampler(temperature, top_p, seed)
+        model = self.text_model
+        given = model.encode(prompt, chat=chat)
+        model.check_room(given)
+        return Generation(model, self.session(threads=threads), given, tokens, sampler)
 
     def profile(self, *, reset: bool = False) -> list[CallProfile]:
         """Return where the time of all calls went, if it was compiled with `profile=True`."""

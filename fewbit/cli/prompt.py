@@ -1,0 +1,124 @@
+"""`fewbit run DIR --prompt TEXT`: how a language model goes on with a text.
+
+Text is written to standard output as it is decoded, and nothing else; how long it took is said on
+standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fewbit.base.json_output import print_json
+from fewbit.base.progress import say
+from fewbit.cli.options import LANGUAGE_MODELS
+from fewbit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fewbit.runtime.generation import Generation
+
+TOKENS = 64
+
+
+def _option(name: str, explanation: str, **limits: float) -> Any:
+    return typer.Option(name, help=explanation, rich_help_panel=LANGUAGE_MODELS, **limits)  # pyright: ignore[reportArgumentType]
+
+
+PromptText = Annotated[str | None, _option("--prompt", "Go on with this text.")]
+Chat = Annotated[bool, _option("--chat", "The prompt is a question, put into the chat template.")]
+Tokens = Annotated[
+    int | None, _option("--tokens", f"Decode up to so many; {TOKENS} if not given.", min=1)
+]
+Temperature = Annotated[
+    float | None,
+    _option("--temperature", "Draw tokens; 0, if not given, takes the likeliest.", min=0),
+]
+TopP = Annotated[
+    float | None,
+    _option("--top-p", "Draw among tokens of this probability together.", min=0, max=1),
+]
+Seed = Annotated[int | None, _option("--seed", "Draw the same tokens in every run.", min=0)]
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    chat: bool = False
+    tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+
+    def refuse_without_prompt(self) -> None:
+        for field in fields(self):
+            if getattr(self, field.name) not in (None, False):
+                option = field.name.replace("_", "-")
+                raise UsageError(f"--{option} needs a prompt", hint="add --prompt TEXT")
+
+    def refuse_others(self, given: Sequence[str]) -> None:
+        for option in given:
+            raise UsageError(f"{option} and --prompt exclude each other")
+        if self.temperature in (None, 0) and (self.top_p is not None or self.seed is not None):
+            raise UsageError(
+                "without a temperature nothing is drawn, so --top-p and --seed have no effect",
+                hint="add --temperature 0.8",
+            )
+
+    def run(
+        self, path: Path, prompt: str, threads: int | None, variant: str | None, as_json: bool
+    ) -> None:
+        from fewbit.runtime import load
+
+        artifact = load(path)
+        if variant is not None:
+            artifact.use_variant(variant)
+        generation = artifact.generate(
+            prompt,
+            TOKENS if self.tokens is None else self.tokens,
+            chat=self.chat,
+            temperature=self.temperature or 0.0,
+            top_p=1.0 if self.top_p is None else self.top_p,
+            seed=self.seed,
+            threads=threads,
+        )
+        text, seconds = _stream(generation, quiet=as_json)
+        if as_json:
+            print_json(_plain(generation, text, seconds))
+            return
+        print()
+        say(_summary(generation, seconds))
+
+
+def _stream(generation: Generation, quiet: bool) -> tuple[str, float]:
+    """Return the whole text, written as it came, and the time of all but the first token."""
+    pieces, start = list[str](), perf_counter()
+    for piece in generation:
+        if len(generation.tokens) <= 1:
+            start = perf_counter()
+        pieces.append(piece)
+        if not quiet:
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+    return "".join(pieces), perf_counter() - start
+
+
+def _summary(generation: Generation, seconds: float) -> str:
+    count = len(generation.tokens)
+    ended = {"context": ", the context is full", "stop": ""}.get(generation.finish, "")
+    speed = f", {seconds / (count - 1) * 1e3:.1f} ms a token" if count > 1 else ""
+    return f"{len(generation.prompt)} tokens read, {count} decoded{speed}{ended}"
+
+
+def _plain(generation: Generation, text: str, seconds: float) -> dict[str, object]:
+    return {
+        "text": text,
+        "prompt_tokens": len(generation.prompt),
+        "tokens": generation.tokens,
+        "finish": generation.finish,
+        "decode_seconds": seconds,
+    }
