@@ -138,3 +138,20 @@ def test_widths_on_vexii() -> None:
     assert head.split()[:2] == ["recipe", "instructions"]
     assert [row.split()[0] for row in rows] == ["w8a8", "w4a4"]
     assert all(row.endswith("yes") for row in rows)
+
+
+@pytest.mark.slow
+def test_a_language_model_answers_line_by_line(tmp_path: Path) -> None:
+    from tests.language.checkpoints import write_gguf
+
+    write_gguf(tmp_path / "net.gguf")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "chat.py", tmp_path / "net.gguf", tmp_path / "net"],
+        input="hello\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("\n")
+    assert (tmp_path / "net" / "tokenizer.json").is_file()

@@ -76,9 +76,14 @@ class Artifact:
 
     def session(self, *, threads: int | None = None) -> Session:
         """Call a program that has a state step by step; the session keeps it."""
+        from fewbit.language.text_files import SETTINGS
         from fewbit.runtime.session import Session
 
-        return Session(self.runner, threads)
+        if SETTINGS not in self.manifest.files:
+            return Session(self.runner, threads)
+        from fewbit.runtime.generation import DecodeSession
+
+        return DecodeSession(self.runner, self.text_model.settings, threads)
 
     @property
     def text_model(self) -> TextModel:

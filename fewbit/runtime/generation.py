@@ -22,11 +22,11 @@ from fewbit.language.sampling import Sampler
 from fewbit.language.text_files import SETTINGS, TEMPLATE, TOKENIZER, GenerationSettings
 from fewbit.language.tokenizer import open_tokenizer, stream_text
 from fewbit.program.artifact import KIND, Folder
+from fewbit.runtime.native import Array, NativeLibrary
+from fewbit.runtime.session import Session
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-    from fewbit.runtime.session import Session
 
 Prompt = str | Sequence[Message] | Sequence[int]
 """A text, the messages of a conversation, or tokens."""
@@ -95,6 +95,30 @@ class TextModel:
                 hint="shorten it, or compile with a larger context: --context "
                 f"{1 << len(prompt).bit_length()}",
             )
+
+
+class DecodeSession(Session):
+    """A session of a language model, which refuses tokens and positions that there are not."""
+
+    def __init__(
+        self, library: NativeLibrary, settings: GenerationSettings, threads: int | None = None
+    ) -> None:
+        super().__init__(library, threads)
+        self._settings = settings
+
+    def run(self, *arrays: Any) -> tuple[Array, ...]:
+        tokens, position = self._library.check_own(arrays)
+        context, vocabulary = self._settings.context, self._settings.vocabulary
+        if tokens.size and not 0 <= tokens.min() <= tokens.max() < vocabulary:
+            raise UsageError("a token is not in the vocabulary", hint=f"0 to {vocabulary - 1}")
+        first, end = int(position[0]), int(position[0]) + tokens.shape[1]
+        if first < 0 or end > context:
+            raise UsageError(
+                f"tokens at the positions {first} to {end - 1} do not fit into the context, "
+                f"which holds {context}",
+                hint="begin anew with reset(), or compile with a larger context: --context",
+            )
+        return super().run(tokens, position)
 
 
 class Generation:

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from fewbit.errors import Error, UnsupportedError, UsageError
-from fewbit.frontends.language import build_decoder, open_checkpoint
+from fewbit.frontends.language import build_decoder, import_language_model, open_checkpoint
+from fewbit.language.gguf_tokenizer import read_text
 from fewbit.language.huggingface import is_checkpoint
+from fewbit.language.text_files import TextFiles
 from fewbit.program.tensor_file import TensorFile, write
-from tests.language.checkpoints import plain_folder
+from tests.language.checkpoints import byte_tokens, plain_folder
 
 
 def edit_config(folder: Path, **changes: Any) -> None:
@@ -143,3 +145,55 @@ def test_other_folders_are_no_checkpoints(tmp_path: Path) -> None:
     assert not is_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("{}")
     assert not is_checkpoint(tmp_path)
+
+
+def write_tokenizer(folder: Path) -> None:
+    tokens, merges, kinds = byte_tokens()
+    values = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.merges": merges,
+    }
+    text = read_text(values.get, folder)
+    assert text is not None
+    (folder / "tokenizer.json").write_text(text.tokenizer)
+
+
+def text_of(folder: Path) -> TextFiles:
+    text = open_checkpoint(folder).text
+    assert text is not None
+    return text
+
+
+def test_text_is_taken_from_the_folder(tmp_path: Path) -> None:
+    plain_folder(tmp_path)
+    assert open_checkpoint(tmp_path).text is None
+    write_tokenizer(tmp_path)
+    end = byte_tokens()[0].index("<|im_end|>")
+    described = {
+        "eos_token": {"content": "<|im_end|>"},
+        "bos_token": "<|im_start|>",
+        "pad_token": None,
+        "chat_template": [{"name": "rag", "template": "x"}, {"name": "default", "template": "y"}],
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(described))
+    text = text_of(tmp_path)
+    assert text.special_tokens == {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>"}
+    assert text.end_tokens == (end,)
+    assert text.template == "y"
+    edit_config(tmp_path, eos_token_id=3)
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [5, 3]}))
+    (tmp_path / "chat_template.jinja").write_text("z")
+    assert text_of(tmp_path).end_tokens == (5, 3)
+    assert text_of(tmp_path).template == "z"
+
+
+def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
+    plain_folder(tmp_path, vocab_size=100)
+    write_tokenizer(tmp_path)
+    with pytest.raises(Error, match=r"has the token \d+, and the model's vocabulary is 100"):
+        import_language_model(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(Error, match="this is no tokenizer"):
+        open_checkpoint(tmp_path)

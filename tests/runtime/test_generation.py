@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -107,6 +108,17 @@ def test_a_prompt_that_does_not_fit_is_refused(artifact: Artifact) -> None:
         artifact.generate("")
     with pytest.raises(UsageError, match=f"no token {VOCABULARY}"):
         artifact.generate([1, VOCABULARY])
+
+
+@pytest.mark.parametrize(("count", "position"), [(4, 30), (1, 32), (1, -1), (33, 0)])
+def test_a_step_beyond_the_context_is_refused(
+    count: int, position: int, artifact: Artifact
+) -> None:
+    step = artifact.session()
+    with pytest.raises(UsageError, match="do not fit into the context, which holds 32"):
+        step(np.ones((1, count), np.int64), np.array([position]))
+    with pytest.raises(UsageError, match="not in the vocabulary"):
+        step(np.array([[VOCABULARY]]), np.array([0]))
 
 
 def test_files_of_text_are_checked_by_hash(artifact: Artifact, tmp_path: Path) -> None:

@@ -16,6 +16,13 @@ class GGMLQuantizationType(IntEnum):
     Q8_0 = 8
     BF16 = 30
 
+MODEL_ARCH_NAMES: dict[IntEnum, str]
+
+class TensorNameMap:
+    def get_name(self, key: str, try_suffixes: Sequence[str] = ()) -> str | None: ...
+
+def get_tensor_name_map(arch: IntEnum, n_blocks: int) -> TensorNameMap: ...
+
 class ReaderField:
     def contents(self) -> Any: ...
 
