@@ -53,12 +53,14 @@ def read_config(settings: Settings) -> DecoderConfig:
     return config
 
 
-def unknown_architecture(name: str) -> UnsupportedError:
+def unknown_architecture(name: str, otherwise: str = "") -> UnsupportedError:
+    """Return the error for an architecture that is not read; `otherwise` says how to go on."""
     known = ", ".join(FAMILIES)
     close = get_close_matches(name.lower(), FAMILIES, n=1, cutoff=0.5)
     nearest = f"the nearest known is {close[0]}; " if close else ""
     return UnsupportedError(
-        f"the architecture '{name}' is not one that fewbit reads", hint=f"{nearest}known: {known}"
+        f"the architecture '{name}' is not one that fewbit reads",
+        hint=f"{nearest}known: {known}{otherwise}",
     )
 
 

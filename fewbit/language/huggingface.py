@@ -56,14 +56,20 @@ class HuggingFaceFolder(Checkpoint):
         self.text = _read_text(path, self.settings)
 
     def _check_class(self) -> None:
-        if self.family not in FAMILIES:
-            raise unknown_architecture(self.family)
         names = cast("list[Any]", self.settings.get("architectures") or [])
-        if names and not str(names[0]).endswith(DECODERS):
+        name = str(names[0]) if names else "AutoModel"
+        otherwise = (
+            f"fewbit compile \"transformers:{name}.from_pretrained('{self.path}')\" "
+            "--input-shape 1x16:i64"
+        )
+        if self.family not in FAMILIES:
+            raise unknown_architecture(
+                self.family, f"; or let transformers read it:\n  {otherwise}"
+            )
+        if names and not name.endswith(DECODERS):
             raise UnsupportedError(
-                f"{names[0]} is no decoder that gives logits of tokens",
-                hint="let transformers read it in a Python file with 'def net(): return model, "
-                "(x,)', and give net.py:net",
+                f"{name} is no decoder that gives logits of tokens",
+                hint=f"let transformers read it:\n  {otherwise}",
             )
         method = self.settings.get("quantization_config")
         if method:

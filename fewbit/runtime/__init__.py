@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit.base.files import PathLike
+from fewbit.errors import UsageError
 from fewbit.program.artifact import Folder, Function, Manifest, open_folder
 from fewbit.program.calls import Outputs, order_inputs
 from fewbit.program.display import html_table, shorten_text, size_text
@@ -112,9 +113,16 @@ class Artifact:
         """
         from fewbit.language.sampling import Sampler
         from fewbit.runtime.generation import Generation
+        from fewbit.runtime.native import NativeLibrary
 
         sampler = Sampler(temperature, top_p, seed)
         model = self.text_model
+        if not isinstance(self.runner, NativeLibrary):
+            raise UsageError(
+                f"this was compiled for {self.manifest.target}, and text is decoded by libraries "
+                "for this machine",
+                hint="compile it for the target cpu",
+            )
         given = model.encode(prompt, chat=chat)
         model.check_room(given)
         return Generation(model, self.session(threads=threads), given, tokens, sampler)

@@ -81,6 +81,7 @@ def test_an_unknown_architecture_names_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="'qwen2_moe'") as caught:
         open_checkpoint(tmp_path)
     assert "nearest known is qwen2" in (caught.value.hint or "")
+    assert "transformers:AutoModel.from_pretrained(" in (caught.value.hint or "")
 
 
 def test_missing_tensors_are_named(tmp_path: Path) -> None:
