@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from time import perf_counter
+from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -86,39 +86,41 @@ class PromptOptions:
             seed=self.seed,
             threads=threads,
         )
-        text, seconds = _stream(generation, quiet=as_json)
+        text = _stream(generation, quiet=as_json)
         if as_json:
-            print_json(_plain(generation, text, seconds))
+            print_json(_plain(generation, text))
             return
         print()
-        say(_summary(generation, seconds))
+        say(_summary(generation))
 
 
-def _stream(generation: Generation, quiet: bool) -> tuple[str, float]:
-    """Return the whole text, written as it came, and the time of all but the first token."""
-    pieces, start = list[str](), perf_counter()
+def _stream(generation: Generation, quiet: bool) -> str:
+    """Return the whole text, written as it came."""
+    pieces, encoding = list[str](), sys.stdout.encoding or "utf-8"
     for piece in generation:
-        if len(generation.tokens) <= 1:
-            start = perf_counter()
         pieces.append(piece)
         if not quiet:
-            sys.stdout.write(piece)
+            sys.stdout.write(piece.encode(encoding, "replace").decode(encoding))
             sys.stdout.flush()
-    return "".join(pieces), perf_counter() - start
+    return "".join(pieces)
 
 
-def _summary(generation: Generation, seconds: float) -> str:
-    count = len(generation.tokens)
-    ended = {"context": ", the context is full", "stop": ""}.get(generation.finish, "")
-    speed = f", {seconds / (count - 1) * 1e3:.1f} ms a token" if count > 1 else ""
-    return f"{len(generation.prompt)} tokens read, {count} decoded{speed}{ended}"
+def _summary(generation: Generation) -> str:
+    reading, *steps = generation.step_seconds
+    prompt, decoded = len(generation.prompt), len(generation.tokens)
+    parts = [f"{prompt} tokens read in {reading * 1e3:.0f} ms", f"{decoded} decoded"]
+    if steps:
+        parts.append(f"{median(steps) * 1e3:.1f} ms each")
+    if generation.finish == "context":
+        parts.append("the context is full")
+    return ", ".join(parts)
 
 
-def _plain(generation: Generation, text: str, seconds: float) -> dict[str, object]:
+def _plain(generation: Generation, text: str) -> dict[str, object]:
     return {
         "text": text,
         "prompt_tokens": len(generation.prompt),
         "tokens": generation.tokens,
         "finish": generation.finish,
-        "decode_seconds": seconds,
+        "step_seconds": generation.step_seconds,
     }

@@ -164,20 +164,24 @@ def _read_llama(settings: Settings) -> DecoderConfig:
 
 
 def _read_mistral(settings: Settings) -> DecoderConfig:
-    return _read_common(settings, qkv_bias=False, output_bias=False, mlp_bias=False)
+    return _read_common(
+        {"sliding_window": 4096, **settings}, qkv_bias=False, output_bias=False, mlp_bias=False
+    )
+
+
+def _qwen_windows(settings: Settings) -> Settings:
+    """Return the configuration with Qwen's defaults for windows, which few of its models use."""
+    defaults = {"use_sliding_window": False, "sliding_window": 4096, "max_window_layers": 28}
+    return {**defaults, **settings}
 
 
 def _read_qwen2(settings: Settings) -> DecoderConfig:
-    used = bool(settings.get("use_sliding_window", False))
-    return _read_common({**settings, "use_sliding_window": used}, qkv_bias=True, output_bias=False)
+    return _read_common(_qwen_windows(settings), qkv_bias=True, output_bias=False)
 
 
 def _read_qwen3(settings: Settings) -> DecoderConfig:
-    used = bool(settings.get("use_sliding_window", False))
-    head_width = settings.get("head_dim") or 128
-    return _read_common(
-        {**settings, "use_sliding_window": used, "head_dim": head_width}, query_key_norm=True
-    )
+    given = {"head_dim": 128, **_qwen_windows(settings)}
+    return _read_common(given, query_key_norm=True)
 
 
 def _read_phi3(settings: Settings) -> DecoderConfig:

@@ -125,6 +125,8 @@ class GgufFile(Checkpoint):
     def _settings(self) -> dict[str, Any]:
         """Return the settings in Hugging Face's words."""
         prefix = self.value("general.architecture")
+        if self.value(f"{prefix}.expert_count"):
+            raise UnsupportedError("the model is a mixture of experts, which is not read")
         settings: dict[str, Any] = {"model_type": self.family}
         for theirs, name in SETTINGS.items():
             value = self.value(f"{prefix}.{theirs}")
@@ -165,11 +167,8 @@ class GgufFile(Checkpoint):
         divisors = tuple(map(float, self._dequantize(DIVISORS)))
 
         def scale(kind: LayerKind) -> LayerKind:
-            return (
-                kind
-                if kind.rope is None
-                else replace(kind, rope=replace(kind.rope, divisors=divisors))
-            )
+            rope = kind.rope and replace(kind.rope, divisors=divisors)
+            return replace(kind, rope=rope)
 
         self.config = replace(self.config, layers=tuple(map(scale, self.config.layers)))
         del self._tensors[DIVISORS]

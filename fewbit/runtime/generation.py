@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,6 +140,8 @@ class Generation:
         self.tokens: list[int] = []
         """What was decoded so far, without the token that ends an answer."""
         self.finish = LENGTH
+        self.step_seconds: list[float] = []
+        """How long each call took; the first reads the prompt."""
         self._model = model
         self._step: Callable[..., Any] = session
         self._sampler = sampler
@@ -157,9 +160,9 @@ class Generation:
         given, position = self.prompt, 0
         ends = self._model.settings.end_tokens
         for _ in range(self._most):
-            logits = self._step(
-                np.array([given], np.int64), np.array([position], np.int64)
-            ).reshape(-1)
+            start = perf_counter()
+            logits = self._step(np.array([given]), np.array([position])).reshape(-1)
+            self.step_seconds.append(perf_counter() - start)
             if not np.isfinite(logits).all():
                 raise StoreError("the model gave logits that are no numbers")
             token = self._sampler.choose(logits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def test_text_is_streamed(compiled: Path, capsys: pytest.CaptureFixture[str]) ->
     assert guarded(run, [*command, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert plain.out == told["text"] + "\n"
-    assert "1 tokens read, 6 decoded" in plain.err
+    assert re.search(r"1 tokens read in \d+ ms, 6 decoded, [\d.]+ ms each", plain.err)
+    assert len(told["step_seconds"]) == 6
     assert told["prompt_tokens"] == 1
     assert len(told["tokens"]) == 6
     assert told["finish"] == "length"

@@ -120,6 +120,7 @@ def write_gguf(
     architecture: str = "llama",
     depth: int = 1,
     tied: bool = False,
+    experts: int = 0,
     leave_out: str | None = None,
     seed: int = 0,
 ) -> dict[str, np.ndarray[Any, Any]]:
@@ -136,6 +137,8 @@ def write_gguf(
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_dimension_count(16)
     writer.add_rope_freq_base(10_000.0)
+    if experts:
+        writer.add_uint32(f"{architecture}.expert_count", experts)
     write_tokenizer(writer)
     generator = np.random.default_rng(seed)
     weights: dict[str, np.ndarray[Any, Any]] = {}

@@ -44,6 +44,12 @@ def test_an_unknown_architecture_names_the_nearest(tmp_path: Path) -> None:
     assert "nearest known is qwen3" in (caught.value.hint or "")
 
 
+def test_mixtures_of_experts_are_refused(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "net.gguf", experts=8)
+    with pytest.raises(UnsupportedError, match="mixture of experts"):
+        open_checkpoint(tmp_path / "net.gguf")
+
+
 def test_missing_tensors_are_named(tmp_path: Path) -> None:
     write_gguf(tmp_path / "net.gguf", leave_out="model.layers.0.mlp.up_proj.weight")
     with pytest.raises(Error, match=r"lacks 'blk.0.ffn_up.weight'"):
