@@ -7,11 +7,8 @@ about the core alone: optional packages and targets may be absent.
 
 from __future__ import annotations
 
-import gc
 import json
 import platform
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,9 +51,10 @@ def doctor(
         path = write_host(description)
         print(description.model_dump_json() if as_json else f"{path.read_text()}\n# kept in {path}")
         return 0
+    from fewbit.base.garbage import collect_rarely
     from fewbit.base.progress import progress
 
-    with progress("Examining this machine"), _collection_paused():
+    with progress("Examining this machine"), collect_rarely():
         examination = examine()
     if as_json:
         print(json.dumps(asdict(examination), indent=2))
@@ -81,16 +79,6 @@ def examine() -> Examination:
         tools=tools(),
         targets=probe_targets(),
     )
-
-
-@contextmanager
-def _collection_paused() -> Generator[None]:
-    """Pause garbage collection: probing imports most of the package, and all of that stays."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _print(examination: Examination) -> None:
