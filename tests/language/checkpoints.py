@@ -17,7 +17,7 @@ from fewbit.language.pieces import find_piece
 from fewbit.program.tensor_file import write
 
 VOCABULARY = 300
-COMMON = {
+COMMON: dict[str, Any] = {
     "hidden_size": 64,
     "intermediate_size": 96,
     "num_hidden_layers": 2,
