@@ -86,6 +86,7 @@ ROOMS = {
     "fewbit.targets.iree": (
         "bind-parameters",
         "dispatch-kernels",
+        "separate-dispatches",
     ),
     "fewbit.targets.vexii": ("call-dots",),
 }

@@ -1,5 +1,5 @@
 """The few ops and attributes of IREE that programs for it hold: globals, filled from an archive,
-and dispatches of executables.
+dispatches of executables, and barriers between dispatches.
 
 They are printed in generic form, which IREE reads, and never parsed.
 """
@@ -118,5 +118,17 @@ class DispatchOp(IRDLOperation):
         )
 
 
-Util = Dialect("util", [GlobalOp, GlobalLoadOp])
+@irdl_op_definition
+class OptimizationBarrierOp(IRDLOperation):
+    """Gives its operand, and keeps IREE from fusing what computes it with what reads it."""
+
+    name = "util.optimization_barrier"
+    arguments = var_operand_def()
+    outputs = var_result_def()
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[[value]], result_types=[[value.type]])
+
+
+Util = Dialect("util", [GlobalOp, GlobalLoadOp, OptimizationBarrierOp])
 Flow = Dialect("flow", [DispatchOp], [NamedParameterAttr])

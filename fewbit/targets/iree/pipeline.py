@@ -38,7 +38,12 @@ def iree_pipeline(*, kernels: bool = False) -> Pipeline:
         *IREE_LINALG,
         "assert-sizes",
     )
-    source = (f"rename-entry{{to={ENTRY}}}", "bind-parameters", "to-iree-source")
+    source = (
+        f"rename-entry{{to={ENTRY}}}",
+        "separate-dispatches",
+        "bind-parameters",
+        "to-iree-source",
+    )
     return Pipeline(
         (
             Stage("mico"),

@@ -1,0 +1,192 @@
+"""Barriers between ops that IREE must not compute in one dispatch.
+
+IREE fuses an op with what computes its operands. Two kinds of dispatches of IREE 3.13 are wrong:
+
+- **One result, read in two ways.** In `m[:, None] * m[None, :]` of a reduction `m`, the elements of
+  `m` that a thread has are those that the first read asks for; only the diagonal of the product is
+  right. So a result that one elementwise op reads at different coordinates, itself or through
+  elementwise ops and reshapes, is complete before it is read.
+- **Ops that work in place.** `tm_tensor.sort` sorts the memory of its operand, even if the dispatch
+  gives the operand as a result too. So operands of such ops come from other dispatches.
+
+A barrier costs one pass over the tensor, and most programs have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from fewbit.dialects.mico import GetConstantOp
+from fewbit.dialects.upstream.iree import OptimizationBarrierOp
+from fewbit.dialects.upstream.tm_tensor import DestinationOperation
+
+Coordinate: TypeAlias = int | AffineExpr | Operation | None
+"""Where in one dimension a value is read: by a dimension of the reader; at its only element; or in
+some other way, which is told apart by the op that it is due to."""
+Read: TypeAlias = tuple[SSAValue, tuple[Coordinate, ...]]
+"""A result that is computed from others, and where it is read."""
+
+_WITHOUT_WORK = (tensor.EmptyOp, linalg.FillOp, arith.ConstantOp, GetConstantOp)
+
+
+@dataclass(frozen=True)
+class SeparateDispatches(ModulePass):
+    """Put barriers where IREE would fuse ops into a dispatch that is wrong."""
+
+    name = "separate-dispatches"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        reads = _Reads({})
+        apart: dict[SSAValue, None] = {}
+        for each in op.walk():
+            if isinstance(each, DestinationOperation):
+                apart |= dict.fromkeys(filter(_is_computed, each.operands))
+            elif isinstance(each, LinalgStructuredOperation) and not _reduces(each):
+                apart |= dict.fromkeys(reads.at_different_places(each))
+        for value in apart:
+            _complete(value)
+
+
+def _is_computed(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and not isinstance(value.op, _WITHOUT_WORK)
+
+
+def _complete(value: SSAValue) -> None:
+    """Let all who read a value read it behind a barrier."""
+    assert isinstance(value, OpResult)
+    barrier = OptimizationBarrierOp(value)
+    barrier.location = value.op.location
+    Rewriter.insert_op(barrier, InsertPoint.after(value.op))
+    value.replace_uses_with_if(barrier.outputs[0], lambda use: use.operation is not barrier)
+
+
+@dataclass(frozen=True)
+class _Reads:
+    """What values are computed from, within what IREE may fuse: elementwise ops and reshapes."""
+
+    known: dict[SSAValue, frozenset[Read]]
+
+    def at_different_places(self, op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+        """Yield the results that an op reads at more than one place."""
+        places: dict[SSAValue, tuple[Coordinate, ...]] = {}
+        for source, coordinates in self._of_operands(op):
+            if places.setdefault(source, coordinates) != coordinates:
+                yield source
+
+    def of(self, value: SSAValue) -> frozenset[Read]:
+        """Return the results behind a value, by coordinates of the value."""
+        if value not in self.known:
+            self.known[value] = frozenset(self._find(value))
+        return self.known[value]
+
+    def _find(self, value: SSAValue) -> Iterator[Read]:
+        match value.owner:
+            case tensor.ExpandShapeOp() as op:
+                yield from self._through(op.src, _expanded(op))
+            case tensor.CollapseShapeOp() as op:
+                yield from self._through(op.src, _collapsed(op))
+            case linalg.BroadcastOp() as op:
+                new = op.dimensions.get_values()
+                kept = [i for i in range(len(_sizes(value))) if i not in new]
+                yield from self._through(op.input, kept)
+            case LinalgStructuredOperation() as op if not _reduces(op):
+                result = _maps(op)[len(op.inputs) + op.results.index(cast(OpResult, value))]
+                loops = {expression: i for i, expression in enumerate(result.results)}
+                for source, coordinates in self._of_operands(op):
+                    # A loop of which the result has no dimension is none that the reader has.
+                    yield source, tuple(_through_loop(op, loops, each) for each in coordinates)
+            case LinalgStructuredOperation() | linalg.ReduceOp():
+                yield value, _without_units(value, range(len(_sizes(value))))
+            case _:
+                return
+
+    def _of_operands(self, op: LinalgStructuredOperation) -> Iterator[Read]:
+        """Yield what an op's inputs are computed from, by its loops."""
+        for operand, map in zip(op.inputs, _maps(op), strict=False):
+            for source, coordinates in self.of(operand):
+                yield source, _without_units(source, _pick(map.results, coordinates))
+
+    def _through(self, operand: SSAValue, coordinates: Sequence[Coordinate]) -> Iterator[Read]:
+        for source, inner in self.of(operand):
+            yield source, _without_units(source, _pick(coordinates, inner))
+
+
+def _pick(outer: Sequence[Coordinate], inner: Sequence[Coordinate]) -> list[Coordinate]:
+    return [outer[each] if isinstance(each, int) else each for each in inner]
+
+
+def _through_loop(
+    op: Operation, loops: dict[AffineExpr, int], coordinate: Coordinate
+) -> Coordinate:
+    return loops.get(coordinate, op) if isinstance(coordinate, AffineExpr) else coordinate
+
+
+def _without_units(source: SSAValue, coordinates: Sequence[Coordinate]) -> tuple[Coordinate, ...]:
+    """Return coordinates without those that can only be 0."""
+    sizes = _sizes(source)
+    return tuple(None if size == 1 else at for size, at in zip(sizes, coordinates, strict=True))
+
+
+def _expanded(op: tensor.ExpandShapeOp) -> list[Coordinate]:
+    """Return where a reader of an expanded tensor reads the tensor behind it."""
+    sizes = _sizes(op.result)
+    groups = [[i for i in group if sizes[i] != 1] for group in _groups(op.reassociation)]
+    return [_only(op, group) for group in groups]
+
+
+def _collapsed(op: tensor.CollapseShapeOp) -> list[Coordinate]:
+    """Return where a reader of a collapsed tensor reads the tensor behind it."""
+    sizes = _sizes(op.src)
+    coordinates: list[Coordinate] = [None] * len(sizes)
+    for dimension, group in enumerate(_groups(op.reassociation)):
+        longer = [i for i in group if sizes[i] != 1]
+        for each in longer:
+            coordinates[each] = dimension if len(longer) == 1 else op
+    return coordinates
+
+
+def _only(op: Operation, dimensions: Sequence[int]) -> Coordinate:
+    if not dimensions:
+        return None
+    return dimensions[0] if len(dimensions) == 1 else op
+
+
+def _groups(reassociation: ArrayAttr[ArrayAttr[IntegerAttr]]) -> list[list[int]]:
+    return [[each.value.data for each in group] for group in reassociation]
+
+
+def _sizes(value: SSAValue) -> tuple[int, ...]:
+    return value.type.get_shape() if isa(value.type, TensorType[Attribute]) else ()
+
+
+def _maps(op: LinalgStructuredOperation) -> list[AffineMap]:
+    return [attribute.data for attribute in op.get_indexing_maps()]
+
+
+def _reduces(op: LinalgStructuredOperation) -> bool:
+    """Tell whether a result's element depends on several of an input's; IREE drops loops of 1."""
+    kinds = op.get_iterator_types()
+    loops = [i for i, kind in enumerate(kinds) if kind.data is not IteratorType.PARALLEL]
+    if not loops:
+        return False
+    single = {
+        expression
+        for value, map in zip(op.operands, _maps(op), strict=False)
+        for size, expression in zip(_sizes(value), map.results, strict=True)
+        if size == 1
+    }
+    return any(AffineDimExpr(loop) not in single for loop in loops)

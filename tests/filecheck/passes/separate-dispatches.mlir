@@ -1,0 +1,94 @@
+// What IREE must not fuse is kept apart by barriers.
+// RUN: fewbit-opt %s -p separate-dispatches | filecheck %s
+
+#rows = affine_map<(i, j) -> (i)>
+#columns = affine_map<(i, j) -> (j)>
+#all = affine_map<(i, j) -> (i, j)>
+
+// One result, read at two places by one op.
+// CHECK-LABEL: func.func @outer
+// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}}["parallel", "reduction"]
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[SUM]]) : (tensor<3xf32>) -> tensor<3xf32>
+// CHECK-NEXT:    linalg.generic {{.*}}["parallel", "parallel"]} ins(%[[WHOLE]], %[[WHOLE]]
+func.func @outer(%x: tensor<3x4xf32>, %zeros: tensor<3xf32>, %out: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %sum = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3x4xf32>) outs(%zeros : tensor<3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<3xf32>
+  %product = linalg.generic {indexing_maps = [#rows, #columns, #all], iterator_types = ["parallel", "parallel"]} ins(%sum, %sum : tensor<3xf32>, tensor<3xf32>) outs(%out : tensor<3x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.mulf %a, %b : f32
+    linalg.yield %d : f32
+  } -> tensor<3x3xf32>
+  func.return %product : tensor<3x3xf32>
+}
+
+// The same through a reshape and an elementwise op: a matmul over one element is elementwise.
+// CHECK-LABEL: func.func @through_views
+// CHECK:         %[[SUM:.*]] = linalg.generic {{.*}}["parallel", "reduction"]
+// CHECK:         "util.optimization_barrier"(%[[SUM]])
+// CHECK-NOT:     util.optimization_barrier
+func.func @through_views(%x: tensor<3x4xf32>, %zeros: tensor<3xf32>, %row: tensor<3xf32>, %out: tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %sum = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3x4xf32>) outs(%zeros : tensor<3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<3xf32>
+  %exp = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%sum : tensor<3xf32>) outs(%row : tensor<3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.exp %a : f32
+    linalg.yield %c : f32
+  } -> tensor<3xf32>
+  %left = tensor.expand_shape %exp [[0, 1]] output_shape [3, 1] : tensor<3xf32> into tensor<3x1xf32>
+  %right = tensor.expand_shape %sum [[0, 1]] output_shape [1, 3] : tensor<3xf32> into tensor<1x3xf32>
+  %product = linalg.matmul ins(%left, %right : tensor<3x1xf32>, tensor<1x3xf32>) outs(%out : tensor<3x3xf32>) -> tensor<3x3xf32>
+  func.return %product : tensor<3x3xf32>
+}
+
+// Left alone: the same place twice, as in a softmax, and a reduction of two places, which IREE does
+// not fuse.
+// CHECK-LABEL: func.func @same_place
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         func.return
+func.func @same_place(%x: tensor<3x4xf32>, %zeros: tensor<3xf32>, %all: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3xf32>) {
+  %sum = linalg.generic {indexing_maps = [#all, #rows], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3x4xf32>) outs(%zeros : tensor<3xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<3xf32>
+  %column = tensor.expand_shape %sum [[0, 1]] output_shape [3, 1] : tensor<3xf32> into tensor<3x1xf32>
+  %shares = linalg.generic {indexing_maps = [#rows, affine_map<(i, j) -> (i, 0)>, #all], iterator_types = ["parallel", "parallel"]} ins(%sum, %column : tensor<3xf32>, tensor<3x1xf32>) outs(%all : tensor<3x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.mulf %a, %b : f32
+    linalg.yield %d : f32
+  } -> tensor<3x4xf32>
+  %total = linalg.generic {indexing_maps = [#rows, #columns, #rows], iterator_types = ["parallel", "reduction"]} ins(%sum, %sum : tensor<3xf32>, tensor<3xf32>) outs(%zeros : tensor<3xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.mulf %a, %b : f32
+    %e = arith.addf %c, %d : f32
+    linalg.yield %e : f32
+  } -> tensor<3xf32>
+  func.return %shares, %total : tensor<3x4xf32>, tensor<3xf32>
+}
+
+// What is sorted comes from another dispatch, but for memory without work.
+// CHECK-LABEL: func.func @sort
+// CHECK:         %[[EXP:.*]] = linalg.generic
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[EXP]])
+// CHECK-NEXT:    "tm_tensor.sort"(%[[WHOLE]])
+// CHECK:         func.return %[[WHOLE]]
+func.func @sort(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %empty = tensor.empty() : tensor<4xf32>
+  %exp = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.exp %a : f32
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  %sorted = "tm_tensor.sort"(%exp) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    %before = arith.cmpf ole, %a, %b : f32
+    "tm_tensor.yield"(%before) : (i1) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %exp, %sorted : tensor<4xf32>, tensor<4xf32>
+}

@@ -1,0 +1,76 @@
+"""Programs whose ops IREE 3.13 fuses wrongly, or fails to fuse, without barriers of ours."""
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import elu, layer_norm, max_pool1d
+
+import fewbit
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[[Tensor], Tensor | tuple[Tensor, ...]]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor | tuple[Tensor, ...]:
+        return self.function(x)
+
+
+def outer(x: Tensor) -> Tensor:
+    sums = x.sum(1)
+    return sums[:, None] * sums[None, :]
+
+
+def outer_of_functions(x: Tensor) -> Tensor:
+    largest = x.amax(1)
+    return largest.sigmoid()[:, None] - largest[None, :]
+
+
+def product_with_transposed(x: Tensor) -> Tensor:
+    largest = x.amax(1, keepdim=True)
+    return largest @ largest.T
+
+
+def differences_of_pooled(x: Tensor) -> Tensor:
+    pooled = max_pool1d(x[None], 2)
+    return pooled[..., None] - pooled[..., None, :]
+
+
+def sort_beside(x: Tensor) -> tuple[Tensor, ...]:
+    y = elu(x)
+    return y.log_softmax(-1), y + x, y.topk(5, -1)[0]
+
+
+def sort_part(x: Tensor) -> tuple[Tensor, ...]:
+    y = layer_norm(x @ x.T, (9,))
+    return y.clamp(-0.7, 0.9), y.chunk(2, 1)[1].sort(0)[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        outer,
+        outer_of_functions,
+        product_with_transposed,
+        differences_of_pooled,
+        sort_beside,
+        sort_part,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(9, 7)
+    art = fewbit.compile(fewbit.import_model(Function(function), (x,)), "iree-cpu", name="net")
+    expected = function(x)
+    for found, right in zip(
+        art.run(x.numpy()), expected if isinstance(expected, tuple) else (expected,), strict=True
+    ):
+        np.testing.assert_allclose(found, right.numpy(), atol=1e-5)
