@@ -19,6 +19,7 @@ from hypothesis import settings
 
 from fewbit.base import progress
 from fewbit.base.garbage import THRESHOLDS
+from fewbit.pipeline.compilation import VERIFY
 
 # Machines that run tests are busy: how long an example took says nothing about the code. What
 # failed in an earlier run is not tried first in this one. Continuous integration tries the same
@@ -52,6 +53,7 @@ def pytest_configure() -> None:
         return
     _made = Path(mkdtemp(prefix="fewbit-tests-"))
     os.environ[MARK] = str(_made)
+    os.environ[VERIFY] = "1"
     for name in CLEARED:
         os.environ.pop(name, None)
     for name, folder in FOLDERS.items():

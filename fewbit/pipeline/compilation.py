@@ -5,6 +5,7 @@ To lower a program is to compile it and stop early: both are the same object, ru
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,9 @@ from fewbit.pipeline.forms import text_of
 from fewbit.pipeline.registry import parse_passes
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.program import Program
+
+VERIFY = "FEWBIT_VERIFY"
+"""The environment variable with which each stage is verified, also if nobody looks at it."""
 
 
 @dataclass
@@ -34,11 +38,22 @@ class Compilation:
         pipeline = self.pipeline if last is None else self.pipeline.until(last)
         if self.reached is not None:
             pipeline = pipeline.after(self.reached)
-        driver = Driver(self.ctx, self.inserted, self.watch, self.observers)
+        driver = Driver(
+            self.ctx,
+            self.inserted,
+            self.watch,
+            self.observers,
+            verify_stages=self.is_watched or VERIFY in os.environ,
+        )
         for stage in pipeline.stages:
             self.module = driver.run_stage(stage, self.module)
             self.reached = stage.name
         return self
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody looks at stages or changes them."""
+        return bool(self.inserted or self.watch or self.observers)
 
     @property
     def text(self) -> str:

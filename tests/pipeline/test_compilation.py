@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import fewbit
 from fewbit.cli import opt
-from fewbit.pipeline.compilation import run_passes
+from fewbit.pipeline import driver
+from fewbit.pipeline.compilation import VERIFY, run_passes
+from fewbit.pipeline.driver import Watcher
 from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 from fewbit.targets.registry import find_target
@@ -54,6 +57,32 @@ def test_a_pass_of_a_late_stage_runs_on_the_text_before_it(
     passes = "tile-loops,func.func(convert-linalg-to-affine-loops),lower-affine,share-work"
     assert opt.run([str(tmp_path / "memref.mlir"), "-p", passes]) == 0
     assert "threads.barrier" in capsys.readouterr().out
+
+
+def verified_stages(
+    program: Program, monkeypatch: pytest.MonkeyPatch, watch: Watcher | None = None
+) -> list[str | None]:
+    stages: list[str | None] = []
+
+    def note(module: object, stage: str | None) -> None:
+        stages.append(stage)
+
+    monkeypatch.setattr(driver, "verify_module", note)
+    begun = find_target("cpu").begin(program, Request("cpu"))
+    replace(begun, watch=watch).run("memref")
+    return stages
+
+
+def test_stages_in_xdsl_are_verified_when_somebody_looks(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = ["mico", "kernel", "linalg", "memref"]
+    assert verified_stages(program, monkeypatch) == every, "tests verify all"
+    monkeypatch.delenv(VERIFY)
+    assert verified_stages(program, monkeypatch) == ["mico", "memref"]
+    seen: dict[str, str] = {}
+    assert verified_stages(program, monkeypatch, seen.__setitem__) == every
+    assert list(seen) == every
 
 
 def test_passes_give_a_copy(program: Program) -> None:

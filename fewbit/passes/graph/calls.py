@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import UnionType
 from typing import TypeAlias
 
 from xdsl.dialects import func
@@ -37,13 +38,17 @@ def only_block(callee: Callable) -> Block | None:
     return first if first is callee.body.last_block else None
 
 
-def symbols_used(op: Operation) -> Iterator[SymbolRefAttr]:
-    """Yield the references to symbols by `op` and the ops below it.
+def symbols_used(
+    op: Operation, but: type[Operation] | UnionType | None = None
+) -> Iterator[SymbolRefAttr]:
+    """Yield the references to symbols by `op` and the ops below it, but for ops of a kind.
 
     Ops share most of their attributes, types above all: each is looked into once.
     """
     seen: set[int] = set()
     for user in nested_ops(op):
+        if but is not None and isinstance(user, but):
+            continue
         stack: list[Attribute] = [*user.properties.values(), *user.attributes.values()]
         while stack:
             attribute = stack.pop()

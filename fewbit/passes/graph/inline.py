@@ -1,6 +1,8 @@
 """Put the bodies of subgraphs and functions in place of calls to them.
 
-Callees come first, so each body is final when it is copied and nested calls vanish with it.
+Callees come first, so each body is final when it is copied and nested calls vanish with it. The
+body of a callee with one call and no other use is moved, not copied: of a network's modules most
+are such, and each level of them would be a copy more.
 Where the callee runs on another device the call stays, unless asked otherwise. Ops from a
 subgraph keep its name in their locations: errors still name the layer, and `outline-subgraph`
 can restore the hierarchy.
@@ -8,6 +10,7 @@ can restore the hierarchy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -44,10 +47,12 @@ class Inline(ModulePass):
             order = _callees_first(op)
             for pattern in only:
                 pattern.require_match((c.sym_name.data for c in order), self.name)
-            inlined = self._inline_all(order, only)
+            inlined = self._inline_all(order, only, _called_once(op, order))
         _erase_unused(op, inlined)
 
-    def _inline_all(self, order: list[Callable], only: list[NamePattern]) -> set[Callable]:
+    def _inline_all(
+        self, order: list[Callable], only: list[NamePattern], once: set[Callable]
+    ) -> set[Callable]:
         inlined: set[Callable] = set()
         finish: set[Callable] = set()
         for caller in order:
@@ -60,7 +65,7 @@ class Inline(ModulePass):
                 block = only_block(callee)
                 if block is None or not self._is_wanted(caller, callee, only):
                     continue
-                pending += _inline(call, callee, block)
+                pending += _inline(call, callee, block, move=callee in once)
                 inlined.add(callee)
             finish.add(caller)
         return inlined
@@ -100,28 +105,42 @@ def _callees_first(module: ModuleOp) -> list[Callable]:
     return order
 
 
-def _inline(call: Call, callee: Callable, body: Block) -> list[graph.CallOp]:
+def _called_once(module: ModuleOp, order: list[Callable]) -> set[Callable]:
+    """Return the callables that one call refers to, and nothing else."""
+    calls = Counter(callee_of(call) for caller in order for call in _calls_in(caller))
+    others = {reference.root_reference.data for reference in symbols_used(module, but=Call)}
+    return {
+        callee
+        for callee in order
+        if calls[callee] == 1 and callee.sym_name.data not in others and not _is_public(callee)
+    }
+
+
+def _inline(call: Call, callee: Callable, body: Block, *, move: bool) -> list[graph.CallOp]:
     """Inline one call; return the calls of subgraphs in the body, which may be inlined next."""
     values: dict[SSAValue, SSAValue] = dict(zip(body.args, call.operands, strict=True))
     calls: list[graph.CallOp] = []
     last = body.last_op
     assert call.parent is not None
     assert last is not None
-    for op in body.ops:
-        if op is last:
-            break
-        copy = op.clone(values)
-        _locate(copy, call, callee)
-        call.parent.insert_op_before(copy, call)
-        calls += (o for o in nested_ops(copy) if isinstance(o, graph.CallOp))
+    if move:
+        for argument, operand in values.items():
+            argument.replace_all_uses_with(operand)
+    for op in list(body.ops)[:-1]:
+        if move:
+            op.detach()
+        new = op if move else op.clone(values)
+        _locate(new, call, callee)
+        call.parent.insert_op_before(new, call)
+        calls += (o for o in nested_ops(new) if isinstance(o, graph.CallOp))
     for old, returned in zip(call.results, last.operands, strict=True):
         old.replace_all_uses_with(values.get(returned, returned))
     call.parent.erase_op(call)
     return calls
 
 
-def _locate(copy: Operation, call: Call, callee: Callable) -> None:
-    for op in nested_ops(copy):
+def _locate(root: Operation, call: Call, callee: Callable) -> None:
+    for op in nested_ops(root):
         if not is_known(op.location):
             op.location = call.location
         if isinstance(callee, graph.SubgraphOp) and place_of(op).layer is None:
