@@ -115,8 +115,8 @@ def _source(value: SSAValue) -> tuple[SSAValue, Sequence[int]] | None:
     if isinstance(op, TransposeOp):
         order = ints(op.permutation)
         return op.input, [order.index(d) for d in range(len(order))]
-    if isinstance(op, ReshapeOp) and op.input.type == value.type and _is_static(value):
-        return op.input, range(len(shape_of(value.type)))
+    if isinstance(op, ReshapeOp):
+        return _source_of_reshape(op)
     if not isinstance(op, GenericOp) or len(op.inputs) != 1 or len(op.results) != 1:
         return None
     last = op.body.block.last_op
@@ -126,6 +126,43 @@ def _source(value: SSAValue) -> tuple[SSAValue, Sequence[int]] | None:
     if source is None or result is None or list(last.operands) != [op.body.block.args[0]]:
         return None
     return op.inputs[0], [result.index(loop) for loop in source]
+
+
+def _source_of_reshape(op: ReshapeOp) -> tuple[SSAValue, Sequence[int]] | None:
+    """Return what a reshape repeats: its input, or what that repeats along the dimensions it joins.
+
+    A stack of one matrix is often repeated along several dimensions, which then become one.
+    """
+    if not _is_static(op.input) or not _is_static(op.result):
+        return None
+    if op.input.type == op.result.type:
+        return op.input, range(len(shape_of(op.result.type)))
+    joined = _joined_dims(shape_of(op.input.type), shape_of(op.result.type))
+    source = _source(op.input)
+    if joined is None or source is None:
+        return None
+    value, dims = source
+    sizes = shape_of(op.input.type)
+    alone = all(
+        other == dim or sizes[other] == 1
+        for dim in dims
+        for other in range(len(sizes))
+        if joined[other] == joined[dim]
+    )
+    return (value, [joined[dim] for dim in dims]) if alone else None
+
+
+def _joined_dims(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
+    """Return the dimension that each becomes a part of; None where a reshape splits some."""
+    dims: list[int] = []
+    for dim, size in enumerate(after):
+        product = 1
+        while len(dims) < len(before) and (product < size or before[len(dims)] == 1):
+            product *= before[len(dims)]
+            dims.append(dim)
+        if product != size:
+            return None
+    return dims if len(dims) == len(before) else None
 
 
 def _is_static(value: SSAValue) -> bool:

@@ -111,6 +111,28 @@ func.func @repeated(%x: tensor<5x4xf32>) -> tensor<2x5x3xf32> {
   func.return %y : tensor<2x5x3xf32>
 }
 
+// One matrix for all of a batch, repeated along dimensions that are then joined, is one layer.
+// CHECK-LABEL: func.func @joined
+// CHECK:         %[[W:.*]] = mico.transpose({{.*}}) {permutation = [1, 0]}
+// CHECK:         mico.bitlinear(%x, %[[W]]) : (tensor<6x5x4xf32>, tensor<3x4xf32>) -> tensor<6x5x3xf32>
+// CHECK-NOT:     mico.bitlinear
+// CHECK:         func.return
+func.func @joined(%x: tensor<6x5x4xf32>) -> tensor<6x5x3xf32> {
+  %w = mico.get_constant @w : tensor<4x3xf32>
+  %zero = arith.constant 0.0 : f32
+  %b = tensor.empty() : tensor<2x3x4x3xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, k, n) -> (k, n)>, affine_map<(a, b, k, n) -> (a, b, k, n)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%w : tensor<4x3xf32>) outs(%b : tensor<2x3x4x3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<2x3x4x3xf32>
+  %j = mico.reshape(%r) {shape = [6, 4, 3]} : (tensor<2x3x4x3xf32>) -> tensor<6x4x3xf32>
+  %e = tensor.empty() : tensor<6x5x3xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<6x5x3xf32>) -> tensor<6x5x3xf32>
+  %y = linalg.batch_matmul ins(%x, %j : tensor<6x5x4xf32>, tensor<6x4x3xf32>) outs(%f : tensor<6x5x3xf32>) -> tensor<6x5x3xf32>
+  func.return %y : tensor<6x5x3xf32>
+}
+
 // Left alone: both operands are computed; the sum begins with something; floats of 64 bits.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT:     mico.bitlinear
