@@ -51,6 +51,16 @@ def split(tensor: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tens
     return cast(Any, tensor).split(size, dim)
 
 
+def sym_min(a: int, b: int) -> int:
+    """The smaller of two sizes; `min` would decide which that is while a model is traced."""
+    return _torch.sym_min(a, b)
+
+
+def sym_max(a: int, b: int) -> int:
+    """The larger of two sizes."""
+    return _torch.sym_max(a, b)
+
+
 def norm(tensor: Tensor) -> float:
     """The Frobenius norm."""
     return cast(Any, tensor).norm().item()

@@ -1,8 +1,11 @@
 """The decoder of all families, as a torch module: tokens and a position to the next token's logits.
 
 A call takes any number of tokens, so one program reads a prompt and decodes. Keys and values of all
-tokens before are in buffers of a fixed length, the *context*, which a call updates in place. Only
-the logits of the last token are computed: the head is the largest layer of small models.
+tokens before are in buffers of a fixed length, the *context*, which a call updates in place. What a
+token attends to is a slice of these, or what is gathered of a window, so that a step costs what is
+kept, not what there is room for. Query heads that share keys are rows of one matrix:
+keys are read once for all of them, and not repeated. Only the logits of the last token are
+computed: the head is the largest layer of small models.
 
 Modules have the names of LLaMa checkpoints, `model.layers.0.self_attn.q_proj`, in all families, so
 recipes name layers alike. A module is built without memory for its weights, which are assigned.
@@ -17,11 +20,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from fewbit.base.typed_torch import sym_max, sym_min
 from fewbit.language.config import Activation, DecoderConfig, LayerKind, Rope
 from fewbit.models.llama import SelfAttention, rotate
 
-Place = tuple[Tensor | None, Tensor | None, Tensor, Tensor]
-"""What a layer has to know of the tokens' positions: cosines, sines, positions, and the mask."""
+Place = tuple[Tensor | None, Tensor | None, Tensor, Tensor, int | Tensor]
+"""What a layer has to know of the tokens' positions: cosines, sines, positions, the mask, and which
+keys and values are read: all before a position, or those of a window."""
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
@@ -76,7 +81,13 @@ class CachedAttention(SelfAttention):
             self.register_buffer(name, kept, persistent=False)
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, x: Tensor, cos: Tensor | None, sin: Tensor | None, places: Tensor, seen: Tensor
+        self,
+        x: Tensor,
+        cos: Tensor | None,
+        sin: Tensor | None,
+        places: Tensor,
+        seen: Tensor,
+        read: int | Tensor,
     ) -> Tensor:
         q, k, v = (
             projection(x).unflatten(-1, (-1, self.head_width))
@@ -89,14 +100,20 @@ class CachedAttention(SelfAttention):
             q, k = rotate_first(q, cos, sin), rotate_first(k, cos, sin)
         self.keys.index_copy_(2, places, k)
         self.values.index_copy_(2, places, v)
-        keys, values = self.repeat_heads(self.keys), self.repeat_heads(self.values)
-        return self.join_heads(self.attend(q, keys, values, seen))
+        rows = q.reshape(1, self.kv_heads, -1, self.head_width)
+        keys, values = (
+            kept[:, :, read] if isinstance(read, Tensor) else kept[:, :, :read]
+            for kept in (self.keys, self.values)
+        )
+        y = self.attend(rows, keys, values, seen)
+        return self.join_heads(y.reshape(q.shape))
 
     def attend(self, q: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
         if self.cap is None:
             return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=self.scale)
-        scores = self.cap * torch.tanh(q @ keys.transpose(2, 3) * (self.scale / self.cap))
-        return scores.masked_fill(~seen, float("-inf")).softmax(-1) @ values
+        scores = torch.bmm(q[0], keys[0].transpose(1, 2)) * (self.scale / self.cap)
+        weights = (self.cap * torch.tanh(scores)).masked_fill(~seen, float("-inf")).softmax(-1)
+        return torch.bmm(weights, values[0]).unsqueeze(0)
 
 
 def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -173,27 +190,45 @@ class Decoder(nn.Module):
             cast(DecoderLayer, layer).self_attn.allocate(context)
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
-        places = position + torch.arange(tokens.shape[1])
+        length = tokens.shape[1]
+        places = position + torch.arange(length)
         x = self.embed_tokens(tokens)
         if self.config.embedding_scale is not None:
             x = x * self.config.embedding_scale
         if self.embed_positions is not None:
             x = x + self.embed_positions(places)
-        kinds = {kind: self.place(kind, places) for kind in dict.fromkeys(self.config.layers)}
+        kinds = {
+            kind: self.place(kind, places, end_of(position, length, self.context))
+            for kind in dict.fromkeys(self.config.layers)
+        }
         for layer, kind in zip(self.layers, self.config.layers, strict=True):
             x = layer(x, kinds[kind])
         return self.norm(x)
 
-    def place(self, kind: LayerKind, places: Tensor) -> Place:
-        kept = torch.arange(self.context).unsqueeze(0)
+    def place(self, kind: LayerKind, places: Tensor, end: int) -> Place:
+        read: int | Tensor = end
+        kept = torch.arange(end)
+        if kind.window is not None and kind.window < self.context:
+            count = sym_min(end, kind.window - 1 + places.shape[0])
+            read = kept = end - count + torch.arange(count)
         seen = kept <= places.unsqueeze(1)
         if kind.window is not None and kind.window < self.context:
             seen = seen & (kept > places.unsqueeze(1) - kind.window)
+        seen = seen.repeat(self.config.heads // self.config.kv_heads, 1)
         if kind.rope is None:
-            return None, None, places, seen
+            return None, None, places, seen, read
         number = self.ropes.index(kind.rope)
         cos, sin = self.get_buffer(f"cos_{number}"), self.get_buffer(f"sin_{number}")
-        return cos[places], sin[places], places, seen
+        return cos[places], sin[places], places, seen, read
+
+
+def end_of(position: Tensor, length: int, context: int) -> int:
+    """Return the position behind the last token.
+
+    It is cut to what there is, so that a compiler knows without data that slices fit.
+    """
+    first = sym_max(cast(int, position[0].item()), 0)
+    return sym_min(first + length, context)
 
 
 class LanguageModel(nn.Module):

@@ -36,3 +36,22 @@ def test_layers_are_called_as_in_checkpoints(tmp_path: Path) -> None:
     names = {name for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
     assert "model.layers.1.self_attn.q_proj" in names
     assert "model.layers.1.mlp.down_proj" in names
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
+def test_only_what_was_kept_is_read(family: str, tmp_path: Path) -> None:
+    """Behind the last token, and before the window, there may be anything, numbers or not."""
+    family_folder(tmp_path, family)
+    model = build_decoder(open_checkpoint(tmp_path), CONTEXT)
+    caches = [buffer for name, buffer in model.named_buffers() if name.endswith(("keys", "values"))]
+    window = SETTINGS[family].get("sliding_window", CONTEXT)
+    for cache in caches:
+        cache.fill_(float("nan"))
+    with torch.no_grad():
+        for begin, end in ((0, 11), (11, 12), (12, 18)):
+            tokens = torch.arange(begin, end).unsqueeze(0)
+            assert model(tokens, torch.tensor([begin])).isfinite().all()
+        if family == "mistral":
+            for cache in caches:
+                cache[:, :, : 18 - window + 1] = float("nan")
+            assert model(torch.tensor([[1]]), torch.tensor([18])).isfinite().all()

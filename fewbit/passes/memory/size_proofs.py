@@ -86,7 +86,17 @@ class _Proof:
             if b == 0:
                 return a
             return b if a == 0 and op.name == "arith.addi" else value
+        if op.name in DIVISIONS:
+            return self._quotient(value, op)
         return value
+
+    def _quotient(self, value: Value, op: Any) -> Known:
+        """Return the other factor, where a product is divided by one of its factors."""
+        product, divisor = map(self.settled, op.operands)
+        factors = self._operands(product, "arith.muli")
+        if divisor == 0 or divisor not in factors or not isinstance(divisor, int):
+            return value
+        return factors[1 - factors.index(divisor)]
 
     def _extreme(self, value: Value, op: Any) -> Known:
         """Return the smaller or larger of two, if it is known which that is."""

@@ -51,6 +51,25 @@ func.func @counted(%x: tensor<?xf32>, %count: tensor<index>) -> tensor<?xf32> {
 
 // -----
 
+// A product divided by a factor is the other factor, whatever the data is: sizes of a reshape.
+// CHECK-LABEL: func.func @main(
+func.func @main(%x: tensor<?xf32>, %count: tensor<index>) -> tensor<?xf32> {
+  %zero = arith.constant 0 : index
+  %three = arith.constant 3 : index
+  %i = tensor.extract %count[] : tensor<index>
+  %n = tensor.dim %x, %zero : tensor<?xf32>
+  %least = arith.minsi %i, %n : index
+  %cut = arith.maxsi %least, %zero : index
+  %y = tensor.extract_slice %x[0] [%cut] [1] : tensor<?xf32> to tensor<?xf32>
+  %all = arith.muli %cut, %three : index
+  %part = arith.divsi %all, %three : index
+  %same = arith.cmpi eq, %part, %cut : index
+  cf.assert %same, "sizes differ"
+  func.return %y : tensor<?xf32>
+}
+
+// -----
+
 // Refused: a size that depends on what an input contains, and on nothing else.
 // expected-error @unknown {{dimension 0 of output 0 depends on what the inputs contain, not only on their shapes, and has no bound}}
 func.func @main(%n: tensor<index>) -> tensor<?xf32> {
