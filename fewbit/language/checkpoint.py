@@ -2,13 +2,17 @@
 
 Names and shapes are compared with the decoder's before any tensor is read, and nothing is left
 over: a bias that the decoder does not have would be missing in its results. Tensors of float32 that
-lie in a file as the decoder has them are mapped; others are converted one at a time.
+lie in a file as the decoder has them are mapped; others are converted whenever they are read, so
+that no more than one is in memory. A decoder to trace has but one layer of each kind, and weights
+that only say their shapes.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +23,18 @@ from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.language.config import DecoderConfig
 from fewbit.language.pieces import Array, Piece, find_piece
 from fewbit.language.text_files import TextFiles
+from fewbit.program.store import WeightStore
 
 if TYPE_CHECKING:
     from fewbit.language.decoder import LanguageModel
 
+LAYERS = "model.layers"
+"""Where the layers of the decoder are, each under its number."""
+EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 SHOWN = 4
 """How many tensors a message names."""
 FLOATS = ("float32", "float16", "bfloat16", "float64")
-IGNORED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", "lm_head.weight")
+IGNORED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", HEAD)
 """Ends of names that are no weights, or the embedding again."""
 
 
@@ -58,34 +66,80 @@ class Checkpoint:
         return Place(file=str(self.path))
 
 
+def open_weights(checkpoint: Checkpoint) -> WeightStore:
+    """Return all weights of the decoder by their names, as float32; none is read yet."""
+    shapes = _weight_shapes(checkpoint.config)
+    pieces = {name: checkpoint.find(name) for name in shapes}
+    _check_shapes(checkpoint, shapes, pieces)
+    _check_leftovers(checkpoint, {piece.key for piece, _ in pieces.values()})
+    store = WeightStore()
+    for name, (piece, _) in pieces.items():
+        read = partial(_as_float, checkpoint, piece)
+        store.add_computed(name, shapes[name], np.dtype(np.float32), read)
+    return store
+
+
 def build_decoder(checkpoint: Checkpoint, context: int) -> LanguageModel:
     """Return the decoder with the weights of a checkpoint, ready to be called."""
     import torch
 
-    from fewbit.language.decoder import LanguageModel
-
-    config = checkpoint.config
-    with torch.device("meta"):
-        model = LanguageModel(config)
-    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    if config.tied:
-        del wanted["lm_head.weight"]
-    pieces = {name: checkpoint.find(name) for name in wanted}
-    _check_shapes(checkpoint, wanted, pieces)
-    _check_leftovers(checkpoint, {piece.key for piece, _ in pieces.values()})
+    store = open_weights(checkpoint)
     weights: dict[str, Any] = {}
-    with progress("Reading weights", total=len(pieces)) as step, warnings.catch_warnings():
+    with progress("Reading weights", total=len(store)) as step, warnings.catch_warnings():
         # A mapped file cannot be written to, and nobody does.
         warnings.filterwarnings("ignore", message=".*not writable.*")
-        for name, (piece, _) in pieces.items():
-            array = _as_float(checkpoint, piece)
-            weights[name] = torch.nn.Parameter(torch.as_tensor(array), requires_grad=False)
+        for name in store:
+            weights[name] = torch.as_tensor(store[name])
             step()
+    return _make_decoder(checkpoint.config, weights, context)
+
+
+def build_traced_decoder(config: DecoderConfig, context: int) -> LanguageModel:
+    """Return a decoder with one layer of each kind, whose weights have shapes and no memory."""
+    import torch
+
+    short = replace(config, layers=tuple(dict.fromkeys(config.layers)))
+    shapes = _weight_shapes(short)
+    weights = {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
+    return _make_decoder(short, weights, context)
+
+
+def _make_decoder(config: DecoderConfig, weights: Mapping[str, Any], context: int) -> LanguageModel:
+    from torch.nn import Parameter
+
+    model = _empty_decoder(config)
+    parameters = {name: Parameter(data, requires_grad=False) for name, data in weights.items()}
     if config.tied:
-        weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
-    model.load_state_dict(weights, assign=True)
+        parameters[HEAD] = parameters[EMBEDDING]
+    model.load_state_dict(parameters, assign=True)
     model.model.allocate(context)
     return model.eval()
+
+
+def _empty_decoder(config: DecoderConfig) -> LanguageModel:
+    import torch
+
+    from fewbit.language.decoder import LanguageModel
+
+    with torch.device("meta"):
+        return LanguageModel(config)
+
+
+def _weight_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights by their names; a tied head is the embedding.
+
+    Layers have the same shapes, so one of them is built.
+    """
+    model = _empty_decoder(replace(config, layers=config.layers[:1]))
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, tensor in model.state_dict().items():
+        numbers = range(len(config.layers)) if name.startswith(f"{LAYERS}.0.") else [0]
+        for number in numbers:
+            own = name.replace(f"{LAYERS}.0.", f"{LAYERS}.{number}.")
+            shapes[own] = tuple(tensor.shape)
+    if config.tied:
+        del shapes[HEAD]
+    return shapes
 
 
 def _as_float(checkpoint: Checkpoint, piece: Piece) -> Array:

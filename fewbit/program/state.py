@@ -31,9 +31,11 @@ from fewbit.program.store import WeightStore
 UPDATES = "fewbit.updates"
 INITIAL = "fewbit.initial"
 Array = np.ndarray[Any, Any]
+Updates = Mapping[int, tuple[int, str]]
+"""By the number of an output, the input whose new value it is, and the constant it starts from."""
 
 
-def mark_updates(entry: FuncOp, updates: Mapping[int, tuple[int, str]]) -> None:
+def mark_updates(entry: FuncOp, updates: Updates) -> None:
     """Mark results that update inputs, and the constants that these inputs start from."""
     if not updates:
         return
@@ -42,6 +44,16 @@ def mark_updates(entry: FuncOp, updates: Mapping[int, tuple[int, str]]) -> None:
         start = SymbolRefAttr(initial)
         attributes[output] = DictionaryAttr({UPDATES: IntegerAttr(given, i64), INITIAL: start})
     entry.properties["res_attrs"] = ArrayAttr(attributes)
+
+
+def updates_of(entry: Operation) -> Updates:
+    """Return what `mark_updates` left."""
+    starts = [attributes.data.get(INITIAL) for attributes in _attributes(entry)]
+    return {
+        output: (given, start.root_reference.data)
+        for output, given in updated_inputs(entry).items()
+        if isinstance(start := starts[output], SymbolRefAttr)
+    }
 
 
 def updated_inputs(entry: Operation) -> dict[int, int]:

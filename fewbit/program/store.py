@@ -106,13 +106,19 @@ class WeightStore:
         if array.dtype.newbyteorder("<") not in CODES:
             hint = f"known dtypes: {', '.join(DTYPES)}; pack sub-byte values into uint8"
             raise StoreError(f"the weight {key!r} has the dtype {array.dtype}", hint=hint)
-        if key in self._tensors:
-            hint = "a stored weight never changes: use another key"
-            raise StoreError(f"the weight {key!r} is already stored", hint=hint)
+        self._check_new(key)
         kept = _as_stored(array, copy)
         tensor = _Tensor(kept.dtype, kept.shape, lambda: kept, sha256_of_tensor(kept), True, None)
         self._tensors[key] = tensor
         return self.ref(key)
+
+    def add_computed(
+        self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any], compute: Callable[[], Array]
+    ) -> None:
+        """Add a tensor that is computed whenever it is read, and not kept; always the same one."""
+        _check_addable(key, np.empty(0, dtype))
+        self._check_new(key)
+        self._tensors[key] = _Tensor(dtype, shape, lambda: _as_stored(compute()), None, True, None)
 
     def __getitem__(self, key: str) -> Array:
         """Return the tensor, read-only; a view of the mapped file when it comes from one."""
@@ -196,6 +202,11 @@ class WeightStore:
         hashes = {f"{HASH_PREFIX}{key}": self.hash(key) for key in self._tensors}
         arrays = {key: self[key] for key in self._tensors}
         return write(path, arrays, {FORMAT_KEY: FORMAT, **hashes})
+
+    def _check_new(self, key: str) -> None:
+        if key in self._tensors:
+            hint = "a stored weight never changes: use another key"
+            raise StoreError(f"the weight {key!r} is already stored", hint=hint)
 
     def _tensor(self, key: str) -> _Tensor:
         tensor = self._tensors.get(key)

@@ -212,9 +212,11 @@ def gguf_name(name: str) -> str:
     return f"{place}{NAMES[parts[-2]]}.weight"
 
 
-def family_folder(folder: Path, family: str, seed: int = 0) -> dict[str, np.ndarray[Any, Any]]:
+def family_folder(
+    folder: Path, family: str, seed: int = 0, **changes: Any
+) -> dict[str, np.ndarray[Any, Any]]:
     """Write a checkpoint as a family's own class would save it, and return its tensors."""
-    settings, generator = settings_of(family), np.random.default_rng(seed)
+    settings, generator = {**settings_of(family), **changes}, np.random.default_rng(seed)
     shapes = decoder_shapes(settings)
     tensors: dict[str, np.ndarray[Any, Any]] = {}
     config = read_config(settings)

@@ -439,3 +439,24 @@ def test_a_gigabyte_opens_fast_and_small() -> None:
     assert figures["bytes"] >= 1 << 30
     assert figures["open_seconds"] < 1
     assert figures["peak_megabytes"] < 200
+
+
+def test_computed_tensors_are_not_kept(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def compute() -> np.ndarray[Any, Any]:
+        calls.append(1)
+        return np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    store = WeightStore()
+    store.add_computed("w", (2, 3), np.dtype(np.float32), compute)
+    assert store.shape("w") == (2, 3)
+    assert store.nbytes() == 24
+    assert not calls
+    assert store.hash("w") == sha256_of_tensor(compute())
+    assert store["w"] is not store["w"]
+    assert not store["w"].flags.writeable
+    store.save(tmp_path / "w.safetensors")
+    np.testing.assert_array_equal(WeightStore.open(tmp_path / "w.safetensors")["w"], compute())
+    with pytest.raises(StoreError, match="already stored"):
+        store.add_computed("w", (2, 3), np.dtype(np.float32), compute)

@@ -7,10 +7,22 @@ from pathlib import Path
 
 from fewbit.base.files import PathLike
 from fewbit.errors import FewbitWarning, UsageError
-from fewbit.language.checkpoint import Checkpoint, build_decoder
+from fewbit.language.checkpoint import (
+    EMBEDDING,
+    HEAD,
+    LAYERS,
+    Checkpoint,
+    build_decoder,
+    build_traced_decoder,
+    open_weights,
+)
+from fewbit.language.config import DecoderConfig
 from fewbit.language.text_files import TOKENIZER, files_for
 from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
 from fewbit.program.program import Program
+from fewbit.program.store import WeightStore
+
+__all__ = ["build_decoder", "import_language_model", "open_checkpoint"]
 
 CONTEXT = 2048
 """Tokens that are kept where no other number is given, and the model allows as many."""
@@ -31,20 +43,32 @@ def open_checkpoint(path: PathLike) -> Checkpoint:
 
 def import_language_model(path: PathLike, context: int | None = None) -> Program:
     """Return a program of tokens, their position and the caches, with what text needs beside it."""
-    import torch
-
-    from fewbit.frontends.torch import import_torch
+    from fewbit.frontends.language.repeat_layers import repeat_layers
 
     checkpoint = open_checkpoint(path)
     context = _choose_context(checkpoint, context)
     _check_text(checkpoint)
-    model = build_decoder(checkpoint, context)
+    weights, config = open_weights(checkpoint), checkpoint.config
+    if config.tied:
+        weights.merge(weights.select({HEAD: EMBEDDING}))
+    kinds = list(dict.fromkeys(config.layers))
+    short = _import_kinds(config, context, weights)
+    program = repeat_layers(short, LAYERS, [kinds.index(kind) for kind in config.layers], weights)
+    program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
+    return program
+
+
+def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> Program:
+    """Return the program of a decoder with one layer of each kind."""
+    import torch
+
+    from fewbit.frontends.torch import import_with_weights
+
+    model = build_traced_decoder(config, context)
     tokens, position = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
     # torch.export takes a length of 1 for a constant; a compiled program takes it, too.
     length = torch.export.Dim("length", min=2, max=context)
-    program = import_torch(model, (tokens, position), dynamic_shapes=({1: length}, None))
-    program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
-    return program
+    return import_with_weights(model, (tokens, position), ({1: length}, None), weights)
 
 
 def _choose_context(checkpoint: Checkpoint, asked: int | None) -> int:

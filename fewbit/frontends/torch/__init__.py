@@ -25,7 +25,7 @@ from fewbit.base.typed_torch import named_modules
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError, UsageError
 from fewbit.frontends.layers import find_layers
-from fewbit.frontends.torch.capture import capture, decompose, quiet
+from fewbit.frontends.torch.capture import capture, decompose, export, quiet
 from fewbit.frontends.torch.emit import Emitted, emit_frame
 from fewbit.frontends.torch.hierarchy import ROOT, build_frames, rename_modules
 from fewbit.frontends.torch.islands import Islands, check_types
@@ -40,7 +40,7 @@ from fewbit.passes.graph.inline import Inline
 from fewbit.program.output_names import name_outputs
 from fewbit.program.program import Program
 from fewbit.program.state import mark_updates
-from fewbit.program.store import WeightStore
+from fewbit.program.store import WeightRef, WeightStore
 from fewbit.quant.torch.prepare import is_prepared, quantizable_layers
 
 _CONSTANTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -67,6 +67,30 @@ def import_torch(
     if dynamic_shapes is not None and not _asks_for_fixing(dynamic_shapes):
         warn_of_fixed(captured.program)
     program = _Import(captured.program, _first_names(model), captured.output_names).program()
+    return _register_layers(program, model)
+
+
+def import_with_weights(
+    model: torch.nn.Module,
+    arguments: tuple[torch.Tensor, ...],
+    dynamic_shapes: Any,
+    weights: WeightStore,
+) -> Program:
+    """A program of a module of ours whose parameters only say their shapes; a store has the values.
+
+    The module is not run beforehand, and must compute nothing from parameters alone.
+    """
+    own = {name: id(tensor) for name, tensor in model.named_parameters(remove_duplicate=False)}
+    exported = export(model, arguments, dynamic_shapes=dynamic_shapes)
+    with quiet():
+        exported = decompose(exported)
+    for name in exported.graph_signature.parameters:
+        assert name in weights, f"the store has no '{name}'"
+        assert id(exported.state_dict[name]) == own[name], f"'{name}' is computed from parameters"
+    return _register_layers(_Import(exported, _first_names(model), given=weights).program(), model)
+
+
+def _register_layers(program: Program, model: torch.nn.Module) -> Program:
     names = [StringAttr(name) for name in quantizable_layers(model)]
     program.module.attributes[REGISTERED] = ArrayAttr(names)
     return program
@@ -114,8 +138,11 @@ class _Import:
         exported: ExportedProgram,
         first_names: Mapping[str, str] | None = None,
         output_names: Sequence[str | None] = (),
+        given: WeightStore | None = None,
     ) -> None:
         self.exported = exported
+        self.given = given or WeightStore()
+        """Weights that are taken from here, not from the module."""
         self.output_names = output_names
         self.first_names = first_names or {}
         self.guards = take_guards(exported.graph_module)
@@ -156,9 +183,15 @@ class _Import:
         data = self.exported.state_dict.get(target)
         if data is None:
             data = cast(torch.Tensor, self.exported.constants[target])
-        ref = self.store.add(name, array_of(data), copy=False)
+        ref = self._store(name, data)
         value = mico.RefAttr(ref.key, ref.sha256)
         self.constants.append(mico.ConstantOp(name, tensor_type(data), value))
+
+    def _store(self, name: str, data: torch.Tensor) -> WeightRef:
+        if name not in self.given:
+            return self.store.add(name, array_of(data), copy=False)
+        self.store.merge(self.given.select({name: name}))
+        return self.store.ref(name)
 
     def program(self) -> Program:
         check_types(self.exported.graph)
