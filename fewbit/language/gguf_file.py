@@ -1,6 +1,6 @@
 """Checkpoints in GGUF, the format of llama.cpp: settings, tokenizer and weights in one file.
 
-The package `gguf` maps the file and takes its blocks of few bits apart, exactly; the settings are
+The package `gguf` takes the file's blocks of few bits apart, exactly; the settings are
 translated into Hugging Face's words, so that a family is described once. What llama.cpp's converter
 changes is undone: it permutes queries and keys of LLaMa, because it rotates neighbouring channels.
 """
@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fewbit.errors import Error, UnsupportedError
 from fewbit.language.architectures import read_config, unknown_architecture
 from fewbit.language.checkpoint import Checkpoint
 from fewbit.language.config import LayerKind
+from fewbit.language.gguf_header import GgufHeader, read_header
 from fewbit.language.gguf_tokenizer import read_text
 from fewbit.language.pieces import Array, Piece
 from fewbit.language.tokenizer import require
-
-if TYPE_CHECKING:
-    from gguf import GGUFReader
 
 FAMILIES = {
     "llama": "llama",
@@ -100,9 +98,8 @@ class GgufFile(Checkpoint):
     def __init__(self, path: Path) -> None:
         self.path = path
         require("gguf")
-        reader = _open(path)
-        self._fields = reader.fields
-        self._tensors = {tensor.name: tensor for tensor in reader.tensors}
+        header = _open(path)
+        self._fields, self._tensors = header.settings, dict(header.tensors)
         try:
             self.family = self._find_family()
             self.config = read_config(self._settings())
@@ -113,8 +110,7 @@ class GgufFile(Checkpoint):
 
     def value(self, name: str) -> Any:
         """Return a setting; None where the file has none."""
-        field = self._fields.get(name)
-        return None if field is None else field.contents()
+        return self._fields.get(name)
 
     def _find_family(self) -> str:
         name = str(self.value("general.architecture"))
@@ -159,7 +155,7 @@ class GgufFile(Checkpoint):
     def _rows(self, name: str) -> int:
         if name not in self._tensors:
             raise Error(f"the checkpoint lacks '{name}'", hint="is the file whole?")
-        return int(self._tensors[name].shape[-1])
+        return self._tensors[name].shape[0]
 
     def _read_divisors(self) -> None:
         if DIVISORS not in self._tensors:
@@ -175,10 +171,7 @@ class GgufFile(Checkpoint):
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        return {
-            name: tuple(int(size) for size in reversed(tensor.shape))
-            for name, tensor in self._tensors.items()
-        }
+        return {name: tensor.shape for name, tensor in self._tensors.items()}
 
     def find(self, name: str) -> tuple[Piece, int | None]:
         piece, total = super().find(name)
@@ -204,17 +197,17 @@ class GgufFile(Checkpoint):
         return array if heads is None else unpermute(array, heads)
 
     def _dequantize(self, key: str) -> Array:
-        from gguf import quants
+        from gguf import GGMLQuantizationType, quants
 
         tensor = self._tensors[key]
         try:
-            array = quants.dequantize(tensor.data, tensor.tensor_type)
+            array = quants.dequantize(tensor.data, GGMLQuantizationType(tensor.kind))
         except (NotImplementedError, ValueError) as error:
             raise UnsupportedError(
                 f"the tensor '{key}' is of a type that is not taken apart: {error}",
                 place=self.place,
             ) from None
-        return array.reshape([int(size) for size in reversed(tensor.shape)])
+        return array.reshape(tensor.shape)
 
 
 def unpermute(array: Array, heads: int) -> Array:
@@ -223,12 +216,10 @@ def unpermute(array: Array, heads: int) -> Array:
     return pairs.swapaxes(1, 2).reshape(array.shape)
 
 
-def _open(path: Path) -> GGUFReader:
-    from gguf import GGUFReader
-
+def _open(path: Path) -> GgufHeader:
     try:
-        return GGUFReader(path)
-    except Exception as error:  # what a damaged file leads to is of many kinds
+        return read_header(path)
+    except (OSError, ValueError) as error:
         raise UnsupportedError(
             f"this is a GGUF file that cannot be read: {str(error).partition(chr(10))[0]}",
             hint="is it whole? Otherwise take the original model, "

@@ -16,6 +16,7 @@ class GGMLQuantizationType(IntEnum):
     Q8_0 = 8
     BF16 = 30
 
+GGML_QUANT_SIZES: dict[int, tuple[int, int]]
 MODEL_ARCH_NAMES: dict[IntEnum, str]
 
 class TensorNameMap:
