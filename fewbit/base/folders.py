@@ -21,6 +21,10 @@ class Record(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def to_text(self) -> str:
+        """Return it as a file has it, for readers too."""
+        return self.model_dump_json(indent=2) + "\n"
+
 
 Model = TypeVar("Model", bound=Record)
 

@@ -50,7 +50,7 @@ def dispatch_object(
     `symbols` has the names of each variant's own functions, `arena` the size that is enough for
     all of them, if it is known.
     """
-    isa = _plainest(variants[0])
+    isa = plainest(variants[0])
     size = constant("i64", -1 if arena is None else arena)
     parts = [_names(variants), f"@variants.static_arena = constant {size.typed}"]
     public = (*interface.functions, *variant_functions(interface))
@@ -68,7 +68,8 @@ def dispatch_object(
     return objects.emit_object(module, isa)
 
 
-def _plainest(isa: Isa) -> Isa:
+def plainest(isa: Isa) -> Isa:
+    """Return the processor of a family whose code all others execute."""
     if isa.architecture == "x86_64":
         return replace(isa, cpu="x86-64", features="")
     return Isa.of(isa.architecture)

@@ -50,7 +50,7 @@ int {name}_shapes(const {name}_inputs *inputs, {name}_outputs *outputs);
 /* Computes the outputs. The results have the same bits whatever the number of threads is. */
 int {name}_run(const {name}_inputs *inputs, {name}_outputs *outputs, void *arena,
     int threads);
-{profile}{variants}
+{weights}{profile}{variants}
 #ifdef __cplusplus
 }}
 #endif
@@ -83,6 +83,14 @@ typedef struct {name}_profile_row {{
 uint64_t {name}_ticks(void);
 """
 
+WEIGHTS = """
+/* The weights are in the file {file}, which belongs to this library alone. Give its content, as it
+ * is mapped or read to an address that is a multiple of 64, before the first run: it must then stay
+ * where it is, as long as there are runs.
+ */
+int {name}_use_weights(const void *content, size_t bytes);
+"""
+
 COUNTED = """
  *
  * The data decides on these dimensions, so only a run knows them. {name}_shapes fills in the most
@@ -90,8 +98,7 @@ COUNTED = """
  * elements lie at the start of that memory, without gaps:
 {dimensions}"""
 
-STATE = """ The one exception is which
- * variant of the code is in use."""
+STATE = """ The one exception is {what}."""
 
 VARIANTS = """
 /* The code is here for several processors, best first:
@@ -116,8 +123,12 @@ def header_text(
     description: str,
     signature: str,
     variants: Sequence[str] = (),
+    weights_file: str = "",
 ) -> str:
-    """Return the header; `arena` is the size in bytes, None where it depends on shapes."""
+    """Return the header; `arena` is the size in bytes, None where it depends on shapes.
+
+    `weights_file` is the name of the file beside the library, where weights are in one.
+    """
     upper = interface.name.upper()
     return TEMPLATE.format(
         description=description.replace("*/", "* /"),
@@ -128,14 +139,22 @@ def header_text(
         signature_bytes=len(signature) + 1,
         inputs="\n".join(_struct(f"{interface.name}_inputs", interface.inputs, "const ")),
         outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
+        weights=WEIGHTS.format(name=interface.name, file=weights_file) if weights_file else "",
         profile=PROFILE.format(name=interface.name) if interface.profile else "",
-        state=STATE if variants else "",
+        state=_state(bool(weights_file), bool(variants)),
         updates=_updates(interface),
         counted=_counted(interface),
         variants=VARIANTS.format(name=interface.name, upper=upper, names=", ".join(variants))
         if variants
         else "",
     )
+
+
+def _state(beside: bool, variants: bool) -> str:
+    """Return what the library keeps from call to call."""
+    kept = ["where\n * the weights are"] if beside else []
+    kept += ["which\n * variant of the code is in use"] if variants else []
+    return STATE.format(what=", and ".join(kept)) if kept else ""
 
 
 def _updates(interface: Interface) -> str:

@@ -39,6 +39,7 @@ ERRORS = (
     ("ALIGNMENT", "the arena is not aligned to 64 bytes, or an array not to its elements"),
     ("START", "a thread could not be started"),
     ("VARIANT", "there is no such variant, or this processor does not execute it"),
+    ("WEIGHTS", "the weights in the file beside the library were not given, or are of another"),
 )
 """Codes that functions return, by their number."""
 
@@ -94,6 +95,8 @@ class Interface:
     outputs: tuple[Port, ...]
     profile: bool = False
     """Whether the library counts where its time goes."""
+    beside: bool = False
+    """Whether weights are in a file beside the library, whose address it is told."""
     counted: tuple[tuple[int, int], ...] = ()
     """Outputs, by number, and their dimensions whose sizes only a run knows."""
 
@@ -115,11 +118,23 @@ class Interface:
         return tuple(f"{self.name}_{name}" for name in ("arena_bytes", "shapes", "run", *more))
 
     @property
+    def weights_symbol(self) -> str:
+        """The weights, or where their address is."""
+        return f"{self.name}_weights_at" if self.beside else f"{self.name}_weights"
+
+    @property
+    def use_weights(self) -> str:
+        """The function that is told the address of weights beside the library."""
+        return f"{self.name}_use_weights"
+
+    @property
     def dynamic(self) -> bool:
         return any(port.dimensions for port in (*self.inputs, *self.outputs))
 
 
-def interface_of(signature: Signature, name: str, profile: bool = False) -> Interface:
+def interface_of(
+    signature: Signature, name: str, profile: bool = False, beside: bool = False
+) -> Interface:
     taken: set[str] = set()
     inputs = tuple(_port(spec, taken) for spec in signature.inputs)
     names = {spec.name: port.name for spec, port in zip(signature.inputs, inputs, strict=True)}
@@ -127,7 +142,7 @@ def interface_of(signature: Signature, name: str, profile: bool = False) -> Inte
         replace(_port(spec, taken), updates=spec.updates and names[spec.updates])
         for spec in signature.outputs
     )
-    return Interface(c_name(name), inputs, outputs, profile)
+    return Interface(c_name(name), inputs, outputs, profile, beside)
 
 
 def _port(spec: TensorSpec, taken: set[str]) -> Port:
@@ -190,9 +205,10 @@ _RUN = Prototype.of("threads.run", "i32", "ptr", "ptr", "ptr", "i64", "i64")
 def interface_ir(interface: Interface, entry: str, weights_bytes: int, worth: Worth) -> str:
     """Return LLVM IR of the public functions, given those that MLIR compiled, and the runtime's."""
     writer = _Writer(interface, entry, weights_bytes)
+    place = "ptr" if interface.beside else "i8, align 64"
     return "\n".join(
         [
-            f"@{interface.name}_weights = external hidden global i8, align 64",
+            f"@{interface.weights_symbol} = external hidden global {place}",
             *(each.declaration() for each in (writer.entry, writer.entry_arena_bytes, _RUN)),
             writer.entry_shapes.declaration() if interface.dynamic else "",
             writer.arena_bytes().text(),
@@ -242,9 +258,9 @@ class _Writer:
         (inputs,) = f.parameters
         outputs = f.alloca(self.outputs.type)
         if self.interface.dynamic:
-            _fail_if(f, inputs.is_null(), 0)
+            fail_if(f, inputs.is_null(), 0)
             status = f.call(self._public("shapes", "i32", "ptr", "ptr"), inputs, outputs)
-            _fail_if(f, status.differs(0), 0)
+            fail_if(f, status.differs(0), 0)
         arrays = self._descriptors(f, inputs, outputs, pointers=False)
         arrays += [each for _ in self.interface.counted for each in descriptor(f.null(), [])]
         size = f.call(self.entry_arena_bytes, *arrays, *self._weights(f))
@@ -256,21 +272,21 @@ class _Writer:
         f = Function(f"{self.interface.name}_shapes", "ptr inputs, ptr outputs", "i32")
         inputs, outputs = f.parameters
         for struct in (inputs, outputs):
-            _fail_if(f, struct.is_null(), "NULL")
+            fail_if(f, struct.is_null(), "NULL")
         if not self.interface.dynamic:
             f.ret(0)
             return f
         dims = [self.inputs.load(f, inputs, n) for _, _, fields in self.inputs for n in fields]
         for dim in dims:
-            _fail_if(f, dim.compare("ugt", LARGEST_SIZE), "SHAPE")
+            fail_if(f, dim.compare("ugt", LARGEST_SIZE), "SHAPE")
         shapes = f.call(self.entry_shapes, *dims)
         wanted = [n for _, _, fields in self.outputs for n in fields]
         for i, number in enumerate(wanted):
             value = f.member(shapes, i)
             f.store(value, f.field(self.outputs.type, outputs, number))
-            _fail_if(f, value < 0, "SHAPE")
+            fail_if(f, value < 0, "SHAPE")
         fits = f.member(shapes, len(wanted)) if wanted else shapes
-        _fail_if(f, fits ^ True, "SHAPE")
+        fail_if(f, fits ^ True, "SHAPE")
         f.ret(0)
         return f
 
@@ -295,15 +311,17 @@ class _Writer:
         f = Function(name, "ptr inputs, ptr outputs, ptr arena, i32 threads", "i32")
         inputs, outputs, arena, threads = f.parameters
         for value in (inputs, outputs, arena):
-            _fail_if(f, value.is_null(), "NULL")
+            fail_if(f, value.is_null(), "NULL")
         for struct, fields in ((inputs, self.inputs), (outputs, self.outputs)):
             for port, number, _ in fields:
                 pointer = fields.load(f, struct, number)
-                _fail_if(f, pointer.is_null(), "NULL")
+                fail_if(f, pointer.is_null(), "NULL")
                 if port.bytes > 1:
-                    _check_alignment(f, pointer, port.bytes)
-        _check_alignment(f, arena, 64)
-        _fail_if(f, threads.equals(0) | threads.compare("ugt", MAX_THREADS), "THREADS")
+                    check_alignment(f, pointer, port.bytes)
+        check_alignment(f, arena, 64)
+        fail_if(f, threads.equals(0) | threads.compare("ugt", MAX_THREADS), "THREADS")
+        if self.interface.beside:
+            fail_if(f, self._weights_address(f).is_null(), "WEIGHTS")
         status = f.call(self._public("shapes", "i32", "ptr", "ptr"), inputs, outputs)
         with f.when(status.differs(0)):
             f.ret(status)
@@ -384,7 +402,11 @@ class _Writer:
         return arguments
 
     def _weights(self, f: Function) -> list[Operand]:
-        return descriptor(f.symbol(f"{self.interface.name}_weights"), [self.weights_bytes])
+        return descriptor(self._weights_address(f), [self.weights_bytes])
+
+    def _weights_address(self, f: Function) -> Value:
+        place = f.symbol(self.interface.weights_symbol)
+        return f.load(PTR, place) if self.interface.beside else place
 
 
 def shapes_prototype(interface: Interface, entry: str, index: Int = I64) -> Prototype:
@@ -395,10 +417,11 @@ def shapes_prototype(interface: Interface, entry: str, index: Int = I64) -> Prot
     return Prototype.of(f"{entry}_shapes", result, *given)
 
 
-def _fail_if(f: Function, condition: Value, code: str | int) -> None:
+def fail_if(f: Function, condition: Value, code: str | int) -> None:
+    """Leave a function with an error, or a value, where a condition holds."""
     with f.when(condition):
         f.ret(error_number(code) if isinstance(code, str) else code)
 
 
-def _check_alignment(f: Function, pointer: Value, alignment: int) -> None:
-    _fail_if(f, (f.address(pointer) & (alignment - 1)).differs(0), "ALIGNMENT")
+def check_alignment(f: Function, pointer: Value, alignment: int) -> None:
+    fail_if(f, (f.address(pointer) & (alignment - 1)).differs(0), "ALIGNMENT")

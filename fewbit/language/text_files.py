@@ -52,7 +52,7 @@ def files_for(text: TextFiles | None, context: int, vocabulary: int) -> dict[str
         end_tokens=text.end_tokens if text else (),
         special_tokens=dict(text.special_tokens or {}) if text else {},
     )
-    files = {SETTINGS: (settings.model_dump_json(indent=2) + "\n").encode()}
+    files = {SETTINGS: settings.to_text().encode()}
     if text is not None:
         files[TOKENIZER] = text.tokenizer.encode()
         if text.template is not None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
-from fewbit.base.files import PathLike, inside, locked, replacing_file, replacing_folder
-from fewbit.base.folders import FolderKind, Record, read_bytes
+from fewbit.base.files import PathLike, inside, locked, replacing_folder, sha256_of
+from fewbit.base.folders import FolderKind, Record
 from fewbit.errors import Error, Place, StoreError, UsageError
 from fewbit.program.float_weights import FloatWeights
 
@@ -29,8 +29,17 @@ STATE_FILE = "state.safetensors"
 BUILD = Path("build")
 """The folder in which artifacts are put where no other is named."""
 KIND = FolderKind("an artifact", MANIFEST, make="compile")
+CHUNK = 1 << 24
 
 
+class Streamed(Protocol):
+    """A file that is written in pieces, and never in memory as a whole."""
+
+    def pieces(self) -> Iterable[bytes | memoryview]: ...
+
+
+Content = bytes | Path | Streamed
+"""A file of an artifact: its bytes, a path from which it is copied, or what gives it in pieces."""
 Size = Annotated[int, Field(ge=0, lt=1 << 62)]
 
 
@@ -130,55 +139,42 @@ class Folder:
             place = Place(file=str(named))
             raise StoreError("the manifest names no such file", place=place, hint=KIND.remake)
         path = inside(self.path, name)
-        actual = hashlib.sha256(read_bytes(path, KIND.remake)).hexdigest()
-        KIND.compare_hash(named, recorded, actual)
+        KIND.compare_hash(named, recorded, sha256_of(path))
         return path
 
 
-def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, bytes | Path]) -> Folder:
-    """Write an artifact, whole or not at all; it replaces an older artifact and nothing else.
-
-    A file is given by its bytes, or by a path from which it is copied.
-    """
+def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, Content]) -> Folder:
+    """Write an artifact, whole or not at all; it replaces an older artifact and nothing else."""
     path = Path(path)
     with locked(path.resolve().parent):
         KIND.refuse_foreign(path, _known_files(path))
-    hashes = {name: _hash(data) for name, data in files.items()}
-    signature = signature_of(manifest)
-    manifest = manifest.model_copy(update={"files": hashes, "signature": signature})
     with replacing_folder(path) as target:
-        for name, data in files.items():
-            if isinstance(data, Path):
-                shutil.copyfile(data, target / name)
-            else:
-                (target / name).write_bytes(data)
-        (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+        hashes = {name: _write(target / name, data) for name, data in files.items()}
+        signature = signature_of(manifest)
+        manifest = manifest.model_copy(update={"files": hashes, "signature": signature})
+        (target / MANIFEST).write_text(manifest.to_text())
     return Folder(path, manifest)
 
 
-def add_files(folder: Folder, files: Mapping[str, bytes]) -> Folder:
-    """Put files beside those of an artifact and into its manifest.
-
-    They come with the program, whatever its target. The signature is of what a loader trusts, and
-    does not cover them.
-    """
-    if not files:
-        return folder
-    for name, data in files.items():
-        with replacing_file(folder.path / name) as file:
-            file.write(data)
-    hashes = folder.manifest.files | {name: _hash(data) for name, data in files.items()}
-    manifest = folder.manifest.model_copy(update={"files": hashes})
-    with replacing_file(folder.path / MANIFEST) as file:
-        file.write((manifest.model_dump_json(indent=2) + "\n").encode())
-    return Folder(folder.path, manifest)
+def _write(path: Path, data: Content) -> str:
+    """Write a file and return its hash."""
+    digest = hashlib.sha256()
+    with path.open("wb") as file:
+        for piece in _pieces(data):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
 
 
-def _hash(data: bytes | Path) -> str:
+def _pieces(data: Content) -> Iterable[bytes | memoryview]:
     if isinstance(data, bytes):
-        return hashlib.sha256(data).hexdigest()
+        yield data
+        return
+    if not isinstance(data, Path):
+        yield from data.pieces()
+        return
     with data.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        yield from iter(partial(file.read, CHUNK), b"")
 
 
 def open_folder(path: PathLike) -> Folder:

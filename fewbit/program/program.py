@@ -95,7 +95,7 @@ class Program:
             )
             for name, data in self.files.items():
                 (target / name).write_bytes(data)
-            (target / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
+            (target / MANIFEST).write_text(manifest.to_text())
 
     @property
     def signature(self) -> Signature:

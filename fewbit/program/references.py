@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from fewbit.dialects.mico.attributes import RefAttr
-from fewbit.dialects.mico.constants import ConstantOp
+from fewbit.dialects.mico.constants import ConstantOp, GetConstantOp
 from fewbit.dialects.mico.shapes import rows_of
 from fewbit.dialects.mico.types import element_type, element_width, shape_of
 from fewbit.errors import StoreError, UnsupportedError
@@ -93,6 +93,18 @@ def _references_in(attribute: Attribute) -> Iterator[RefAttr]:
     elif isinstance(attribute, ParametrizedAttribute):
         for part in attribute.parameters:
             yield from _references_in(part)
+
+
+def read_bytes(module: ModuleOp, store: WeightStore) -> int:
+    """Return the bytes of all constants that the program reads, each counted once."""
+    read = {
+        op.symbol.root_reference.data for op in nested_ops(module) if isinstance(op, GetConstantOp)
+    }
+    return sum(
+        constant_bytes(op, store)
+        for op in module.body.block.ops
+        if isinstance(op, ConstantOp) and op.sym_name.data in read
+    )
 
 
 def constant_bytes(constant: ConstantOp, store: WeightStore) -> int:

@@ -7,8 +7,9 @@ some of them lie there once; a weight that is packed for a processor lies there 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -48,13 +49,14 @@ class WeightImage:
         sizes = {entry.offset: entry.array.nbytes for entry in self.entries}
         return sum(map(aligned, sizes.values()))
 
-    def write(self, file: BinaryIO) -> None:
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield the bytes of the image in their order, without a copy."""
         written = 0
         for entry in self.entries:
-            file.write(b"\0" * (entry.offset - written))
-            file.write(entry.array.tobytes())
+            yield b"\0" * (entry.offset - written)
+            yield raw_bytes(entry.array)
             written = entry.offset + entry.array.nbytes
-        file.write(b"\0" * (self.nbytes - written))
+        yield b"\0" * (self.nbytes - written)
 
     def view(self) -> memoryview:
         """Return the bytes of the image, which are copied once only."""

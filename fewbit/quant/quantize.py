@@ -326,11 +326,9 @@ class _Quantization:
 
     def _complete_store(self) -> WeightStore:
         """What was made, and what the program still refers to of the old store."""
-        for op in self.module.body.block.ops:
-            if isinstance(op, ConstantOp) and isinstance(op.value, RefAttr):
-                key = op.value.key
-                if key not in self.store:
-                    self.store.add(key, self.given.store[key], copy=False)
+        constants = [op for op in self.module.body.block.ops if isinstance(op, ConstantOp)]
+        keys = [op.value.key for op in constants if isinstance(op.value, RefAttr)]
+        self.store.merge(self.given.store.select({k: k for k in keys if k not in self.store}))
         return self.store
 
 

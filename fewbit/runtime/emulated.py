@@ -25,7 +25,13 @@ from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import I32, I64
 from fewbit.llvm.values import Value
 from fewbit.program.artifact import Folder, Manifest, Tensor
-from fewbit.runtime.native import check_inputs, check_threads, dtype_of, read_signed
+from fewbit.runtime.native import (
+    check_inputs,
+    check_threads,
+    dtype_of,
+    read_signed,
+    weights_of,
+)
 from fewbit.toolchain.isa import Isa, host_architecture, names
 from fewbit.toolchain.link import lld, stand_in
 from fewbit.toolchain.objects import emit_object, parse_ir
@@ -110,6 +116,7 @@ class EmulatedLibrary:
         self.emulator.check()
         self._library = folder.file(f"lib{self.manifest.name}.so")
         read_signed(self._library, self.manifest)
+        self._weights = weights_of(folder)
 
     def __call__(self, *arrays: Any, threads: int | None = None) -> tuple[Array, ...]:
         """Run the program and return its outputs."""
@@ -117,8 +124,11 @@ class EmulatedLibrary:
         given = check_inputs(arrays, self.manifest.inputs)
         with TemporaryDirectory(prefix="fewbit-qemu-") as temporary:
             folder = Path(temporary)
-            (folder / "inputs").write_bytes(b"".join(array.tobytes() for array in given))
-            program = self._link(_Caller(self.manifest, given, count).text, folder)
+            weights = b"" if self._weights is None else self._weights.read_bytes()
+            inputs = [array.tobytes() for array in given]
+            (folder / "inputs").write_bytes(b"".join([weights, *inputs]))
+            caller = _Caller(self.manifest, given, count, len(weights))
+            program = self._link(caller.text, folder)
             with (folder / "inputs").open("rb") as source, (folder / "outputs").open("wb") as sink:
                 done = subprocess.run(
                     [*self.emulator.command, str(program)],
@@ -159,14 +169,21 @@ class EmulatedLibrary:
 class _Caller:
     """A program of one function, which makes one call."""
 
-    def __init__(self, manifest: Manifest, given: Sequence[Array], threads: int) -> None:
+    def __init__(
+        self, manifest: Manifest, given: Sequence[Array], threads: int, weights: int
+    ) -> None:
+        """Call with inputs that are read, behind so many bytes of weights if there are any."""
         self._start = start = Function("_start", "")
         self._manifest = manifest
         name = manifest.name
         shapes = Prototype.of(f"{name}_shapes", "i32", "ptr", "ptr")
         arena_bytes = Prototype.of(f"{name}_arena_bytes", "i64", "ptr")
         run = Prototype.of(f"{name}_run", "i32", "ptr", "ptr", "ptr", "i32")
-        self._used = (_READ, _WRITE, _ALLOCATE, _EXIT, shapes, arena_bytes, run)
+        use_weights = Prototype.of(f"{name}_use_weights", "i32", "ptr", "i64")
+        self._used = (_READ, _WRITE, _ALLOCATE, _EXIT, shapes, arena_bytes, run, use_weights)
+        if weights:
+            size = start.integer(weights)
+            self._leave_unless_zero(start.call(use_weights, self._read(size), size))
         inputs = self._inputs(given)
         outputs = start.array(I64, max(1, sum(map(_words, manifest.outputs))))
         self._leave_unless_zero(start.call(shapes, inputs, outputs))
@@ -187,8 +204,7 @@ class _Caller:
         start, tensors = self._start, self._manifest.inputs
         words, at = start.array(I64, max(1, sum(map(_words, tensors)))), 0
         for tensor, array in zip(tensors, given, strict=True):
-            memory = self._allocate(start.integer(array.nbytes))
-            start.call(_READ, start.constant(I32, 0), memory, start.integer(array.nbytes))
+            memory = self._read(start.integer(array.nbytes))
             start.store(start.address(memory), words, at)
             for i, axis in enumerate(_dynamic(tensor)):
                 start.store(start.integer(array.shape[axis]), words, at + 1 + i)
@@ -225,6 +241,12 @@ class _Caller:
     def _allocate(self, size: Value) -> Value:
         whole = (size + 64) & -64
         return self._start.call(_ALLOCATE, self._start.integer(64), whole)
+
+    def _read(self, size: Value) -> Value:
+        """Return the address of as many bytes of what is read."""
+        memory = self._allocate(size)
+        self._start.call(_READ, self._start.constant(I32, 0), memory, size)
+        return memory
 
     def _leave_unless_zero(self, status: Value) -> None:
         with self._start.when(status.differs(0)):

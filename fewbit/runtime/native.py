@@ -10,6 +10,7 @@ from __future__ import annotations
 import _ctypes
 import ctypes
 import math
+import mmap
 import operator
 import struct
 import threading
@@ -24,6 +25,7 @@ import numpy as np
 
 from fewbit.base.target_name import TargetName
 from fewbit.codegen.interface import COUNTED, ERRORS, MAX_THREADS
+from fewbit.codegen.weights_file import WEIGHTS, weights_name
 from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
 from fewbit.program.artifact import STATE_FILE, Folder, Manifest, Tensor, Variant, signature_of
 from fewbit.program.tensor_file import TensorFile
@@ -50,8 +52,17 @@ DTYPES = {
 class NativeLibrary:
     """A shared library as `fewbit compile -t cpu` makes it, loaded."""
 
-    def __init__(self, path: Path, manifest: Manifest, state: Path | None = None) -> None:
-        """Load a library; `state` is a file of what state starts from, by default zeros."""
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        state: Path | None = None,
+        weights: Path | None = None,
+    ) -> None:
+        """Load a library, with its weights where they are in a file beside it.
+
+        `state` is a file of what state starts from, by default zeros.
+        """
         self.manifest = manifest
         self._state_file = state
         updates = [tensor.updates for tensor in manifest.outputs]
@@ -59,7 +70,7 @@ class NativeLibrary:
         """The inputs whose new values are outputs; they are behind all others."""
         self.threads = 1
         """How many threads a call uses, unless it says otherwise."""
-        self._library = _load(path, manifest)
+        self._library = _load(path, manifest, weights)
         self._inputs = _struct(manifest.inputs)
         self._outputs = _struct(manifest.outputs)
         self._run = getattr(self._library, f"{manifest.name}_run")
@@ -234,10 +245,17 @@ def load_native(folder: Folder) -> NativeLibrary:
     name = f"lib{folder.manifest.name}.so"
     has_state = STATE_FILE in folder.manifest.files
     state = folder.file(STATE_FILE) if has_state else None
-    return NativeLibrary(folder.file(name), folder.manifest, state)
+    return NativeLibrary(folder.file(name), folder.manifest, state, weights_of(folder))
 
 
-def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
+def weights_of(folder: Folder) -> Path | None:
+    """Return the file of weights beside a library; None where they are in it."""
+    if WEIGHTS not in folder.manifest.options:
+        return None
+    return folder.file(weights_name(folder.manifest.name))
+
+
+def _load(path: Path, manifest: Manifest, weights: Path | None) -> ctypes.CDLL:
     elf = read_signed(path, manifest)
     hint = (
         f"it was compiled for {manifest.target}; compile for 'cpu' to run it here, or try "
@@ -255,9 +273,45 @@ def _load(path: Path, manifest: Manifest) -> ctypes.CDLL:
             library = ctypes.CDLL(str(link), mode=ctypes.RTLD_LOCAL)
         except OSError as e:
             raise UnsupportedError(f"this machine does not load the library: {e}", hint=hint) from e
+    mapped = None if weights is None else _give_weights(library, weights, manifest.name)
     # Its functions refer to it, so nobody can call them then. Its threads end when it is unloaded.
-    weakref.finalize(library, _ctypes.dlclose, library._handle).atexit = False
+    weakref.finalize(library, _unload, library._handle, mapped).atexit = False
     return library
+
+
+def _unload(handle: int, mapped: object) -> None:
+    """Unload a library; its weights stay mapped until then."""
+    _ctypes.dlclose(handle)
+    del mapped
+
+
+def _give_weights(library: ctypes.CDLL, path: Path, name: str) -> mmap.mmap:
+    """Map the weights and tell the library where they are."""
+    handle = library._handle
+    mapped = _mapped.get(handle)
+    if mapped is not None:  # of the same file: loading it again gives the same library
+        return mapped
+    with path.open("rb") as file:
+        mapped = _Mapping(file.fileno(), 0, access=mmap.ACCESS_READ)
+    use = getattr(library, f"{name}_use_weights")
+    use.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    status = use(np.frombuffer(mapped, np.uint8).ctypes.data, len(mapped))
+    if status != 0:
+        raise StoreError(
+            f"the library does not take the weights: {ERRORS[status][1]}",
+            place=Place(file=str(path)),
+            hint="compile the program again",
+        )
+    _mapped[handle] = mapped
+    return mapped
+
+
+class _Mapping(mmap.mmap):
+    """A mapped file that can be referred to weakly."""
+
+
+_mapped: weakref.WeakValueDictionary[int, _Mapping] = weakref.WeakValueDictionary()
+"""The weights of libraries that are loaded, by their handles."""
 
 
 def read_signed(path: Path, manifest: Manifest) -> bytes:

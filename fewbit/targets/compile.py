@@ -18,7 +18,6 @@ from fewbit.base.files import PathLike
 from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
 from fewbit.errors import Error, PassError, Place, UsageError
-from fewbit.program.artifact import add_files
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.targets import registry
@@ -91,12 +90,11 @@ def compile(
         )
     if strict:
         refuse_floats(program)
-    request = replace(request, float_weights=float_weights(program))
+    request = replace(request, float_weights=float_weights(program), files=program.files)
     if integer_only:
         program = without_floats(program, strict=True)
     with progress(f"Compiling {name}"):
-        written = chosen.compile(program, request, folder)
-        return Artifact(add_files(written, program.files), temporary)
+        return Artifact(chosen.compile(program, request, folder), temporary)
 
 
 def lower(

@@ -10,7 +10,7 @@ end or to a stage.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +51,8 @@ class Request:
     """The weights of a quantized program that have no few bits; the manifest names them."""
     observers: Sequence[Observer] = ()
     """Told of every pass."""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """What goes with the program, by the names of files; every artifact has them."""
 
     @property
     def detail(self) -> str:

@@ -72,7 +72,8 @@ class Interpreted(Target):
                     options={} if note is None else {"note": note},
                     files={},
                 ),
-                {f"{PREFIX}{name}": Path(folder) / "program" / name for name in PARTS},
+                {f"{PREFIX}{name}": Path(folder) / "program" / name for name in PARTS}
+                | dict(request.files),
             )
 
     def load(self, folder: Folder) -> Any:

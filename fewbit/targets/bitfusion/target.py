@@ -91,7 +91,7 @@ class BitFusion(Device):
                 name: saved / name for name in (TEXT, WEIGHTS, MANIFEST)
             }
             files[BLOCKS] = lowered.text.encode()
-            return write_folder(output, manifest, files)
+            return write_folder(output, manifest, {**files, **request.files})
 
     def simulator(self, folder: Folder) -> BitFusionSimulator:
         return BitFusionSimulator(folder)

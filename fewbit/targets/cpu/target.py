@@ -12,10 +12,17 @@ from typing import TYPE_CHECKING, Any
 from fewbit import __version__
 from fewbit.base.files import PathLike
 from fewbit.base.target_name import TargetName
-from fewbit.codegen.dispatch import dispatch_object, variant_functions
+from fewbit.codegen.dispatch import dispatch_object, plainest, variant_functions
 from fewbit.codegen.header import header_text
 from fewbit.codegen.interface import COUNTED, STATE_BYTES, Interface, interface_of
 from fewbit.codegen.manifest import manifest_port, manifest_weight
+from fewbit.codegen.weights_file import (
+    WEIGHTS,
+    WeightsFile,
+    hash_of_image,
+    use_weights_object,
+    weights_name,
+)
 from fewbit.errors import UsageError
 from fewbit.passes.blas.use_blas import BlasCalls
 from fewbit.passes.llvm.emit_object import HiddenSymbols
@@ -26,6 +33,7 @@ from fewbit.pipeline.context import make_compile_context
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import (
     STATE_FILE,
+    Content,
     Folder,
     Manifest,
     Variant,
@@ -33,12 +41,13 @@ from fewbit.program.artifact import (
     write_folder,
 )
 from fewbit.program.program import Program
+from fewbit.program.references import read_bytes
 from fewbit.program.signature import signature_of as program_signature
 from fewbit.program.state import initial_state
 from fewbit.program.tensor_file import write
 from fewbit.program.weight_image import SharedWeights, WeightImage
 from fewbit.targets.cpu.variants import CpuVariants, compile_variants, variants_of
-from fewbit.targets.options import FLAG, NAMES, TEXT, TunedOptions, option
+from fewbit.targets.options import FLAG, NAMES, TEXT, TunedOptions, one_of, option
 from fewbit.targets.target import Request, Target
 from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
@@ -48,6 +57,10 @@ from fewbit.toolchain.link import link_shared
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
+
+
+LARGE = 64 << 20
+"""Bytes of weights from which on they are in a file beside the library."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,12 @@ class CpuOptions(TunedOptions):
         "Code for several processors in a library: names with commas, auto, or all.",
         metavar="NAMES",
         see="[variants](native.md#variants)",
+    )
+    weights: str | None = option(
+        one_of("inside", "beside"),
+        "Weights inside of the library, or in a file beside it, as 64 MiB and more are.",
+        metavar="PLACE",
+        see="[weights beside](native.md#weights-beside-the-library)",
     )
     profile: bool = option(
         FLAG,
@@ -97,6 +116,7 @@ class Cpu(Target):
             tuned or isa_of(request.target),
             profile=given.profile,
             blas=find_blas(given.blas),
+            beside=program is not None and _has_weights_beside(program, given.weights),
         )
 
     def check(self, request: Request) -> None:
@@ -146,12 +166,20 @@ def cpu_facts(
     *,
     profile: bool = False,
     blas: Cblas | None = None,
+    beside: bool = False,
 ) -> Sequence[object]:
     """Return what passes to native code must know: processor, C interface, place of weights."""
     facts: list[object] = [isa, WeightImage()]
     if program is not None:
-        facts.append(interface_of(program_signature(program.module), name, profile))
+        facts.append(interface_of(program_signature(program.module), name, profile, beside))
     return facts if blas is None else [*facts, blas]
+
+
+def _has_weights_beside(program: Program, asked: str | None) -> bool:
+    """Return whether weights are written beside the library: where asked for, or if large."""
+    if asked is not None:
+        return asked == "beside"
+    return read_bytes(program.module, program.store) >= LARGE
 
 
 def _variants(request: Request) -> Sequence[Isa]:
@@ -211,8 +239,8 @@ def write_library(
         public = (*interface.functions, *variant_functions(interface))
         dispatch = dispatch_object(interface, variants, symbols, arena)
         members.insert(0, Member(f"{name}.o", dispatch, public))
-    image = objects.weights_object(f"{name}_weights", weights.view(), isa)
-    members.append(Member(f"{name}_weights.o", image, (f"{name}_weights",)))
+    if interface.beside:
+        options[WEIGHTS] = hash_of_image(weights)
     if interface.profile:
         options["profile"] = "cycles"
     if interface.counted:
@@ -241,16 +269,32 @@ def write_library(
     signature = signature_of(manifest)
     symbol = f"{name}_signature"
     signed = objects.text_object(symbol, signature, isa)
+    file = WeightsFile(signature, weights)
+    members.append(_weights_member(interface, file, plainest(isa) if variants else isa))
     members.append(Member(f"{symbol}.o", signed, (symbol,)))
     described = f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__}"
-    text = header_text(interface, arena, described, signature, [each.name for each in variants])
-    files = {
+    named = weights_name(name) if interface.beside else ""
+    text = header_text(
+        interface, arena, described, signature, [each.name for each in variants], named
+    )
+    files: dict[str, Content] = {
         f"lib{name}.so": link_shared([m.data for m in members], f"lib{name}.so", isa, libraries),
         f"lib{name}.a": archive(members),
         f"{name}.h": text.encode(),
     }
     files |= _initial_state(program, interface)
-    return write_folder(output, manifest, files)
+    if interface.beside:
+        files[named] = file
+    return write_folder(output, manifest, {**files, **request.files})
+
+
+def _weights_member(interface: Interface, file: WeightsFile, isa: Isa) -> Member:
+    """Return the object of the weights, or of the function that is told where they are."""
+    name = f"{interface.name}_weights.o"
+    if interface.beside:
+        return Member(name, use_weights_object(interface, file, isa), (interface.use_weights,))
+    image = objects.weights_object(interface.weights_symbol, file.image.view(), isa)
+    return Member(name, image, (interface.weights_symbol,))
 
 
 def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:

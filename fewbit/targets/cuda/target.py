@@ -185,7 +185,7 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
         options={"arch": plan.arch, "precision": settings.precision},
         files={},
     )
-    return write_folder(output, manifest, files)
+    return write_folder(output, manifest, {**files, **request.files})
 
 
 def _tensor(spec: TensorSpec, shape: Shape) -> Tensor:

@@ -319,7 +319,7 @@ def _write(
             options=options,
             files={},
         )
-        return write_folder(output, manifest, written)
+        return write_folder(output, manifest, {**written, **request.files})
 
 
 def _function(signature: Signature) -> Function:

@@ -57,7 +57,7 @@ def write_program(
         options={"xlen": str(made.ctx.get(Processor).xlen), "layers": ",".join(layers)},
         files={},
     )
-    return write_folder(output, manifest, {PROGRAM: link_program(made), **files})
+    return write_folder(output, manifest, {PROGRAM: link_program(made), **files, **request.files})
 
 
 def link_program(made: Compilation) -> bytes:

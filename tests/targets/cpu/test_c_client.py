@@ -211,7 +211,8 @@ def test_example_with_a_large_network(tmp_path: Path) -> None:
 
 def test_program_of_the_page(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "native.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    source, weights = re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    assert "lenet_use_weights(content, about.st_size)" in weights
     (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "example.c").write_text(source)
     kept = python.replace('"zoo:lenet"', f'"zoo:lenet", output={str(tmp_path / "build/lenet")!r}')
