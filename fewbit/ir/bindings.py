@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import ModuleOp
 
 from fewbit.errors import PassError, Place
-from fewbit.ir.text import print_module
+from fewbit.ir.generic_text import generic_text
 
 if TYPE_CHECKING:
     from torch_mlir.ir import AffineExpr, Block, Context, MLIRError, Module, OpView, Value
@@ -38,7 +38,7 @@ def mlir_context() -> Context:
 
 def to_mlir(module: ModuleOp, stage: str | None = None) -> Module:
     """Convert a module, which may hold upstream dialects only, to upstream MLIR."""
-    return parse_mlir(print_module(module, generic=True, locations=True), stage)
+    return parse_mlir(generic_text(module), stage)
 
 
 def parse_mlir(text: str, stage: str | None = None) -> Module:

@@ -48,6 +48,15 @@ class ExactPrinter(Printer):
         self._texts[self.printing_location, attribute] = text
         return text
 
+    def text_of(self, attribute: Attribute) -> str:
+        """Return the text of an attribute, which is not printed."""
+        outer, self.stream = self.stream, StringIO()
+        try:
+            self.print_attribute(attribute)
+            return self.stream.getvalue()
+        finally:
+            self.stream = outer
+
     def _print_data(self, data: DenseIntOrFPElementsAttr) -> None:
         if not mixes_zeros(data):
             super().print_attribute(data)
