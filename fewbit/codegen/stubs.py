@@ -26,6 +26,9 @@ from fewbit.toolchain.isa import Isa
 KernelT = TypeVar("KernelT", bound=Kernel)
 ONE_SCALE = 1 << 62
 """Rows that share a scale, where all of them do."""
+SHARED_FROM = 8
+"""How often a stub must be there for it to be compiled once."""
+_HEAD = re.compile(r"^define void @(\S+?)\((.*)\) \{", re.MULTILINE)
 
 
 @dataclass
@@ -67,13 +70,34 @@ class KernelCalls:
             return []
         kernels = self.kernels.values()
         return [
-            "\n".join([*(kernel.declaration() for kernel in kernels), *self.stubs]),
+            "\n".join([*(kernel.declaration() for kernel in kernels), *share_alike(self.stubs)]),
             module_text(kernels, self.isa, tiles=tiles),
         ]
 
     def tiles(self) -> list[emit.Function]:
         """Return what kernels call that can be compiled apart from them."""
         return [each for each in functions_of(self.kernels.values(), self.isa) if each.apart]
+
+
+def share_alike(stubs: Sequence[str]) -> Iterator[str]:
+    """Yield LLVM IR of stubs, in which one takes the place of many that only differ in name.
+
+    The layers of a transformer make the same calls. LLVM would put each of them into the entry,
+    with the loops of its kernel; one that many call is compiled once.
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for text in stubs:
+        head = _HEAD.search(text)
+        assert head is not None
+        alike.setdefault(text.replace(head[1], ""), []).append((head[1], text))
+    for (first, text), *others in alike.values():
+        if len(others) + 1 < SHARED_FROM:
+            yield from (text, *(each for _, each in others))
+            continue
+        yield _HEAD.sub(r"define void @\1(\2) noinline {", text)
+        for _, each in others:
+            head = cast("re.Match[str]", _HEAD.search(each))
+            yield f"{head[0]}\n  call void @{first}({head[2]})\n  ret void\n}}\n"
 
 
 @dataclass(frozen=True)

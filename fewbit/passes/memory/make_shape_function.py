@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i1,
 )
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -136,9 +137,27 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     end = func.ReturnOp(*results, holds)
     Rewriter.insert_op([*new_ops, end], InsertPoint.before(returned))
     Rewriter.erase_op(returned)
+    _drop_dead(asking)
     inputs, outputs = asking.body.block.arg_types, [v.type for v in end.operands]
     asking.properties["function_type"] = FunctionType.from_lists(list(inputs), outputs)
     return asking
+
+
+def _drop_dead(asking: func.FuncOp) -> None:
+    """Drop what computes no size, most of a program, before it is handed over to upstream."""
+    for op in asking.walk():
+        if isinstance(op, tensor.DimOp):
+            op.operands[0] = _same_size(op.source)
+    for op in reversed(list(asking.body.block.ops)):
+        if op.results and not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)
+
+
+def _same_size(value: SSAValue) -> SSAValue:
+    """Return the tensor that a result of loops is written over, which has its sizes."""
+    while isinstance(value.owner, LinalgStructuredOperation):
+        value = value.owner.outputs[value.owner.results.index(cast(Any, value))]
+    return value
 
 
 def _hold_scalars(asking: func.FuncOp) -> None:
