@@ -33,6 +33,7 @@ ROOMS = {
         "im2col",
         "note-layer-depths",
         "propagate-layout",
+        "read-packed-tables",
         "select-kernels",
     ),
     "fewbit.passes.linalg": (

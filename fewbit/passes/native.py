@@ -53,6 +53,7 @@ def _linalg(blas: bool, profile: bool) -> tuple[str, ...]:
         "assert-sizes{kernels=true}",
         *(["note-layer-depths"] if profile else []),
         "call-kernels",
+        "read-packed-tables",
         *STEP_BY_STEP,
         *CPU_LINALG,
         "fold-weights",

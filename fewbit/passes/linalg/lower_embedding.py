@@ -6,7 +6,7 @@ are dequantized.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -20,6 +20,7 @@ from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.loops import elementwise, loops, read
 from fewbit.passes.linalg.building.tensors import (
+    Size,
     as_tensor,
     as_type,
     index_constant,
@@ -27,6 +28,9 @@ from fewbit.passes.linalg.building.tensors import (
     size_of,
     sizes_of,
 )
+
+ElementAt = Callable[[SSAValue, SSAValue], SSAValue]
+"""Gives the element of a table in a row and a column."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,12 @@ class LowerEmbedding(ModulePass):
 
 def _embedding(op: mico.EmbeddingOp) -> Sequence[SSAValue]:
     table = integers(op.weight)
-    sizes = [*sizes_of(op.indices), size_of(table, 1)]
+    return look_up(op, size_of(table, 1), lambda row, column: _at(table, [row, column]))
+
+
+def look_up(op: mico.EmbeddingOp, width: Size, element_at: ElementAt) -> Sequence[SSAValue]:
+    """Return the rows that are asked for, given how an element of the table is read."""
+    sizes = [*sizes_of(op.indices), width]
     *outer, feature = loops(len(sizes))
     element = mico.element_type(op.result.type)
     scale = None if op.weight_scale is None else as_tensor(op.weight_scale)
@@ -49,7 +58,7 @@ def _embedding(op: mico.EmbeddingOp) -> Sequence[SSAValue]:
 
     def body(number: SSAValue) -> SSAValue:
         row, column = _index(number), s.loop_index(feature.position)
-        value = _at(table, [row, column])
+        value = element_at(row, column)
         if scale is None:
             return value
         if zero_point is not None:
