@@ -106,7 +106,9 @@ def _blocks(rows: int, k: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _pack_block(block: IntArray, width: Width) -> UInt8Array:
-    """Pack values [rows, columns] into bytes [rows, b * ceil(columns / 8)]."""
+    """Pack values [rows, columns] into bytes [rows, b * ceil(columns / 8)]; fewer at 8 bits."""
+    if width.bits == 8:
+        return block.astype(np.int8).view(np.uint8)
     rows, columns = block.shape
     fields = np.zeros((rows, _up(columns, 8)), np.int8)
     fields[:, :columns] = block
@@ -125,6 +127,8 @@ def _pack_block(block: IntArray, width: Width) -> UInt8Array:
 
 def _unpack_block(block: UInt8Array, width: Width) -> Int8Array:
     """Return the values [rows, 8 * words] of packed bytes; a row's last word may be incomplete."""
+    if width.bits == 8:
+        return block.view(np.int8)
     rows, size = block.shape
     whole = np.zeros((rows, _up(size, width.bits)), np.uint8)
     whole[:, :size] = block

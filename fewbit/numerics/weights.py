@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import numpy.typing as npt
 
 from fewbit.errors import ShapeError, UsageError
 from fewbit.numerics import formulas
-from fewbit.numerics.arrays import finite_float32
+from fewbit.numerics.arrays import Float32Array, Int8Array, finite_float32
 from fewbit.numerics.quantized import Quantized
 from fewbit.numerics.widths import Granularity, Mode, Width, WidthLike
+
+BLOCK = 1 << 20
+"""Elements that are quantized at once."""
 
 
 def quantize_weight(
@@ -36,7 +40,7 @@ def quantize_weight(
     scale_shape = weight_scale_shape(array.shape, granularity, group)
     runs = array.reshape(math.prod(scale_shape), -1)
     if symmetric:
-        values, scale = formulas.symmetric(runs, width, mode)
+        values, scale = _symmetric(runs, width, mode)
         return Quantized(values.reshape(array.shape), scale.reshape(scale_shape), None, width)
     if mode != "max":
         raise UsageError(
@@ -49,6 +53,17 @@ def quantize_weight(
         zero_point.reshape(scale_shape),
         width,
     )
+
+
+def _symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, Float32Array]:
+    """Quantize some runs after others, so that what lies between takes little memory."""
+    values = np.empty(runs.shape, np.int8)
+    scales = np.empty(len(runs), np.float32)
+    count = max(1, BLOCK // max(1, runs.shape[1]))
+    for start in range(0, len(runs), count):
+        part = slice(start, start + count)
+        values[part], scales[part] = formulas.symmetric(runs[part], width, mode)
+    return values, scales
 
 
 def weight_scale_shape(

@@ -105,16 +105,18 @@ class Fields:
 
     def join(self, steps: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Steps [..., run, cells] in the bytes that they share, [..., stored, cells]."""
+        if self.bits == 8:
+            return steps
         parts: list[NDArray[Any]] = []
         low = 0
         for plane in self.planes:
             fields = (steps >> low) & ((1 << plane) - 1)
             each = 8 // plane
             fields = fields.reshape(*steps.shape[:-2], self.run // each, each, steps.shape[-1])
-            places = np.arange(0, 8, plane)[:, None]
+            places = np.arange(0, 8, plane, dtype=np.uint8)[:, None]
             parts.append(np.bitwise_or.reduce(fields << places, axis=-2))
             low += plane
-        return np.concatenate(parts, -2).astype(np.uint8)
+        return np.concatenate(parts, -2)
 
     def part(self, stored: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """What `join` has joined."""

@@ -33,12 +33,19 @@ def pack_taps(weight: Bytes, fields: Fields) -> Bytes:
     """Return a weight [taps, depth, n] in panels, as one row of bytes."""
     taps, depth, n = weight.shape
     isa = fields.isa
-    runs, starts = fields.runs(depth), panel_starts(n, isa)
-    cells = np.zeros((taps, runs * fields.unit, starts[-1]), np.uint8)
-    cells[:, _cells(depth, isa), :n] = fields.number(weight)
-    steps = cells.reshape(taps * runs, fields.run, isa.step, starts[-1])
-    panels = [fields.join(_in_columns(steps[..., a:b])).ravel() for a, b in pairwise(starts)]
-    return np.concatenate(panels).view(np.int8)
+    runs, at = fields.runs(depth), 0
+    places = slice(depth) if depth % isa.step == 0 else _cells(depth, isa)
+    packed = np.empty(packed_bytes(taps, depth, n, isa, fields.bits), np.uint8)
+    # Panel by panel, because a panel fits a cache, and large weights take time and memory.
+    for a, b in pairwise(panel_starts(n, isa)):
+        columns = weight[:, :, a:b].transpose(2, 0, 1)
+        cells = np.zeros((b - a, taps, runs * fields.unit), np.uint8)
+        cells[: len(columns), :, places] = fields.number(columns)
+        steps = cells.reshape(b - a, taps * runs, fields.run, isa.step).transpose(1, 2, 0, 3)
+        panel = fields.join(steps.reshape(taps * runs, fields.run, (b - a) * isa.step))
+        packed[at : at + panel.size] = panel.ravel()
+        at += panel.size
+    return packed.view(np.int8)
 
 
 def column_offsets(weight: Bytes, isa: Isa) -> NDArray[np.int32]:
@@ -62,12 +69,6 @@ def unpack_taps(packed: Bytes, taps: int, depth: int, n: int, fields: Fields) ->
         columns.append(fields.weight(steps).reshape(taps, fields.runs(depth) * fields.unit, b - a))
         at += size
     return np.concatenate(columns, 2)[:, _cells(depth, isa), :n]
-
-
-def _in_columns(steps: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return runs [runs, run, step, columns] with the weights of a column side by side."""
-    runs, run, step, columns = steps.shape
-    return steps.swapaxes(2, 3).reshape(runs, run, columns * step)
 
 
 def _cells(depth: int, isa: Isa) -> list[int]:

@@ -9,7 +9,7 @@ different widths, are stored in another way, and then there are two of them, as 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 from fewbit.toolchain.isa import Isa
 
+Array = np.ndarray[Any, Any]
 PACKED = "{}.matmul.packed"
 """The constant that `call-kernels` makes of a weight."""
 LOWEST = np.int8(-128)
@@ -60,9 +61,11 @@ class Panels:
     bias: int = 0
     """What was added to bytes, of which some dot products take only positive ones."""
 
-    def arrange(self, matrix: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        parts = matrix.reshape(-1, self.panel, self.columns // self.step, self.step)
-        return parts.swapaxes(1, 2).ravel()
+    def arrange(self, matrix: Array) -> Iterator[Array]:
+        """Yield the panels of a matrix."""
+        for start in range(0, len(matrix), self.panel):
+            panel = matrix[start : start + self.panel]
+            yield panel.reshape(self.panel, -1, self.step).swapaxes(0, 1).ravel()
 
     def place(self, row: SSAValue, column: SSAValue) -> SSAValue:
         """Return where an element is."""
@@ -119,9 +122,8 @@ def _find_panels(
     if rows % panel or columns % step or content.size != matrix.size:
         return None
     panels = Panels(columns, panel, step)
-    arranged = panels.arrange(matrix)
-    if np.array_equal(arranged, content):
-        return panels
-    if content.dtype == np.int8 and np.array_equal(arranged ^ LOWEST, content):
-        return replace(panels, bias=int(LOWEST))
-    return None
+    stored: Iterable[Array] = content.reshape(-1, panel * columns)
+    if content.dtype == np.int8 and content[0] != matrix[0, 0]:
+        panels, stored = replace(panels, bias=int(LOWEST)), (each ^ LOWEST for each in stored)
+    is_so = all(map(np.array_equal, panels.arrange(matrix), stored))
+    return panels if is_so else None
