@@ -24,6 +24,7 @@ import fewbit
 from fewbit.base import progress
 from fewbit.base.garbage import THRESHOLDS
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, reduce, tune
+from fewbit.cli import eval as eval_verb
 from fewbit.cli import run as run_verb
 from fewbit.cli.completion import WORDS, complete_in_bash, is_asked_by_bash
 from fewbit.cli.guard import guarded
@@ -33,6 +34,7 @@ from fewbit.errors import FewbitWarning, UsageError
 VERBS: dict[str, Callable[..., object] | typer.Typer] = {
     "compile": compile.compile_model,
     "run": run_verb.run_program,
+    "eval": eval_verb.evaluate,
     "bench": bench.bench,
     "quantize": quantize.quantize,
     "inspect": inspect.inspect,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +15,7 @@ from fewbit.program.calls import Outputs, order_inputs
 from fewbit.program.display import html_table, shorten_text, size_text
 
 if TYPE_CHECKING:
+    from fewbit.language.evaluate import TextScore
     from fewbit.runtime.generation import Generation, Prompt, TextModel
     from fewbit.runtime.profile import CallProfile
     from fewbit.runtime.session import Session
@@ -126,6 +128,25 @@ class Artifact:
         given = model.encode(prompt, chat=chat)
         model.check_room(given)
         return Generation(model, self.session(threads=threads), given, tokens, sampler)
+
+    def evaluate(
+        self,
+        text: str | Sequence[int],
+        *,
+        against: Artifact | None = None,
+        window: int | None = None,
+        windows: int | None = None,
+        threads: int | None = None,
+    ) -> TextScore:
+        """Return a language model's perplexity on a text, and how far it is from another model.
+
+        The text, or its tokens, is read in windows of 512 tokens, or as many as the context holds.
+        """
+        from fewbit.runtime.evaluation import evaluate_text
+
+        return evaluate_text(
+            self, text, against=against, window=window, windows=windows, threads=threads
+        )
 
     def profile(self, *, reset: bool = False) -> list[CallProfile]:
         """Return where the time of all calls went, if it was compiled with `profile=True`."""

@@ -14,6 +14,7 @@ from fewbit.errors import UsageError
 VERBS = {
     "compile": ["compile"],
     "quantize": ["quantize", "-o", "OUT"],
+    "eval": ["eval"],
     "bench": ["bench"],
     "bench model": ["bench", "model"],
     "inspect": ["inspect"],
