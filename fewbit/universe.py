@@ -46,6 +46,7 @@ ROOMS = {
         "lower-bit-linear",
         "lower-elementwise",
         "lower-embedding",
+        "lower-hadamard",
         "lower-kernel",
         "lower-layout",
         "lower-norm",

@@ -436,6 +436,18 @@ def MiCo_RmsNormOp : MiCo_Op<"rms_norm", [Pure]> {
   let hasVerifier = 1;
 }
 
+def MiCo_HadamardOp : MiCo_Op<"hadamard", [Pure]> {
+  let summary = "Blocks of the last dimension times an orthonormal Hadamard matrix, its own inverse.";
+  let arguments = (ins
+    RankedTensorOf<[AnyFloat]>:$input,
+    I32Attr:$block
+  );
+  let results = (outs
+    RankedTensorOf<[AnyFloat]>:$result
+  );
+  let hasVerifier = 1;
+}
+
 def MiCo_MaxPool2dOp : MiCo_Op<"maxpool2d", [Pure]> {
   let summary = "The largest value of each window; padding never wins.";
   let arguments = (ins

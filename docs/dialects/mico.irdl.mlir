@@ -425,6 +425,18 @@ irdl.dialect @mico {
     }
   }
 
+  // Blocks of the last dimension times an orthonormal Hadamard matrix, its own inverse.
+  irdl.operation @hadamard {
+    %input = irdl.base "!builtin.tensor"
+    irdl.operands(input: %input)
+    %result = irdl.base "!builtin.tensor"
+    irdl.results(result: %result)
+    %block = irdl.base "#builtin.integer"
+    irdl.attributes {
+      "block" = %block
+    }
+  }
+
   // The largest value of each window; padding never wins.
   irdl.operation @maxpool2d {
     %input = irdl.base "!builtin.tensor"

@@ -15,6 +15,7 @@ from fewbit.kernels.max_pool import MaxPool
 from fewbit.kernels.mean_magnitudes import MagnitudeSums
 from fewbit.kernels.pack import PackB
 from fewbit.kernels.quantize_rows import QuantizeRows
+from fewbit.kernels.rotate_blocks import RotateBlocks
 from fewbit.kernels.round_rows import RoundRows
 from fewbit.toolchain.isa import Isa
 
@@ -36,6 +37,7 @@ __all__ = [
     "MaxPool",
     "PackB",
     "QuantizeRows",
+    "RotateBlocks",
     "RoundRows",
     "module_text",
 ]

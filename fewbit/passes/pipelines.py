@@ -14,6 +14,7 @@ LOWER_MICO: Final[tuple[str, ...]] = (
     "lower-attention",
     "lower-elementwise",
     "lower-norm",
+    "lower-hadamard",
     "lower-pool",
     "lower-layout",
     "lower-quantization",

@@ -269,6 +269,13 @@ def _trailing_norm(op: type[mico.LayerOp], has_bias: bool) -> Make:
     return make
 
 
+def hadamard(draw: Draw, values: Values) -> Operation:
+    block = draw(st.sampled_from([2, 4, 8]))
+    shape = [*shapes(draw, 0, 2), draw(st.sampled_from([block, 3 * block]))]
+    x = values.tensor(draw(st.sampled_from([f32, f16])), shape)
+    return mico.HadamardOp.of(x, block=block)
+
+
 def _pool(op: type[mico.LayerOp], **choices: st.SearchStrategy[Any]) -> Make:
     def make(draw: Draw, values: Values) -> Operation:
         kernel = [draw(st.integers(1, 4)) for _ in range(2)]
@@ -341,6 +348,7 @@ OPS: dict[str, Make] = {
     "mico.batch_norm": batch_norm,
     "mico.layer_norm": _trailing_norm(mico.LayerNormOp, True),
     "mico.rms_norm": _trailing_norm(mico.RmsNormOp, False),
+    "mico.hadamard": hadamard,
     "mico.maxpool2d": _pool(mico.MaxPool2dOp, dilation=pairs, ceil_mode=st.booleans()),
     "mico.avgpool2d": _pool(
         mico.AvgPool2dOp, ceil_mode=st.booleans(), count_include_pad=st.booleans()

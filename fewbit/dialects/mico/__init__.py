@@ -19,6 +19,7 @@ from fewbit.dialects.mico import (
     normalization,
     pooling,
     quantization,
+    rotation,
 )
 from fewbit.dialects.mico.attention import AttentionOp
 from fewbit.dialects.mico.attributes import PackedAttr, RefAttr
@@ -52,6 +53,7 @@ from fewbit.dialects.mico.quantization import (
     UnbundleOp,
     WeightQuantOp,
 )
+from fewbit.dialects.mico.rotation import HadamardOp
 from fewbit.dialects.mico.syntax import LayerOp
 from fewbit.dialects.mico.types import (
     FewBitType,
@@ -86,6 +88,7 @@ _MODULES = (
     attention,
     elementwise,
     normalization,
+    rotation,
     pooling,
     layout,
 )
@@ -114,6 +117,7 @@ __all__ = [
     "FlattenOp",
     "GeluOp",
     "GetConstantOp",
+    "HadamardOp",
     "IntType",
     "KVCacheType",
     "LayerNormOp",

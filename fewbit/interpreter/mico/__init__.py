@@ -11,6 +11,7 @@ from fewbit.interpreter.mico import (
     normalization,
     pooling,
     quantization,
+    rotation,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "normalization",
     "pooling",
     "quantization",
+    "rotation",
 ]

@@ -1,4 +1,4 @@
-"""Ops of the `kernel` dialect as calls of generated kernels.
+"""Ops of the `kernel` dialect, and rotations, as calls of generated kernels.
 
 A call is a function on memory, `@kernel.003_conv1(x, weight, bias, y, thread, threads)`: declared
 in MLIR, where it stands among loop nests and looks like one, and defined in LLVM IR by a stub that
@@ -36,7 +36,7 @@ from fewbit.cost.cpu.kernel_call import ImageSizes, KernelCall, MatrixSizes
 from fewbit.cost.cpu.threads import useful_threads
 from fewbit.cost.cpu.work import is_counted
 from fewbit.dialects import kernel
-from fewbit.dialects.mico import element_width
+from fewbit.dialects.mico import HadamardOp, element_width
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.kernels import Conv2d, Depthwise, Matmul, PackB
@@ -53,6 +53,7 @@ from fewbit.llvm.types import Spelled
 from fewbit.llvm.values import Operand, Value
 from fewbit.passes.kernel.call_max_pool import MaxPoolSite
 from fewbit.passes.kernel.call_quantize_rows import QuantizeRowsCall, finds_largest
+from fewbit.passes.kernel.call_rotate_blocks import RotateBlocksCall
 from fewbit.passes.kernel.call_site import constant_name, shape_of, tensor_of
 from fewbit.passes.kernel.stored_results import StoringSite
 from fewbit.passes.kernel.unsigned import is_unsigned
@@ -90,6 +91,8 @@ def call_kernels(program: Program, isa: Isa) -> KernelCalls:
                 QuantizeRowsCall(program, op, calls).run()
             elif isinstance(op, kernel.Pool2dOp):
                 MaxPoolSite(program, op, calls).run()
+            elif isinstance(op, HadamardOp):
+                RotateBlocksCall(program, op, calls).run()
     return calls
 
 

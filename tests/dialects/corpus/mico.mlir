@@ -78,6 +78,7 @@ builtin.module {
     %7 = mico.batch_norm(%6, %c, %c, %c, %c) : (tensor<1x4x8x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<1x4x8x8xf32>
     %8 = mico.layer_norm(%7, %r, %r) : (tensor<1x4x8x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<1x4x8x8xf32>
     %9 = mico.rms_norm(%8) {eps = 1.0e-6 : f64} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
+    %rotated = mico.hadamard(%9) {block = 4 : i32} : (tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32>
     %10 = mico.maxpool2d(%9) {kernel_size = [2, 2], stride = [2, 2]} : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
     %11 = mico.avgpool2d(%9) {kernel_size = [2, 2], stride = [2, 2]} : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
     %12 = mico.concat(%10, %11) {dim = 1 : i32} : (tensor<1x4x4x4xf32>, tensor<1x4x4x4xf32>) -> tensor<1x8x4x4xf32>

@@ -22,6 +22,23 @@ func.func @layer(%x: tensor<?x8xf32>) -> tensor<?x4xf32> {
 
 // -----
 
+// Rotations, too; blocks that are shorter than a vector are left to loops.
+// CHECK-LABEL: func.func @rotation
+// CHECK:         %[[N:.*]] = tensor.dim %x
+// CHECK-NEXT:    %[[X:.*]] = bufferization.to_buffer %x read_only
+// CHECK-NEXT:    %[[OUT:.*]] = memref.alloc(%[[N]]) {alignment = 64 : i64} : memref<?x64xf32>
+// CHECK:         func.call @[[KERNEL:kernel.000_rotate_mico_hadamard]](%[[X]], %[[OUT]], %{{.*}}, %{{.*}})
+// CHECK-NEXT:    %[[Y:.*]] = bufferization.to_tensor %[[OUT]] restrict
+// CHECK-NEXT:    mico.hadamard(%[[Y]]) {block = 4 : i32}
+// CHECK: func.func private @[[KERNEL]](memref<?x64xf32>, memref<?x64xf32>, index, index) -> ()
+func.func @rotation(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %y = mico.hadamard(%x) {block = 32 : i32} : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  %z = mico.hadamard(%y) {block = 4 : i32} : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  func.return %z : tensor<?x64xf32>
+}
+
+// -----
+
 // Left alone: integers whose weight a run computes, and means.
 // CHECK-LABEL: func.func @kept
 // CHECK-NEXT:    kernel.matmul(%u, %w)
