@@ -20,6 +20,7 @@ WORDS, POSITION = "COMP_WORDS", "COMP_CWORD"
 RECIPES = (
     "w8a8",
     "w8a8-static",
+    "w8a8h64",
     "w6a8",
     "w4a8",
     "w4a8g128",

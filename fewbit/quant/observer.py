@@ -17,6 +17,7 @@ import numpy as np
 from fewbit.errors import Error, Place, UsageError
 from fewbit.numerics import EPS, Width
 from fewbit.numerics.arrays import Float32Array
+from fewbit.numerics.hadamard import rotate
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.scheme import LayerScheme
 
@@ -103,7 +104,7 @@ class Observers:
 
     def see(self, name: str, x: Float32Array) -> None:
         try:
-            self._seen[name].see(x)
+            self._seen[name].see(rotate(x, self.schemes[name].hadamard))
         except Error as error:
             raise error.at(layer=name) from None
 

@@ -33,6 +33,7 @@ from fewbit.dialects.mico import (
     ConstantOp,
     EmbeddingOp,
     GetConstantOp,
+    HadamardOp,
     LayerOp,
     QuantizedLayerOp,
     RefAttr,
@@ -219,11 +220,28 @@ class _Quantization:
                     named["act_zero_point"] = self._scalar(IntegerAttr(zero_point, i32), op)
         operands = [op.operands[0], weight]
         if isinstance(op, QuantizedLayerOp):
+            operands[0] = self._rotate(operands[0], scheme, op)
             operands += [op.bias] if op.bias is not None else []
-        layer = type(op).of(*operands, result_types=[op.result.type], **named)
+        layer = cast(LayerOp, type(op).of(*operands, result_types=[op.result.type], **named))
         layer.location = op.location
-        layer.result.name_hint = op.result.name_hint
-        Rewriter.replace_op(op, cast(LayerOp, layer))
+        Rewriter.insert_op(layer, InsertPoint.before(op))
+        result = layer.results[0]
+        if isinstance(op, EmbeddingOp):
+            result = self._rotate(result, scheme, op)
+        result.name_hint = op.result.name_hint
+        Rewriter.replace_op(op, [], [result])
+
+    def _rotate(self, value: SSAValue, scheme: LayerScheme, before: Operation) -> SSAValue:
+        """Return what a layer is given, rotated as its weight is; or rows of a table, back again.
+
+        A rotation is its own inverse.
+        """
+        if scheme.hadamard is None:
+            return value
+        rotation = HadamardOp.of(value, block=scheme.hadamard)
+        rotation.location = before.location
+        Rewriter.insert_op(rotation, InsertPoint.before(before))
+        return rotation.results[0]
 
     def _weight(self, name: str, op: Layer, scheme: LayerScheme) -> _Stored:
         """The constants of a layer's weight; layers that share weight and scheme share them."""

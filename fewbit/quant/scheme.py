@@ -1,4 +1,4 @@
-"""How one layer is quantized, and the short text for it: `w4a8`, `w4a8g128`, `w1.58a8-static`.
+"""How one layer is quantized, and the short text for it: `w4a8`, `w4a8g128`, `w8a8h64-static`.
 
 Every scheme has exactly one canonical text, and equal texts mean equal schemes; files, caches and
 reports use that text. Options that could have no effect (a group size without a few-bit weight, a
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeAlias, cast
 
+import numpy as np
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -25,15 +26,18 @@ from pydantic import (
 from fewbit.errors import UsageError
 from fewbit.numerics import Granularity, Mode, Quantized, Width, quantize_weight
 from fewbit.numerics.formulas import check_asymmetric
+from fewbit.numerics.hadamard import check_rotation, check_size, rotate
 
 FLOAT = "fp"
 """How a tensor that stays float is written in place of a width."""
 
 _GRAMMAR = (
-    "write 'w<bits>a<bits>', then perhaps 'g<size>' and '-tensor', '-mean', '-static', '-asym'"
+    "write 'w<bits>a<bits>', then perhaps 'g<size>', 'h<size>' and '-tensor', '-mean', '-static', "
+    "'-asym'"
 )
 _TEXT = re.compile(
-    r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?(?P<words>(-[a-z]*)*)"
+    r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?"
+    r"(h(?P<hadamard>[0-9]{1,9}))?(?P<words>(-[a-z]*)*)"
 )
 _WORDS: dict[str, tuple[str, object]] = {
     "tensor": ("granularity", "tensor"),
@@ -60,6 +64,7 @@ class LayerScheme(BaseModel):
 
     `granularity`, `group` and `mode` concern the weight. `static` activations take their scale
     from calibration. Asymmetric means zero points: for the weight, and for static activations.
+    With `hadamard`, both are rotated in blocks of that size before they are quantized.
     """
 
     model_config = ConfigDict(
@@ -70,6 +75,7 @@ class LayerScheme(BaseModel):
     act: _Width = None
     granularity: Granularity = "channel"
     group: int | None = None
+    hadamard: int | None = None
     mode: Mode = "max"
     static: bool = False
     symmetric: bool = True
@@ -85,11 +91,12 @@ class LayerScheme(BaseModel):
         return self.weight is None and self.act is None
 
     def quantize_weight(self, weight: Any) -> Quantized:
-        """`fewbit.numerics.quantize_weight` with this scheme's choices."""
+        """`fewbit.numerics.quantize_weight` with this scheme's choices, of a rotated weight."""
         if self.weight is None:
             raise UsageError(f"the scheme '{self}' leaves the weight in floating point")
+        check_rotation(self.hadamard, np.shape(weight))
         return quantize_weight(
-            weight,
+            rotate(weight, self.hadamard),
             self.weight,
             mode=self.mode,
             granularity=self.granularity,
@@ -102,8 +109,9 @@ class LayerScheme(BaseModel):
             return FLOAT
         widths = f"w{self.weight or FLOAT}a{self.act or FLOAT}"
         group = "" if self.group is None else f"g{self.group}"
+        rotation = "" if self.hadamard is None else f"h{self.hadamard}"
         words = [word for word, (field, value) in _WORDS.items() if getattr(self, field) == value]
-        return "-".join([widths + group, *words])
+        return "-".join([widths + group + rotation, *words])
 
     @model_serializer
     def _written(self) -> str:
@@ -146,8 +154,7 @@ def _fields_of(text: str) -> dict[str, object]:
     if match is None:
         raise UsageError(f"'{text}' is not a scheme", hint=f"{_GRAMMAR}; or 'fp' for float")
     fields: dict[str, object] = {"weight": match["weight"], "act": match["act"]}
-    if match["group"]:
-        fields["group"] = int(match["group"])
+    fields |= {name: int(match[name]) for name in ("group", "hadamard") if match[name]}
     for word in match["words"].split("-")[1:]:
         if word not in _WORDS:
             raise _unknown(f"option '-{word}'", word, _WORDS)
@@ -170,6 +177,10 @@ def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
     if scheme.group is not None and scheme.group < 1:
         yield f"a group of {scheme.group} elements", "groups have at least one element"
     few_bit = scheme.weight is not None
+    if scheme.hadamard is not None:
+        check_size(scheme.hadamard)
+        if not few_bit:
+            yield "a rotation of a weight that stays float", "give the weight a width: 'w8a8h64'"
     if not few_bit and (scheme.granularity, scheme.mode) != ("channel", "max"):
         yield "options for a weight that stays float", "give the weight a width, or leave them out"
     if scheme.act is None and scheme.static:

@@ -81,6 +81,17 @@ def test_a_program_in_text() -> None:
     np.testing.assert_allclose(y, [[9.0, -11.5]], atol=0.1)
 
 
+def test_scales_are_for_what_is_rotated(block: Calibrated) -> None:
+    x = np.array([[1.0, -4.0]], np.float32)
+    found = calibrate_program(Program.parse(TEXT), [[x]], "w8a8h2-static")
+    assert found["fc"] == pytest.approx(5 / 2**0.5 / 127)
+    model, program, data = block
+    recipe = "w8a8h4-static"
+    expected = calibrate(model, data, recipe)
+    found = calibrate_program(program, [[x.numpy()] for x in data], recipe)
+    assert dict(found) == pytest.approx(dict(expected), rel=1e-5)
+
+
 def test_refused(block: Calibrated) -> None:
     _, program, data = block
     with pytest.raises(UsageError, match="no data"):

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fewbit.dialects.mico import BitLinearOp, EmbeddingOp, QuantizedLayerOp
-from fewbit.errors import UsageError
+from fewbit.dialects.mico import BitLinearOp, EmbeddingOp, HadamardOp, QuantizedLayerOp
+from fewbit.errors import ShapeError, UnsupportedError, UsageError
+from fewbit.frontends import import_model
 from fewbit.ir.layers import layers
 from fewbit.ir.locations import place_of
 from fewbit.numerics import bitlinear, quantize_weight
+from fewbit.numerics.hadamard import rotate
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 from fewbit.quant.quantize import quantize
@@ -151,10 +153,51 @@ func.func @main(%ids: tensor<3xi64>) -> tensor<3x10xf32> {{
 """
 
 
-def test_tied_weights_share_one_constant() -> None:
+def tied() -> tuple[Program, Any]:
     store = WeightStore()
-    ref = store.add("embed.weight", RNG.standard_normal((10, 4), dtype=np.float32))
-    program = Program.parse(TIED.format(w=f'#mico.ref<"{ref.key}", "{ref.sha256}">'), store)
+    table = RNG.standard_normal((10, 4), dtype=np.float32)
+    ref = store.add("embed.weight", table)
+    return Program.parse(TIED.format(w=f'#mico.ref<"{ref.key}", "{ref.sha256}">'), store), table
+
+
+def test_rotated_layers_get_rotated_inputs(program: Program) -> None:
+    quantized = quantize(program, "w4a8,fc1=w4a8h8")
+    (y,) = quantized.run(X)
+    first = bitlinear(rotate(X, 8), quantize_weight(rotate(W1, 8), 4), np.full(6, 0.5), 8)
+    expected = bitlinear(np.maximum(first, 0), quantize_weight(W2, 4), None, 8)
+    np.testing.assert_array_equal(y, expected)
+    ops = [op for op in quantized.module.walk() if isinstance(op, HadamardOp)]
+    first_layer = layers(quantized.module)["fc1"][0]
+    assert [op.location for op in ops] == [first_layer.location]
+
+
+def test_a_rotated_table_gives_its_rows_back() -> None:
+    program, table = tied()
+    quantized = quantize(program, "w8a8h4")
+    quantized.verify()
+    assert sorted(quantized.store.keys()) == ["embed.weight", "embed.weight.scale"]
+    tokens = np.array([1, 2, 9])
+    (y,) = quantized.run(tokens)
+    stored = quantize_weight(rotate(table, 4), 8)
+    rows = rotate(stored.dequantize()[tokens], 4)
+    np.testing.assert_allclose(rows, table[tokens], atol=0.02)
+    np.testing.assert_array_equal(y, bitlinear(rotate(rows, 4), stored, None, 8))
+
+
+def test_a_rotation_that_does_not_fit_names_the_layer(program: Program) -> None:
+    with pytest.raises(ShapeError, match="blocks of 8 do not divide") as error:
+        quantize(program, "w4a8h8")
+    assert error.value.place.layer == "fc2"
+
+
+def test_a_convolution_is_not_rotated() -> None:
+    with pytest.raises(UnsupportedError, match="convolution cannot be rotated") as error:
+        quantize(import_model("zoo:lenet"), "w8a8h2")
+    assert error.value.place.layer == "conv1"
+
+
+def test_tied_weights_share_one_constant() -> None:
+    program, _ = tied()
     quantized = quantize(program, "w4a8")
     quantized.verify()
     assert sorted(quantized.store.keys()) == ["embed.weight", "embed.weight.scale"]

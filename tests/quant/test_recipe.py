@@ -108,6 +108,8 @@ def test_file_is_read_back(
     [
         ("w4a8", {"weight": Width(4), "act": Width(8)}),
         ("w4a8g128", {"granularity": "group", "group": 128}),
+        ("w8a8h64", {"hadamard": 64, "granularity": "channel", "group": None}),
+        ("w4a8g32h128-static", {"hadamard": 128, "group": 32, "static": True}),
         ("w1.58a8", {"weight": Width(1.58)}),
         ("w4afp", {"weight": Width(4), "act": None}),
         ("wfpa8", {"weight": None, "act": Width(8)}),
@@ -125,9 +127,27 @@ def test_grammar(text: str, expected: dict[str, Any]) -> None:
 def test_canonical_text() -> None:
     assert str(LayerScheme.of("W4A8-static-mean-tensor")) == "w4a8-tensor-mean-static"
     assert str(LayerScheme.of("wfpafp")) == "fp"
+    assert str(LayerScheme.of("W4A8G32H64-MEAN")) == "w4a8g32h64-mean"
+    assert str(LayerScheme.of({"weight": 8, "act": 8, "hadamard": 32})) == "w8a8h32"
     assert str(Recipe.of(" w8a8 , fc1 = w4a8 , re:(?=c).* = w6a8 ")) == (
         "w8a8,fc1=w4a8,re:(?=c).*=w6a8"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("w8a8h48", "rotation of blocks of 48"),
+        ("w8a8h1", "rotation of blocks of 1"),
+        ("w8a8h0", "rotation of blocks of 0"),
+        ("wfpa8h64", "rotation of a weight that stays float"),
+        ("w8a8h64g32", "not a scheme"),
+        ("w8a8h", "not a scheme"),
+    ],
+)
+def test_rotations_that_there_are_not(text: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        LayerScheme.of(text)
 
 
 def test_one_bit_and_ternary_never_collide() -> None:

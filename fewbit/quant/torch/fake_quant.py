@@ -27,6 +27,7 @@ from fewbit.numerics import (
     weight_scale_shape,
 )
 from fewbit.numerics.formulas import check_asymmetric
+from fewbit.numerics.hadamard import factor
 from fewbit.numerics.mean_magnitude import LANES, part_length
 from fewbit.quant.scheme import LayerScheme
 
@@ -56,8 +57,9 @@ class Integers(NamedTuple):
 def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
     """A weight's integers; the scheme must give it a width."""
     assert scheme.weight is not None
+    weight = rotate(weight.detach().float(), scheme.hadamard)
     shape = weight_scale_shape(tuple(weight.shape), scheme.granularity, scheme.group)
-    runs = weight.detach().float().reshape(math.prod(shape), -1)
+    runs = weight.reshape(math.prod(shape), -1)
     if scheme.symmetric:
         integers = _symmetric(runs, scheme.weight, scheme.mode)
     else:
@@ -95,7 +97,18 @@ def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
     if scheme.weight is None:
         return weight
     value = quantize_weight(weight, scheme).dequantize().to(weight.dtype)
-    return _straight_through(weight, value, None)
+    return _straight_through(rotate(weight, scheme.hadamard), value, None)
+
+
+def rotate(x: Tensor, block: int | None) -> Tensor:
+    """Rotate blocks of the last dimension, as `numerics.hadamard` does; its own gradient, too."""
+    if block is None:
+        return x
+    wide = x if x.dtype == torch.float64 else x.float()
+    for _ in range(block.bit_length() - 1):
+        first, second = wide.reshape(x.numel() // block, block // 2, 2).unbind(-1)
+        wide = torch.stack([first + second, first - second], dim=1)
+    return (wide * factor(block)).reshape(x.shape).to(x.dtype)
 
 
 def fake_quant_activation(

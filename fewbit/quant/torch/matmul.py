@@ -15,6 +15,7 @@ from torch import Tensor
 
 from fewbit.errors import UsageError
 from fewbit.numerics import ActivationGranularity, check_accumulator, weight_scale_shape
+from fewbit.numerics.hadamard import check_rotation
 from fewbit.quant.scheme import LayerScheme
 from fewbit.quant.torch.fake_quant import (
     Integers,
@@ -22,6 +23,7 @@ from fewbit.quant.torch.fake_quant import (
     fake_quant_weight,
     quantize_activation,
     quantize_weight,
+    rotate,
 )
 
 Matmul = Callable[[Tensor, Tensor], Tensor]
@@ -41,6 +43,7 @@ def few_bit_matmul(
     how: Rounding, matmul: Matmul, x: Tensor, weight: Tensor, bias: Tensor | None, rank: int
 ) -> Tensor:
     """A convolution of that rank, or for rank 0 a linear layer, with its bias."""
+    x = rotate(x, how.scheme.hadamard)
     channels = (-1, *[1] * rank)
     rows: ActivationGranularity = "sample" if rank else "row"
     if how.exact:
@@ -56,12 +59,13 @@ def few_bit_matmul(
 def few_bit_lookup(how: Rounding, lookup: Callable[[Tensor], Tensor], weight: Tensor) -> Tensor:
     """Rows of a table; unless they share a scale, only those that are taken are rounded."""
     if how.scheme.granularity == "tensor":
-        return lookup(fake_quant_weight(weight, how.scheme))
+        return rotate(lookup(fake_quant_weight(weight, how.scheme)), how.scheme.hadamard)
     taken = lookup(weight)
     if taken.numel() == 0:
         return taken
     rows = taken.reshape(math.prod(taken.shape[:-1]), taken.shape[-1])
-    return fake_quant_weight(rows, how.scheme).reshape(taken.shape)
+    rounded = fake_quant_weight(rows, how.scheme).reshape(taken.shape)
+    return rotate(rounded, how.scheme.hadamard)
 
 
 def check_rounding(
@@ -69,6 +73,7 @@ def check_rounding(
 ) -> None:
     """Refuse what the shapes do not allow, and static scales that are missing."""
     act = None if is_table else scheme.act
+    check_rotation(scheme.hadamard, weight_shape)
     if scheme.weight is not None:
         scales = weight_scale_shape(weight_shape, scheme.granularity, scheme.group)
         groups = scales[1] if len(scales) == 2 else 1

@@ -25,6 +25,9 @@ RECIPES = [
     "w4a8-static-asym",
     "w6a8,0=w3a8g3,3=w4a8g8,5=w1.58a8",
     "w4afp,5=fp",
+    "w8a8,3=w8a8h64",
+    "w4a8,3=w4a8g8h32-static",
+    "w3a8,3=w2a8h16-asym",
     [[8, 6, 4], [8, 8, 8]],
 ]
 
