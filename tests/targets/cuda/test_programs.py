@@ -63,6 +63,16 @@ def test_halves_flow_from_layer_to_layer(tmp_path: Path) -> None:
 
 
 @needs_compiler
+def test_rotated_layers(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.ReLU(), torch.nn.Linear(96, 8))
+    x = RNG.standard_normal((3, 64)).astype(np.float32)
+    imported = fewbit.import_model(net, (torch.from_numpy(x),))
+    compilation, program = compile_model(imported, "w8a8h32")
+    (found,), (expected,) = Emulated(compilation, tmp_path)(x), program.run(x)
+    np.testing.assert_array_equal(found, expected)
+
+
+@needs_compiler
 def test_a_language_model(tmp_path: Path) -> None:
     compilation, program = compile_model("zoo:llama-tiny", sizes=[(1, 6)])
     tokens = RNG.integers(0, 512, (1, 6))
