@@ -23,6 +23,7 @@ from fewbit.numerics.widths import (
     ActivationGranularity,
     Granularity,
     Mode,
+    WeightMode,
     Width,
     WidthLike,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "Granularity",
     "Mode",
     "Quantized",
+    "WeightMode",
     "Width",
     "WidthLike",
     "activation_scale_shape",

@@ -35,6 +35,11 @@ def part_length(length: int) -> int:
 
 def mean_magnitude(runs: Float32Array) -> Float32Array:
     """Return mean|x| of each run."""
+    return (sum_magnitudes(runs) / runs.shape[1]).astype(np.float32)
+
+
+def sum_magnitudes(runs: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """Return Σ|x| of each run."""
     count, length = runs.shape
     lanes = np.zeros((count, LANES), np.float64)
     rows = max(1, _ROWS_BLOCK // length)
@@ -43,10 +48,10 @@ def mean_magnitude(runs: Float32Array) -> Float32Array:
     while lanes.shape[1] > 1:
         half = lanes.shape[1] // 2
         lanes = lanes[:, :half] + lanes[:, half:]
-    return (lanes[:, 0] / length).astype(np.float32)
+    return lanes[:, 0]
 
 
-def _add_parts(runs: Float32Array, lanes: npt.NDArray[np.float64]) -> None:
+def _add_parts(runs: npt.NDArray[np.floating], lanes: npt.NDArray[np.float64]) -> None:
     """Add the magnitudes of runs to their lanes."""
     count, length = runs.shape
     part = part_length(length)

@@ -14,8 +14,9 @@ import numpy.typing as npt
 from fewbit.errors import ShapeError, UsageError
 from fewbit.numerics import formulas
 from fewbit.numerics.arrays import Float32Array, Int8Array, finite_float32
+from fewbit.numerics.fitted_scales import fitted
 from fewbit.numerics.quantized import Quantized
-from fewbit.numerics.widths import Granularity, Mode, Width, WidthLike
+from fewbit.numerics.widths import Granularity, WeightMode, Width, WidthLike
 
 BLOCK = 1 << 20
 """Elements that are quantized at once."""
@@ -25,15 +26,15 @@ def quantize_weight(
     w: npt.ArrayLike,
     width: WidthLike,
     *,
-    mode: Mode = "max",
+    mode: WeightMode = "max",
     granularity: Granularity = "channel",
     group: int | None = None,
     symmetric: bool = True,
 ) -> Quantized:
     """Quantize a weight; scales have shape (), (N,) or (N, K/group) by granularity.
 
-    `mode` matters for 3 to 8 bits; narrower widths always use mean|w|. Asymmetric weights (2 to 8
-    bits) take their scale from max - min.
+    `mode` matters for 3 to 8 bits; narrower widths always use mean|w|, and have no other modes.
+    Asymmetric weights (2 to 8 bits) take their scale from max - min.
     """
     array = finite_float32(w, "weight")
     width = Width.of(width)
@@ -44,7 +45,7 @@ def quantize_weight(
         return Quantized(values.reshape(array.shape), scale.reshape(scale_shape), None, width)
     if mode != "max":
         raise UsageError(
-            "an asymmetric weight has no mode 'mean'", hint="its scale comes from max - min"
+            f"an asymmetric weight has no mode '{mode}'", hint="its scale comes from max - min"
         )
     values, scale, zero_point = formulas.asymmetric(runs, width)
     return Quantized(
@@ -55,14 +56,16 @@ def quantize_weight(
     )
 
 
-def _symmetric(runs: Float32Array, width: Width, mode: Mode) -> tuple[Int8Array, Float32Array]:
+def _symmetric(
+    runs: Float32Array, width: Width, mode: WeightMode
+) -> tuple[Int8Array, Float32Array]:
     """Quantize some runs after others, so that what lies between takes little memory."""
     values = np.empty(runs.shape, np.int8)
     scales = np.empty(len(runs), np.float32)
     count = max(1, BLOCK // max(1, runs.shape[1]))
     for start in range(0, len(runs), count):
         part = slice(start, start + count)
-        values[part], scales[part] = formulas.symmetric(runs[part], width, mode)
+        values[part], scales[part] = fitted(runs[part], width, mode)
     return values, scales
 
 

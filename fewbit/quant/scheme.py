@@ -24,7 +24,8 @@ from pydantic import (
 )
 
 from fewbit.errors import UsageError
-from fewbit.numerics import Granularity, Mode, Quantized, Width, quantize_weight
+from fewbit.numerics import Granularity, Quantized, WeightMode, Width, quantize_weight
+from fewbit.numerics.fitted_scales import FITTED, check_fitted
 from fewbit.numerics.formulas import check_asymmetric
 from fewbit.numerics.hadamard import check_rotation, check_size, rotate
 
@@ -32,8 +33,8 @@ FLOAT = "fp"
 """How a tensor that stays float is written in place of a width."""
 
 _GRAMMAR = (
-    "write 'w<bits>a<bits>', then perhaps 'g<size>', 'h<size>' and '-tensor', '-mean', '-static', "
-    "'-asym'"
+    "write 'w<bits>a<bits>', then perhaps 'g<size>', 'h<size>' and '-tensor', '-mean', '-mse', "
+    "'-signed', '-static', '-asym'"
 )
 _TEXT = re.compile(
     r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?"
@@ -42,6 +43,8 @@ _TEXT = re.compile(
 _WORDS: dict[str, tuple[str, object]] = {
     "tensor": ("granularity", "tensor"),
     "mean": ("mode", "mean"),
+    "mse": ("mode", "mse"),
+    "signed": ("mode", "signed-max"),
     "static": ("static", True),
     "asym": ("symmetric", False),
 }
@@ -76,7 +79,7 @@ class LayerScheme(BaseModel):
     granularity: Granularity = "channel"
     group: int | None = None
     hadamard: int | None = None
-    mode: Mode = "max"
+    mode: WeightMode = "max"
     static: bool = False
     symmetric: bool = True
 
@@ -186,11 +189,13 @@ def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
     if scheme.act is None and scheme.static:
         yield "static scales for activations that stay float", "give them a width: 'w4a8-static'"
     if scheme.symmetric:
+        if scheme.weight is not None and scheme.mode in FITTED:
+            check_fitted(scheme.weight, scheme.mode)
         return
     if not few_bit and not scheme.static:
         yield "nothing here can be asymmetric", "weights and static activations have zero points"
     if scheme.mode != "max":
-        yield "an asymmetric weight has no mode 'mean'", "its scale comes from max - min"
+        yield f"an asymmetric weight has no mode '{scheme.mode}'", "its scale comes from max - min"
 
 
 def _check_zero_points(scheme: LayerScheme) -> None:

@@ -29,12 +29,14 @@ def schemes(draw: st.DrawFn) -> LayerScheme:
     few_bit = fields["weight"] is not None
     if few_bit:
         fields["granularity"] = draw(st.sampled_from(["tensor", "channel", "group"]))
-        fields["mode"] = draw(st.sampled_from(["max", "mean"]))
+        fitted = ["mse", "signed-max"] if fields["weight"].bits > 2 else []
+        fields["mode"] = draw(st.sampled_from(["max", "mean", *fitted]))
+        fields["hadamard"] = draw(st.sampled_from([None, 2, 32, 64, 128]))
     if fields.get("granularity") == "group":
         fields["group"] = draw(st.integers(1, 4096))
     fields["static"] = fields["act"] is not None and draw(st.booleans())
     affected = [fields["weight"]] * few_bit + [fields["act"]] * fields["static"]
-    if affected and fields.get("mode") != "mean" and all(w.precision >= 2 for w in affected):
+    if affected and fields.get("mode", "max") == "max" and all(w.precision >= 2 for w in affected):
         fields["symmetric"] = draw(st.booleans())
     return LayerScheme(**fields)
 
@@ -116,6 +118,8 @@ def test_file_is_read_back(
         ("wfpafp", {"weight": None, "act": None}),
         ("fp", {"weight": None, "act": None}),
         ("w4a8-tensor-mean", {"granularity": "tensor", "mode": "mean"}),
+        ("w4a8-mse", {"mode": "mse"}),
+        ("w4a8g32-signed", {"mode": "signed-max", "group": 32}),
         ("w4a8-asym-static", {"static": True, "symmetric": False}),
     ],
 )
@@ -143,9 +147,14 @@ def test_canonical_text() -> None:
         ("wfpa8h64", "rotation of a weight that stays float"),
         ("w8a8h64g32", "not a scheme"),
         ("w8a8h", "not a scheme"),
+        ("w2a8-mse", "2 bits have no mode 'mse'"),
+        ("w1.58a8-signed", "1.58 bits have no mode 'signed-max'"),
+        ("w4a8-asym-mse", "asymmetric weight has no mode 'mse'"),
+        ("w4a8-mse-mean", "says 'mode' twice"),
+        ("wfpa8-signed", "weight that stays float"),
     ],
 )
-def test_rotations_that_there_are_not(text: str, what: str) -> None:
+def test_schemes_that_there_are_not(text: str, what: str) -> None:
     with pytest.raises(UsageError, match=what):
         LayerScheme.of(text)
 

@@ -22,10 +22,12 @@ from fewbit.numerics import (
     EPS,
     ActivationGranularity,
     Mode,
+    WeightMode,
     Width,
     activation_scale_shape,
     weight_scale_shape,
 )
+from fewbit.numerics.fitted_scales import CANDIDATES
 from fewbit.numerics.formulas import check_asymmetric
 from fewbit.numerics.hadamard import factor
 from fewbit.numerics.mean_magnitude import LANES, part_length
@@ -61,7 +63,7 @@ def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
     shape = weight_scale_shape(tuple(weight.shape), scheme.granularity, scheme.group)
     runs = weight.reshape(math.prod(shape), -1)
     if scheme.symmetric:
-        integers = _symmetric(runs, scheme.weight, scheme.mode)
+        integers = _fitted(runs, scheme.weight, scheme.mode)
     else:
         integers = _asymmetric(runs, scheme.weight)
     return _shape(integers, weight.shape, shape)
@@ -182,6 +184,34 @@ def _symmetric(runs: Tensor, width: Width, mode: Mode) -> Integers:
     return Integers(values, torch.div(torch.ones_like(multiplier), multiplier))
 
 
+def _fitted(runs: Tensor, width: Width, mode: WeightMode) -> Integers:
+    """Values and scales by any mode of weights, as `numerics.fitted_scales` has them."""
+    if mode == "max" or mode == "mean":
+        return _symmetric(runs, width, mode)
+    low, high = runs.amin(1), runs.amax(1)
+    _check_finite(torch.maximum(high, -low))
+    if mode == "signed-max":
+        low, high = low.clamp(max=-_EPS), high.clamp(min=_EPS)
+        star = torch.where(high >= -low, high, low)
+        scale = torch.div(star, torch.full_like(star, width.qmin))
+    else:
+        scale = _least_error_scale(runs, width)
+    return Integers(_with_scale(runs, width, scale), scale)
+
+
+def _least_error_scale(runs: Tensor, width: Width) -> Tensor:
+    magnitude = torch.maximum(runs.amax(1), -runs.amin(1)).clamp(min=_EPS)
+    multiplier = torch.div(torch.full_like(magnitude, width.qmax), magnitude)
+    largest = torch.div(torch.ones_like(multiplier), multiplier)
+    best, least = largest, torch.full_like(largest, torch.inf, dtype=torch.float64)
+    for candidate in CANDIDATES:
+        scale = largest * candidate
+        difference = (runs - _with_scale(runs, width, scale) * scale[:, None]).double()
+        error = _sum_magnitudes(difference * difference)
+        best, least = torch.where(error < least, scale, best), torch.minimum(error, least)
+    return best
+
+
 def _asymmetric(runs: Tensor, width: Width) -> Integers:
     check_asymmetric(width)
     low, high = runs.amin(1).clamp(max=0.0), runs.amax(1).clamp(min=0.0)
@@ -208,14 +238,19 @@ def _clamp(x: Tensor, width: Width) -> Tensor:
 
 
 def _mean_magnitude(runs: Tensor) -> Tensor:
-    """mean|x| of each run, in the order of `numerics.mean_magnitude`."""
+    """mean|x| of each run."""
+    return (_sum_magnitudes(runs) / runs.shape[1]).float()
+
+
+def _sum_magnitudes(runs: Tensor) -> Tensor:
+    """Σ|x| of each run, in the order of `numerics.mean_magnitude`."""
     count, length = runs.shape
     rows = max(1, _ROWS_BLOCK // max(length, 1))
     lanes = torch.cat([_lanes(runs[top : top + rows]) for top in range(0, max(count, 1), rows)])
     while lanes.shape[1] > 1:
         half = lanes.shape[1] // 2
         lanes = lanes[:, :half] + lanes[:, half:]
-    return (lanes[:, 0] / length).float()
+    return lanes[:, 0]
 
 
 def _lanes(runs: Tensor) -> Tensor:

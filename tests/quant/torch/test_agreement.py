@@ -28,6 +28,7 @@ RECIPES = [
     "w8a8,3=w8a8h64",
     "w4a8,3=w4a8g8h32-static",
     "w3a8,3=w2a8h16-asym",
+    "w4a8-mse,0=w3a8g3-signed,5=w8a8-signed",
     [[8, 6, 4], [8, 8, 8]],
 ]
 

@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as arrays
 from fewbit import numerics
 from fewbit.base.typed_torch import backward, from_numpy
 from fewbit.errors import Error, ShapeError, WidthError
-from fewbit.numerics import WIDTHS, ActivationGranularity, Granularity, Width
+from fewbit.numerics import WIDTHS, ActivationGranularity, Granularity, WeightMode, Width
+from fewbit.numerics.hadamard import rotate as numpy_rotate
 from fewbit.quant.scheme import LayerScheme
 from fewbit.quant.torch.fake_quant import (
     Integers,
@@ -22,6 +23,7 @@ from fewbit.quant.torch.fake_quant import (
     fake_quant_weight,
     quantize_activation,
     quantize_weight,
+    rotate,
 )
 from tests.numerics.ties import runs_at_ties
 
@@ -64,11 +66,14 @@ _GRANULARITIES: tuple[tuple[Granularity, int | None], ...] = (
 )
 
 
+ALL_MODES: tuple[WeightMode, ...] = get_args(WeightMode)
+
+
 def weight_schemes(width: Width) -> list[LayerScheme]:
     found = [
         LayerScheme(weight=width, granularity=granularity, group=group, mode=mode)
         for granularity, group in _GRANULARITIES
-        for mode in ("max", "mean")
+        for mode in (ALL_MODES if width.bits > 2 else ("max", "mean"))
     ]
     if width.precision >= 2:
         found += [
@@ -88,11 +93,23 @@ def test_weights(width: Width, shape: tuple[int, ...]) -> None:
             same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
 
 
-@pytest.mark.parametrize("text", ["w1a8", "w2a8-tensor", "w4a8-mean", "w8a8-tensor"])
+@pytest.mark.parametrize("text", ["w1a8", "w2a8-tensor", "w4a8-mean", "w8a8-tensor", "w4a8-mse"])
 def test_long_weights(text: str) -> None:
     """Sums in blocks, whatever the library's own order of summation."""
     w, scheme = normal(2, 140_003), LayerScheme.of(text)
     same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
+
+
+@pytest.mark.parametrize("text", ["w8a8h64", "w4a8g32h128", "w2a8h2", "w4a8h32-asym", "w3a8h256"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_rotated_weights(text: str, dtype: Any) -> None:
+    w, scheme = normal(5, 256).astype(dtype), LayerScheme.of(text)
+    same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
+    assert scheme.hadamard is not None
+    x = normal(3, 2, 256)
+    np.testing.assert_array_equal(
+        rotate(from_numpy(x), scheme.hadamard).numpy(), numpy_rotate(x, scheme.hadamard)
+    )
 
 
 @every_width
@@ -128,6 +145,13 @@ def test_hard_values(w: Any, width: Width, mode: Any) -> None:
     same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
     expected = numerics.quantize_activation(w, width, mode=mode)
     same(quantize_activation(from_numpy(w), width, mode=mode), expected)
+
+
+@settings(max_examples=200)
+@given(tensors, st.integers(3, 8), st.sampled_from(["mse", "signed-max"]))
+def test_hard_values_of_fitted_scales(w: Any, bits: int, mode: Any) -> None:
+    scheme = LayerScheme(weight=Width.of(bits), mode=mode)
+    same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
 
 
 @every_width

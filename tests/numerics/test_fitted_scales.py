@@ -1,0 +1,90 @@
+"""Scales that are fitted to a weight, against scalar Python and on the cases that go wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewbit.errors import UsageError
+from fewbit.numerics import WeightMode, Width, quantize_weight
+from fewbit.numerics.fitted_scales import CANDIDATES
+
+WIDE = [Width.of(bits) for bits in range(3, 9)]
+runs = st.lists(
+    st.floats(-8, 8, width=32) | st.sampled_from([0.0, 1e-30, 0.5, 1.5]), min_size=1, max_size=40
+)
+
+
+def weight(run: list[float]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    return np.array([run], np.float32)
+
+
+def error_of(run: np.ndarray[tuple[int, int], np.dtype[np.float32]], scale: float, b: int) -> float:
+    """Σ(w - u·s)², rounding in Python's own way."""
+    low, high = -(1 << b - 1), (1 << b - 1) - 1
+    total = 0.0
+    for w in run[0]:
+        u = min(max(round(float(w / np.float32(scale))), low), high)
+        total += float(w - np.float32(u) * np.float32(scale)) ** 2
+    return total
+
+
+@given(run=runs, width=st.sampled_from(WIDE))
+def test_mse_takes_the_candidate_with_the_least_error(run: list[float], width: Width) -> None:
+    w = weight(run)
+    plain, found = quantize_weight(w, width), quantize_weight(w, width, mode="mse")
+    largest, chosen = plain.scale[0], found.scale[0]
+    candidates = [largest * np.float32(c) for c in CANDIDATES]
+    assert chosen in candidates
+    errors = [error_of(w, scale, width.bits) for scale in candidates]
+    assert error_of(w, chosen, width.bits) <= min(errors) * (1 + 1e-9)
+
+
+def test_of_equal_errors_the_larger_scale_wins() -> None:
+    zeros = np.zeros((2, 8), np.float32)
+    plain, found = (quantize_weight(zeros, 4, mode=mode) for mode in ("max", "mse"))
+    np.testing.assert_array_equal(found.scale, plain.scale)
+
+
+def test_mse_loses_less_than_max() -> None:
+    w = np.random.default_rng(0).standard_normal((32, 256)).astype(np.float32)
+    losses = [
+        float(np.square(quantize_weight(w, 4, mode=mode).dequantize() - w).sum())
+        for mode in ("max", "mse")
+    ]
+    assert losses[1] < 0.9 * losses[0]
+
+
+@given(run=runs, width=st.sampled_from(WIDE))
+def test_signed_max_uses_the_lowest_level(run: list[float], width: Width) -> None:
+    w = weight(run)
+    found = quantize_weight(w, width, mode="signed-max")
+    star = max(run, key=lambda v: (abs(v), v))
+    if abs(star) < 1e-5:
+        assert found.scale[0] == np.float32(1e-5) / np.float32(width.qmin)
+        return
+    assert found.scale[0] == np.float32(star) / np.float32(width.qmin)
+    assert found.values.min() == width.qmin
+    at = np.argmax(np.abs(w[0]) * (np.sign(w[0]) == np.sign(star)))
+    assert found.dequantize()[0, at] == w[0, at]
+
+
+def test_groups_have_signs_of_their_own() -> None:
+    w = np.array([[1, -8, 4, 7, 8, -1, 0, 0]], np.float32)
+    found = quantize_weight(w, 4, mode="signed-max", granularity="group", group=4)
+    np.testing.assert_array_equal(found.scale, [[1, -1]])
+    np.testing.assert_array_equal(found.values, [[1, -8, 4, 7, -8, 1, 0, 0]])
+    np.testing.assert_array_equal(found.dequantize(), w)
+
+
+@pytest.mark.parametrize("mode", ["mse", "signed-max"])
+def test_refused(mode: WeightMode) -> None:
+    w = np.ones((2, 4), np.float32)
+    with pytest.raises(UsageError, match=f"2 bits have no mode '{mode}'"):
+        quantize_weight(w, 2, mode=mode)
+    with pytest.raises(UsageError, match=f"no mode '{mode}'"):
+        quantize_weight(w, 4, mode=mode, symmetric=False)
+    with pytest.raises(UsageError, match="there is no mode 'least'"):
+        quantize_weight(w, 4, mode="least")  # pyright: ignore[reportArgumentType]
