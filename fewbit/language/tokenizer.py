@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,13 @@ def open_tokenizer(text: str, path: Path | None = None) -> Tokenizer:
     except Exception as error:  # it raises no narrower class
         what = f"this is no tokenizer: {str(error).partition(chr(10))[0]}"
         raise Error(what, place=place, hint="is the file whole?") from None
+
+
+def first_tokens(tokenizer: Tokenizer) -> list[int]:
+    """Return the special tokens that every text begins with."""
+    sample = tokenizer.encode("a")
+    special = zip(sample.ids, sample.special_tokens_mask, strict=True)
+    return [token for token, _ in takewhile(lambda each: each[1], special)]
 
 
 def check_vocabulary(tokenizer: Tokenizer, vocabulary: int, path: Path) -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from fewbit.quant.attention_scheme import AttentionScheme
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.given import given_weight
+    from fewbit.quant.gptq import gptq
     from fewbit.quant.recipe import Recipe
     from fewbit.quant.scheme import LayerScheme
     from fewbit.quant.torch.attention import QuantAttention, fake_quant_attention
@@ -32,6 +33,7 @@ __all__ = [
     "convert",
     "fake_quant_attention",
     "given_weight",
+    "gptq",
     "prepare_qat",
     "quantizable_layers",
     "recipe_of",
@@ -49,6 +51,7 @@ _HOMES = {
     "convert": "fewbit.quant.torch.prepare",
     "fake_quant_attention": "fewbit.quant.torch.attention",
     "given_weight": "fewbit.quant.given",
+    "gptq": "fewbit.quant.gptq",
     "prepare_qat": "fewbit.quant.torch.prepare",
     "quantizable_layers": "fewbit.quant.torch.prepare",
     "recipe_of": "fewbit.quant.torch.prepare",

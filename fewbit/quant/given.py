@@ -4,7 +4,8 @@ GPTQ, AWQ and their like choose integers that rounding a float weight again woul
 weight is a `Quantized` like any other; `given_weight` makes one from what a tool has, and nothing
 in it is computed anew: integers and zero points move together where a tool counts from 0, and
 scales must be float32 numbers already. A recipe may leave the layer's weight open ('wfpa8', 'fp');
-where it says how the weight is quantized, it must say what is given.
+where it says how the weight is quantized, it must say what is given. The weight of a layer that is
+rotated is given as it is rotated.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from fewbit.errors import Error, Place, ShapeError, UsageError, WidthError
 from fewbit.numerics import Quantized, Width, WidthLike
 from fewbit.numerics.arrays import Float32Array, IntArray, finite_float32, integers
+from fewbit.numerics.fitted_scales import FITTED
 from fewbit.quant.scheme import LayerScheme
 
 GivenWeights = Mapping[str, Quantized]
@@ -188,11 +190,15 @@ def _in_form(weight: Quantized, scheme: LayerScheme) -> Quantized:
 def _scheme_with(weight: Quantized, scheme: LayerScheme) -> LayerScheme:
     rank = weight.scale.ndim
     groups = weight.scale.shape[1] if rank == 2 else None
+    is_symmetric = weight.zero_point is None
     return LayerScheme(
         weight=weight.width,
         act=scheme.act,
+        hadamard=scheme.hadamard,
+        # Scales that were fitted look like any others.
+        mode=scheme.mode if is_symmetric and scheme.mode in FITTED else "max",
         granularity=("tensor", "channel", "group")[rank],
         group=None if groups is None else math.prod(weight.shape[1:]) // groups,
         static=scheme.static,
-        symmetric=weight.zero_point is None,
+        symmetric=is_symmetric,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from fewbit.base.progress import progress
 from fewbit.errors import ShapeError, UsageError
 from fewbit.language.evaluate import WINDOW, Predict, TextScore, cut_windows, score_text
+from fewbit.language.tokenizer import first_tokens
 from fewbit.numerics.fidelity import cosine_similarity, signal_to_noise
 from fewbit.program.calls import Outputs
 from fewbit.runtime.native import NativeLibrary
@@ -78,10 +78,8 @@ def _tokens(artifact: Artifact, text: str | Sequence[int]) -> tuple[list[int], l
     model = artifact.text_model
     if not isinstance(text, str):
         return [], model.encode(list(text))
-    sample = model.tokenizer.encode("a")
-    special = zip(sample.ids, sample.special_tokens_mask, strict=True)
-    prefix = [token for token, _ in takewhile(lambda each: each[1], special)]
-    return prefix, model.tokenizer.encode(text, add_special_tokens=False).ids
+    tokens = model.tokenizer.encode(text, add_special_tokens=False).ids
+    return first_tokens(model.tokenizer), tokens
 
 
 def _predict(artifact: Artifact, threads: int | None) -> Predict:
