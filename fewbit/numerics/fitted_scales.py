@@ -19,8 +19,6 @@ from fewbit.numerics.widths import WeightMode, Width
 
 CANDIDATES = tuple(1 - step / 32 for step in range(16))
 """What the scale of `max` is multiplied by, from the largest."""
-BLOCK = 1 << 20
-"""Elements whose errors are computed at once: of large tables there is no copy in float64."""
 FITTED = ("mse", "signed-max")
 
 
@@ -29,12 +27,7 @@ def fitted(runs: Float32Array, width: Width, mode: WeightMode) -> tuple[Int8Arra
     if mode == "max" or mode == "mean":
         return formulas.symmetric(runs, width, mode)
     check_fitted(width, mode)
-    if mode == "signed-max":
-        scale = signed_scale(runs, width)
-    else:
-        rows = max(1, BLOCK // runs.shape[1])
-        tops = range(0, len(runs), rows)
-        scale = np.concatenate([least_error_scale(runs[i : i + rows], width) for i in tops])
+    scale = signed_scale(runs, width) if mode == "signed-max" else least_error_scale(runs, width)
     return formulas.with_scale(runs, width, scale), scale
 
 
