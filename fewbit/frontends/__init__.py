@@ -44,12 +44,9 @@ def import_model(
     it fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
     ONNX model is to have built in. `context` is how many tokens a language model can keep.
     """
-    if context is not None and not isinstance(model, str | Path):
-        raise UsageError(
-            "a context is for language models that are read from checkpoints",
-            hint="give the path of a GGUF file or of a Hugging Face folder",
-        )
     if isinstance(model, Program):
+        if context is not None:
+            raise UsageError("a program has its context already", hint="leave the context out")
         return model
     given = Given(example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants, context)
     named = isinstance(model, str | Path)
@@ -67,5 +64,9 @@ def _import_object(model: Any, given: Given) -> Program:
     from fewbit.frontends.registry import find_for_object
     from fewbit.frontends.torch.frontend import Torch
 
+    if given.context is not None:
+        from fewbit.frontends.language.transformers_model import import_decoder
+
+        return import_decoder(model, given.context)
     # PyTorch's answer to what nobody knows says what a model is.
     return (find_for_object(model) or Torch()).import_object(model, given)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from fewbit.errors import Place, UsageError
-from fewbit.frontends import Shapes
 from fewbit.frontends.call_text import EXAMPLE, evaluate_call, is_call
 from fewbit.frontends.foreign import explain_foreign, suggest_factories
 from fewbit.frontends.frontend import Frontend, Given
@@ -25,8 +24,8 @@ def import_named(name: str, given: Given | None = None) -> Program:
         _refuse_options(given)
         return _from_zoo(name.removeprefix("zoo:"))
     if (make := _maker(name)) is not None:
-        _refuse_options(given)
-        return _import_loaded(make(), given.input_shapes)
+        _refuse_options(replace(given, context=None))
+        return _import_loaded(make(), given)
     if not path.exists():
         raise UsageError(
             f"there is no model '{name}'",
@@ -53,8 +52,8 @@ def _refuse_options(given: Given, frontend: Frontend | None = None) -> None:
         raise UsageError("only inputs of ONNX models can be made constants")
     if given.context is not None and not (frontend and frontend.takes_context):
         raise UsageError(
-            "a context is for language models that are read from checkpoints",
-            hint="give a GGUF file or a Hugging Face folder, or leave out --context",
+            "a context is for language models: checkpoints, and models of transformers",
+            hint="give a GGUF file, a Hugging Face folder or transformers:CALL, or no --context",
         )
 
 
@@ -120,11 +119,13 @@ def _from_zoo(name: str) -> Program:
     return import_torch(create(name), inputs, dynamic_shapes=entry.dynamic_shapes)
 
 
-def _import_loaded(loaded: ModelWithInputs, input_shapes: Shapes | None) -> Program:
+def _import_loaded(loaded: ModelWithInputs, given: Given) -> Program:
     from fewbit.frontends import import_model
 
+    if given.context is not None:
+        return import_model(loaded.model, context=given.context)
     if not loaded.inputs and loaded.named is None and loaded.dynamic_shapes is None:
-        return import_model(loaded.model, input_shapes=input_shapes)
+        return import_model(loaded.model, input_shapes=given.input_shapes)
     return import_model(
         loaded.model, loaded.inputs, loaded.dynamic_shapes, example_kwargs=loaded.named
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,8 @@ PREFIXES = {"model.language_model.": "model.", "language_model.": "", "transform
 """What names begin with in models that also see, and in some of GPT-2; and in place of it."""
 DECODERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 """Ends of the classes that give logits of tokens."""
+GENERATING = ("ForCausalLM", "LMHeadModel")
+"""Those of them that are a decoder alone."""
 SPECIAL = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
@@ -36,6 +39,15 @@ def is_checkpoint(path: Path) -> bool:
         return isinstance(_read_json(path / CONFIG).get("model_type"), str)
     except Error:
         return False
+
+
+def is_left_to_transformers(path: Path) -> bool:
+    """Return whether a folder is a decoder that only transformers knows, which is installed."""
+    settings = _text_settings(_read_optional(path / CONFIG))
+    names = [str(name) for name in cast("list[Any]", settings.get("architectures") or [])]
+    is_decoder = any(name.endswith(GENERATING) for name in names)
+    known = settings.get("model_type") in FAMILIES
+    return is_decoder and not known and find_spec("transformers") is not None
 
 
 class HuggingFaceFolder(Checkpoint):
@@ -53,14 +65,14 @@ class HuggingFaceFolder(Checkpoint):
         if "lm_head.weight" not in self._prefixed and "tie_word_embeddings" not in self.settings:
             # Newer configurations leave out what is the family's own default.
             self.config = replace(self.config, tied=True)
-        self.text = _read_text(path, self.settings)
+        self.text = read_text(path)
 
     def _check_class(self) -> None:
         names = cast("list[Any]", self.settings.get("architectures") or [])
         name = str(names[0]) if names else "AutoModel"
+        option = "--context 512" if name.endswith(GENERATING) else "--input-shape 1x16:i64"
         otherwise = (
-            f"fewbit compile \"transformers:{name}.from_pretrained('{self.path}')\" "
-            "--input-shape 1x16:i64"
+            f"fewbit compile \"transformers:{name}.from_pretrained('{self.path}')\" {option}"
         )
         if self.family not in FAMILIES:
             raise unknown_architecture(
@@ -138,7 +150,8 @@ def _strip_prefix(keys: Iterable[str]) -> dict[str, str]:
     return {key: key for key in keys}
 
 
-def _read_text(path: Path, settings: Mapping[str, Any]) -> TextFiles | None:
+def read_text(path: Path) -> TextFiles | None:
+    """Return what a folder says of text; None where it has no tokenizer."""
     if not (path / TOKENIZER).is_file():
         return None
     from fewbit.language.tokenizer import open_tokenizer
@@ -148,6 +161,7 @@ def _read_text(path: Path, settings: Mapping[str, Any]) -> TextFiles | None:
     described = _read_optional(path / "tokenizer_config.json")
     special = {name: text for name in SPECIAL if (text := _token_text(described.get(name)))}
     ends: list[int] = []
+    settings = _text_settings(_read_optional(path / CONFIG))
     for given in (_read_optional(path / "generation_config.json"), settings):
         ids = given.get("eos_token_id")
         ends += [ids] if isinstance(ids, int) else cast("list[int]", ids or [])

@@ -17,6 +17,7 @@ from fewbit.language.checkpoint import (
     open_weights,
 )
 from fewbit.language.config import DecoderConfig
+from fewbit.language.huggingface import is_left_to_transformers
 from fewbit.language.text_files import TOKENIZER, files_for
 from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
 from fewbit.program.program import Program
@@ -45,6 +46,10 @@ def import_language_model(path: PathLike, context: int | None = None) -> Program
     """Return a program of tokens, their position and the caches, with what text needs beside it."""
     from fewbit.frontends.language.repeat_layers import repeat_layers
 
+    if is_left_to_transformers(Path(path)):
+        from fewbit.frontends.language.transformers_model import import_folder
+
+        return import_folder(Path(path), context)
     checkpoint = open_checkpoint(path)
     context = _choose_context(checkpoint, context)
     _check_text(checkpoint)
