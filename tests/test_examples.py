@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import runpy
 import subprocess
 import sys
+from http.client import HTTPConnection
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+import fewbit
 from tests.commands import run_command, run_script
+from tests.language.checkpoints import write_gguf
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TOOLS = Path(sys.executable).parent
@@ -155,3 +161,37 @@ def test_a_language_model_answers_line_by_line(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("\n")
     assert (tmp_path / "net" / "tokenizer.json").is_file()
+
+
+def test_a_language_model_answers_as_openai_does(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "net.gguf")
+    fewbit.compile(tmp_path / "net.gguf", output=tmp_path / "net", context=32)
+    scope = runpy.run_path(str(EXAMPLES / "openai_server.py"))
+    server = scope["ChatServer"](str(tmp_path / "net"), 0)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        given = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 4}
+        whole = json.loads(ask(server.server_port, given))
+        streamed = ask(server.server_port, {**given, "stream": True})
+        refused = json.loads(ask(server.server_port, {"messages": 3}))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert whole["usage"]["completion_tokens"] == 4
+    events = [line.removeprefix("data: ") for line in streamed.splitlines() if line]
+    assert events.pop() == "[DONE]"
+    deltas = [json.loads(event)["choices"][0]["delta"] for event in events]
+    text = whole["choices"][0]["message"]["content"]
+    assert "".join(delta.get("content", "") for delta in deltas) == text
+    assert "error" in refused
+
+
+def ask(port: int, request: dict[str, object]) -> str:
+    connection = HTTPConnection("localhost", port, timeout=60)
+    connection.request("POST", "/v1/chat/completions", json.dumps(request))
+    try:
+        return connection.getresponse().read().decode()
+    finally:
+        connection.close()
