@@ -41,8 +41,10 @@ def pack_taps(weight: Bytes, fields: Fields) -> Bytes:
         columns = weight[:, :, a:b].transpose(2, 0, 1)
         cells = np.zeros((b - a, taps, runs * fields.unit), np.uint8)
         cells[: len(columns), :, places] = fields.number(columns)
-        steps = cells.reshape(b - a, taps * runs, fields.run, isa.step).transpose(1, 2, 0, 3)
-        panel = fields.join(steps.reshape(taps * runs, fields.run, (b - a) * isa.step))
+        # A step is moved as a whole: numpy is slow with bytes.
+        steps = cells.view(f"V{isa.step}").reshape(b - a, taps * runs * fields.run)
+        rows = np.ascontiguousarray(steps.T).view(np.uint8)
+        panel = fields.join(rows.reshape(taps * runs, fields.run, (b - a) * isa.step))
         packed[at : at + panel.size] = panel.ravel()
         at += panel.size
     return packed.view(np.int8)
