@@ -124,14 +124,12 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
                 dim = tensor.DimOp(value, number.result)
                 new_ops += [number, dim]
                 results.append(dim.results[0])
-    holds: SSAValue
-    new_ops.append(true := arith.ConstantOp(IntegerAttr(1, i1)))
-    holds = true.result
+    asserted: list[SSAValue] = []
     for op in list(asking.body.block.ops):
         if isinstance(op, cf.AssertOp):
-            new_ops.append(both := arith.AndIOp(holds, op.arg))
-            holds = both.result
+            asserted.append(op.arg)
             Rewriter.erase_op(op)
+    holds = _all_of(asserted, new_ops)
     for op in list(asking.walk()):
         _ask_sizes_only(op)
     end = func.ReturnOp(*results, holds)
@@ -141,6 +139,19 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     inputs, outputs = asking.body.block.arg_types, [v.type for v in end.operands]
     asking.properties["function_type"] = FunctionType.from_lists(list(inputs), outputs)
     return asking
+
+
+def _all_of(conditions: Sequence[SSAValue], new_ops: list[Operation]) -> SSAValue:
+    """Return whether all hold, as a tree: a chain of thousands is deeper than Python recurses."""
+    if not conditions:
+        new_ops.append(true := arith.ConstantOp(IntegerAttr(1, i1)))
+        return true.result
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    left, right = _all_of(conditions[:half], new_ops), _all_of(conditions[half:], new_ops)
+    new_ops.append(both := arith.AndIOp(left, right))
+    return both.result
 
 
 def _drop_dead(asking: func.FuncOp) -> None:

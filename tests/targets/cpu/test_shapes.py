@@ -102,3 +102,29 @@ func.func @main(%x: tensor<?x?xf32>, %s: tensor<4xf32>)
     assert np.array_equal(first, floats(7, 2))
     assert np.array_equal(second, floats(7, 2))
     assert np.array_equal(state, floats(4))
+
+
+def test_thousands_of_assertions_are_checked() -> None:
+    """There are dozens in each layer of a transformer."""
+    text = "\n".join(
+        f"""
+  %factor{i} = arith.constant {2 * i + 3} : index
+  %most{i} = arith.constant {(2 * i + 3) * 9 + i} : index
+  %n{i} = arith.muli %n, %factor{i} : index
+  %ok{i} = arith.cmpi sle, %n{i}, %most{i} : index
+  cf.assert %ok{i}, "it is too long"
+"""
+        for i in range(1500)
+    )
+    program = Program.parse(f"""
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {{
+  %zero = arith.constant 0 : index
+  %n = tensor.dim %x, %zero : tensor<?xf32>
+{text}
+  %y = mico.add(%x, %x) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}}""")
+    artifact = fewbit.compile(program)
+    assert np.array_equal(artifact(floats(9)), 2 * floats(9))
+    with pytest.raises(ShapeError):
+        artifact(floats(10))
