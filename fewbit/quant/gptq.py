@@ -15,7 +15,7 @@ linear, and a table that is a head too, whose rows are also looked up, are not a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -60,11 +60,16 @@ def gptq(
         for name, weight in _weights(program).items()
         if schemes[name].weight is not None
     }
+    _check(weights, schemes)
     moments: dict[tuple[str, ...], NDArray[np.float32]] = {}
 
     def see(names: tuple[str, ...], x: Value) -> None:
         rows = x.reshape(-1, x.shape[-1]).astype(np.float32)
-        moments[names] = moments.get(names, 0) + rows.T @ rows
+        # Rotated before they are squared: float32 could not tell what an outlier leaves beside it.
+        for block in {schemes[name].hadamard for name in names}:
+            alike = tuple(name for name in names if schemes[name].hadamard == block)
+            turned = rotate(rows, block)
+            moments[alike] = moments.get(alike, 0) + turned.T @ turned
 
     observe_inputs(program, data, weights, see, "Observing")
     rounded: dict[str, Quantized] = {}
@@ -72,10 +77,9 @@ def gptq(
         for name, weight in weights.items():
             seen = [each for names, each in moments.items() if name in names]
             if seen:
+                total = reduce(np.add, seen)
                 try:
-                    rounded[name] = round_columns(
-                        weight, reduce(np.add, seen), schemes[name], damping
-                    )
+                    rounded[name] = round_columns(weight, total, schemes[name], damping)
                 except Error as e:
                     raise e.at(layer=name) from None
             step()
@@ -85,13 +89,12 @@ def gptq(
 def round_columns(
     weight: NDArray[Any], moments: NDArray[Any], scheme: LayerScheme, damping: float = DAMPING
 ) -> Quantized:
-    """Round a weight, [N, K], for inputs with these second moments, [K, K]."""
+    """Round a weight, [N, K], for inputs whose second moments, rotated as it is, are [K, K]."""
     assert scheme.weight is not None
-    check_rotation(scheme.hadamard, weight.shape)
     scale_shape = weight_scale_shape(weight.shape, scheme.granularity, scheme.group)
     width, (n, k) = scheme.weight, weight.shape
     w = rotate(weight, scheme.hadamard).astype(np.float64)
-    spread = _spread(rotate(rotate(moments, scheme.hadamard).T, scheme.hadamard), damping)
+    spread = _spread(moments, damping)
     group = scheme.group or k
     parts: list[Quantized] = []
     values = np.zeros((n, k), np.int8)
@@ -115,6 +118,17 @@ def round_columns(
     zeros = [part.zero_point for part in parts if part.zero_point is not None]
     zero_point = np.stack(zeros, axis=-1).reshape(scale_shape) if zeros else None
     return Quantized(values, scale, zero_point, width)
+
+
+def _check(weights: Mapping[str, NDArray[Any]], schemes: Mapping[str, LayerScheme]) -> None:
+    """Refuse schemes that a weight's shape does not allow, before anything is run."""
+    for name, weight in weights.items():
+        scheme = schemes[name]
+        try:
+            check_rotation(scheme.hadamard, weight.shape)
+            weight_scale_shape(weight.shape, scheme.granularity, scheme.group)
+        except Error as e:
+            raise e.at(layer=name) from None
 
 
 def _weights(program: Program) -> dict[str, NDArray[Any]]:
