@@ -1,6 +1,6 @@
 """Barriers between ops that IREE must not compute in one dispatch.
 
-IREE fuses an op with what computes its operands. Two kinds of dispatches of IREE 3.13 are wrong:
+IREE fuses an op with what computes its operands. Some kinds of dispatches of IREE 3.13 are wrong:
 
 - **One result, read in two ways.** In `m[:, None] * m[None, :]` of a reduction `m`, the elements of
   `m` that a thread has are those that the first read asks for; only the diagonal of the product is
@@ -8,6 +8,8 @@ IREE fuses an op with what computes its operands. Two kinds of dispatches of IRE
   elementwise ops and reshapes, is complete before it is read.
 - **Ops that work in place.** `tm_tensor.sort` sorts the memory of its operand, even if the dispatch
   gives the operand as a result too. So operands of such ops come from other dispatches.
+- **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
+  slice takes one of two elements, as `x[..., :1]`, they read both. So such a slice is a copy.
 
 A barrier costs one pass over the tensor, and most programs have none.
 """
@@ -57,8 +59,33 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(filter(_is_computed, each.operands))
             elif isinstance(each, LinalgStructuredOperation) and not _reduces(each):
                 apart |= dict.fromkeys(reads.at_different_places(each))
+            elif isinstance(each, LinalgStructuredOperation):
+                apart |= dict.fromkeys(_loose_slices(each))
         for value in apart:
             _complete(value)
+
+
+def _loose_slices(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+    """Yield the slices whose innermost elements are no neighbours, of those that an op reads."""
+    for operand in op.inputs:
+        value = operand
+        while isinstance(value.owner, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
+            value = value.owner.src
+        if isinstance(value.owner, tensor.ExtractSliceOp) and not _is_dense(value.owner):
+            yield value
+
+
+def _is_dense(op: tensor.ExtractSliceOp) -> bool:
+    """Tell whether the innermost dimension that is longer than 1 has its elements side by side."""
+    sizes, strides = op.static_sizes.get_values(), op.static_strides.get_values()
+    for whole, size, stride in zip(
+        *map(reversed, (_sizes(op.source), sizes, strides)), strict=True
+    ):
+        if size != 1:
+            return stride == 1
+        if whole != 1:
+            return all(each == 1 for each in sizes)
+    return True
 
 
 def _is_computed(value: SSAValue) -> bool:

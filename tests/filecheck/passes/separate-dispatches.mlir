@@ -92,3 +92,20 @@ func.func @sort(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   }) : (tensor<4xf32>) -> tensor<4xf32>
   func.return %exp, %sorted : tensor<4xf32>, tensor<4xf32>
 }
+
+// A slice that takes one of two elements is a copy, before a matmul reads it; one of whole rows is not.
+// CHECK-LABEL: func.func @slices
+// CHECK:         %[[LOOSE:.*]] = tensor.extract_slice %x[0, 0, 0] [1, 8, 1]
+// CHECK-NEXT:    %[[COPY:.*]] = "util.optimization_barrier"(%[[LOOSE]])
+// CHECK-NEXT:    tensor.collapse_shape %[[COPY]]
+// CHECK:         %[[DENSE:.*]] = tensor.extract_slice %y[0, 0, 0] [1, 1, 8]
+// CHECK-NEXT:    tensor.collapse_shape %[[DENSE]]
+func.func @slices(%x: tensor<1x8x2xf32>, %y: tensor<1x2x8xf32>, %w: tensor<8x3xf32>, %out: tensor<1x3xf32>) -> (tensor<1x3xf32>, tensor<1x3xf32>) {
+  %loose = tensor.extract_slice %x[0, 0, 0] [1, 8, 1] [1, 1, 1] : tensor<1x8x2xf32> to tensor<1x8x1xf32>
+  %a = tensor.collapse_shape %loose [[0], [1, 2]] : tensor<1x8x1xf32> into tensor<1x8xf32>
+  %p = linalg.matmul ins(%a, %w : tensor<1x8xf32>, tensor<8x3xf32>) outs(%out : tensor<1x3xf32>) -> tensor<1x3xf32>
+  %dense = tensor.extract_slice %y[0, 0, 0] [1, 1, 8] [1, 1, 1] : tensor<1x2x8xf32> to tensor<1x1x8xf32>
+  %b = tensor.collapse_shape %dense [[0, 1], [2]] : tensor<1x1x8xf32> into tensor<1x8xf32>
+  %q = linalg.matmul ins(%b, %w : tensor<1x8xf32>, tensor<8x3xf32>) outs(%out : tensor<1x3xf32>) -> tensor<1x3xf32>
+  func.return %p, %q : tensor<1x3xf32>, tensor<1x3xf32>
+}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
+from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.nn.functional import elu, layer_norm, max_pool1d
 
@@ -74,3 +75,20 @@ def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> Non
         art.run(x.numpy()), expected if isinstance(expected, tuple) else (expected,), strict=True
     ):
         np.testing.assert_allclose(found, right.numpy(), atol=1e-5)
+
+
+def test_a_slice_of_single_elements_is_convolved() -> None:
+    """Of zeros between elements, those behind the last are cut off; the last is the first here."""
+    random = np.random.default_rng(0)
+    x, weight = (random.standard_normal(s).astype(np.float32) for s in ((1, 8, 1), (8, 2, 1)))
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2])
+    graph = helper.make_graph(
+        [node],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 8, 1))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 2, 1))],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    program = fewbit.import_model(helper.make_model(graph))
+    found = fewbit.compile(program, "iree-cpu", name="net")(x)
+    np.testing.assert_allclose(found[0, :, 0], x[0, :, 0] @ weight[:, :, 0], atol=1e-5)
