@@ -13,7 +13,7 @@ import fewbit
 
 def main(checkpoint: str, folder: str) -> None:
     if not Path(folder).exists():
-        fewbit.compile(checkpoint, output=folder, recipe="w8a8")
+        fewbit.compile(checkpoint, output=folder, recipe="w8a8h64")
     model = fewbit.load(folder)
     messages: list[dict[str, str]] = []
     for line in sys.stdin:
