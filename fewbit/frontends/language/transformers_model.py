@@ -84,7 +84,7 @@ def _compare(decoder: CachedDecoder) -> None:
             found = decoder(tokens[:, half:], torch.tensor([half]))
         except Exception as e:
             raise _unsupported(decoder, f"{type(e).__name__}: {e}") from e
-    for buffer in decoder.kept():
+    for buffer in decoder.caches():
         buffer.zero_()
     if not torch.allclose(found, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
         raise _unsupported(decoder, "its results are others than without")
@@ -139,7 +139,7 @@ class CachedDecoder(nn.Module):
         )
         return result.logits[:, -1:]
 
-    def kept(self) -> list[Tensor]:
+    def caches(self) -> list[Tensor]:
         names = (f"{name}_{i}" for i in range(len(self.shapes)) for name in ("keys", "values"))
         return [self.get_buffer(name) for name in names]
 

@@ -78,7 +78,7 @@ def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> Non
 
 
 def test_a_slice_of_single_elements_is_convolved() -> None:
-    """Of zeros between elements, those behind the last are cut off; the last is the first here."""
+    """Zeros between elements are cut off behind the last, which is the first here."""
     random = np.random.default_rng(0)
     x, weight = (random.standard_normal(s).astype(np.float32) for s in ((1, 8, 1), (8, 2, 1)))
     node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2])
