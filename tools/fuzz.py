@@ -59,19 +59,23 @@ def main() -> int:
     with Checker() as check:
         for seed in range(given.seed, given.seed + given.count):
             for kind in given.kinds.split(","):
+                path = WRITERS[kind](seed, given.out)
+                failed = False
                 for target in given.targets.split(","):
                     tries += 1
-                    path = WRITERS[kind](seed, given.out)
                     case = Case(target, given.recipe)
                     failure = check(path, case)
-                    if failure is None or failure.kind == "refused":
-                        if failure is not None:
-                            refused[f"{kind}, {target}: {failure.what.splitlines()[0]}"] += 1
-                        path.unlink()
+                    if failure is None:
                         continue
+                    if failure.kind == "refused":
+                        refused[f"{kind}, {target}: {failure.what.splitlines()[0]}"] += 1
+                        continue
+                    failed = True
                     bad.append(f"{kind} {seed} on {target}: {failure}")
                     print(bad[-1].splitlines()[0], flush=True)
                     _reduce(path, case, failure)
+                if not failed:
+                    path.unlink()
     print(f"{tries} tries from seed {given.seed}: {len(bad)} bad, {refused.total()} refused")
     for reason, count in refused.most_common():
         print(f"{count:6} {reason}")

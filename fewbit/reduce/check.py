@@ -14,6 +14,7 @@ import multiprocessing
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -128,11 +129,8 @@ def _check(model: Path, case: Case) -> Failure | None:
     from fewbit.base import progress
 
     progress.set_verbosity(progress.QUIET)
-    program = fewbit.import_model(str(model))
-    inputs = random_inputs(program, case.seed)
-    results = program.run(*inputs)
-    truth = reference(model, program, inputs)
-    if truth is not None and (what := difference(truth, results, FLOAT_TOLERANCE)):
+    program, inputs, results, what = _interpret(model, model.stat().st_mtime_ns, case.seed)
+    if what is not None:
         return Failure("wrong", f"the interpreter gives other results than {what}")
     tolerance = FLOAT_TOLERANCE
     if case.recipe is not None:
@@ -144,6 +142,24 @@ def _check(model: Path, case: Case) -> Failure | None:
     if what := difference(results, _as_list(compiled), tolerance):
         return Failure("wrong", f"{case.target} gives other results than {what}")
     return None
+
+
+@lru_cache(maxsize=1)
+def _interpret(
+    model: Path, changed: int, seed: int
+) -> tuple[Program, list[Array], Sequence[Array], str | None]:
+    """Import a model and run it; with its inputs, results, and what differs from the truth.
+
+    The last one is kept, for the next target; `changed` is when the file was.
+    """
+    import fewbit
+
+    program = fewbit.import_model(str(model))
+    inputs = random_inputs(program, seed)
+    results = program.run(*inputs)
+    truth = reference(model, program, inputs)
+    what = None if truth is None else difference(truth, results, FLOAT_TOLERANCE)
+    return program, inputs, results, what
 
 
 def random_inputs(program: Program, seed: int) -> list[Array]:
