@@ -85,7 +85,8 @@ def MiCo_ConstantOp : MiCo_Op<"constant", [DeclareOpInterfaceMethods<SymbolUserO
     TypeAttrOf<AnyRankedTensor>:$type,
     AnyAttrOf<[MiCo_PackedAttr, MiCo_RefAttr, ElementsAttr]>:$value,
     OptionalAttr<FlatSymbolRefAttr>:$scale,
-    OptionalAttr<FlatSymbolRefAttr>:$zero_point
+    OptionalAttr<FlatSymbolRefAttr>:$zero_point,
+    OptionalAttr<FlatSymbolRefAttr>:$offset
   );
   let hasVerifier = 1;
 }
@@ -150,12 +151,13 @@ def MiCo_QuantizeOp : MiCo_Op<"quantize", [Pure]> {
   let hasVerifier = 1;
 }
 
-def MiCo_DequantizeOp : MiCo_Op<"dequantize", [Pure]> {
-  let summary = "Integers as floats: (u - zero point) · scale.";
+def MiCo_DequantizeOp : MiCo_Op<"dequantize", [AttrSizedOperandSegments, Pure]> {
+  let summary = "Integers as floats: (u - zero point) · scale, or (u - qmin) · scale + offset.";
   let arguments = (ins
     RankedTensorOf<[MiCo_IntType, MiCo_TernaryType]>:$input,
     AnyTypeOf<[F32, RankedTensorOf<[F32]>]>:$scale,
-    Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$zero_point
+    Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$zero_point,
+    Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$offset
   );
   let results = (outs
     RankedTensorOf<[AnyFloat]>:$result
@@ -216,6 +218,7 @@ def MiCo_BitLinearOp : MiCo_Op<"bitlinear", [AttrSizedOperandSegments, Pure]> {
     Optional<RankedTensorOf<[AnyFloat, I32]>>:$bias,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$weight_zero_point,
+    Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_offset,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$act_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$act_zero_point,
     OptionalAttr<I32Attr>:$weight_bits,
@@ -236,6 +239,7 @@ def MiCo_BitConv2dOp : MiCo_Op<"bitconv2d", [AttrSizedOperandSegments, Pure]> {
     Optional<RankedTensorOf<[AnyFloat, I32]>>:$bias,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$weight_zero_point,
+    Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_offset,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$act_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$act_zero_point,
     TypedArrayAttrBase<I64Attr, "array attribute">:$stride,
@@ -260,6 +264,7 @@ def MiCo_BitConv1dOp : MiCo_Op<"bitconv1d", [AttrSizedOperandSegments, Pure]> {
     Optional<RankedTensorOf<[AnyFloat, I32]>>:$bias,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$weight_zero_point,
+    Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_offset,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$act_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$act_zero_point,
     TypedArrayAttrBase<I64Attr, "array attribute">:$stride,
@@ -282,7 +287,8 @@ def MiCo_EmbeddingOp : MiCo_Op<"embedding", [AttrSizedOperandSegments, Pure]> {
     RankedTensorOf<[AnyInteger, Index]>:$indices,
     RankedTensorOf<[AnyFloat, MiCo_IntType, MiCo_TernaryType]>:$weight,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_scale,
-    Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$weight_zero_point
+    Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$weight_zero_point,
+    Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_offset
   );
   let results = (outs
     RankedTensorOf<[AnyFloat]>:$result

@@ -132,7 +132,7 @@ irdl.dialect @mico {
     irdl.results(result: %result)
   }
 
-  // Integers as floats: (u - zero point) · scale.
+  // Integers as floats: (u - zero point) · scale, or (u - qmin) · scale + offset.
   irdl.operation @dequantize {
     %input = irdl.base "!builtin.tensor"
     %scale_0 = irdl.base "!builtin.f32"
@@ -141,7 +141,10 @@ irdl.dialect @mico {
     %zero_point_0 = irdl.base "!builtin.integer"
     %zero_point_1 = irdl.base "!builtin.tensor"
     %zero_point = irdl.any_of(%zero_point_0, %zero_point_1)
-    irdl.operands(input: %input, scale: %scale, zero_point: optional %zero_point)
+    %offset_0 = irdl.base "!builtin.f32"
+    %offset_1 = irdl.base "!builtin.tensor"
+    %offset = irdl.any_of(%offset_0, %offset_1)
+    irdl.operands(input: %input, scale: %scale, zero_point: optional %zero_point, offset: optional %offset)
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
@@ -207,13 +210,16 @@ irdl.dialect @mico {
     %weight_zero_point_0 = irdl.base "!builtin.integer"
     %weight_zero_point_1 = irdl.base "!builtin.tensor"
     %weight_zero_point = irdl.any_of(%weight_zero_point_0, %weight_zero_point_1)
+    %weight_offset_0 = irdl.base "!builtin.f32"
+    %weight_offset_1 = irdl.base "!builtin.tensor"
+    %weight_offset = irdl.any_of(%weight_offset_0, %weight_offset_1)
     %act_scale_0 = irdl.base "!builtin.f32"
     %act_scale_1 = irdl.base "!builtin.tensor"
     %act_scale = irdl.any_of(%act_scale_0, %act_scale_1)
     %act_zero_point_0 = irdl.base "!builtin.integer"
     %act_zero_point_1 = irdl.base "!builtin.tensor"
     %act_zero_point = irdl.any_of(%act_zero_point_0, %act_zero_point_1)
-    irdl.operands(input: %input, weight: %weight, bias: optional %bias, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, act_scale: optional %act_scale, act_zero_point: optional %act_zero_point)
+    irdl.operands(input: %input, weight: %weight, bias: optional %bias, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, weight_offset: optional %weight_offset, act_scale: optional %act_scale, act_zero_point: optional %act_zero_point)
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }
@@ -229,13 +235,16 @@ irdl.dialect @mico {
     %weight_zero_point_0 = irdl.base "!builtin.integer"
     %weight_zero_point_1 = irdl.base "!builtin.tensor"
     %weight_zero_point = irdl.any_of(%weight_zero_point_0, %weight_zero_point_1)
+    %weight_offset_0 = irdl.base "!builtin.f32"
+    %weight_offset_1 = irdl.base "!builtin.tensor"
+    %weight_offset = irdl.any_of(%weight_offset_0, %weight_offset_1)
     %act_scale_0 = irdl.base "!builtin.f32"
     %act_scale_1 = irdl.base "!builtin.tensor"
     %act_scale = irdl.any_of(%act_scale_0, %act_scale_1)
     %act_zero_point_0 = irdl.base "!builtin.integer"
     %act_zero_point_1 = irdl.base "!builtin.tensor"
     %act_zero_point = irdl.any_of(%act_zero_point_0, %act_zero_point_1)
-    irdl.operands(input: %input, weight: %weight, bias: optional %bias, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, act_scale: optional %act_scale, act_zero_point: optional %act_zero_point)
+    irdl.operands(input: %input, weight: %weight, bias: optional %bias, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, weight_offset: optional %weight_offset, act_scale: optional %act_scale, act_zero_point: optional %act_zero_point)
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
     %stride = irdl.base "#builtin.array"
@@ -261,13 +270,16 @@ irdl.dialect @mico {
     %weight_zero_point_0 = irdl.base "!builtin.integer"
     %weight_zero_point_1 = irdl.base "!builtin.tensor"
     %weight_zero_point = irdl.any_of(%weight_zero_point_0, %weight_zero_point_1)
+    %weight_offset_0 = irdl.base "!builtin.f32"
+    %weight_offset_1 = irdl.base "!builtin.tensor"
+    %weight_offset = irdl.any_of(%weight_offset_0, %weight_offset_1)
     %act_scale_0 = irdl.base "!builtin.f32"
     %act_scale_1 = irdl.base "!builtin.tensor"
     %act_scale = irdl.any_of(%act_scale_0, %act_scale_1)
     %act_zero_point_0 = irdl.base "!builtin.integer"
     %act_zero_point_1 = irdl.base "!builtin.tensor"
     %act_zero_point = irdl.any_of(%act_zero_point_0, %act_zero_point_1)
-    irdl.operands(input: %input, weight: %weight, bias: optional %bias, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, act_scale: optional %act_scale, act_zero_point: optional %act_zero_point)
+    irdl.operands(input: %input, weight: %weight, bias: optional %bias, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, weight_offset: optional %weight_offset, act_scale: optional %act_scale, act_zero_point: optional %act_zero_point)
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
     %stride = irdl.base "#builtin.array"
@@ -292,7 +304,10 @@ irdl.dialect @mico {
     %weight_zero_point_0 = irdl.base "!builtin.integer"
     %weight_zero_point_1 = irdl.base "!builtin.tensor"
     %weight_zero_point = irdl.any_of(%weight_zero_point_0, %weight_zero_point_1)
-    irdl.operands(indices: %indices, weight: %weight, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point)
+    %weight_offset_0 = irdl.base "!builtin.f32"
+    %weight_offset_1 = irdl.base "!builtin.tensor"
+    %weight_offset = irdl.any_of(%weight_offset_0, %weight_offset_1)
+    irdl.operands(indices: %indices, weight: %weight, weight_scale: optional %weight_scale, weight_zero_point: optional %weight_zero_point, weight_offset: optional %weight_offset)
     %result = irdl.base "!builtin.tensor"
     irdl.results(result: %result)
   }

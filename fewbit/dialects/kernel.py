@@ -56,6 +56,7 @@ from fewbit.dialects.mico.constraints import (
     Scale,
     WidthAttr,
     check_choice,
+    check_offset,
     check_width,
     integer,
     read_width,
@@ -100,12 +101,20 @@ class ContractionOp(LayerOp):
     multiplier also clamp(round((Σ x · w + bias) · multiplier), minimum, maximum).
     """
 
-    CLAUSES: ClassVar[tuple[str, ...]] = ("x_scale", "weight_scale", "bias", "add", "multiplier")
+    CLAUSES: ClassVar[tuple[str, ...]] = (
+        "x_scale",
+        "weight_scale",
+        "weight_offset",
+        "bias",
+        "add",
+        "multiplier",
+    )
 
     x = operand_def(Factor)
     weight = operand_def(Factor)
     x_scale = opt_operand_def(Scale)
     weight_scale = opt_operand_def(Scale)
+    weight_offset = opt_operand_def(Scale)
     bias = opt_operand_def(Sum)
     add = opt_operand_def(Float)
     multiplier = opt_operand_def(Scale)
@@ -203,6 +212,8 @@ class ContractionOp(LayerOp):
     def _verify_scales(self) -> None:
         x_scale, weight_scale = self.x_scale, self.weight_scale
         if x_scale is None and weight_scale is None:
+            if self.weight_offset is not None:
+                raise VerifyException("has a weight_offset only beside a weight_scale")
             return
         if self.is_float:
             raise VerifyException("floats have no x_scale or weight_scale")
@@ -214,6 +225,9 @@ class ContractionOp(LayerOp):
         )
         if (given := shape_of(weight_scale.type)) != ():
             self._verify_weight_scale(given, shape_of(self.weight.type))
+        if self.weight_offset is None:
+            return
+        check_offset(self.weight_offset.type, self.weight.type, weight_scale.type, None)
 
     def _verify_weight_scale(self, scale: Shape, weight: Shape) -> None:
         shapes.require(weight[:1], scale, "the weight's scale")
@@ -270,6 +284,8 @@ class MatmulOp(ContractionOp):
     """y[..., n] = Σ x[..., k] · w[n, k].
 
     With a scale for each group along k, N x groups, each group's sum is scaled, and then added.
+    With offsets, N x groups, weights count from 0, and a group's sum is
+    Σ x · w · x_scale · weight_scale + Σ x · x_scale · weight_offset.
     """
 
     name = "kernel.matmul"

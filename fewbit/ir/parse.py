@@ -89,6 +89,7 @@ class SourceParser(Parser):
         self.constant_types: dict[str, TypeAttribute] = {}
         self.constant_scales: dict[str, str] = {}
         self.constant_zero_points: dict[str, str] = {}
+        self.constant_offsets: dict[str, str] = {}
         self._given_scale = False
         self._missing_scale: int | None = None
         self._uses: dict[str, Span] = {}

@@ -35,7 +35,8 @@ def check_fitted(width: Width, mode: WeightMode) -> None:
     """Refuse widths that have no such mode."""
     if mode not in FITTED:
         raise UsageError(
-            f"there is no mode '{mode}'", hint="modes are 'max', 'mean', 'mse' and 'signed-max'"
+            f"there is no mode '{mode}'",
+            hint="modes are 'max', 'mean', 'mse', 'signed-max' and 'offset'",
         )
     if width.bits <= 2:
         raise UsageError(

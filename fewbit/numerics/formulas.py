@@ -41,11 +41,29 @@ def asymmetric(runs: Float32Array, width: Width) -> tuple[Int8Array, Float32Arra
     high = np.maximum(runs.max(axis=1), np.float32(0))
     with np.errstate(over="ignore"):
         span = np.maximum(high - low, EPS)
-    if not np.isfinite(span).all():
-        raise Error("the range max - min does not fit float32", hint="scale the values down")
+    _check_span(span)
     scale = span / np.float32((1 << width.bits) - 1)
     zero_point = _clamp(np.rint(np.float32(width.qmin) - low / scale), width).astype(np.int32)
     return with_scale(runs, width, scale, zero_point), scale, zero_point
+
+
+def from_lowest(runs: Float32Array, width: Width) -> tuple[Int8Array, Float32Array, Float32Array]:
+    """Return values, scale and offset per run: the lowest is the offset, the highest all steps."""
+    _check_not_empty(runs)
+    low = runs.min(axis=1)
+    with np.errstate(over="ignore"):
+        span = np.maximum(runs.max(axis=1) - low, EPS)
+    _check_span(span)
+    scale = span / np.float32((1 << width.bits) - 1)
+    return with_offset(runs, width, scale, low), scale, low
+
+
+def with_offset(
+    runs: Float32Array, width: Width, scale: Float32Array, offset: Float32Array
+) -> Int8Array:
+    """Quantize under given scales and offsets: clamp(round((x - m) / s) + qmin)."""
+    lowest = np.full(len(runs), width.qmin, np.int32)
+    return with_scale(runs - offset.reshape(-1, 1), width, scale, lowest)
 
 
 def with_scale(
@@ -77,6 +95,11 @@ def check_asymmetric(width: Width) -> None:
         raise WidthError(
             f"{width} bits cannot be asymmetric", hint="zero points need a width of 2 to 8"
         )
+
+
+def _check_span(span: Float32Array) -> None:
+    if not np.isfinite(span).all():
+        raise Error("the range max - min does not fit float32", hint="scale the values down")
 
 
 def _check_not_empty(runs: Float32Array) -> None:

@@ -2,14 +2,15 @@
 
 Where both operands are integers, acc = Σ u_x·u_w is exact and y = acc · s_x · s_w + bias follows
 in float32, in that order. With group scales there is a partial sum for each group along K, scaled
-the same way and added in float32 in group order, then the bias. Where one operand is float, the
-other is dequantized for an ordinary float32 matmul, whose order of summation is free.
+the same way and added in float32 in group order, then the bias. With offsets m, which only linear
+layers have, a group adds acc · s_x · s_w + (Σ u_x) · s_x · m. Where one operand is float, the other
+is dequantized for an ordinary float32 matmul, whose order of summation is free.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -161,11 +162,22 @@ def _integer_linear(x: Quantized, w: Quantized) -> Float32Array:
     _check_accumulator(x, w)
     xs, ws = x.centered(), w.centered()
     sums = (integer.matmul(xs[..., part], ws[:, part].T) for part in _parts(w))
-    return _scale_and_sum(sums, _expand_trailing(x.scale, x.ndim), _weight_scales(w))
+    x_scale, w_scales = _expand_trailing(x.scale, x.ndim), _weight_scales(w)
+    if w.offset is None:
+        return _add_terms(_scale_sums(sums, x_scale, w_scales))
+    rows = (xs[..., part].sum(-1, dtype=np.int32, keepdims=True) for part in _parts(w))
+    shifts = _scale_sums(rows, x_scale, _by_group(w.offset))
+    return _add_terms(
+        a + b for a, b in zip(_scale_sums(sums, x_scale, w_scales), shifts, strict=True)
+    )
 
 
 def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
     _check_accumulator(x, w)
+    if w.offset is not None:
+        raise UsageError(
+            "the weight of a convolution has no offsets", hint="linear layers have them"
+        )
     kernel = window.kernel(w.centered())
     x_scale = np.broadcast_to(x.scale, x.shape[:1])[:, None, None]
     w_scales = [scale.reshape(-1, 1) for scale in _weight_scales(w)]
@@ -174,7 +186,7 @@ def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
         sums = (
             integer.channel_matmul(kernel[..., part], columns[:, :, part, :]) for part in _parts(w)
         )
-        return _scale_and_sum(sums, x_scale[samples], w_scales)
+        return _add_terms(_scale_sums(sums, x_scale[samples], w_scales))
 
     return convolve(x.centered(), w.shape, window, multiply)
 
@@ -189,14 +201,16 @@ def _float_conv(x: Float32Array, w: Float32Array, window: Window) -> Float32Arra
     return convolve(x, w.shape, window, multiply)
 
 
-def _scale_and_sum(
+def _scale_sums(
     sums: Iterable[Int32Array], x_scale: Float32Array, w_scales: list[Float32Array]
-) -> Float32Array:
-    """Return Σ acc · s_x · s_w over the groups, in order."""
-    terms = (
-        acc.astype(np.float32) * x_scale * w_scale
-        for acc, w_scale in zip(sums, w_scales, strict=True)
-    )
+) -> Iterator[Float32Array]:
+    """Yield acc · s_x · s_w of each group."""
+    for acc, w_scale in zip(sums, w_scales, strict=True):
+        yield acc.astype(np.float32) * x_scale * w_scale
+
+
+def _add_terms(terms: Iterator[Float32Array]) -> Float32Array:
+    """Return the sum over the groups, in order."""
     total = next(terms)
     for term in terms:
         total += term
@@ -211,7 +225,11 @@ def _parts(w: Quantized) -> list[slice]:
 
 def _weight_scales(w: Quantized) -> list[Float32Array]:
     """Return the scales, () or (N,), of each group along K."""
-    return list(w.scale.T) if w.scale.ndim == 2 else [w.scale]
+    return _by_group(w.scale)
+
+
+def _by_group(each: Float32Array) -> list[Float32Array]:
+    return list(each.T) if each.ndim == 2 else [each]
 
 
 def _check_accumulator(x: Quantized, w: Quantized) -> None:
@@ -219,6 +237,8 @@ def _check_accumulator(x: Quantized, w: Quantized) -> None:
     k = math.prod(w.shape[1:]) // len(_weight_scales(w))
     both = x.zero_point is not None and w.zero_point is not None
     one = "x" if x.zero_point is not None else "w" if w.zero_point is not None else False
+    if w.offset is not None:
+        both, one = x.zero_point is not None, "w"
     integer.check_accumulator(k, x.width, w.width, asymmetric=both or one)
 
 

@@ -15,7 +15,7 @@ from fewbit.errors import ShapeError, UsageError
 from fewbit.numerics import formulas
 from fewbit.numerics.arrays import Float32Array, Int8Array, finite_float32
 from fewbit.numerics.fitted_scales import fitted
-from fewbit.numerics.quantized import Quantized
+from fewbit.numerics.quantized import Quantized, check_offset_width
 from fewbit.numerics.widths import Granularity, WeightMode, Width, WidthLike
 
 BLOCK = 1 << 20
@@ -33,16 +33,20 @@ def quantize_weight(
 ) -> Quantized:
     """Quantize a weight; scales have shape (), (N,) or (N, K/group) by granularity.
 
-    `mode` matters for 3 to 8 bits; narrower widths always use mean|w|, and have no other modes.
-    Asymmetric weights (2 to 8 bits) take their scale from max - min.
+    `mode` matters for 3 to 8 bits; narrower widths always use mean|w|, and have no other modes but
+    `offset`. Asymmetric weights and those with offsets (2 to 8 bits) take their scale from
+    max - min.
     """
     array = finite_float32(w, "weight")
     width = Width.of(width)
     scale_shape = weight_scale_shape(array.shape, granularity, group)
     runs = array.reshape(math.prod(scale_shape), -1)
     if symmetric:
-        values, scale = _symmetric(runs, width, mode)
-        return Quantized(values.reshape(array.shape), scale.reshape(scale_shape), None, width)
+        values, scale, offset = _by_mode(runs, width, mode)
+        if offset is not None:
+            offset = offset.reshape(scale_shape)
+        scale = scale.reshape(scale_shape)
+        return Quantized(values.reshape(array.shape), scale, None, width, offset)
     if mode != "max":
         raise UsageError(
             f"an asymmetric weight has no mode '{mode}'", hint="its scale comes from max - min"
@@ -56,17 +60,26 @@ def quantize_weight(
     )
 
 
-def _symmetric(
+def _by_mode(
     runs: Float32Array, width: Width, mode: WeightMode
-) -> tuple[Int8Array, Float32Array]:
-    """Quantize some runs after others, so that what lies between takes little memory."""
+) -> tuple[Int8Array, Float32Array, Float32Array | None]:
+    """Return values, scales and perhaps offsets.
+
+    Some runs are quantized after others, so that what lies between takes little memory.
+    """
     values = np.empty(runs.shape, np.int8)
     scales = np.empty(len(runs), np.float32)
+    offsets = np.empty(len(runs), np.float32) if mode == "offset" else None
+    if offsets is not None:
+        check_offset_width(width)
     count = max(1, BLOCK // max(1, runs.shape[1]))
     for start in range(0, len(runs), count):
         part = slice(start, start + count)
-        values[part], scales[part] = fitted(runs[part], width, mode)
-    return values, scales
+        if offsets is None:
+            values[part], scales[part] = fitted(runs[part], width, mode)
+        else:
+            values[part], scales[part], offsets[part] = formulas.from_lowest(runs[part], width)
+    return values, scales, offsets
 
 
 def weight_scale_shape(

@@ -16,7 +16,7 @@ from fewbit.errors import WidthError
 from fewbit.numerics.arrays import IntArray
 
 Mode = Literal["max", "mean"]
-WeightMode = Literal["max", "mean", "mse", "signed-max"]
+WeightMode = Literal["max", "mean", "mse", "signed-max", "offset"]
 """What a scale of 3 to 8 bits is taken from: max|x| or mean|x|."""
 
 Granularity = Literal["tensor", "channel", "group"]

@@ -32,7 +32,7 @@ LAYERS = [
     ),
     pytest.param(
         function(
-            f'%y = "mico.bitlinear"(%0, %1) <{{weight_bits = 4 : i32, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}}> '
+            f'%y = "mico.bitlinear"(%0, %1) <{{weight_bits = 4 : i32, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>}}> '
             f": ({X}, {W4}) -> tensor<2x4xf32>",
             X,
             W4,

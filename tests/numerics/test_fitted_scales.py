@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewbit.errors import UsageError
-from fewbit.numerics import WeightMode, Width, quantize_weight
+from fewbit.errors import ShapeError, UsageError, WidthError
+from fewbit.numerics import Quantized, WeightMode, Width, quantize_weight
 from fewbit.numerics.fitted_scales import CANDIDATES
 
 WIDE = [Width.of(bits) for bits in range(3, 9)]
@@ -88,3 +88,33 @@ def test_refused(mode: WeightMode) -> None:
         quantize_weight(w, 4, mode=mode, symmetric=False)
     with pytest.raises(UsageError, match="there is no mode 'least'"):
         quantize_weight(w, 4, mode="least")  # pyright: ignore[reportArgumentType]
+
+
+@given(run=runs, width=st.sampled_from([Width.of(2), *WIDE]))
+def test_offsets_hold_the_lowest_and_nearly_the_highest(run: list[float], width: Width) -> None:
+    w = weight(run)
+    found = quantize_weight(w, width, mode="offset")
+    assert found.offset is not None
+    values, step = found.dequantize(), found.scale.max()
+    assert found.offset[0] == w.min()
+    assert values[0, w.argmin()] == w.min()
+    assert np.abs(values - w).max() <= step * 0.5001 + np.abs(w).max() * 1e-6
+
+
+def test_offsets_by_hand() -> None:
+    w = np.array([[1, 2, 3, 4, -7, -4, -1, 2]], np.float32)
+    found = quantize_weight(w, 2, mode="offset", granularity="group", group=4)
+    np.testing.assert_array_equal(found.offset, [[1, -7]])
+    np.testing.assert_array_equal(found.scale, [[1, 3]])
+    np.testing.assert_array_equal(found.values, [[-2, -1, 0, 1, -2, -1, 0, 1]])
+    np.testing.assert_array_equal(found.dequantize(), w)
+
+
+def test_refused_offsets() -> None:
+    with pytest.raises(WidthError, match=r"1\.58 bits have no offset"):
+        quantize_weight(np.ones((2, 4), np.float32), 1.58, mode="offset")
+    values, scale = np.zeros((2, 4), np.int8), np.ones(2, np.float32)
+    with pytest.raises(ShapeError, match="offsets of shape"):
+        Quantized(values, scale, None, Width.of(4), np.ones(1, np.float32))
+    with pytest.raises(WidthError, match="not both"):
+        Quantized(values, scale, np.zeros(2, np.int32), Width.of(4), scale)

@@ -43,6 +43,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico.attributes import PackedAttr, RefAttr, parse_hex
+from fewbit.dialects.mico.constraints import check_offset
 from fewbit.dialects.mico.shapes import DYNAMIC, granularity, rows_of, show
 from fewbit.dialects.mico.types import as_tensor, element_type, element_width, shape_of
 from fewbit.errors import Error
@@ -71,6 +72,12 @@ class NamesItsScale(SymbolUserOpInterface):
                     f"the zero point {op.zero_point} is a {zero_point.type}, not integers"
                 )
             granularity(shape_of(op.type), shape_of(zero_point.type))
+        if op.offset is not None and op.scale is not None:
+            offset, scale = _constant(op, op.offset), _constant(op, op.scale)
+            if not _is_tensor_of(offset.type, Float32Type):
+                raise VerifyException(f"the offset {op.offset} is a {offset.type}, not f32")
+            zero = None if op.zero_point is None else _constant(op, op.zero_point).type
+            check_offset(offset.type, op.type, scale.type, zero)
 
 
 @irdl_op_definition
@@ -84,6 +91,7 @@ class ConstantOp(IRDLOperation):
     value = prop_def(base(PackedAttr) | base(RefAttr) | base(DenseIntOrFPElementsAttr))
     scale = opt_prop_def(FlatSymbolRefAttrConstr)
     zero_point = opt_prop_def(FlatSymbolRefAttrConstr)
+    offset = opt_prop_def(FlatSymbolRefAttrConstr)
 
     traits = traits_def(HasParent(ModuleOp), SymbolOpInterface(), NamesItsScale())
 
@@ -94,6 +102,7 @@ class ConstantOp(IRDLOperation):
         value: Attribute,
         scale: str | None = None,
         zero_point: str | None = None,
+        offset: str | None = None,
     ) -> None:
         super().__init__(
             properties={
@@ -102,6 +111,7 @@ class ConstantOp(IRDLOperation):
                 "value": value,
                 "scale": None if scale is None else SymbolRefAttr(scale),
                 "zero_point": None if zero_point is None else SymbolRefAttr(zero_point),
+                "offset": None if offset is None else SymbolRefAttr(offset),
             }
         )
 
@@ -122,8 +132,14 @@ class ConstantOp(IRDLOperation):
         elif not isinstance(self.value, RefAttr):
             raise VerifyException("few-bit integers are packed: #mico.packed or #mico.ref")
 
+    @property
+    def parts(self) -> tuple[SymbolRefAttr, ...]:
+        """The constants that go with few-bit integers."""
+        named = (self.scale, self.zero_point, self.offset)
+        return tuple(part for part in named if part is not None)
+
     def _verify_plain(self) -> None:
-        if self.scale is not None or self.zero_point is not None:
+        if self.parts:
             raise VerifyException("only a constant of few-bit integers has a scale")
         if isinstance(self.value, PackedAttr):
             raise VerifyException(f"packed data needs a few-bit type, not {self.type}")
@@ -144,6 +160,7 @@ class ConstantOp(IRDLOperation):
         value = _parse_value(parser, type)
         scale = _parse_symbol_clause(parser, "scale")
         zero_point = _parse_symbol_clause(parser, "zero_point")
+        offset = _parse_symbol_clause(parser, "offset")
         attributes = parser.parse_optional_attr_dict()
         if isinstance(parser, SourceParser):
             if element_width(type) is not None:
@@ -154,7 +171,9 @@ class ConstantOp(IRDLOperation):
                 parser.constant_scales[name] = scale
             if zero_point is not None:
                 parser.constant_zero_points[name] = zero_point
-        op = ConstantOp(name, type, value, scale, zero_point)
+            if offset is not None:
+                parser.constant_offsets[name] = offset
+        op = ConstantOp(name, type, value, scale, zero_point, offset)
         op.attributes |= attributes
         return op
 
@@ -174,7 +193,8 @@ class ConstantOp(IRDLOperation):
             self.value.print_without_type(printer)
         else:
             printer.print_attribute(self.value)
-        for keyword, symbol in (("scale", self.scale), ("zero_point", self.zero_point)):
+        for keyword in ("scale", "zero_point", "offset"):
+            symbol = self.properties.get(keyword)
             if symbol is not None:
                 printer.print_string(f" {keyword} ")
                 printer.print_attribute(symbol)

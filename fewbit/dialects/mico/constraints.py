@@ -25,7 +25,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import AttrConstraint, base, eq
 from xdsl.utils.exceptions import VerifyException
 
-from fewbit.dialects.mico.types import FewBit, TernaryType, shape_of, width_of
+from fewbit.dialects.mico.types import FewBit, TernaryType, element_width, shape_of, width_of
 from fewbit.numerics.widths import Width
 
 Integer = IntegerAttr[IntegerType]
@@ -88,6 +88,26 @@ def check_choice(name: str, attr: StringAttr | None, choices: tuple[str, ...]) -
     if attr is not None and attr.data not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise VerifyException(f'{name} is one of {listed}, not "{attr.data}"')
+
+
+def check_offset(
+    offset: Attribute | None,
+    values: Attribute,
+    scale: Attribute | None,
+    zero_point: Attribute | None,
+) -> None:
+    """Check that an offset is for groups, of the shape of their scales, and of at least 2 bits."""
+    if offset is None:
+        return
+    if zero_point is not None:
+        raise VerifyException("integers have a zero point or an offset, not both")
+    width = element_width(values)
+    if width is not None and width < Width.of(2):
+        raise VerifyException(f"an offset needs at least 2 bits, not {width}")
+    if len(shape_of(offset)) != 2:
+        raise VerifyException(f"offsets are for groups, N x groups, not {offset}")
+    if scale is None or shape_of(offset) != shape_of(scale):
+        raise VerifyException(f"the offset is {offset}, its scale {scale or 'missing'}")
 
 
 def check_zero_point(

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import Float64Type
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
-from fewbit.dialects.mico.constraints import check_zero_point
+from fewbit.dialects.mico.constraints import check_offset, check_zero_point
 from fewbit.dialects.mico.shapes import DYNAMIC, Shape, granularity, require, size
 from fewbit.dialects.mico.types import element_type, element_width, is_float_tensor, shape_of
 from fewbit.numerics.integer import check_accumulator
@@ -29,6 +29,7 @@ class LayerTypes:
     bias: Attribute | None
     weight_scale: Attribute | None
     weight_zero_point: Attribute | None
+    weight_offset: Attribute | None
     act_scale: Attribute | None
     act_zero_point: Attribute | None
     result: Attribute
@@ -57,7 +58,8 @@ class LayerTypes:
     def _verify_weight(self) -> None:
         width = element_width(self.weight)
         if width is None:
-            if self.weight_bits is not None or self.weight_scale or self.weight_zero_point:
+            parts = (self.weight_scale, self.weight_zero_point, self.weight_offset)
+            if self.weight_bits is not None or any(parts):
                 raise VerifyException("a float weight has no weight_bits, scale or zero point")
             return
         if self.weight_bits is None:
@@ -69,6 +71,7 @@ class LayerTypes:
         if self.weight_scale is None and self.is_scaled:
             raise VerifyException("a quantized weight needs its weight_scale")
         check_zero_point(self.weight_zero_point, width, self.weight_scale)
+        check_offset(self.weight_offset, self.weight, self.weight_scale, self.weight_zero_point)
         for type in (self.weight_scale, self.weight_zero_point):
             if type is not None:
                 granularity(shape_of(self.weight), shape_of(type))
@@ -104,5 +107,6 @@ class LayerTypes:
             return
         scale = () if self.weight_scale is None else shape_of(self.weight_scale)
         _, group = granularity(shape_of(self.weight), scale)
-        asymmetric = self.weight_zero_point is not None or self.act_zero_point is not None
+        zero_points = (self.weight_zero_point, self.weight_offset, self.act_zero_point)
+        asymmetric = any(part is not None for part in zero_points)
         check_accumulator(group or k, self.act_width, weight_width, asymmetric=asymmetric)

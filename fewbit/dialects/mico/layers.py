@@ -2,9 +2,10 @@
 
 A layer is float as it is imported, and becomes few-bit by its weight's element type and by
 `act_bits`; the four combinations are all valid. Quantized weights come with their scales
-(`weight_scale`, whose shape is the granularity) and perhaps zero points. Activations are quantized
-inside the op, at run time or with a given `act_scale`; or they arrive as integers, with that scale.
-A layer of integers whose result is i32 gives its bare accumulators, for an integer-only flow.
+(`weight_scale`, whose shape is the granularity) and perhaps zero points or offsets. Activations are
+quantized inside the op, at run time or with a given `act_scale`; or they arrive as integers, with
+that scale. A layer of integers whose result is i32 gives its bare accumulators, for an integer-only
+flow.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from fewbit.dialects.mico.constraints import (
     WidthAttr,
     ZeroPoint,
     check_choice,
+    check_offset,
     check_width,
     check_zero_point,
     integer,
@@ -79,6 +81,7 @@ class QuantizedLayerOp(LayerOp):
     CLAUSES: ClassVar[tuple[str, ...]] = (
         "weight_scale",
         "weight_zero_point",
+        "weight_offset",
         "act_scale",
         "act_zero_point",
     )
@@ -88,6 +91,7 @@ class QuantizedLayerOp(LayerOp):
     bias = opt_operand_def(FloatOrAccumulatorTensor)
     weight_scale = opt_operand_def(Scale)
     weight_zero_point = opt_operand_def(ZeroPoint)
+    weight_offset = opt_operand_def(Scale)
     act_scale = opt_operand_def(Scale)
     act_zero_point = opt_operand_def(ZeroPoint)
     weight_bits = opt_prop_def(I32)
@@ -201,6 +205,7 @@ def _find_scale(parser: SourceParser, operands: OperandValues) -> None:
         for field, known in (
             ("weight_scale", parser.constant_scales),
             ("weight_zero_point", parser.constant_zero_points),
+            ("weight_offset", parser.constant_offsets),
         ):
             if name in known:
                 operands[field] = [read_constant(parser, known[name])]
@@ -242,6 +247,11 @@ class ConvolutionOp(QuantizedLayerOp):
     """
 
     RANK: ClassVar[int]
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.weight_offset is not None:
+            raise VerifyException("only the weight of a linear layer or a table has offsets")
 
     stride = prop_def(I64Array)
     padding = prop_def(I64Array)
@@ -311,12 +321,13 @@ class EmbeddingOp(LayerOp):
 
     name = "mico.embedding"
 
-    CLAUSES: ClassVar[tuple[str, ...]] = ("weight_scale", "weight_zero_point")
+    CLAUSES: ClassVar[tuple[str, ...]] = ("weight_scale", "weight_zero_point", "weight_offset")
 
     indices = operand_def(IndexTensor)
     weight = operand_def(FloatOrFewBitTensor)
     weight_scale = opt_operand_def(Scale)
     weight_zero_point = opt_operand_def(ZeroPoint)
+    weight_offset = opt_operand_def(Scale)
     result = result_def(FloatTensor)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
@@ -333,13 +344,15 @@ class EmbeddingOp(LayerOp):
         super().verify_()
         table = shape_of(self.weight.type)
         if element_width(self.weight.type) is None:
-            if self.weight_scale is not None or self.weight_zero_point is not None:
+            if self.weight_scale or self.weight_zero_point or self.weight_offset:
                 raise VerifyException("weight_scale given, but the table is float")
             return
         if self.weight_scale is None:
             raise VerifyException("a quantized table needs its weight_scale")
         zero_point = None if self.weight_zero_point is None else self.weight_zero_point.type
         check_zero_point(zero_point, element_width(self.weight.type), self.weight_scale.type)
+        offset = None if self.weight_offset is None else self.weight_offset.type
+        check_offset(offset, self.weight.type, self.weight_scale.type, zero_point)
         for value in (self.weight_scale, self.weight_zero_point):
             if value is not None:
                 granularity(table, shape_of(value.type))

@@ -38,6 +38,7 @@ from fewbit.dialects.mico.constraints import (
     WidthAttr,
     ZeroPoint,
     check_choice,
+    check_offset,
     check_width,
     check_zero_point,
     integer,
@@ -213,16 +214,19 @@ class QuantizeOp(LayerOp):
 
 @irdl_op_definition
 class DequantizeOp(LayerOp):
-    """Integers as floats: (u - zero point) · scale."""
+    """Integers as floats: (u - zero point) · scale, or (u - qmin) · scale + offset."""
 
     name = "mico.dequantize"
 
-    CLAUSES: ClassVar[tuple[str, ...]] = ("zero_point",)
+    CLAUSES: ClassVar[tuple[str, ...]] = ("zero_point", "offset")
 
     input = operand_def(FewBitTensor)
     scale = operand_def(Scale)
     zero_point = opt_operand_def(ZeroPoint)
+    offset = opt_operand_def(Scale)
     result = result_def(FloatTensor)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def output_type(self) -> Attribute:
         return tensor(element_type(self.result.type), shape_of(self.input.type))
@@ -231,6 +235,8 @@ class DequantizeOp(LayerOp):
         super().verify_()
         shape = shape_of(self.input.type)
         check_zero_point(_type_of(self.zero_point), element_width(self.input.type), self.scale.type)
+        zero_point, offset = _type_of(self.zero_point), _type_of(self.offset)
+        check_offset(offset, self.input.type, self.scale.type, zero_point)
         for value in (self.scale, self.zero_point):
             if value is None:
                 continue

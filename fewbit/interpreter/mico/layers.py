@@ -55,7 +55,7 @@ def activation_of(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | 
 
 def weight_of(op: QuantizedLayerOp, given: Operands) -> Value | Quantized:
     """Return the weight with its scales."""
-    return given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
+    return given.tensor(op.weight, op.weight_scale, op.weight_zero_point, op.weight_offset)
 
 
 def sum_with_bias(acc: Value, bias: Value | None, channel_axis: int) -> Value:
@@ -123,7 +123,7 @@ def _convolution(
 def embedding(frame: Frame, op: EmbeddingOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
     indices = given[op.indices].astype(np.int64)
-    table = given.tensor(op.weight, op.weight_scale, op.weight_zero_point)
+    table = given.tensor(op.weight, op.weight_scale, op.weight_zero_point, op.weight_offset)
     rows = table.shape[0]
     if indices.size and not 0 <= indices.min() <= indices.max() < rows:
         raise InterpretError(
@@ -137,11 +137,4 @@ def embedding(frame: Frame, op: EmbeddingOp, operands: Sequence[Value]) -> Seque
 def _take_rows(table: Quantized, indices: Value) -> Value:
     """Dequantize only the rows that are asked for."""
     flat = indices.reshape(-1)
-    by_row = table.scale.ndim > 0
-    zero_point = table.zero_point
-    if zero_point is not None and zero_point.ndim > 0:
-        zero_point = zero_point[flat]
-    rows = Quantized(
-        table.values[flat], table.scale[flat] if by_row else table.scale, zero_point, table.width
-    )
-    return rows.dequantize().reshape(*indices.shape, -1)
+    return table.take_rows(flat).dequantize().reshape(*indices.shape, -1)

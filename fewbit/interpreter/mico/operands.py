@@ -28,9 +28,13 @@ class Operands:
         return None if value is None else self._values[value]
 
     def tensor(
-        self, values: SSAValue, scale: SSAValue | None, zero_point: SSAValue | None
+        self,
+        values: SSAValue,
+        scale: SSAValue | None,
+        zero_point: SSAValue | None,
+        offset: SSAValue | None = None,
     ) -> Value | Quantized:
-        """Return a float tensor as it is, and integers with their scale and zero point."""
+        """Return a float tensor as it is, and integers with their scales and their like."""
         width = element_width(values.type)
         if width is None:
             return self[values]
@@ -38,7 +42,7 @@ class Operands:
         zero = self.get(zero_point)
         if zero is not None:
             zero = np.broadcast_to(zero.astype(np.int32), scales.shape)
-        return Quantized(self[values], scales, zero, width)
+        return Quantized(self[values], scales, zero, width, self.get(offset))
 
 
 def as_type(value: npt.ArrayLike, type: Attribute) -> Value:

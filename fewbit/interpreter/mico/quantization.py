@@ -108,7 +108,7 @@ def _broadcast_zero_point(zero_point: Value, shape: tuple[int, ...]) -> Value:
 @register(DequantizeOp)
 def dequantize(frame: Frame, op: DequantizeOp, operands: Sequence[Value]) -> Sequence[Value]:
     given = Operands(op, operands)
-    tensor = given.tensor(op.input, op.scale, op.zero_point)
+    tensor = given.tensor(op.input, op.scale, op.zero_point, op.offset)
     assert isinstance(tensor, Quantized)
     return (as_type(tensor.dequantize(), op.result.type),)
 

@@ -94,7 +94,7 @@ func.func @no_result(%x: tensor<1x8xf32>) {
 
 func.func @operand_not_a_tensor(%x: memref<1x8xf32>, %w: tensor<4x8xf32>) {
   // expected-error @below {{expected base type 'builtin.tensor' but got 'builtin.memref'}}
-  %0 = "mico.bitlinear"(%x, %w) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>} : (memref<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
+  %0 = "mico.bitlinear"(%x, %w) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (memref<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
   return
 }
 
@@ -102,7 +102,7 @@ func.func @operand_not_a_tensor(%x: memref<1x8xf32>, %w: tensor<4x8xf32>) {
 
 func.func @scale_not_a_float(%x: tensor<1x8xf32>, %w: tensor<4x8x!mico.int<4>>, %s: f64) {
   // expected-error @below {{'f64' does not satisfy the constraint}}
-  %0 = "mico.bitlinear"(%x, %w, %s) {operandSegmentSizes = array<i32: 1, 1, 0, 1, 0, 0, 0>} : (tensor<1x8xf32>, tensor<4x8x!mico.int<4>>, f64) -> tensor<1x4xf32>
+  %0 = "mico.bitlinear"(%x, %w, %s) {operandSegmentSizes = array<i32: 1, 1, 0, 1, 0, 0, 0, 0>} : (tensor<1x8xf32>, tensor<4x8x!mico.int<4>>, f64) -> tensor<1x4xf32>
   return
 }
 
@@ -118,7 +118,7 @@ func.func @no_segment_sizes(%x: tensor<1x8xf32>, %w: tensor<4x8xf32>) {
 
 func.func @wrong_segment_sizes(%x: tensor<1x8xf32>, %w: tensor<4x8xf32>) {
   // expected-error @below {{sum of elements in 'operandSegmentSizes' attribute must be equal to the number of operands}}
-  %0 = "mico.bitlinear"(%x, %w) {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
+  %0 = "mico.bitlinear"(%x, %w) {operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>} : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
   return
 }
 
@@ -126,7 +126,7 @@ func.func @wrong_segment_sizes(%x: tensor<1x8xf32>, %w: tensor<4x8xf32>) {
 
 func.func @attribute_missing(%x: tensor<1x2x4x4xf32>, %w: tensor<4x2x1x1xf32>) {
   // expected-error @below {{attribute "stride" is expected but not provided}}
-  %0 = "mico.bitconv2d"(%x, %w) {padding = [0, 0, 0, 0], dilation = [1, 1], groups = 1 : i32, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>} : (tensor<1x2x4x4xf32>, tensor<4x2x1x1xf32>) -> tensor<1x4x4x4xf32>
+  %0 = "mico.bitconv2d"(%x, %w) {padding = [0, 0, 0, 0], dilation = [1, 1], groups = 1 : i32, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<1x2x4x4xf32>, tensor<4x2x1x1xf32>) -> tensor<1x4x4x4xf32>
   return
 }
 
@@ -134,7 +134,7 @@ func.func @attribute_missing(%x: tensor<1x2x4x4xf32>, %w: tensor<4x2x1x1xf32>) {
 
 func.func @attribute_of_another_kind(%x: tensor<1x2x4x4xf32>, %w: tensor<4x2x1x1xf32>) {
   // expected-error @below {{expected base attribute 'builtin.integer' but got 'builtin.string'}}
-  %0 = "mico.bitconv2d"(%x, %w) {stride = [1, 1], padding = [0, 0, 0, 0], dilation = [1, 1], groups = "one", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>} : (tensor<1x2x4x4xf32>, tensor<4x2x1x1xf32>) -> tensor<1x4x4x4xf32>
+  %0 = "mico.bitconv2d"(%x, %w) {stride = [1, 1], padding = [0, 0, 0, 0], dilation = [1, 1], groups = "one", operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<1x2x4x4xf32>, tensor<4x2x1x1xf32>) -> tensor<1x4x4x4xf32>
   return
 }
 
