@@ -27,6 +27,7 @@ from fewbit.numerics import (
     quantize_activation,
     requantize,
 )
+from fewbit.numerics.widths import Width
 
 
 def _channels_first(x: Value) -> Value:
@@ -64,10 +65,15 @@ def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
     assert op.x_scale is not None
     assert op.weight_scale is not None
     x, weight, bias = given[op.x], given[op.weight], given.get(op.bias)
+    if op.weight_offset is not None:
+        weight = weight.astype(np.int32) - cast(Width, element_width(op.weight.type)).qmin
     sums = linear_grouped(x, weight, weight.shape[1] // groups).astype(np.float32)
     x_scale = given[op.x_scale]
     x_scale = x_scale.reshape(x_scale.shape + (1,) * (sums.ndim - x_scale.ndim))
     terms = sums * x_scale * given[op.weight_scale]
+    if op.weight_offset is not None:
+        rows = x.reshape(*x.shape[:-1], 1, groups, -1).sum(-1, dtype=np.int32)
+        terms += rows.astype(np.float32) * x_scale * given[op.weight_offset]
     y = terms[..., 0].copy()
     for group in range(1, groups):
         y += terms[..., group]

@@ -205,6 +205,8 @@ def float_reason(op: QuantizedLayerOp) -> str | None:
         return "its weights are floats"
     if op.act_zero_point is not None or op.weight_zero_point is not None:
         return "it has a zero point"
+    if op.weight_offset is not None:
+        return "its weight has offsets"
     return None
 
 

@@ -187,9 +187,11 @@ def compiled_further(isa: Isa) -> dict[str, Call]:
 
 
 @cache
-def compiled_groups(isa: Isa) -> dict[int, Call]:
+def compiled_groups(isa: Isa, shifted: bool = False, halves: bool = False) -> dict[int, Call]:
     """Return matmuls with scales for groups, compiled once, by the bits of their weights."""
-    kernels = [IntegerMatmul(isa, "f32", bits, True) for bits in range(1, 9)]
+    widths = range(2, 8) if shifted else range(1, 9)
+    how = {"grouped": True, "shifted": shifted, "halves": halves}
+    kernels = [IntegerMatmul(isa, "f32", bits, **how) for bits in widths]
     signatures = {kernel.symbol: "pippippppiiiiiffii" for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {kernel.bits: calls[kernel.symbol] for kernel in kernels}

@@ -14,7 +14,7 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import weights
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import Output, advance, finish, pointers
-from fewbit.kernels.integer.tile import TALLEST, tile
+from fewbit.kernels.integer.tile import TALLEST, Groups, tile
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.sweep import Weights, heights, highest_tile, row_of, shapes
 from fewbit.kernels.tile import LINE
@@ -77,7 +77,7 @@ def take_apart(isa: Isa, vectors: int, bits: int) -> Function:
 
 
 @cache
-def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Function:
+def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -> Function:
     """A block of rows times the panels `first` up to `last`, as `sweep` does it.
 
     Steps `k_first` and on, of `k_total`, are counted in runs. A tap is a group if there are groups;
@@ -86,7 +86,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
     fields = Fields(isa, bits)
     f = Function(
         isa,
-        f"fewbit_sweep_{fields.name}_{'groups_' if grouped else ''}{output}",
+        f"fewbit_sweep_{fields.name}{groups.name if groups else ''}_{output}",
         SWEEP.format(pointers(output)),
     )
     table, table_step, tap_step, rows, taps, depth, w, *given = f.parameters
@@ -101,13 +101,13 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
     panels = Panels.of(f, n)
 
     def scales(row: Value, tap: Value | int, column: Value, width: Value) -> list[Value]:
-        if not grouped:
+        if groups is None:
             return []
         return [
             rows,
             f.at(offsets, rows * tap + row, "i32"),
             f.at(x_scales, row),
-            f.at(w_scale, column * taps + width * tap),
+            groups.at(f, w_scale, column * taps + width * tap),
         ]
 
     with f.loop(first, last) as over_panels:
@@ -118,13 +118,13 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
         together = f.larger(most // steps, 1)
         deep = f.select(steps <= most, depth, most * step)
         few = rows <= highest * few_tiles(isa, bits)
-        if grouped:
+        if groups:
             few = few | (steps > most)
         with f.when(few), heights(f, rows, highest) as (_, row, height):
             here = f.at(sums, row * width)
             f.switch(
                 vectors * 64 + height,
-                [(number, tile(isa, r, v, bits, grouped)) for number, r, v in shapes(isa, highest)],
+                [(number, tile(isa, r, v, bits, groups)) for number, r, v in shapes(isa, highest)],
                 f.at(table, row, "ptr"),
                 table_step,
                 f.integer(0),
@@ -163,10 +163,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                 asked = number * count * block_steps * LINE
                 f.switch(
                     vectors * 64 + height,
-                    [
-                        (number, tile(isa, r, v, 8, grouped))
-                        for number, r, v in shapes(isa, TALLEST)
-                    ],
+                    [(number, tile(isa, r, v, 8, groups)) for number, r, v in shapes(isa, TALLEST)],
                     f.at(seen, row, "ptr"),
                     table_step,
                     tap * tap_step + at,
@@ -181,7 +178,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, grouped: bool) -> Functi
                 )
         with f.when(ends.differs(0)):
             f.call(
-                finish(isa, output, grouped),
+                finish(isa, output, groups is not None),
                 sums,
                 rows,
                 width,

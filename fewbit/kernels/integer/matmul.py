@@ -10,11 +10,19 @@ w_scale is in panels, by `pack_scale`:
     y = clamp(Σ (sum of group · x_scale · w_scale[n, group]) + bias + add, lo, hi)
 
     void fewbit_matmul_*_groups_f32(the same, with i64 groups after k)
+
+With offsets (`shifted`), the weight w of b bits stands for w + 2^(b-1), and a group adds
+(sum of group · x_scale · w_scale + sum of its x · x_scale · w_offset). The name says `offsets`, and
+`f16` where scales and offsets are stored so (`halves`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels.cuts import Arithmetic, T
@@ -24,6 +32,7 @@ from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.integer.output import SCALED, Output, advance, pointers
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
+from fewbit.kernels.integer.tile import Groups
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
@@ -43,6 +52,17 @@ def takes_groups(isa: Isa, k: int, groups: int) -> bool:
     return k % groups == 0 and k // groups >= isa.step and groups <= OFFSETS
 
 
+def takes_offsets(bits: int) -> bool:
+    """Return whether stored weights of so many bits count from 0, on all processors."""
+    return 2 <= bits < 8
+
+
+def takes_halves(isa: Isa) -> bool:
+    """Return whether a processor loads vectors of f16 as float."""
+    is_wide_x86 = isa.architecture == "x86_64" and isa.vector_bits >= 256
+    return is_wide_x86 or isa.architecture == "aarch64"
+
+
 def rows_of_groups(f: Arithmetic[T], groups: T, most: int) -> T:
     """Return rows that go over a panel at once where each group has offsets of its own."""
     return f.smaller(f.integer(OFFSETS) // groups, most)
@@ -59,6 +79,20 @@ class IntegerMatmul(Kernel):
     """Whether the weight has scales for groups along k; outputs are floats then."""
     unsigned: bool = False
     """Whether no number of x is negative; see `takes_unsigned`."""
+    shifted: bool = False
+    """Whether groups have offsets beside their scales."""
+    halves: bool = False
+    """Whether scales and offsets of groups are stored as f16."""
+
+    def __post_init__(self) -> None:
+        if self.shifted and not (self.grouped and takes_offsets(self.bits)):
+            raise UnsupportedError("offsets are for groups of weights of 2 to 7 bits")
+        if self.halves and not (self.grouped and takes_halves(self.isa)):
+            raise UnsupportedError(f"'{self.isa.name}' takes no scales of groups as f16")
+
+    @property
+    def groups(self) -> Groups | None:
+        return Groups(self.shifted, self.halves) if self.grouped else None
 
     @property
     def fields(self) -> Fields:
@@ -72,7 +106,7 @@ class IntegerMatmul(Kernel):
     @property
     def symbol(self) -> str:
         name = self.fields.name
-        return f"fewbit_matmul_{name}_{'groups_' if self.grouped else ''}{self.output}"
+        return f"fewbit_matmul_{name}{self.groups.name if self.groups else ''}_{self.output}"
 
     def pack(self, weight: Bytes, groups: int = 1) -> Bytes:
         """Return a layer's weight, [n, k], in panels."""
@@ -81,9 +115,13 @@ class IntegerMatmul(Kernel):
         taps = weight.T.reshape(groups, k // groups, n)
         return pack_taps(taps, self.fields)
 
-    def pack_scale(self, scale: Floats) -> Floats:
-        """Return scales of groups, [n, groups], in panels."""
-        return pack_panels(scale.T, self.isa)
+    def pack_scale(self, scale: Floats, offset: Floats | None = None) -> NDArray[Any]:
+        """Return scales of groups, [n, groups], in panels; each followed by its offsets."""
+        rows = scale.T
+        if offset is not None:
+            rows = np.stack([scale.T, offset.T], axis=1).reshape(2 * scale.shape[1], -1)
+        packed = pack_panels(rows, self.isa)
+        return packed.astype(np.float16) if self.halves else packed
 
     def unpack(self, packed: Bytes, n: int, k: int, groups: int = 1) -> Bytes:
         taps = unpack_taps(packed, groups, k // groups, n, self.fields)
@@ -103,7 +141,7 @@ class IntegerMatmul(Kernel):
             )
 
     def function(self) -> Function:
-        fields = self.fields
+        fields, groups = self.fields, self.groups
         f = Function(
             self.isa,
             self.symbol,
@@ -122,7 +160,7 @@ class IntegerMatmul(Kernel):
         room = f.array("i8", block * step)
         one = f.integer(1)
         taps, depth, most = f.smaller(k, 1), f.larger(k, step), f.integer(block)
-        if self.grouped:
+        if groups:
             (taps,) = counts
             depth, most = k // taps, rows_of_groups(f, taps, block)
         with f.loop(row_first, row_last, most) as over_rows:
@@ -131,16 +169,16 @@ class IntegerMatmul(Kernel):
             with f.loop(0, rows) as loop:
                 f.store(f.at(x, (row + loop.index) * ldx, "i8"), table, loop.index)
             here.begin(f, self.output, x_scale, together, row, rows)
-            if self.grouped:
+            if groups:
                 here.clear(f, rows * taps)
-                here.add_groups(f, table, rows, taps, depth)
+                here.add_groups(f, table, rows, taps, depth, groups)
             else:
                 with f.when(k < step):
                     f.call(widen(self.isa), table, rows, k, room)
                 here.clear(f, rows)
                 here.add(f, table, 0, 0, rows, taps, depth)
             f.call(
-                sweep_of(fields, self.output, self.grouped),
+                sweep_of(fields, self.output, groups),
                 table,
                 0,
                 depth,

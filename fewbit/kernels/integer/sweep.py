@@ -22,7 +22,7 @@ from fewbit.kernels.integer.output import (
     pointers,
     spread_scales,
 )
-from fewbit.kernels.integer.tile import TALLEST, tile
+from fewbit.kernels.integer.tile import TALLEST, Groups, tile
 from fewbit.kernels.sweep import (
     Heights,
     Weights,
@@ -87,24 +87,31 @@ class Rows:
             f.call(summed, table, table_step, 0, tap_step, rows, taps, depth, self.offsets)
 
     def add_groups(
-        self, f: Function, table: Value, rows: Value, groups: Value, depth: Value
+        self,
+        f: Function,
+        table: Value,
+        rows: Value,
+        count: Value,
+        depth: Value,
+        groups: Groups,
     ) -> None:
-        """Compute the offsets of each group: [groups, rows]."""
-        if self.fields.bias:
-            summed = offsets(f.isa, self.fields.bias)
-            with f.loop(0, groups) as loop:
+        """Compute the offsets of each group, [count, rows]; where weights are shifted, -Σ x."""
+        bias = 1 if groups.shifted else self.fields.bias
+        if bias:
+            summed = offsets(f.isa, bias)
+            with f.loop(0, count) as loop:
                 to = f.at(self.offsets, loop.index * rows, "i32")
                 f.call(summed, table, 0, loop.index * depth, 0, rows, 1, depth, to)
 
 
 def sweep_of(
-    fields: Fields, output: Output, grouped: bool = False, shifted: bool = False
+    fields: Fields, output: Output, groups: Groups | None = None, shifted: bool = False
 ) -> Function:
     """Return the macrokernel for these weights; `shifted` rows have offsets of columns."""
-    if fields.bits == 8 and not grouped:
+    if fields.bits == 8 and groups is None:
         offset = "columns" if shifted else "rows" if fields.bias else "none"
         return sweep(fields.isa, output, fields.unsigned, offset)
-    return sweep_few_bits(fields.isa, output, fields.bits, grouped)
+    return sweep_few_bits(fields.isa, output, fields.bits, groups)
 
 
 @cache

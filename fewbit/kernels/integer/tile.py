@@ -6,17 +6,20 @@ the panel holds zeros.
 
 Weights of fewer bits are unpacked in registers, a run of steps at a time: `few_bits.py` says
 when that is better than doing so beforehand. With scales for groups of numbers, a group is a tap:
-its sums become floats, which are added up on the stack.
+its sums become floats, which are added up on the stack. With offsets beside the scales, weights
+count from 0, as they are stored, and the offsets of rows are the sums of their numbers, negated.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 from fewbit.kernels.emit import Function, Loop, Value
 from fewbit.kernels.integer.dot import dot, weights
 from fewbit.kernels.integer.fields import Fields
 from fewbit.kernels.tile import LINE, Sums, grid
+from fewbit.llvm.types import F16, I32, Vector
 from fewbit.toolchain.isa import Isa
 
 TALLEST = 10
@@ -30,13 +33,39 @@ PARAMETERS = (
 SCALES = "i64 offsets_step, ptr offsets, ptr x_scales, ptr w_scale"
 
 
+@dataclass(frozen=True)
+class Groups:
+    """What groups of weights have beside their integers, in vectors one after another."""
+
+    shifted: bool = False
+    """Whether offsets follow the scales, and weights count from 0."""
+    halves: bool = False
+    """Whether these numbers are stored as f16."""
+
+    @property
+    def name(self) -> str:
+        """What the names of functions say of it."""
+        return f"_{'offsets' if self.shifted else 'groups'}{'_f16' if self.halves else ''}"
+
+    def at(self, f: Function, pointer: Value, cells: Value) -> Value:
+        """Return the place of a group; each column has so many cells before it."""
+        return f.at(pointer, cells * (2 if self.shifted else 1), "half" if self.halves else "float")
+
+    def load(self, f: Function, group: Value, number: int) -> Value:
+        """Return a vector of scales or offsets, as float."""
+        if not self.halves:
+            return f.load(f.vector, group, number)
+        stored = f.load(Vector(f.isa.lanes, F16), group, number, align=2)
+        return f.convert("fpext", stored, "float")
+
+
 @cache
 def tile(
     isa: Isa,
     rows: int,
     vectors: int,
     bits: int = 8,
-    grouped: bool = False,
+    groups: Groups | None = None,
     unsigned: bool = False,
 ) -> Function:
     """Return the microkernel of `rows` rows times `vectors` vectors; a tap has a step at least.
@@ -47,18 +76,18 @@ def tile(
     fields = Fields(isa, bits, unsigned)
     f = Function(
         isa,
-        f"fewbit_tile_{fields.name}{'_groups' if grouped else ''}_{rows}x{vectors}",
-        f"{PARAMETERS}, {SCALES}" if grouped else PARAMETERS,
+        f"fewbit_tile_{fields.name}{groups.name if groups else ''}_{rows}x{vectors}",
+        f"{PARAMETERS}, {SCALES}" if groups else PARAMETERS,
         apart=True,
     )
     table, table_step, first, tap_step, taps, depth, w, ahead, start, sums, *scales = f.parameters
     width, step, unit = vectors * isa.lanes, isa.step, fields.unit
-    kind = f"<{isa.lanes} x {'float' if grouped else 'i32'}>"
+    kind = f"<{isa.lanes} x {'float' if groups else 'i32'}>"
     starts = [f.load(kind, start, i) for i in range(rows * vectors)]
-    if grouped:
+    if groups:
         for i, total in enumerate(starts):
             f.store(total, sums, i)
-    kept = [] if grouped else starts
+    kept = [] if groups else starts
 
     def take(loop: Loop, pointers: list[Value], last: Value, *, whole: bool) -> None:
         """Take a run of steps, up to the `last`, which a `whole` run does not go beyond."""
@@ -84,7 +113,9 @@ def tile(
     with f.loop(0, taps, carried=[w, ahead, *kept]) as outer:
         tap, carried = outer.index, outer.carried
         pointers = [f.load("ptr", f.at(table, tap * table_step, "ptr"), r) for r in range(rows)]
-        if grouped:
+        if groups and groups.shifted:
+            carried += [f.zero(Vector(isa.lanes, I32))] * (rows * vectors)
+        elif groups:
             carried += _offsets(f, scales[1], tap * scales[0], rows, vectors)
         begin = first + tap * tap_step
         end = begin + depth
@@ -98,11 +129,13 @@ def tile(
                 take(runs, pointers, last, whole=True)
             with f.loop(complete, end, unit, carried=runs.results) as inner:
                 take(inner, pointers, last, whole=False)
-        if grouped:
-            *_, x_scales, w_scale = scales
-            group = f.at(w_scale, tap * width)
-            _add_group(f, grid(inner.results[2:], vectors), x_scales, group, sums)
-        outer.carry(*(inner.results[:2] if grouped else inner.results))
+        if groups:
+            offsets_step, offsets, x_scales, w_scale = scales
+            row_sums = f.at(offsets, tap * offsets_step, "i32")
+            group = groups.at(f, w_scale, tap * width)
+            totals = grid(inner.results[2:], vectors)
+            _add_group(f, groups, totals, row_sums, x_scales, group, sums)
+        outer.carry(*(inner.results[:2] if groups else inner.results))
     for i, total in enumerate(outer.results[2:]):
         f.store(total, sums, i)
     return f
@@ -119,13 +152,30 @@ def _offsets(f: Function, offsets: Value, at: Value, rows: int, vectors: int) ->
     return [offset for offset in each for _ in range(vectors)]
 
 
-def _add_group(f: Function, totals: Sums, x_scales: Value, w_scale: Value, sums: Value) -> None:
-    """Add total · x_scale · w_scale to the sums, each operation rounded on its own."""
+def _add_group(
+    f: Function,
+    groups: Groups,
+    totals: Sums,
+    row_sums: Value,
+    x_scales: Value,
+    group: Value,
+    sums: Value,
+) -> None:
+    """Add total · x_scale · w_scale to the sums, each operation rounded on its own.
+
+    With offsets, row sum · x_scale · offset is added to that before. Row sums are negated, and so
+    they are subtracted.
+    """
     vectors = len(totals[0])
-    w_scales = [f.load(f.vector, w_scale, v) for v in range(vectors)]
+    w_scales = [groups.load(f, group, v) for v in range(vectors)]
+    offsets = [groups.load(f, group, vectors + v) for v in range(vectors) if groups.shifted]
     for r, row in enumerate(totals):
-        x_scale = f.broadcast(f.load("float", x_scales, r))
+        one = f.load("float", x_scales, r)
+        x_scale = f.broadcast(one)
         for v, total in enumerate(row):
-            scaled = f.convert("sitofp", total, "float") * x_scale * w_scales[v]
+            term = f.convert("sitofp", total, "float") * x_scale * w_scales[v]
+            if offsets:
+                row_sum = f.convert("sitofp", f.load("i32", row_sums, r), "float") * one
+                term = term - f.broadcast(row_sum) * offsets[v]
             place = r * vectors + v
-            f.store(f.load(f.vector, sums, place) + scaled, sums, place)
+            f.store(f.load(f.vector, sums, place) + term, sums, place)

@@ -108,10 +108,10 @@ class ChangedWeights:
             Rewriter.erase_op(self.symbols[name])
 
     def _named_by(self, names: Iterable[str]) -> set[str]:
-        """Return the names of the scales and zero points of constants."""
+        """Return the names of the scales, zero points and offsets of constants."""
         ops = (self.symbols[name] for name in names)
-        parts = [(op.scale, op.zero_point) for op in ops if isinstance(op, ConstantOp)]
-        return {part.root_reference.data for pair in parts for part in pair if part is not None}
+        parts = [op.parts for op in ops if isinstance(op, ConstantOp)]
+        return {part.root_reference.data for group in parts for part in group}
 
 
 def is_constant(value: SSAValue) -> bool:

@@ -21,6 +21,7 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
     ModuleOp,
     TensorType,
+    f16,
     f32,
     i8,
     i32,
@@ -46,7 +47,12 @@ from fewbit.kernels.choice import integer_conv2d, integer_matmul
 from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.fields import takes_unsigned
-from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups
+from fewbit.kernels.integer.matmul import (
+    IntegerMatmul,
+    takes_groups,
+    takes_halves,
+    takes_offsets,
+)
 from fewbit.kernels.integer.output import LARGEST
 from fewbit.kernels.pack import packed_size
 from fewbit.llvm.types import Spelled
@@ -120,7 +126,7 @@ class _Contraction(StoringSite[ContractionT]):
         """Return whether a kernel computes it: integers have constant weights and scales."""
         if not self.is_integer:
             return True
-        scales = (self.op.weight_scale, self.op.multiplier)
+        scales = (self.op.weight_scale, self.op.weight_offset, self.op.multiplier)
         if self.weight is None or any(s is not None and self.constant(s) is None for s in scales):
             return False
         return self.op.step is None or self.steps is not None
@@ -242,6 +248,8 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         groups = self.groups
         if not self.is_callable() or (groups and not takes_groups(self.isa, k, groups)):
             return
+        if self.is_shifted and not takes_offsets(self.widths[1]):
+            return
         matmul = self.calls.use(self.kernel())
         constant = self.weight is not None
         weight = self.pack_constant(self.pack) if constant else self.pack_at_run_time(n, k)
@@ -264,11 +272,30 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         """Groups of the weight that have scales of their own."""
         return self.op.scale_groups if isinstance(self.op, kernel.MatmulOp) else None
 
+    @property
+    def is_shifted(self) -> bool:
+        """Whether groups of the weight have offsets."""
+        return self.op.weight_offset is not None
+
+    @cached_property
+    def has_halves(self) -> bool:
+        """Whether scales and offsets of groups are numbers of f16, as those of GGUF files are."""
+        given = (self.op.weight_scale, self.op.weight_offset)
+        arrays = [self.constant(value) for value in given if value is not None]
+        return takes_halves(self.isa) and all(a is not None and _fits_f16(a) for a in arrays)
+
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
             return Matmul(self.isa, self.op.activation_name)
         if self.groups is not None:
-            return IntegerMatmul(self.isa, self.output, self.widths[1], grouped=True)
+            return IntegerMatmul(
+                self.isa,
+                self.output,
+                self.widths[1],
+                grouped=True,
+                shifted=self.is_shifted,
+                halves=self.has_halves,
+            )
         if self.unsigned:
             return IntegerMatmul(self.isa, self.output, unsigned=True)
         return integer_matmul(self.isa, self.output, *self.widths, shape_of(self.op.weight)[1])
@@ -283,8 +310,11 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         matmul = self.kernel()
         if self.groups is None or not isinstance(matmul, IntegerMatmul):
             return super().scale_of_each(scale)
-        packed = matmul.pack_scale(cast(Array, self.constant(scale)))
-        return self.keep_for_weight("weight_scale", np.ravel(packed), f32)
+        offset = self.op.weight_offset
+        packed = matmul.pack_scale(
+            cast(Array, self.constant(scale)), None if offset is None else self.constant(offset)
+        )
+        return self.keep_for_weight("weight_scale", packed, f16 if matmul.halves else f32)
 
     def pack_at_run_time(self, n: int, k: int) -> SSAValue:
         pack = self.calls.use(PackB(self.isa))
@@ -377,6 +407,11 @@ class _Conv2d(_Contraction[kernel.Conv2dOp]):
         stride, dilation = ints(op.stride)[place], ints(op.dilation)[place]
         reach = dilation * (shape_of(op.weight)[2 + place] - 1) + 1
         return self.windows(axis, reach, stride, sum(op.padding_pairs[place]))
+
+
+def _fits_f16(array: Array) -> bool:
+    with np.errstate(over="ignore"):
+        return np.array_equal(array.astype(np.float16).astype(np.float32), array)
 
 
 def _static_sizes(sizes: Sequence[Size]) -> list[int]:

@@ -131,6 +131,7 @@ def _weight(op: mico.QuantizedLayerOp) -> SSAValue:
         op.weight,
         op.weight_scale,
         zero_point=op.weight_zero_point,
+        offset=op.weight_offset,
         result_types=[TensorType(f32, mico.shape_of(op.weight.type))],
     ).result
 
@@ -142,7 +143,12 @@ def _epilogue(op: mico.QuantizedLayerOp) -> dict[str, SSAValue | None]:
     bias = None if op.bias is None else convert(op.bias, f32)
     if op.act_width is None:
         return {"bias": bias}
-    return {"x_scale": op.act_scale, "weight_scale": op.weight_scale, "bias": bias}
+    return {
+        "x_scale": op.act_scale,
+        "weight_scale": op.weight_scale,
+        "weight_offset": op.weight_offset,
+        "bias": bias,
+    }
 
 
 def _max_pool(op: mico.MaxPool2dOp) -> Sequence[SSAValue] | None:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from fewbit.dialects import mico
+from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.layers import (
     Factors,
@@ -24,7 +25,7 @@ from fewbit.passes.linalg.building.layers import (
     finish,
     group_sum,
 )
-from fewbit.passes.linalg.building.loops import loops, read
+from fewbit.passes.linalg.building.loops import generic, loops, read
 from fewbit.passes.linalg.building.tensors import as_type, expand_axis, size_of, sizes_of
 from fewbit.passes.quant.lower_activation_quant import integer_layer
 
@@ -70,4 +71,17 @@ def sum_of_groups(factors: Factors) -> SSAValue:
     partial = contract(
         read(x, *outer, g, k), read(w, n, g, k), [*outer, n, g], sizes, factors.element
     )
-    return group_sum(partial, factors, [*outer, n], g, n)
+    return group_sum(partial, factors, [*outer, n], g, n, _row_sums(factors, x))
+
+
+def _row_sums(factors: Factors, x: SSAValue) -> SSAValue | None:
+    """Return the sums of a row's groups, if weights have offsets; x is ... x groups x size."""
+    if factors.w_offset is None:
+        return None
+    sizes = sizes_of(x)
+    index = loops(len(sizes))
+
+    def add(value: SSAValue, total: SSAValue) -> SSAValue:
+        return s.add(total, s.to_integer(value, i32))
+
+    return generic([read(x, *index)], index[:-1], sizes[:-1], i32, add, start=0)

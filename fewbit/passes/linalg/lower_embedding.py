@@ -55,6 +55,8 @@ def look_up(op: mico.EmbeddingOp, width: Size, element_at: ElementAt) -> Sequenc
     element = mico.element_type(op.result.type)
     scale = None if op.weight_scale is None else as_tensor(op.weight_scale)
     zero_point = None if op.weight_zero_point is None else as_tensor(op.weight_zero_point)
+    offset = None if op.weight_offset is None else as_tensor(op.weight_offset)
+    few = mico.element_width(op.weight.type)
 
     def body(number: SSAValue) -> SSAValue:
         row, column = _index(number), s.loop_index(feature.position)
@@ -64,7 +66,10 @@ def look_up(op: mico.EmbeddingOp, width: Size, element_at: ElementAt) -> Sequenc
         if zero_point is not None:
             zero = s.to_integer(_of_run(op, zero_point, row, column), i32)
             value = s.sub(s.to_integer(value, i32), zero)
-        return s.mul(s.to_float(value), _of_run(op, scale, row, column))
+        if offset is not None and few is not None:
+            value = s.sub(s.to_integer(value, i32), s.constant(few.qmin, i32))
+        value = s.mul(s.to_float(value), _of_run(op, scale, row, column))
+        return value if offset is None else s.add(value, _of_run(op, offset, row, column))
 
     return [as_type(elementwise([read(op.indices, *outer)], sizes, element, body), op.result.type)]
 
@@ -78,7 +83,7 @@ def _at(source: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
 
 
 def _of_run(op: mico.EmbeddingOp, values: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
-    """Return a scale or zero point: of the table, of a row, or of a group within it."""
+    """Return a scale, zero point or offset: of the table, of a row, or of a group within it."""
     shape = mico.shape_of(values.type)
     if len(shape) < 2:
         return _at(values, [row][: len(shape)])

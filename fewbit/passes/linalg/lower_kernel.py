@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.dialects import kernel, mico
 from fewbit.dialects.mico.syntax import ints
+from fewbit.numerics.widths import Width
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.formulas import activate
@@ -35,7 +36,11 @@ from fewbit.passes.linalg.building.loops import (
     read_leading,
     same,
 )
-from fewbit.passes.linalg.building.quantized import dynamic_quantization, static_quantization
+from fewbit.passes.linalg.building.quantized import (
+    count_from_zero,
+    dynamic_quantization,
+    static_quantization,
+)
 from fewbit.passes.linalg.building.tensors import (
     Size,
     as_type,
@@ -80,7 +85,10 @@ def sum_type(op: kernel.ContractionOp) -> Attribute:
 def matmul(op: kernel.MatmulOp) -> Sequence[SSAValue]:
     x, weight = integers(op.x), integers(op.weight)
     if op.scale_groups is not None:
-        return finish(op, sum_of_groups(Factors(x, weight, op.x_scale, op.weight_scale)))
+        if op.weight_offset is not None:
+            weight = count_from_zero(weight, mico.element_width(op.weight.type) or Width.of(8))
+        factors = Factors(x, weight, op.x_scale, op.weight_scale, op.weight_offset)
+        return finish(op, sum_of_groups(factors))
     *rows, n, k = loops(len(mico.shape_of(x.type)) + 1)
     total = contract(
         read(x, *rows, k),

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     f32,
     f64,
+    i32,
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -141,8 +142,21 @@ def _narrow_sum(nest: _Nest, i: int) -> Reduction | None:
 
 
 def _wide_type(reduction: Reduction) -> AnyFloat:
-    """Return what is accumulated in: f64, but f32 for products of two values."""
-    return f64 if reduction.factors is None or len(set(reduction.factors)) == 1 else f32
+    """Return what is accumulated in: f64, but f32 for products of two values.
+
+    Scaled sums of groups with offsets are f32, too: numerics fixes their order.
+    """
+    if reduction.factors is None:
+        return f32 if _scales_integers(reduction.term) else f64
+    return f64 if len(set(reduction.factors)) == 1 else f32
+
+
+def _scales_integers(value: SSAValue) -> bool:
+    """Return whether a value is an integer accumulator times scales, or a sum of such."""
+    owner = value.owner
+    if isinstance(owner, arith.MulfOp | arith.AddfOp):
+        return any(map(_scales_integers, owner.operands))
+    return isinstance(owner, arith.SIToFPOp) and owner.input.type == i32
 
 
 def _wide(start: SSAValue, type: AnyFloat) -> SSAValue:

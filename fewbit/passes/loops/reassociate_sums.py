@@ -75,12 +75,12 @@ def _sums(body: Block) -> list[OpView]:
 
 
 def _scales_integers(value: Value) -> bool:
-    """Return whether a term is an integer accumulator times the scales of a group."""
+    """Return whether a term is an integer accumulator times scales of a group, or a sum of such."""
     from torch_mlir import ir
 
     owner = value.owner
     match getattr(owner, "name", None):
-        case "arith.mulf":
+        case "arith.mulf" | "arith.addf":
             return any(map(_scales_integers, owner.operands))
         case "arith.sitofp":
             return ir.IntegerType(owner.operands[0].type).width == 32

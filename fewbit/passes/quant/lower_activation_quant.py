@@ -73,6 +73,7 @@ def integer_layer(op: mico.QuantizedLayerOp) -> Sequence[SSAValue] | None:
         op.bias,
         weight_scale=op.weight_scale,
         weight_zero_point=op.weight_zero_point,
+        weight_offset=op.weight_offset,
         act_scale=scale,
         act_zero_point=op.act_zero_point,
         result_types=[TensorType(f32, result)],

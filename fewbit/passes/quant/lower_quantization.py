@@ -20,6 +20,7 @@ from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.loops import Read, elementwise, loops, read, read_leading
 from fewbit.passes.linalg.building.quantized import (
     asymmetric_quantization,
+    count_from_zero,
     dequantize,
     dynamic_quantization,
     runs_of,
@@ -57,7 +58,10 @@ def _quantize(op: mico.QuantizeOp) -> Sequence[SSAValue]:
 
 def _dequantize(op: mico.DequantizeOp) -> Sequence[SSAValue]:
     element = mico.element_type(op.result.type)
-    values = dequantize(integers(op.input), op.scale, op.zero_point, element)
+    values = integers(op.input)
+    if op.offset is not None:
+        values = count_from_zero(values, cast(Width, mico.element_width(op.input.type)))
+    values = dequantize(values, op.scale, op.zero_point, element, op.offset)
     return [as_type(values, op.result.type)]
 
 

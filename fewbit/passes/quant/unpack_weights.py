@@ -92,8 +92,8 @@ def _pack(constant: mico.ConstantOp) -> None:
     if isinstance(value, mico.PackedAttr):
         value = DenseIntOrFPElementsAttr(type, BytesAttr(value.data))
     constant.properties |= {"type": type, "value": value}
-    constant.properties.pop("scale", None)
-    constant.properties.pop("zero_point", None)
+    for part in ("scale", "zero_point", "offset"):
+        constant.properties.pop(part, None)
 
 
 def _get_constant(op: mico.GetConstantOp) -> Sequence[SSAValue] | None:

@@ -343,9 +343,13 @@ def rows_of(x: SSAValue, open_size: int) -> int:
 def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:
     """Return the constant few-bit weight of a matmul and its scale, if it has one."""
     weight, scale = op.weight, op.weight_scale
+    if op.weight_offset is not None:
+        return None
     if op.is_float:
         owner = weight.owner
-        if not isinstance(owner, mico.DequantizeOp) or owner.zero_point is not None:
+        if not isinstance(owner, mico.DequantizeOp):
+            return None
+        if owner.zero_point is not None or owner.offset is not None:
             return None
         weight, scale = owner.input, owner.scale
     if mico.element_width(weight.type) is None or not is_constant(weight):

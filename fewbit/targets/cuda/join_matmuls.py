@@ -63,6 +63,8 @@ def _key(op: kernel.MatmulOp) -> Hashable | None:
     """Return what matmuls that can be joined have in common; None where one cannot be."""
     if op.multiplier is not None or op.step is not None or not op.gives_floats:
         return None
+    if op.weight_offset is not None:
+        return None
     if DYNAMIC in mico.shape_of(op.result.type):
         return None
     weight, scale = _weight_and_scale(op)
@@ -76,7 +78,7 @@ def _key(op: kernel.MatmulOp) -> Hashable | None:
 def _weight_and_scale(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None]:
     """Return the weight as it is stored, and its scale if it has few bits."""
     owner = op.weight.owner
-    if isinstance(owner, mico.DequantizeOp) and owner.zero_point is None:
+    if isinstance(owner, mico.DequantizeOp) and owner.zero_point is owner.offset is None:
         return owner.input, owner.scale
     return op.weight, op.weight_scale
 

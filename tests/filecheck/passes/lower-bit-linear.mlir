@@ -49,3 +49,19 @@ func.func @kept(%x: tensor<1x2x4x4xf32>, %w: tensor<3x2x1x1xf32>, %u: tensor<2x6
   %z = kernel.matmul(%u, %v) : (tensor<2x6xf32>, tensor<4x6xf32>) -> tensor<2x4xf32>
   func.return %y, %z : tensor<1x3x4x4xf32>, tensor<2x4xf32>
 }
+
+// Weights with offsets count from 0, and a group adds the sum of its inputs times its offset.
+// CHECK-LABEL: func.func @offsets
+// CHECK:         %[[LEAST:.*]] = arith.constant -8 : i32
+// CHECK:         arith.subi %{{.*}}, %[[LEAST]] : i32
+// CHECK:         } -> tensor<2x4x3xi32>
+// CHECK:         } -> tensor<2x3xi32>
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK:           %[[SCALED:.*]] = arith.mulf
+// CHECK:           arith.sitofp
+// CHECK:           %[[SHIFT:.*]] = arith.mulf
+// CHECK:           arith.addf
+func.func @offsets(%x: tensor<2x6x!mico.int<4>>, %w: tensor<4x6x!mico.int<4>>, %s: tensor<4x3xf32>, %m: tensor<4x3xf32>, %a: f32) -> tensor<2x4xf32> {
+  %y = mico.bitlinear(%x, %w) weight_scale(%s) weight_offset(%m) act_scale(%a) : (tensor<2x6x!mico.int<4>>, tensor<4x6x!mico.int<4>>, tensor<4x3xf32>, tensor<4x3xf32>, f32) -> tensor<2x4xf32>
+  func.return %y : tensor<2x4xf32>
+}

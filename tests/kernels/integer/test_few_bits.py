@@ -7,40 +7,68 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fewbit.errors import UnsupportedError
 from fewbit.kernels import IntegerMatmul, Isa
+from fewbit.kernels.integer.matmul import takes_halves
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Outputs, Wanted
 from tests.kernels.machine import address, compiled_groups, guarded, on_threads
 
 
 def check(
-    isa: Isa, m: int, n: int, groups: int, each: int, bits: int, want: Wanted, seed: int
+    isa: Isa,
+    m: int,
+    n: int,
+    groups: int,
+    each: int,
+    bits: int,
+    want: Wanted,
+    seed: int,
+    *,
+    shifted: bool = False,
+    halves: bool = False,
 ) -> None:
     """Rows of x and y are one number further apart than they must be."""
     rng, k = np.random.default_rng(seed), groups * each
     x, weight = want.integers(rng, (m, k + 1)), want.weights(rng, (n, k), bits)
     epilogue = Epilogue(want, rng, (m, n + 1))
-    scale = (rng.standard_normal((n, groups)) * 2.0**-12).astype(np.float32)
-    expected = expect(x[:, :k], weight, scale, epilogue)
-    kernel = IntegerMatmul(isa, "f32", bits, grouped=True)
-    packed, w_scale = guarded(kernel.pack(weight, groups)), guarded(kernel.pack_scale(scale))
+    halves = halves and takes_halves(isa)
+    stored = np.float16 if halves else np.float32
+    scale = (rng.standard_normal((n, groups)) * 2.0**-12).astype(stored).astype(np.float32)
+    offset = rng.standard_normal((n, groups)).astype(stored).astype(np.float32) if shifted else None
+    from_zero = weight if offset is None else weight.astype(np.int16) + (1 << bits >> 1)
+    expected = expect(x[:, :k], from_zero, scale, offset, epilogue)
+    kernel = IntegerMatmul(isa, "f32", bits, grouped=True, shifted=shifted, halves=halves)
+    packed = guarded(kernel.pack(weight, groups))
+    w_scale = guarded(kernel.pack_scale(scale, offset))
+    call = compiled_groups(isa, shifted, halves)[bits]
     x_scale, together, _, bias, add = epilogue.scales()
     for threads in (1, 2, 3):
         (y,) = Outputs(want, (m, n + 1)).arrays
         given = [address(x), k + 1, address(packed), x_scale, together, address(w_scale), bias, add,
                  address(y), n + 1, m, n, k, groups, *epilogue.bounds]  # fmt: skip
-        on_threads(threads, lambda t, ts, given=given: compiled_groups(isa)[bits](*given, t, ts))
+        on_threads(threads, lambda t, ts, given=given: call(*given, t, ts))
         assert y[:, :n].tobytes() == expected.tobytes()
         assert (y[:, n:] == UNTOUCHED).all(), "wrote beside the matrix"
 
 
-def expect(x: np.ndarray, weight: np.ndarray, scale: np.ndarray, epilogue: Epilogue) -> np.ndarray:
+def expect(
+    x: np.ndarray,
+    weight: np.ndarray,
+    scale: np.ndarray,
+    offset: np.ndarray | None,
+    epilogue: Epilogue,
+) -> np.ndarray:
     (m, k), (n, groups) = x.shape, scale.shape
     rows = np.repeat(epilogue.x_scale, epilogue.want.together)[:m, None]
     y = np.zeros((m, n), np.float32)
     for g in range(groups):
         part = slice(g * (k // groups), (g + 1) * (k // groups))
         sums = x[:, part].astype(np.int64) @ weight[:, part].T.astype(np.int64)
-        y = y + sums.astype(np.int32).astype(np.float32) * rows * scale[:, g]
+        term = sums.astype(np.int32).astype(np.float32) * rows * scale[:, g]
+        if offset is not None:
+            row_sums = x[:, part].sum(1, dtype=np.int32, keepdims=True)
+            term = term + row_sums.astype(np.float32) * rows * offset[:, g]
+        y = y + term
     y = y if epilogue.bias is None else y + epilogue.bias[:n]
     y = y if epilogue.add is None else y + epilogue.add[:, :n]
     low, high = (np.float32(bound) for bound in epilogue.bounds)
@@ -76,3 +104,63 @@ def test_groups(
     seed: int,
 ) -> None:
     check(isa, m, n, groups, each, bits, Wanted("f32", *flags, together), seed)
+
+
+@pytest.mark.on_few
+@settings(max_examples=60)
+@given(
+    m=st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),
+    n=st.integers(1, 140),
+    groups=st.integers(1, 9),
+    each=st.one_of(st.integers(4, 70), st.sampled_from([16, 32, 64, 600])),
+    bits=st.integers(2, 7),
+    flags=st.tuples(*[st.booleans()] * 4),
+    together=st.integers(1, 60),
+    seed=st.integers(0, 2**32),
+)
+@example(1, 70, 18, 32, 4, (True, True, False, True), 1, 0)
+@example(7, 70, 2, 2100, 5, (False, True, True, False), 1, 0)
+def test_offsets_of_groups(
+    isa: Isa,
+    m: int,
+    n: int,
+    groups: int,
+    each: int,
+    bits: int,
+    flags: tuple[bool, bool, bool, bool],
+    together: int,
+    seed: int,
+) -> None:
+    check(isa, m, n, groups, each, bits, Wanted("f32", *flags, together), seed, shifted=True)
+
+
+@pytest.mark.on_few
+@settings(max_examples=40)
+@given(
+    m=st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),
+    n=st.integers(1, 140),
+    groups=st.integers(1, 9),
+    each=st.sampled_from([16, 32, 64]),
+    bits=st.integers(2, 7),
+    shifted=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_scales_stored_as_f16(
+    isa: Isa, m: int, n: int, groups: int, each: int, bits: int, shifted: bool, seed: int
+) -> None:
+    want = Wanted("f32", True, False, False, True, 1)
+    check(isa, m, n, groups, each, bits, want, seed, shifted=shifted, halves=True)
+
+
+def test_processors_without_f16_take_no_halves() -> None:
+    for name in ("x86-64-v2", "riscv64-v", "riscv64"):
+        assert not takes_halves(Isa.of(name))
+        with pytest.raises(UnsupportedError, match="no scales of groups as f16"):
+            IntegerMatmul(Isa.of(name), "f32", 4, grouped=True, halves=True)
+
+
+def test_offsets_need_groups_of_fewer_than_eight_bits() -> None:
+    isa = Isa.of("x86-64-v3")
+    for bits, grouped in ((8, True), (1, True), (4, False)):
+        with pytest.raises(UnsupportedError, match="2 to 7 bits"):
+            IntegerMatmul(isa, "f32", bits, grouped, shifted=True)

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from fewbit.dialects.mico import QuantizedLayerOp, element_type, element_width, shape_of
+from fewbit.numerics.widths import Width
 from fewbit.passes.linalg.building import scalars as s
 from fewbit.passes.linalg.building.loops import (
     Loops,
@@ -22,7 +23,11 @@ from fewbit.passes.linalg.building.loops import (
     read,
     read_leading,
 )
-from fewbit.passes.linalg.building.quantized import dequantize, subtract_zero_point
+from fewbit.passes.linalg.building.quantized import (
+    count_from_zero,
+    dequantize,
+    subtract_zero_point,
+)
 from fewbit.passes.linalg.building.tensors import Size, integers, sizes_of
 
 
@@ -30,13 +35,15 @@ from fewbit.passes.linalg.building.tensors import Size, integers, sizes_of
 class Factors:
     """The input and the weight of a layer, either both integers or both f32.
 
-    Integers come without their zero points; their scales are `x_scale` and `w_scale`.
+    Integers come without their zero points; their scales are `x_scale` and `w_scale`. Weights with
+    offsets count from 0.
     """
 
     x: SSAValue
     w: SSAValue
     x_scale: SSAValue | None = None
     w_scale: SSAValue | None = None
+    w_offset: SSAValue | None = None
 
     @property
     def are_integers(self) -> bool:
@@ -58,17 +65,21 @@ def factors_of(op: QuantizedLayerOp) -> Factors:
     """Return the factors as integers if both are; otherwise dequantize the one that is."""
     x, w = integers(op.input), integers(op.weight)
     x_few, w_few = (element_width(v.type) is not None for v in (op.input, op.weight))
+    if op.weight_offset is not None:
+        w = count_from_zero(w, cast(Width, op.weight_width))
     if x_few and w_few:
         return Factors(
             subtract_zero_point(x, op.act_zero_point),
             subtract_zero_point(w, op.weight_zero_point),
             op.act_scale,
             op.weight_scale,
+            op.weight_offset,
         )
     if x_few:
         x = dequantize(x, cast(SSAValue, op.act_scale), op.act_zero_point)
     if w_few:
-        w = dequantize(w, cast(SSAValue, op.weight_scale), op.weight_zero_point)
+        scale = cast(SSAValue, op.weight_scale)
+        w = dequantize(w, scale, op.weight_zero_point, offset=op.weight_offset)
     return Factors(x, w)
 
 
@@ -99,20 +110,39 @@ def contract(
 
 
 def group_sum(
-    partial: SSAValue, factors: Factors, output: Loops, group: AffineDimExpr, channel: AffineDimExpr
+    partial: SSAValue,
+    factors: Factors,
+    output: Loops,
+    group: AffineDimExpr,
+    channel: AffineDimExpr,
+    row_sums: SSAValue | None = None,
 ) -> SSAValue:
-    """Return Σ acc · s_x · s_w over groups, in order; `partial` is indexed by output, group."""
+    """Return Σ acc · s_x · s_w over groups, in order; `partial` is indexed by output, group.
+
+    With offsets, a group adds acc · s_x · s_w + Σ u_x · s_x · m; `row_sums` are indexed by rows and
+    group.
+    """
     assert factors.x_scale is not None
     assert factors.w_scale is not None
 
-    def body(acc: SSAValue, x: SSAValue, w: SSAValue, total: SSAValue) -> SSAValue:
-        return s.add(total, s.mul(s.mul(s.to_float(acc), x), w))
+    def body(acc: SSAValue, x: SSAValue, w: SSAValue, *more: SSAValue) -> SSAValue:
+        *shift, total = more
+        term = s.mul(s.mul(s.to_float(acc), x), w)
+        if shift:
+            row_sum, offset = shift
+            term = s.add(term, s.mul(s.mul(s.to_float(row_sum), x), offset))
+        return s.add(total, term)
 
     inputs = [
         read(partial, *output, group),
         read_leading(factors.x_scale, output),
         read(factors.w_scale, channel, group),
     ]
+    if row_sums is not None and factors.w_offset is not None:
+        inputs += [
+            read(row_sums, *output[:-1], group),
+            read(factors.w_offset, channel, group),
+        ]
     return generic(inputs, output, sizes_of(partial)[:-1], f32, body, start=0)
 
 

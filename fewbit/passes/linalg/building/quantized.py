@@ -235,18 +235,36 @@ def subtract_zero_point(values: SSAValue, zero_point: SSAValue | None) -> SSAVal
     return runs.restore(elementwise(inputs, sizes, i32, body))
 
 
+def count_from_zero(values: SSAValue, width: Width) -> SSAValue:
+    """Return i8 integers less the least one of their width, in i32."""
+    sizes = sizes_of(values)
+    index = loops(len(sizes))
+
+    def body(value: SSAValue) -> SSAValue:
+        return s.sub(s.to_integer(value, i32), s.constant(width.qmin, i32))
+
+    return elementwise([read(values, *index)], sizes, i32, body)
+
+
 def dequantize(
-    values: SSAValue, scale: SSAValue, zero_point: SSAValue | None, element: Attribute = f32
+    values: SSAValue,
+    scale: SSAValue,
+    zero_point: SSAValue | None,
+    element: Attribute = f32,
+    offset: SSAValue | None = None,
 ) -> SSAValue:
-    """Return (u - z) · s, computed in f32."""
+    """Return (u - z) · s + m, computed in f32; with an offset, integers count from 0 already."""
     values = subtract_zero_point(values, zero_point)
     scale = as_tensor(scale)
     runs = runs_of(values, shape_of(scale.type))
     sizes = sizes_of(runs.tensor)
     index = loops(len(sizes))
 
-    def body(value: SSAValue, scale: SSAValue) -> SSAValue:
-        return s.to_float(s.mul(s.to_float(value), scale), element)
+    def body(value: SSAValue, scale: SSAValue, *offset: SSAValue) -> SSAValue:
+        scaled = s.mul(s.to_float(value), scale)
+        return s.to_float(s.add(scaled, offset[0]) if offset else scaled, element)
 
     inputs = [read(runs.tensor, *index), read_leading(scale, index)]
+    if offset is not None:
+        inputs.append(read_leading(as_tensor(offset), index))
     return runs.restore(elementwise(inputs, sizes, element, body))
