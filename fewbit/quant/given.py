@@ -74,7 +74,7 @@ def reconcile(scheme: LayerScheme, weight: Quantized) -> tuple[LayerScheme, Quan
     return own, weight
 
 
-def check_names(weights: GivenWeights, layers: Sequence[str]) -> None:
+def check_names(weights: Sequence[str], layers: Sequence[str]) -> None:
     for name in weights:
         if name in layers:
             continue
@@ -94,13 +94,18 @@ def check_shape(name: str, weight: Quantized, shape: tuple[int, ...]) -> None:
 
 
 def same_weight(a: Quantized, b: Quantized) -> bool:
-    """Whether two weights have the same width, integers, scales and zero points."""
-    if a.width != b.width or (a.zero_point is None) != (b.zero_point is None):
+    """Whether two weights have the same width, integers, scales, zero points and offsets."""
+    if a.width != b.width:
         return False
-    pairs: list[tuple[Any, Any]] = [(a.values, b.values), (a.scale, b.scale)]
-    if a.zero_point is not None:
-        pairs.append((a.zero_point, b.zero_point))
-    return all(np.array_equal(x, y) for x, y in pairs)
+    pairs: list[tuple[Any, Any]] = [
+        (a.values, b.values),
+        (a.scale, b.scale),
+        (a.zero_point, b.zero_point),
+        (a.offset, b.offset),
+    ]
+    if any((x is None) != (y is None) for x, y in pairs):
+        return False
+    return all(np.array_equal(x, y) for x, y in pairs if x is not None)
 
 
 def _first_signed(width: Width) -> int:
@@ -181,7 +186,8 @@ def _in_form(weight: Quantized, scheme: LayerScheme) -> Quantized:
     reduced = math.prod(weight.shape[1:])
     if weight.scale.ndim == 1 and scheme.group == reduced:
         zeros = None if weight.zero_point is None else weight.zero_point[:, None]
-        weight = replace(weight, scale=weight.scale[:, None], zero_point=zeros)
+        offset = None if weight.offset is None else weight.offset[:, None]
+        weight = replace(weight, scale=weight.scale[:, None], zero_point=zeros, offset=offset)
     if weight.zero_point is None and not scheme.symmetric:
         weight = replace(weight, zero_point=np.zeros(weight.scale.shape, np.int32))
     return weight
@@ -191,12 +197,13 @@ def _scheme_with(weight: Quantized, scheme: LayerScheme) -> LayerScheme:
     rank = weight.scale.ndim
     groups = weight.scale.shape[1] if rank == 2 else None
     is_symmetric = weight.zero_point is None
+    # Scales that were fitted look like any others.
+    mode = scheme.mode if is_symmetric and scheme.mode in FITTED else "max"
     return LayerScheme(
         weight=weight.width,
         act=scheme.act,
         hadamard=scheme.hadamard,
-        # Scales that were fitted look like any others.
-        mode=scheme.mode if is_symmetric and scheme.mode in FITTED else "max",
+        mode=mode if weight.offset is None else "offset",
         granularity=("tensor", "channel", "group")[rank],
         group=None if groups is None else math.prod(weight.shape[1:]) // groups,
         static=scheme.static,

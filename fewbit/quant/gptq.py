@@ -30,7 +30,7 @@ from fewbit.interpreter.values import Value
 from fewbit.ir.layers import layers
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.numerics import Quantized, quantize_weight
-from fewbit.numerics.formulas import with_scale
+from fewbit.numerics.formulas import with_offset, with_scale
 from fewbit.numerics.hadamard import check_rotation, rotate
 from fewbit.numerics.weights import weight_scale_shape
 from fewbit.program.program import Program
@@ -106,9 +106,7 @@ def round_columns(
             if column % group == 0:
                 parts.append(_scales(w[:, column : column + group], scheme))
             part, here = parts[-1], w[:, column]
-            integers = with_scale(
-                here[:, None].astype(np.float32), width, _each(part.scale, n), part.zero_point
-            )
+            integers = _round(here[:, None].astype(np.float32), part)
             values[:, column] = integers[:, 0]
             error = (here - _values(integers[:, 0], part)) / spread[column, column]
             w[:, column + 1 : stop] -= np.outer(error, spread[column, column + 1 : stop])
@@ -117,7 +115,9 @@ def round_columns(
     scale = np.stack([part.scale for part in parts], axis=-1).reshape(scale_shape)
     zeros = [part.zero_point for part in parts if part.zero_point is not None]
     zero_point = np.stack(zeros, axis=-1).reshape(scale_shape) if zeros else None
-    return Quantized(values, scale, zero_point, width)
+    offsets = [part.offset for part in parts if part.offset is not None]
+    offset = np.stack(offsets, axis=-1).reshape(scale_shape) if offsets else None
+    return Quantized(values, scale, zero_point, width, offset)
 
 
 def _check(weights: Mapping[str, NDArray[Any]], schemes: Mapping[str, LayerScheme]) -> None:
@@ -170,12 +170,18 @@ def _scales(part: Matrix, scheme: LayerScheme) -> Quantized:
     )
 
 
-def _each(scale: NDArray[Any], rows: int) -> NDArray[np.float32]:
-    return np.broadcast_to(scale, (rows,)).astype(np.float32)
+def _round(column: NDArray[np.float32], part: Quantized) -> NDArray[np.int8]:
+    """Round a column with the scales of its group."""
+    if part.offset is not None:
+        return with_offset(column, part.width, part.scale, part.offset)
+    scale = np.broadcast_to(part.scale, (len(column),)).astype(np.float32)
+    return with_scale(column, part.width, scale, part.zero_point)
 
 
 def _values(integers: NDArray[np.int8], part: Quantized) -> Matrix:
     centered = integers.astype(np.float64)
+    if part.offset is not None:
+        return (centered - part.width.qmin) * part.scale + part.offset
     if part.zero_point is not None:
         centered = centered - part.zero_point
     return centered * part.scale

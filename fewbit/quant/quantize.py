@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
 from xdsl.dialects.builtin import (
     FloatAttr,
@@ -24,7 +25,7 @@ from xdsl.dialects.builtin import (
     f32,
     i32,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.base.garbage import collect_rarely
@@ -113,8 +114,8 @@ class _Stored:
     """Names and types of a quantized weight's constants."""
 
     weight: ConstantOp
-    scale: ConstantOp
-    zero_point: ConstantOp | None
+    parts: dict[str, ConstantOp]
+    """Its scale, and its zero point or offset, by the names that a layer has for them."""
 
 
 class _Quantization:
@@ -134,25 +135,36 @@ class _Quantization:
         if not self.layers:
             raise UsageError("the program has no layer whose weight could be quantized")
         self.schemes = schemes_of(Program(self.module, given.store), recipe)
-        self.weights: dict[tuple[str, LayerScheme], Quantized] = {}
-        self.recipe = self._take(weights, recipe)
+        self.weights = dict.fromkeys(self._kept_as_given(), given.own_weights)
+        self.weights |= dict.fromkeys(weights, weights)
+        self.taken: dict[tuple[str, LayerScheme], str] = {}
+        self.recipe = self._take(recipe)
         self.uses = self._uses()
 
-    def _take(self, weights: GivenWeights, recipe: Recipe) -> Recipe:
-        """Keep the weights that are given; the recipe with the schemes that they fill in."""
-        check_names(weights, list(self.schemes))
+    def _kept_as_given(self) -> list[str]:
+        """The layers whose weights a recipe leaves open, and that the program has integers for."""
+        schemes = {name: self.schemes.get(name, LayerScheme()) for name in self.given.own_weights}
+        return [name for name, s in schemes.items() if s.weight is None and s.act is not None]
+
+    def _take(self, recipe: Recipe) -> Recipe:
+        """Note the weights that are given; the recipe with the schemes that they fill in.
+
+        They may be read from a file, so none is held.
+        """
+        check_names(list(self.weights), list(self.schemes))
         filled: dict[str, LayerScheme] = {}
-        for name, weight in weights.items():
+        for name, weights in self.weights.items():
             if name not in self.layers:
                 continue  # Registered in the model, and never called.
-            op = self.layers[name][0]
+            op, weight = self.layers[name][0], weights[name]
             check_shape(name, weight, cast(TensorType[Any], op.weight.type).get_shape())
             try:
                 scheme, weight = reconcile(self.schemes[name], weight)
             except Error as e:
                 raise e.at(layer=name) from None
             constant = _constant_name(op)
-            if not same_weight(weight, self.weights.setdefault((constant, scheme), weight)):
+            other = self.taken.setdefault((constant, scheme), name)
+            if other != name and not same_weight(weight, self._given(other, scheme)):
                 raise UsageError(
                     f"two weights are given for '{constant}', which several layers share",
                     place=Place(layer=name),
@@ -166,6 +178,10 @@ class _Quantization:
             order = registered_layers(self.module) or list(self.layers)
             return Recipe(order=tuple(self.schemes[name] for name in order))
         return Recipe(default=recipe.default, layers=recipe.layers | filled)
+
+    def _given(self, name: str, scheme: LayerScheme) -> Quantized:
+        """The weight that is given for a layer, in the form that its scheme says."""
+        return reconcile(scheme, self.weights[name][name])[1]
 
     def _uses(self) -> dict[str, set[LayerScheme | None]]:
         """How each constant is used: by which schemes its weight is quantized, None for float."""
@@ -208,9 +224,7 @@ class _Quantization:
         if scheme.weight is not None:
             stored = self._weight(name, op, scheme)
             weight = self._read(stored.weight, op)
-            named["weight_scale"] = self._read(stored.scale, op)
-            if stored.zero_point is not None:
-                named["weight_zero_point"] = self._read(stored.zero_point, op)
+            named |= {f"weight_{part}": self._read(c, op) for part, c in stored.parts.items()}
         if isinstance(op, QuantizedLayerOp) and scheme.act is not None:
             named["act_bits"] = scheme.act
             if scheme.static:
@@ -249,7 +263,10 @@ class _Quantization:
         key = (constant, scheme)
         if key not in self.stored:
             try:
-                quantized = self.weights.get(key) or scheme.quantize_weight(self._data(constant))
+                if key in self.taken:
+                    quantized = self._given(self.taken[key], scheme)
+                else:
+                    quantized = scheme.quantize_weight(self._data(constant))
             except Error as e:
                 raise e.at(layer=name) from None
             shared = len(self.uses[constant]) > 1
@@ -263,41 +280,36 @@ class _Quantization:
         return constant_value(self.originals[constant], self.given.store)
 
     def _constants(self, name: str, original: str, quantized: Quantized) -> _Stored:
-        scale = self._constant(
-            f"{name}.scale", quantized.scale, TensorType(f32, quantized.scale.shape)
-        )
-        zero_point = None
+        arrays: dict[str, tuple[npt.NDArray[Any], Attribute]] = {"scale": (quantized.scale, f32)}
         # Those of a symmetric weight beside asymmetric activations are 0, and do nothing.
         if quantized.zero_point is not None and quantized.zero_point.any():
-            type = TensorType(i32, quantized.zero_point.shape)
-            zero_point = self._constant(f"{name}.zero_point", quantized.zero_point, type)
+            arrays["zero_point"] = (quantized.zero_point, i32)
+        if quantized.offset is not None:
+            arrays["offset"] = (quantized.offset, f32)
+        parts = {
+            part: self._constant(f"{name}.{part}", array, TensorType(element, array.shape))
+            for part, (array, element) in arrays.items()
+        }
         shape = quantized.values.shape
         packed = pack(quantized.values.reshape(shape[0], -1), quantized.width)
         few = TensorType(few_bit_type(quantized.width), shape)
-        weight = self._constant(name, packed, few, scale, zero_point)
+        weight = self._constant(name, packed, few, parts)
         before = self.symbols[original]
-        for op in (scale, zero_point, weight):
-            if op is not None:
-                op.location = before.location
-                Rewriter.insert_op(op, InsertPoint.before(before))
-        return _Stored(weight, scale, zero_point)
+        for op in (*parts.values(), weight):
+            op.location = before.location
+            Rewriter.insert_op(op, InsertPoint.before(before))
+        return _Stored(weight, parts)
 
     def _constant(
         self,
         name: str,
         data: np.ndarray[Any, Any],
         type: TensorType[Any],
-        scale: ConstantOp | None = None,
-        zero_point: ConstantOp | None = None,
+        parts: Mapping[str, ConstantOp] | None = None,
     ) -> ConstantOp:
         ref = self.store.add(name, data)
-        return ConstantOp(
-            name,
-            type,
-            RefAttr(ref.key, ref.sha256),
-            None if scale is None else scale.sym_name.data,
-            None if zero_point is None else zero_point.sym_name.data,
-        )
+        named = {part: op.sym_name.data for part, op in (parts or {}).items()}
+        return ConstantOp(name, type, RefAttr(ref.key, ref.sha256), **named)
 
     def _read(self, constant: ConstantOp, before: Operation) -> SSAValue:
         read = GetConstantOp(constant.sym_name.data, constant.type)

@@ -28,13 +28,14 @@ from fewbit.numerics import Granularity, Quantized, WeightMode, Width, quantize_
 from fewbit.numerics.fitted_scales import FITTED, check_fitted
 from fewbit.numerics.formulas import check_asymmetric
 from fewbit.numerics.hadamard import check_rotation, check_size, rotate
+from fewbit.numerics.quantized import check_offset_width
 
 FLOAT = "fp"
 """How a tensor that stays float is written in place of a width."""
 
 _GRAMMAR = (
     "write 'w<bits>a<bits>', then perhaps 'g<size>', 'h<size>' and '-tensor', '-mean', '-mse', "
-    "'-signed', '-static', '-asym'"
+    "'-signed', '-offset', '-static', '-asym'"
 )
 _TEXT = re.compile(
     r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?"
@@ -45,6 +46,7 @@ _WORDS: dict[str, tuple[str, object]] = {
     "mean": ("mode", "mean"),
     "mse": ("mode", "mse"),
     "signed": ("mode", "signed-max"),
+    "offset": ("mode", "offset"),
     "static": ("static", True),
     "asym": ("symmetric", False),
 }
@@ -98,6 +100,7 @@ class LayerScheme(BaseModel):
         if self.weight is None:
             raise UsageError(f"the scheme '{self}' leaves the weight in floating point")
         check_rotation(self.hadamard, np.shape(weight))
+        check_offsets(self, np.shape(weight))
         return quantize_weight(
             rotate(weight, self.hadamard),
             self.weight,
@@ -149,6 +152,15 @@ class LayerScheme(BaseModel):
 SchemeLike: TypeAlias = LayerScheme | str | Mapping[str, Any]
 
 
+def check_offsets(scheme: LayerScheme, shape: tuple[int, ...]) -> None:
+    """Refuse offsets of a weight that is no matrix."""
+    if scheme.mode == "offset" and len(shape) != 2:
+        raise UsageError(
+            f"the scheme '{scheme}' is for linear layers and tables, not for convolutions",
+            hint="name those layers in the recipe: 'w4a8g32-offset,conv1=w8a8'",
+        )
+
+
 def _fields_of(text: str) -> dict[str, object]:
     plain = text.strip().lower()
     if plain == FLOAT:
@@ -191,6 +203,10 @@ def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
     if scheme.symmetric:
         if scheme.weight is not None and scheme.mode in FITTED:
             check_fitted(scheme.weight, scheme.mode)
+        if scheme.weight is not None and scheme.mode == "offset":
+            check_offset_width(scheme.weight)
+            if scheme.group is None:
+                yield "offsets of a weight without groups", "give groups a size: 'w4a8g32-offset'"
         return
     if not few_bit and not scheme.static:
         yield "nothing here can be asymmetric", "weights and static activations have zero points"

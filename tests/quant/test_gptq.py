@@ -20,7 +20,14 @@ from fewbit.quant.scheme import LayerScheme
 
 SCHEMES = [
     *("w4afp", "w3afp", "w1.58afp", "w1afp", "w4afpg16", "w3afpg256", "w4afp-tensor", "w4afp-asym"),
-    *("w4afpg16-asym", "w4afp-mse", "w3afpg16-signed", "w3afph32", "w4afpg32h64-mse"),
+    *(
+        "w4afpg16-asym",
+        "w4afp-mse",
+        "w3afpg16-signed",
+        "w3afph32",
+        "w4afpg32h64-mse",
+        "w3afpg16-offset",
+    ),
 ]
 RNG = np.random.default_rng(0)
 WEIGHT = RNG.standard_normal((24, 256)).astype(np.float32)

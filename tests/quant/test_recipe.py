@@ -30,7 +30,9 @@ def schemes(draw: st.DrawFn) -> LayerScheme:
     if few_bit:
         fields["granularity"] = draw(st.sampled_from(["tensor", "channel", "group"]))
         fitted = ["mse", "signed-max"] if fields["weight"].bits > 2 else []
-        fields["mode"] = draw(st.sampled_from(["max", "mean", *fitted]))
+        is_shiftable = fields["granularity"] == "group" and fields["weight"].precision >= 2
+        offset = ["offset"] if is_shiftable else []
+        fields["mode"] = draw(st.sampled_from(["max", "mean", *fitted, *offset]))
         fields["hadamard"] = draw(st.sampled_from([None, 2, 32, 64, 128]))
     if fields.get("granularity") == "group":
         fields["group"] = draw(st.integers(1, 4096))
@@ -120,6 +122,7 @@ def test_file_is_read_back(
         ("w4a8-tensor-mean", {"granularity": "tensor", "mode": "mean"}),
         ("w4a8-mse", {"mode": "mse"}),
         ("w4a8g32-signed", {"mode": "signed-max", "group": 32}),
+        ("w4a8g32-offset", {"mode": "offset", "group": 32, "symmetric": True}),
         ("w4a8-asym-static", {"static": True, "symmetric": False}),
     ],
 )
@@ -152,6 +155,8 @@ def test_canonical_text() -> None:
         ("w4a8-asym-mse", "asymmetric weight has no mode 'mse'"),
         ("w4a8-mse-mean", "says 'mode' twice"),
         ("wfpa8-signed", "weight that stays float"),
+        ("w4a8-offset", "offsets of a weight without groups"),
+        ("w4a8g32-asym-offset", "asymmetric weight has no mode 'offset'"),
     ],
 )
 def test_schemes_that_there_are_not(text: str, what: str) -> None:
@@ -423,3 +428,9 @@ def test_recipes_do_not_load_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_narrow_weights_have_no_offsets() -> None:
+    for text in ("w1a8g32-offset", "w1.58a8g32-offset"):
+        with pytest.raises(WidthError, match="have no offset"):
+            LayerScheme.of(text)

@@ -38,11 +38,15 @@ _ROWS_BLOCK = 1 << 22
 
 
 class Integers(NamedTuple):
-    """A quantized tensor: values, scales and zero points as float32, as `numerics.Quantized`."""
+    """A quantized tensor: integers, scales and what else as float32, as `numerics.Quantized`.
+
+    Beside offsets, the zero points are the least integer of the width.
+    """
 
     values: Tensor
     scale: Tensor
     zero_point: Tensor | None = None
+    offset: Tensor | None = None
 
     def centered(self) -> Tensor:
         """The values less their zero points."""
@@ -52,8 +56,10 @@ class Integers(NamedTuple):
         return (runs - self.zero_point.reshape(-1, 1)).reshape(self.values.shape)
 
     def dequantize(self) -> Tensor:
-        runs = _runs(self.centered(), self.scale)
-        return (runs * self.scale.reshape(-1, 1)).reshape(self.values.shape)
+        runs = _runs(self.centered(), self.scale) * self.scale.reshape(-1, 1)
+        if self.offset is not None:
+            runs = runs + self.offset.reshape(-1, 1)
+        return runs.reshape(self.values.shape)
 
 
 def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
@@ -164,11 +170,12 @@ def _runs(x: Tensor, scale: Tensor) -> Tensor:
 
 
 def _shape(integers: Integers, shape: torch.Size, scale_shape: tuple[int, ...]) -> Integers:
-    zeros = integers.zero_point
+    zeros, offset = integers.zero_point, integers.offset
     return Integers(
         integers.values.reshape(shape),
         integers.scale.reshape(scale_shape),
         None if zeros is None else zeros.reshape(scale_shape),
+        None if offset is None else offset.reshape(scale_shape),
     )
 
 
@@ -190,6 +197,8 @@ def _fitted(runs: Tensor, width: Width, mode: WeightMode) -> Integers:
         return _symmetric(runs, width, mode)
     low, high = runs.amin(1), runs.amax(1)
     _check_finite(torch.maximum(high, -low))
+    if mode == "offset":
+        return _from_lowest(runs, width, low, high)
     if mode == "signed-max":
         low, high = low.clamp(max=-_EPS), high.clamp(min=_EPS)
         star = torch.where(high >= -low, high, low)
@@ -197,6 +206,15 @@ def _fitted(runs: Tensor, width: Width, mode: WeightMode) -> Integers:
     else:
         scale = _least_error_scale(runs, width)
     return Integers(_with_scale(runs, width, scale), scale)
+
+
+def _from_lowest(runs: Tensor, width: Width, low: Tensor, high: Tensor) -> Integers:
+    span = (high - low).clamp(min=_EPS)
+    _check_finite(span)
+    scale = torch.div(span, torch.full_like(span, (1 << width.bits) - 1))
+    zero_point = torch.full_like(scale, width.qmin)
+    values = _with_scale(runs - low[:, None], width, scale, zero_point)
+    return Integers(values, scale, zero_point, low)
 
 
 def _least_error_scale(runs: Tensor, width: Width) -> Tensor:

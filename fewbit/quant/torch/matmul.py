@@ -16,7 +16,7 @@ from torch import Tensor
 from fewbit.errors import UsageError
 from fewbit.numerics import ActivationGranularity, check_accumulator, weight_scale_shape
 from fewbit.numerics.hadamard import check_rotation
-from fewbit.quant.scheme import LayerScheme
+from fewbit.quant.scheme import LayerScheme, check_offsets
 from fewbit.quant.torch.fake_quant import (
     Integers,
     fake_quant_activation,
@@ -74,11 +74,12 @@ def check_rounding(
     """Refuse what the shapes do not allow, and static scales that are missing."""
     act = None if is_table else scheme.act
     check_rotation(scheme.hadamard, weight_shape)
+    check_offsets(scheme, weight_shape)
     if scheme.weight is not None:
         scales = weight_scale_shape(weight_shape, scheme.granularity, scheme.group)
         groups = scales[1] if len(scales) == 2 else 1
         if act is not None:
-            zero_points = not scheme.symmetric
+            zero_points = not scheme.symmetric or scheme.mode == "offset"
             both = zero_points if scheme.static else "w" if zero_points else False
             check_accumulator(math.prod(weight_shape[1:]) // groups, act, scheme.weight, both)
     if scheme.static and act is not None and act_scale is None:
@@ -115,7 +116,10 @@ def _static(how: Rounding, x: Tensor) -> tuple[Tensor | None, Tensor | None]:
 
 
 def _integer_matmul(x: Integers, w: Integers, matmul: Matmul, channels: tuple[int, ...]) -> Tensor:
-    """Σ over groups, in order, of acc · s_x · s_w; sums of integers are exact in float64."""
+    """Σ over groups, in order, of acc · s_x · s_w; sums of integers are exact in float64.
+
+    Where the groups of a linear layer have offsets m, each also adds Σ u_x · s_x · m.
+    """
     xs, ws = x.centered().double(), w.centered().double()
     x_scale = x.scale.reshape(*x.scale.shape, *[1] * (xs.dim() - x.scale.dim()))
     scales = list(w.scale.T) if w.scale.dim() == 2 else [w.scale]
@@ -124,6 +128,9 @@ def _integer_matmul(x: Integers, w: Integers, matmul: Matmul, channels: tuple[in
         part = ws if len(scales) == 1 else _only_group(ws, index, len(scales))
         scale = scale if scale.dim() == 0 else scale.reshape(channels)
         term = matmul(xs, part).float() * x_scale * scale
+        if w.offset is not None:
+            row_sums = xs.reshape(*xs.shape[:-1], len(scales), -1).sum(-1)[..., index, None]
+            term = term + row_sums.float() * x_scale * w.offset[:, index]
         total = term if total is None else total + term
     assert total is not None
     return total

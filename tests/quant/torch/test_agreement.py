@@ -29,6 +29,8 @@ RECIPES = [
     "w4a8,3=w4a8g8h32-static",
     "w3a8,3=w2a8h16-asym",
     "w4a8-mse,0=w3a8g3-signed,5=w8a8-signed",
+    "w4a8,3=w4a8g16-offset,5=w2a8g5-offset",
+    "w8a8,3=w5a8g32h64-offset,5=w8afpg10-offset",
     [[8, 6, 4], [8, 8, 8]],
 ]
 

@@ -20,7 +20,8 @@ import fewbit
 
 
 def assert_same_bits(model: nn.Module, x: torch.Tensor, recipe: str) -> None:
-    program = fewbit.quantize(model.eval(), recipe, example_inputs=(x,))
+    scales = fewbit.quant.calibrate(model, [x], recipe) if "static" in recipe else None
+    program = fewbit.quantize(model.eval(), recipe, scales, example_inputs=(x,))
     assert "!mico.int" in program.text()
     compiled = fewbit.compile(program)
     (expected,) = program.run(x.numpy())
@@ -66,6 +67,27 @@ def layers(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...], str]:
         split * channels, split * out, tuple(window), stride, padding, dilation, split, bias
     )
     return model, (batch, split * channels, *sizes), recipe
+
+
+@pytest.mark.parametrize("recipe", ["w2a8g16-offset", "w4a4g32-offset", "w5a8g8-offset-static"])
+def test_linear_layers_add_offsets_of_groups(recipe: str) -> None:
+    model, x = nn.Linear(96, 19), torch.randn(3, 96, generator=torch.manual_seed(0))
+    assert_same_bits(model, x, recipe)
+
+
+@pytest.mark.parametrize("group", [2, 32])
+def test_offsets_that_no_kernel_takes_are_loops(group: int) -> None:
+    """Weights of 8 bits, and groups that are shorter than a step."""
+    x = torch.randn(3, 64, generator=torch.manual_seed(0))
+    recipe = "w8a8g32-offset" if group == 32 else "w4a8g2-offset"
+    assert_same_bits(nn.Linear(64, 5), x, recipe)
+
+
+def test_rows_of_tables_have_offsets() -> None:
+    table = nn.Embedding(20, 32)
+    x = torch.tensor([[3, 19, 0]])
+    for recipe in ("w3afpg16-offset", "w4afpg32-offset"):
+        assert_same_bits(table, x, recipe)
 
 
 @pytest.mark.slow
