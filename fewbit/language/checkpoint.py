@@ -10,7 +10,7 @@ that only say their shapes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.language.config import DecoderConfig
 from fewbit.language.pieces import Array, Piece, find_piece
 from fewbit.language.text_files import TextFiles
+from fewbit.numerics import Quantized
 from fewbit.program.store import WeightStore
 
 if TYPE_CHECKING:
@@ -57,6 +58,14 @@ class Checkpoint:
         """Return a tensor; mapped, if the format allows it."""
         raise NotImplementedError
 
+    def has_integers(self, key: str) -> bool:
+        """Return whether a tensor is a matrix of few-bit integers."""
+        return False
+
+    def read_integers(self, key: str) -> Quantized:
+        """Return a matrix with its own integers, scales and offsets."""
+        raise NotImplementedError
+
     def find(self, name: str) -> tuple[Piece, int | None]:
         """Return where a weight of the decoder is, by the names of the format."""
         return find_piece(self.family, self.config, name)
@@ -77,6 +86,31 @@ def open_weights(checkpoint: Checkpoint) -> WeightStore:
         read = partial(_as_float, checkpoint, piece)
         store.add_computed(name, shapes[name], np.dtype(np.float32), read)
     return store
+
+
+class OwnWeights(Mapping[str, Quantized]):
+    """The matrices that a checkpoint has quantized itself, by layer, each read when asked for."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint = checkpoint
+        tied = {HEAD: EMBEDDING} if checkpoint.config.tied else {}
+        names = [*_weight_shapes(checkpoint.config), *tied]
+        found = {name: checkpoint.find(tied.get(name, name))[0] for name in names}
+        self._pieces = {
+            name.removesuffix(".weight"): piece
+            for name, piece in found.items()
+            if not piece.transposed and checkpoint.has_integers(piece.key)
+        }
+
+    def __getitem__(self, name: str) -> Quantized:
+        piece = self._pieces[name]
+        return piece.take_integers(self._checkpoint.read_integers(piece.key))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pieces)
+
+    def __len__(self) -> int:
+        return len(self._pieces)
 
 
 def build_decoder(checkpoint: Checkpoint, context: int) -> LanguageModel:

@@ -1,8 +1,9 @@
 """Checkpoints in GGUF, the format of llama.cpp: settings, tokenizer and weights in one file.
 
-The package `gguf` takes the file's blocks of few bits apart, exactly; the settings are
-translated into Hugging Face's words, so that a family is described once. What llama.cpp's converter
-changes is undone: it permutes queries and keys of LLaMa, because it rotates neighbouring channels.
+The package `gguf` dequantizes the file's blocks of few bits, exactly; `gguf_blocks` has their
+integers, for recipes that keep them. The settings are translated into Hugging Face's words, so that
+a family is described once. What llama.cpp's converter changes is undone: it permutes queries and
+keys of LLaMa, because it rotates neighbouring channels.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fewbit.errors import Error, UnsupportedError
 from fewbit.language.architectures import read_config, unknown_architecture
 from fewbit.language.checkpoint import Checkpoint
 from fewbit.language.config import LayerKind
+from fewbit.language.gguf_blocks import holds_integers, read_blocks
 from fewbit.language.gguf_header import GgufHeader, read_header
 from fewbit.language.gguf_tokenizer import read_text
 from fewbit.language.pieces import Array, Piece
 from fewbit.language.tokenizer import require
+from fewbit.numerics import Quantized
 
 FAMILIES = {
     "llama": "llama",
@@ -190,11 +195,27 @@ class GgufFile(Checkpoint):
 
     def read(self, key: str) -> Array:
         array = self._dequantize(key)
-        if self.value("general.architecture") != "llama":
-            return array
-        layer = key.split(".")[-2]
-        heads = {"attn_q": self.config.heads, "attn_k": self.config.kv_heads}.get(layer)
+        heads = self._permuted_heads(key)
         return array if heads is None else unpermute(array, heads)
+
+    def has_integers(self, key: str) -> bool:
+        tensor = self._tensors[key]
+        return holds_integers(tensor.kind, tensor.shape)
+
+    def read_integers(self, key: str) -> Quantized:
+        tensor = self._tensors[key]
+        weight = read_blocks(tensor.data, tensor.kind, tensor.shape)
+        heads = self._permuted_heads(key)
+        if heads is None:
+            return weight
+        return weight.take_rows(unpermute(np.arange(tensor.shape[0]), heads))
+
+    def _permuted_heads(self, key: str) -> int | None:
+        """Return how many heads' rows the converter has permuted; None where it has not."""
+        if self.value("general.architecture") != "llama":
+            return None
+        layer = key.split(".")[-2]
+        return {"attn_q": self.config.heads, "attn_k": self.config.kv_heads}.get(layer)
 
     def _dequantize(self, key: str) -> Array:
         from gguf import GGMLQuantizationType, quants

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fewbit.language.config import DecoderConfig
+from fewbit.numerics import Quantized
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +38,10 @@ class Piece:
         if self.rows is not None:
             array = array[slice(*self.rows)]
         return array + np.float32(self.added) if self.added else array
+
+    def take_integers(self, whole: Quantized) -> Quantized:
+        """Return the rows that are the weight, with their scales."""
+        return whole if self.rows is None else whole.take_rows(slice(*self.rows))
 
 
 def find_piece(family: str, config: DecoderConfig, name: str) -> tuple[Piece, int | None]:

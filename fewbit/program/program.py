@@ -25,6 +25,7 @@ from fewbit.errors import Error, StoreError
 from fewbit.ir.parse import parse_file, parse_module
 from fewbit.ir.text import print_module
 from fewbit.ir.verify import verify
+from fewbit.numerics import Quantized
 from fewbit.program.calls import Outputs, order_inputs
 from fewbit.program.display import html_table, shorten_text, size_text
 from fewbit.program.references import check_references
@@ -65,6 +66,9 @@ class Program:
     """The recipe by which it was quantized, as `fewbit.Recipe` reads and prints it."""
     files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """What goes with it to where it runs, by the names of files; the compiler does not read it."""
+    own_weights: Mapping[str, Quantized] = field(default_factory=dict[str, Quantized])
+    """Weights that the file which it came from had quantized, by layer; they are read when asked
+    for, by a recipe that leaves weights open. The store has the same weights as floats."""
 
     @staticmethod
     def parse(text: str, store: WeightStore | None = None, name: str = "<text>") -> Program:
@@ -108,7 +112,7 @@ class Program:
         """Return a copy of the module; the weights themselves are shared."""
         store = WeightStore()
         store.merge(self.store)
-        return Program(self.module.clone(), store, self.recipe, self.files)
+        return Program(self.module.clone(), store, self.recipe, self.files, self.own_weights)
 
     def verify(self, stage: str | None = None) -> None:
         """Check the module, then every weight that it refers to: presence, type and content."""

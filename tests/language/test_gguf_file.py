@@ -11,6 +11,7 @@ import pytest
 
 from fewbit.errors import Error, UnsupportedError
 from fewbit.frontends.language import build_decoder, open_checkpoint
+from fewbit.language.checkpoint import OwnWeights
 from tests.language.checkpoints import write_gguf
 
 Q = gguf.GGMLQuantizationType
@@ -24,6 +25,22 @@ def test_weights_are_those_of_the_file(kind: gguf.GGMLQuantizationType, tmp_path
     ours = model.state_dict()
     for name, array in weights.items():
         np.testing.assert_array_equal(ours[name].numpy(), array, err_msg=name)
+
+
+@pytest.mark.parametrize("kind", [Q.Q4_0, Q.Q4_1, Q.Q5_0, Q.Q5_1, Q.Q8_0])
+def test_integers_of_a_file_are_kept(kind: gguf.GGMLQuantizationType, tmp_path: Path) -> None:
+    path = tmp_path / "net.gguf"
+    weights = write_gguf(path, kind, tied=True)
+    kept = OwnWeights(open_checkpoint(path))
+    matrices = {name.removesuffix(".weight") for name, array in weights.items() if array.ndim == 2}
+    assert set(kept) == matrices | {"lm_head"}
+    for name in matrices:
+        np.testing.assert_array_equal(kept[name].dequantize(), weights[f"{name}.weight"])
+
+
+def test_floats_have_no_integers(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "net.gguf", Q.F16)
+    assert not OwnWeights(open_checkpoint(tmp_path / "net.gguf"))
 
 
 def test_settings_are_those_of_the_file(tmp_path: Path) -> None:

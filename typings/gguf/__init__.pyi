@@ -14,7 +14,15 @@ class GGMLQuantizationType(IntEnum):
     Q5_0 = 6
     Q5_1 = 7
     Q8_0 = 8
+    Q2_K = 10
+    Q3_K = 11
+    Q4_K = 12
+    Q5_K = 13
+    Q6_K = 14
+    IQ4_NL = 20
     BF16 = 30
+    TQ1_0 = 34
+    TQ2_0 = 35
 
 GGML_QUANT_SIZES: dict[int, tuple[int, int]]
 MODEL_ARCH_NAMES: dict[IntEnum, str]

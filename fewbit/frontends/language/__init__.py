@@ -12,6 +12,7 @@ from fewbit.language.checkpoint import (
     HEAD,
     LAYERS,
     Checkpoint,
+    OwnWeights,
     build_decoder,
     build_traced_decoder,
     open_weights,
@@ -59,6 +60,7 @@ def import_language_model(path: PathLike, context: int | None = None) -> Program
     kinds = list(dict.fromkeys(config.layers))
     short = _import_kinds(config, context, weights)
     program = repeat_layers(short, LAYERS, [kinds.index(kind) for kind in config.layers], weights)
+    program.own_weights = OwnWeights(checkpoint)
     program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
     return program
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import gguf
 import numpy as np
 import pytest
 import torch
@@ -13,7 +14,7 @@ import fewbit
 from fewbit.errors import FewbitWarning
 from fewbit.frontends.language import build_decoder, open_checkpoint
 from fewbit.program.state import initial_state
-from tests.language.checkpoints import SETTINGS, VOCABULARY, family_folder
+from tests.language.checkpoints import SETTINGS, VOCABULARY, family_folder, write_gguf
 
 CONTEXT = 24
 TOKENS = np.random.default_rng(0).integers(0, VOCABULARY, (1, 12))
@@ -47,3 +48,25 @@ def test_few_bits_are_those_of_the_interpreter(recipe: str, tmp_path: Path) -> N
         given = TOKENS[:, begin:end], np.array([begin])
         expected, *state = program.run(*given, *state)
         np.testing.assert_allclose(step(*given), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Q4_0", "Q4_1", "Q8_0"])
+def test_a_file_keeps_its_integers(kind: str, tmp_path: Path) -> None:
+    """The program has the file's own weights, and the compiled one gives its results."""
+    path = tmp_path / "net.gguf"
+    write_gguf(path, gguf.GGMLQuantizationType[kind], depth=2, tied=True)
+    plain = fewbit.import_model(path, context=CONTEXT)
+    program = fewbit.quantize(plain, "wfpa8")
+    scheme = {"Q4_0": "w4a8g32", "Q4_1": "w4a8g32-offset", "Q8_0": "w8a8g32"}[kind]
+    assert f"model.layers.1.mlp.up_proj={scheme}" in str(program.recipe)
+    step = fewbit.compile(program).session()
+    state = list(initial_state(program.module, program.store).values())
+    floats = list(state)
+    for begin, end in PARTS:
+        given = TOKENS[:, begin:end], np.array([begin])
+        exact, *floats = plain.run(*given, *floats)
+        expected, *state = program.run(*given, *state)
+        np.testing.assert_allclose(step(*given), expected, rtol=1e-5, atol=1e-5)
+        noise = np.linalg.norm(expected - exact) / np.linalg.norm(exact)
+        assert noise < 0.03, "activations of 8 bits lose little, and the weights nothing"
