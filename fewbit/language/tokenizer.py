@@ -30,16 +30,22 @@ def require(package: str) -> Any:
 
 
 def open_tokenizer(text: str, path: Path | None = None) -> Tokenizer:
-    """Return the tokenizer that a `tokenizer.json` describes."""
+    """Return the tokenizer that a `tokenizer.json` describes.
+
+    Some have the padding and truncation of the batches that a model was trained with.
+    """
     require("tokenizers")
     from tokenizers import Tokenizer
 
     place = Place(file=None if path is None else str(path))
     try:
-        return Tokenizer.from_str(text)
+        tokenizer = Tokenizer.from_str(text)
     except Exception as error:  # it raises no narrower class
         what = f"this is no tokenizer: {str(error).partition(chr(10))[0]}"
         raise Error(what, place=place, hint="is the file whole?") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 def first_tokens(tokenizer: Tokenizer) -> list[int]:
