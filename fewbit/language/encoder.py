@@ -1,4 +1,4 @@
-"""The encoder of all families, as a torch module: a text's tokens to their states, or to one vector.
+"""The encoder of all families, as a torch module: a text's tokens to states, or to one vector.
 
 A call takes the tokens of one text, of any length and without padding, so there is no mask. Modules
 have the names of the decoder's, `model.layers.0.self_attn.q_proj`, so recipes name layers alike.

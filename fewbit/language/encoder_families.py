@@ -1,4 +1,4 @@
-"""The families of encoders that are read: what their configurations mean, and how weights are named.
+"""The families of encoders that are read: what configurations mean, and how weights are named.
 
 A family is a function from a configuration in Hugging Face's words to an `EncoderConfig`, and a
 table from the encoder's names to its own. Values that a configuration leaves out are those of the
@@ -43,12 +43,12 @@ class EncoderFamily:
     """What the family calls sizes, where not as BERT does."""
 
     def find(self, config: EncoderConfig, name: str) -> tuple[Piece, int | None]:
-        """Return where a weight of the encoder is, and the rows of a tensor that it is a part of."""
+        """Return where a weight of the encoder is, and the rows of a tensor that it is part of."""
         if name.startswith(LAYER):
             number, _, rest = name.removeprefix(LAYER).partition(".")
             module, _, kind = rest.rpartition(".")
-            others = {} if config.gated else self.ungated_names
-            own = others.get(module) or self.layer_names[module]
+            ungated = None if config.gated else self.ungated_names.get(module)
+            own = ungated or self.layer_names[module]
             return Piece(f"{self.layer.format(number)}{own}.{kind}"), None
         if name == "model.token_type":
             return Piece(self.names[name], (0, 1)), config.token_types

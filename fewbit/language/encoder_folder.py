@@ -33,6 +33,7 @@ from fewbit.language.huggingface import (
 )
 from fewbit.language.pieces import Array, Piece
 from fewbit.language.sentence_modules import read_sentence_modules
+from fewbit.language.tokenizer import lower_case_first
 
 if TYPE_CHECKING:
     from fewbit.language.encoder import TextEncoder
@@ -70,6 +71,8 @@ class EncoderFolder(WeightSource):
         self._tensors = open_tensors(path)
         self._names = plain_names(self._family, self._tensors)
         self.text = read_text(path)
+        if self.text is not None and self.sentence.lower_case:
+            self.text = replace(self.text, tokenizer=lower_case_first(self.text.tokenizer))
 
     def _check_class(self, settings: Mapping[str, Any]) -> bool:
         """Refuse a class that is more than an encoder; return whether it has a decoder, too."""

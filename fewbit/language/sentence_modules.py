@@ -17,9 +17,16 @@ from fewbit.language.config import Pooling
 from fewbit.language.huggingface import read_optional
 
 MODULES = "modules.json"
+SETTINGS = "sentence_bert_config.json"
 CONFIG = "config.json"
-POOLINGS: dict[str, Pooling] = {"cls": "cls", "cls_token": "cls", "mean": "mean"}
-POOLINGS |= {"mean_tokens": "mean", "max": "max", "max_tokens": "max"}
+POOLINGS: dict[str, Pooling] = {
+    "cls": "cls",
+    "cls_token": "cls",
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "max": "max",
+    "max_tokens": "max",
+}
 """By the words of older and newer configurations."""
 MODE = "pooling_mode_"
 
@@ -32,6 +39,8 @@ class SentenceModules:
     """How many tokens of a text are read."""
     prompt: str = ""
     """What is put before every text."""
+    lower_case: bool = False
+    """Whether capital letters are taken for small ones, before the tokenizer sees them."""
 
 
 def read_sentence_modules(folder: Path) -> SentenceModules:
@@ -57,7 +66,15 @@ def read_sentence_modules(folder: Path) -> SentenceModules:
         raise UnsupportedError(
             "states are normalized and not pooled", place=Place(file=str(folder / MODULES))
         )
-    return SentenceModules(pooling, normalize, _longest(folder), _default_prompt(folder))
+    settings = read_optional(folder / SETTINGS)
+    longest = settings.get("max_seq_length")
+    return SentenceModules(
+        pooling,
+        normalize,
+        longest if isinstance(longest, int) else None,
+        _default_prompt(folder),
+        settings.get("do_lower_case") is True,
+    )
 
 
 def _modules(path: Path) -> list[Mapping[str, Any]]:
@@ -82,11 +99,6 @@ def _read_pooling(path: Path) -> Pooling:
             hint="known: mean, cls, max",
         )
     return POOLINGS[modes[0]]
-
-
-def _longest(folder: Path) -> int | None:
-    given = read_optional(folder / "sentence_bert_config.json").get("max_seq_length")
-    return given if isinstance(given, int) else None
 
 
 def _default_prompt(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import takewhile
@@ -46,6 +47,25 @@ def open_tokenizer(text: str, path: Path | None = None) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
+
+
+def lower_case_first(text: str) -> str:
+    """Return a `tokenizer.json` that takes capital letters for small ones before all else."""
+    described = json.loads(text)
+    steps = [{"type": "Lowercase"}]
+    if described.get("normalizer") is not None:
+        steps.append(described["normalizer"])
+    described["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    return json.dumps(described, ensure_ascii=False)
+
+
+def cut_text(tokenizer: Tokenizer, text: str, most: int) -> list[int]:
+    """Return up to so many tokens of a text, those that stand around every text among them."""
+    tokenizer.enable_truncation(most)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        return tokenizer.encode(text).ids
+    finally:
+        tokenizer.no_truncation()
 
 
 def first_tokens(tokenizer: Tokenizer) -> list[int]:

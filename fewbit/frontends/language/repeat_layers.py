@@ -6,8 +6,8 @@ under the names and with the weights of all others, and called one after another
 program that tracing all layers gives; tests compare the two.
 
 A layer is called with the hidden state first, gives it last, and takes and gives what it keeps from
-call to call in between, if it keeps something. That passes through all subgraphs around the layers, whose arguments and
-results are therefore repeated, too: `_Keys` says which of them are whose.
+call to call in between, if there is something. That passes through all subgraphs around the layers,
+whose arguments and results are therefore repeated, too: `_Keys` says which of them are whose.
 """
 
 from __future__ import annotations
