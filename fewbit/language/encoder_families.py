@@ -97,12 +97,15 @@ def _read_bert(settings: Settings, **changes: Any) -> EncoderConfig:
 def _behind_padding(config: EncoderConfig, padding: int) -> EncoderConfig:
     """Return a configuration whose positions begin behind that of the padding token."""
     first = padding + 1
-    return replace(config, first_position=first, longest=(config.longest or 0) - first)
+    longest = (config.longest or 0) - first
+    if longest < 1:
+        raise UnsupportedError(f"{config.longest} positions leave none behind the padding's")
+    return replace(config, first_position=first, longest=longest)
 
 
 def _read_roberta(settings: Settings) -> EncoderConfig:
-    padding = settings.get("pad_token_id", 1)
-    return _behind_padding(_read_bert(settings), int(padding))
+    padding = settings.get("pad_token_id")
+    return _behind_padding(_read_bert(settings), 1 if padding is None else int(padding))
 
 
 def _read_distilbert(settings: Settings) -> EncoderConfig:

@@ -142,6 +142,13 @@ def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
         fewbit.import_model(tmp_path)
 
 
+def test_positions_begin_behind_the_padding() -> None:
+    config = read_encoder_config(encoder_settings("roberta", pad_token_id=None))
+    assert (config.first_position, config.longest) == (2, 38)
+    with pytest.raises(UnsupportedError, match="40 positions leave none"):
+        read_encoder_config(encoder_settings("roberta", pad_token_id=50))
+
+
 def test_gates_are_read_from_the_words_of_t5() -> None:
     gated = read_encoder_config(encoder_settings("t5", feed_forward_proj="gated-silu"))
     assert (gated.gated, gated.activation) == (True, "silu")
