@@ -59,7 +59,7 @@ class TextModel:
         if ENCODING in folder.manifest.files:
             raise UsageError(
                 "this is an encoder, which does not go on with a text",
-                hint="artifact.embed(text) is its vector, and compare_embeddings(texts, against) says "
+                hint="artifact.embed(text) is its vector; compare_embeddings(texts, against) says "
                 "how near vectors are to another's",
             )
         if SETTINGS not in folder.manifest.files:
