@@ -1,8 +1,8 @@
 """`fewbit eval MODEL --text FILE`: how good a language model is, and how near it is to another.
 
 MODEL and what it is compared with are artifacts, which run as they are, or models of any kind,
-which are compiled for this machine first. A language model is evaluated on a text; any other by
-its outputs on some inputs, beside those of `--against`.
+which are compiled for this machine first. A language model is evaluated on a text, an encoder by
+its vectors of a text's lines beside those of `--against`; any other by its outputs on some inputs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from fewbit.errors import Place, UsageError
 if TYPE_CHECKING:
     from fewbit.language.evaluate import TextScore
     from fewbit.runtime import Artifact
+    from fewbit.runtime.embedding import EmbeddingScore
     from fewbit.runtime.evaluation import OutputScore
 
 
@@ -72,7 +73,7 @@ def evaluate(
         typer.Option(
             "--windows",
             min=1,
-            help="Read so many parts; all if not given.",
+            help="Read so many parts, of an encoder's text lines; all if not given.",
             rich_help_panel=LANGUAGE_MODELS,
         ),
     ] = None,
@@ -94,6 +95,12 @@ def evaluate(
 
     words = _read(text)
     artifact = _open(model, recipe, window)
+    if artifact.is_encoder:
+        _check_lines(against, window)
+        lines = [line for line in words.splitlines() if line.strip()][:windows]
+        cosines = artifact.compare_embeddings(lines, _open(against or "", None), threads=threads)
+        print_json(_plain_cosines(cosines)) if as_json else _show_cosines(cosines)
+        return
     reference = None if against is None else _open(against, None, window)
     score = evaluate_text(
         artifact, words, against=reference, window=window, windows=windows, threads=threads
@@ -137,7 +144,10 @@ def _context(path: Path, window: int | None) -> int | None:
     if window is not None:
         return window
     from fewbit.frontends.language import open_checkpoint
+    from fewbit.language.encoder_folder import is_encoder
 
+    if is_encoder(path):
+        return None
     return min(WINDOW, open_checkpoint(path).config.longest)
 
 
@@ -166,6 +176,23 @@ def _compare(
         check_shapes(each, arrays)
         results.append(Outputs(each.run(arrays), [port.name for port in each.outputs]))
     return compare_outputs(*results)
+
+
+def _check_lines(against: str | None, window: int | None) -> None:
+    if against is None:
+        raise UsageError(
+            "there is nothing to compare an encoder's vectors with", hint="add --against MODEL"
+        )
+    if window is not None:
+        raise UsageError("an encoder reads a text line by line, so --window has no effect")
+
+
+def _show_cosines(score: EmbeddingScore) -> None:
+    print(f"cosine {score.mean:.6f}, minimum {score.minimum:.6f}, of {score.texts} texts")
+
+
+def _plain_cosines(score: EmbeddingScore) -> dict[str, Any]:
+    return {"texts": score.texts, "cosine": {"mean": score.mean, "minimum": score.minimum}}
 
 
 def _show(score: TextScore) -> None:

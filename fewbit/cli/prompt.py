@@ -1,7 +1,7 @@
 """`fewbit run DIR --prompt TEXT`: how a language model goes on with a text.
 
 Text is written to standard output as it is decoded, and nothing else; how long it took is said on
-standard error.
+standard error. Of an encoder, it is the vector of the text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import typer
 from fewbit.base.json_output import print_json
 from fewbit.base.progress import say
 from fewbit.cli.options import LANGUAGE_MODELS
+from fewbit.cli.run_report import summary
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
+    from fewbit.runtime import Artifact
     from fewbit.runtime.generation import Generation
 
 TOKENS = 64
@@ -30,7 +32,9 @@ def _option(name: str, explanation: str, **limits: float) -> Any:
     return typer.Option(name, help=explanation, rich_help_panel=LANGUAGE_MODELS, **limits)  # pyright: ignore[reportArgumentType]
 
 
-PromptText = Annotated[str | None, _option("--prompt", "Go on with this text.")]
+PromptText = Annotated[
+    str | None, _option("--prompt", "Go on with this text; of an encoder, print its vector.")
+]
 Chat = Annotated[bool, _option("--chat", "The prompt is a question, put into the chat template.")]
 Tokens = Annotated[
     int | None, _option("--tokens", f"Decode up to so many; {TOKENS} if not given.", min=1)
@@ -55,10 +59,16 @@ class PromptOptions:
     seed: int | None = None
 
     def refuse_without_prompt(self) -> None:
-        for field in fields(self):
-            if getattr(self, field.name) not in (None, False):
-                option = field.name.replace("_", "-")
-                raise UsageError(f"--{option} needs a prompt", hint="add --prompt TEXT")
+        for option in self.given:
+            raise UsageError(f"{option} needs a prompt", hint="add --prompt TEXT")
+
+    @property
+    def given(self) -> list[str]:
+        """The options that are set."""
+        names = [
+            each.name for each in fields(self) if getattr(self, each.name) not in (None, False)
+        ]
+        return [f"--{name.replace('_', '-')}" for name in names]
 
     def refuse_others(self, given: Sequence[str]) -> None:
         for option in given:
@@ -77,6 +87,11 @@ class PromptOptions:
         artifact = load(path)
         if variant is not None:
             artifact.use_variant(variant)
+        if artifact.is_encoder:
+            for option in self.given:
+                raise UsageError(f"{option} is for models that decode, and this is an encoder")
+            _print_embedding(artifact, prompt, threads, as_json)
+            return
         generation = artifact.generate(
             prompt,
             TOKENS if self.tokens is None else self.tokens,
@@ -92,6 +107,15 @@ class PromptOptions:
             return
         print()
         say(_summary(generation))
+
+
+def _print_embedding(artifact: Artifact, prompt: str, threads: int | None, as_json: bool) -> None:
+    vector = artifact.embed(prompt, threads=threads)
+    if not as_json:
+        print(summary("embedding", vector))
+        return
+    count = len(artifact.text_encoding.encode(prompt))
+    print_json({"embedding": vector.tolist(), "prompt_tokens": count})
 
 
 def _stream(generation: Generation, quiet: bool) -> str:

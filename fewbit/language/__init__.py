@@ -1,1 +1,1 @@
-"""Language models: checkpoints as one decoder module, and tokens as text."""
+"""Language models: checkpoints as one decoder or encoder module, and tokens as text."""

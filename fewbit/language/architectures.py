@@ -8,7 +8,7 @@ the decoder does not have is refused here, before any weight is read.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, cast
@@ -42,9 +42,7 @@ def read_config(settings: Settings) -> DecoderConfig:
         **settings,
         **{ours: settings[theirs] for ours, theirs in names.items() if theirs in settings},
     }
-    for size in SIZES:
-        if not _is_size(settings.get(size)):
-            raise UnsupportedError(f"the configuration has no size '{size}'")
+    check_sizes(settings, SIZES)
     config = FAMILIES[name](settings)
     if config.heads % config.kv_heads:
         raise UnsupportedError(
@@ -53,10 +51,16 @@ def read_config(settings: Settings) -> DecoderConfig:
     return config
 
 
-def unknown_architecture(name: str, otherwise: str = "") -> UnsupportedError:
-    """Return the error for an architecture that is not read; `otherwise` says how to go on."""
-    known = ", ".join(FAMILIES)
-    close = get_close_matches(name.lower(), FAMILIES, n=1, cutoff=0.5)
+def unknown_architecture(
+    name: str, otherwise: str = "", others: Collection[str] = ()
+) -> UnsupportedError:
+    """Return the error for an architecture that is not read; `otherwise` says how to go on.
+
+    `others` are known as well, beside the decoders.
+    """
+    families = [*FAMILIES, *others]
+    known = ", ".join(families)
+    close = get_close_matches(name.lower(), families, n=1, cutoff=0.5)
     nearest = f"the nearest known is {close[0]}; " if close else ""
     return UnsupportedError(
         f"the architecture '{name}' is not one that fewbit reads",
@@ -64,26 +68,31 @@ def unknown_architecture(name: str, otherwise: str = "") -> UnsupportedError:
     )
 
 
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def check_sizes(settings: Settings, names: Iterable[str]) -> None:
+    """Refuse a configuration that leaves out one of some sizes."""
+    for name in names:
+        value = settings.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+            raise UnsupportedError(f"the configuration has no size '{name}'")
 
 
 def _read_common(settings: Settings, **changes: Any) -> DecoderConfig:
     """Return what LLaMa's configuration says, which others begin from."""
+    check_sizes(settings, ["intermediate_size"])
     heads, width = int(settings["num_attention_heads"]), int(settings["hidden_size"])
     head_width = int(settings.get("head_dim") or width // heads)
     rope = read_rope(settings, head_width)
     config = DecoderConfig(
         vocabulary=int(settings["vocab_size"]),
         width=width,
-        hidden=_hidden(settings),
+        hidden=int(settings["intermediate_size"]),
         heads=heads,
         kv_heads=int(settings.get("num_key_value_heads") or heads),
         head_width=head_width,
         longest=int(settings.get("max_position_embeddings") or 2048),
         layers=_windows(settings, rope),
         eps=float(settings.get("rms_norm_eps", 1e-6)),
-        activation=_activation(settings.get("hidden_act") or "silu"),
+        activation=read_activation(settings.get("hidden_act") or "silu"),
         qkv_bias=bool(settings.get("attention_bias", False)),
         output_bias=bool(settings.get("attention_bias", False)),
         mlp_bias=bool(settings.get("mlp_bias", False)),
@@ -92,13 +101,7 @@ def _read_common(settings: Settings, **changes: Any) -> DecoderConfig:
     return replace(config, **changes)
 
 
-def _hidden(settings: Settings) -> int:
-    if not _is_size(settings.get("intermediate_size")):
-        raise UnsupportedError("the configuration has no size 'intermediate_size'")
-    return int(settings["intermediate_size"])
-
-
-def _activation(name: object) -> Activation:
+def read_activation(name: object) -> Activation:
     if str(name) not in ACTIVATIONS:
         raise UnsupportedError(
             f"the activation '{name}' is not known", hint=f"known: {', '.join(ACTIVATIONS)}"

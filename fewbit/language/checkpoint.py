@@ -1,8 +1,8 @@
 """A checkpoint: a configuration, tensors that are read one by one, and what text needs.
 
-Names and shapes are compared with the decoder's before any tensor is read, and nothing is left
-over: a bias that the decoder does not have would be missing in its results. Tensors of float32 that
-lie in a file as the decoder has them are mapped; others are converted whenever they are read, so
+Names and shapes are compared with the model's before any tensor is read, and nothing is left
+over: a bias that the model does not have would be missing in its results. Tensors of float32 that
+lie in a file as the model has them are mapped; others are converted whenever they are read, so
 that no more than one is in memory. A decoder to trace has but one layer of each kind, and weights
 that only say their shapes.
 """
@@ -27,10 +27,12 @@ from fewbit.numerics import Quantized
 from fewbit.program.store import WeightStore
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from fewbit.language.decoder import LanguageModel
 
 LAYERS = "model.layers"
-"""Where the layers of the decoder are, each under its number."""
+"""Where the layers of a model are, each under its number."""
 EMBEDDING, HEAD = "model.embed_tokens.weight", "lm_head.weight"
 SHOWN = 4
 """How many tensors a message names."""
@@ -39,13 +41,12 @@ IGNORED = (".rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias", HEAD)
 """Ends of names that are no weights, or the embedding again."""
 
 
-class Checkpoint:
-    """What a file or folder holds; subclasses know the format."""
+class WeightSource:
+    """The tensors of a file or folder, and which of them are the weights of a model of ours."""
 
     path: Path
     family: str
     """The name of the architecture in Hugging Face's words."""
-    config: DecoderConfig
     text: TextFiles | None
     """None where there is no tokenizer."""
 
@@ -66,18 +67,41 @@ class Checkpoint:
         """Return a matrix with its own integers, scales and offsets."""
         raise NotImplementedError
 
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of all weights of the model, by our names."""
+        raise NotImplementedError
+
     def find(self, name: str) -> tuple[Piece, int | None]:
-        """Return where a weight of the decoder is, by the names of the format."""
-        return find_piece(self.family, self.config, name)
+        """Return where a weight of the model is, by the names of the format."""
+        raise NotImplementedError
+
+    def is_ignored(self, key: str) -> bool:
+        """Return whether a tensor is none that the model lacks if it is not used."""
+        raise NotImplementedError
 
     @property
     def place(self) -> Place:
         return Place(file=str(self.path))
 
 
-def open_weights(checkpoint: Checkpoint) -> WeightStore:
-    """Return all weights of the decoder by their names, as float32; none is read yet."""
-    shapes = _weight_shapes(checkpoint.config)
+class Checkpoint(WeightSource):
+    """What a file or folder holds of a decoder; subclasses know the format."""
+
+    config: DecoderConfig
+
+    def weight_shapes(self) -> dict[str, tuple[int, ...]]:
+        return _weight_shapes(self.config)
+
+    def find(self, name: str) -> tuple[Piece, int | None]:
+        return find_piece(self.family, self.config, name)
+
+    def is_ignored(self, key: str) -> bool:
+        return key.endswith(IGNORED)
+
+
+def open_weights(checkpoint: WeightSource) -> WeightStore:
+    """Return all weights of the model by their names, as float32; none is read yet."""
+    shapes = checkpoint.weight_shapes()
     pieces = {name: checkpoint.find(name) for name in shapes}
     _check_shapes(checkpoint, shapes, pieces)
     _check_leftovers(checkpoint, {piece.key for piece, _ in pieces.values()})
@@ -115,6 +139,11 @@ class OwnWeights(Mapping[str, Quantized]):
 
 def build_decoder(checkpoint: Checkpoint, context: int) -> LanguageModel:
     """Return the decoder with the weights of a checkpoint, ready to be called."""
+    return _make_decoder(checkpoint.config, read_weights(checkpoint), context)
+
+
+def read_weights(checkpoint: WeightSource) -> dict[str, Any]:
+    """Return all weights of the model by their names, as tensors of PyTorch."""
     import torch
 
     store = open_weights(checkpoint)
@@ -125,24 +154,31 @@ def build_decoder(checkpoint: Checkpoint, context: int) -> LanguageModel:
         for name in store:
             weights[name] = torch.as_tensor(store[name])
             step()
-    return _make_decoder(checkpoint.config, weights, context)
+    return weights
 
 
 def build_traced_decoder(config: DecoderConfig, context: int) -> LanguageModel:
     """Return a decoder with one layer of each kind, whose weights have shapes and no memory."""
+    short = replace(config, layers=tuple(dict.fromkeys(config.layers)))
+    return _make_decoder(short, shapes_alone(_weight_shapes(short)), context)
+
+
+def shapes_alone(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """Return tensors that say their shapes, and take no memory."""
     import torch
 
-    short = replace(config, layers=tuple(dict.fromkeys(config.layers)))
-    shapes = _weight_shapes(short)
-    weights = {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
-    return _make_decoder(short, weights, context)
+    return {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
+
+
+def make_parameters(weights: Mapping[str, Any]) -> dict[str, Any]:
+    from torch.nn import Parameter
+
+    return {name: Parameter(data, requires_grad=False) for name, data in weights.items()}
 
 
 def _make_decoder(config: DecoderConfig, weights: Mapping[str, Any], context: int) -> LanguageModel:
-    from torch.nn import Parameter
-
     model = _empty_decoder(config)
-    parameters = {name: Parameter(data, requires_grad=False) for name, data in weights.items()}
+    parameters = make_parameters(weights)
     if config.tied:
         parameters[HEAD] = parameters[EMBEDDING]
     model.load_state_dict(parameters, assign=True)
@@ -165,18 +201,24 @@ def _weight_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
     Layers have the same shapes, so one of them is built.
     """
     model = _empty_decoder(replace(config, layers=config.layers[:1]))
-    shapes: dict[str, tuple[int, ...]] = {}
-    for name, tensor in model.state_dict().items():
-        numbers = range(len(config.layers)) if name.startswith(f"{LAYERS}.0.") else [0]
-        for number in numbers:
-            own = name.replace(f"{LAYERS}.0.", f"{LAYERS}.{number}.")
-            shapes[own] = tuple(tensor.shape)
+    shapes = repeat_shapes(model, len(config.layers))
     if config.tied:
         del shapes[HEAD]
     return shapes
 
 
-def _as_float(checkpoint: Checkpoint, piece: Piece) -> Array:
+def repeat_shapes(model: nn.Module, depth: int) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights of a model that has one layer of so many."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, tensor in model.state_dict().items():
+        numbers = range(depth) if name.startswith(f"{LAYERS}.0.") else [0]
+        for number in numbers:
+            own = name.replace(f"{LAYERS}.0.", f"{LAYERS}.{number}.")
+            shapes[own] = tuple(tensor.shape)
+    return shapes
+
+
+def _as_float(checkpoint: WeightSource, piece: Piece) -> Array:
     array = piece.take(checkpoint.read(piece.key))
     if str(array.dtype) not in FLOATS:
         raise UnsupportedError(
@@ -187,7 +229,7 @@ def _as_float(checkpoint: Checkpoint, piece: Piece) -> Array:
 
 
 def _check_shapes(
-    checkpoint: Checkpoint,
+    checkpoint: WeightSource,
     wanted: Mapping[str, tuple[int, ...]],
     pieces: Mapping[str, tuple[Piece, int | None]],
 ) -> None:
@@ -210,11 +252,11 @@ def _check_shapes(
             )
 
 
-def _check_leftovers(checkpoint: Checkpoint, used: set[str]) -> None:
-    left = [key for key in checkpoint.shapes if key not in used and not key.endswith(IGNORED)]
+def _check_leftovers(checkpoint: WeightSource, used: set[str]) -> None:
+    left = [k for k in checkpoint.shapes if k not in used and not checkpoint.is_ignored(k)]
     if left:
         raise UnsupportedError(
-            f"the checkpoint has {_names(left)}, which the decoder of "
+            f"the checkpoint has {_names(left)}, which the model of "
             f"'{checkpoint.family}' does not have",
             place=checkpoint.place,
         )

@@ -1,7 +1,7 @@
-"""What a decoder is built from: sizes and choices, whatever file they were read in.
+"""What decoders and encoders are built from: sizes and choices, whatever file they were read in.
 
-One record covers all families that are read. It has no defaults that depend on a family; those are
-where a family's own names are read, in `architectures.py`.
+One record covers all families of a kind. It has no defaults that depend on a family; those are
+where a family's own names are read, in `architectures.py` and `encoder_families.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Literal
 
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
 Norm = Literal["rms", "layer"]
+Pooling = Literal["mean", "cls", "max"]
 
 
 @dataclass(frozen=True)
@@ -70,3 +71,44 @@ class DecoderConfig:
     def has_positions(self) -> bool:
         """Whether the embeddings of positions are weights."""
         return any(kind.rope is None for kind in self.layers)
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Relative positions, of which far ones share a bucket: scores have a bias for each bucket."""
+
+    count: int
+    distance: int
+    """From here on all positions are in the last bucket."""
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    vocabulary: int
+    width: int
+    hidden: int
+    heads: int
+    head_width: int
+    depth: int
+    longest: int | None
+    """How many tokens there are positions for; None where positions are relative."""
+    eps: float
+    norm: Norm = "layer"
+    is_pre_norm: bool = False
+    """Whether norms are before attention and MLP, and one behind all layers; else behind each."""
+    activation: Activation = "gelu"
+    gated: bool = False
+    qkv_bias: bool = True
+    output_bias: bool = True
+    mlp_bias: bool = True
+    first_position: int = 0
+    """The row of the first token in the table of positions; those before are left out."""
+    token_types: int = 0
+    """How many rows the table of texts in a pair has; the first is added, there is no second."""
+    buckets: Buckets | None = None
+    attention_scale: float | None = None
+    """What scores are multiplied by; None is one over the root of the head's width."""
+    pooling: Pooling | None = None
+    """How the states become one vector; None where the states are the result."""
+    normalize: bool = False
+    """Whether that vector has the length 1."""

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from fewbit.base.typed_torch import sym_max, sym_min
-from fewbit.language.config import Activation, DecoderConfig, LayerKind, Rope
+from fewbit.language.config import Activation, DecoderConfig, EncoderConfig, LayerKind, Rope
 from fewbit.models.llama import SelfAttention, rotate
 
 Place = tuple[Tensor | None, Tensor | None, Tensor, Tensor, int | Tensor]
@@ -46,7 +46,7 @@ def rotation_table(rope: Rope, length: int) -> tuple[Tensor, Tensor]:
     return angles.cos(), angles.sin()
 
 
-def make_norm(config: DecoderConfig, width: int) -> nn.Module:
+def make_norm(config: DecoderConfig | EncoderConfig, width: int) -> nn.Module:
     if config.norm == "layer":
         return nn.LayerNorm(width, eps=config.eps)
     return nn.RMSNorm(width, eps=config.eps)
@@ -125,7 +125,7 @@ def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class Mlp(nn.Module):
-    def __init__(self, config: DecoderConfig) -> None:
+    def __init__(self, config: DecoderConfig | EncoderConfig) -> None:
         super().__init__()
         self.activation = ACTIVATIONS[config.activation]
         self.gate_proj = None

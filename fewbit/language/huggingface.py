@@ -16,6 +16,7 @@ from fewbit.base.files import inside
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
 from fewbit.language.architectures import FAMILIES, read_config, unknown_architecture
 from fewbit.language.checkpoint import Checkpoint
+from fewbit.language.encoder_families import ENCODERS
 from fewbit.language.pieces import Array
 from fewbit.language.text_files import TOKENIZER, TextFiles
 from fewbit.program.tensor_file import TensorFile
@@ -36,14 +37,14 @@ def is_checkpoint(path: Path) -> bool:
     if not (path / CONFIG).is_file():
         return False
     try:
-        return isinstance(_read_json(path / CONFIG).get("model_type"), str)
+        return isinstance(read_json(path / CONFIG).get("model_type"), str)
     except Error:
         return False
 
 
 def is_left_to_transformers(path: Path) -> bool:
     """Return whether a folder is a decoder that only transformers knows, which is installed."""
-    settings = _text_settings(_read_optional(path / CONFIG))
+    settings = _text_settings(read_optional(path / CONFIG))
     names = [str(name) for name in cast("list[Any]", settings.get("architectures") or [])]
     is_decoder = any(name.endswith(GENERATING) for name in names)
     known = settings.get("model_type") in FAMILIES
@@ -53,14 +54,14 @@ def is_left_to_transformers(path: Path) -> bool:
 class HuggingFaceFolder(Checkpoint):
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.settings = _text_settings(_read_json(path / CONFIG))
+        self.settings = _text_settings(read_json(path / CONFIG))
         self.family = str(self.settings["model_type"])
         try:
             self._check_class()
             self.config = read_config(self.settings)
         except Error as error:
             raise error.at(file=str(path / CONFIG)) from None
-        self._tensors = _open_tensors(path)
+        self._tensors = open_tensors(path)
         self._prefixed = _strip_prefix(self._tensors)
         if "lm_head.weight" not in self._prefixed and "tie_word_embeddings" not in self.settings:
             # Newer configurations leave out what is the family's own default.
@@ -70,26 +71,14 @@ class HuggingFaceFolder(Checkpoint):
     def _check_class(self) -> None:
         names = cast("list[Any]", self.settings.get("architectures") or [])
         name = str(names[0]) if names else "AutoModel"
-        option = "--context 512" if name.endswith(GENERATING) else "--input-shape 1x16:i64"
-        otherwise = (
-            f"fewbit compile \"transformers:{name}.from_pretrained('{self.path}')\" {option}"
-        )
+        otherwise = by_transformers(self.path, name)
         if self.family not in FAMILIES:
-            raise unknown_architecture(
-                self.family, f"; or let transformers read it:\n  {otherwise}"
-            )
+            raise unknown_architecture(self.family, f"; or {otherwise}", ENCODERS)
         if names and not name.endswith(DECODERS):
             raise UnsupportedError(
-                f"{name} is no decoder that gives logits of tokens",
-                hint=f"let transformers read it:\n  {otherwise}",
+                f"{name} is no decoder that gives logits of tokens", hint=otherwise
             )
-        method = self.settings.get("quantization_config")
-        if method:
-            kind = cast("Mapping[str, Any]", method).get("quant_method", "another tool")
-            raise UnsupportedError(
-                f"the weights are quantized already, by {kind}",
-                hint="give the original model, and a recipe: -r w4a8g32",
-            )
+        refuse_quantized(self.settings)
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
@@ -100,6 +89,24 @@ class HuggingFaceFolder(Checkpoint):
         return self._tensors[own].array(own)
 
 
+def by_transformers(path: Path, name: str) -> str:
+    """Return how a folder is compiled that transformers reads, by the name of its class there."""
+    option = "--context 512" if name.endswith(GENERATING) else "--input-shape 1x16:i64"
+    call = f"transformers:{name}.from_pretrained('{path}')"
+    return f'let transformers read it:\n  fewbit compile "{call}" {option}'
+
+
+def refuse_quantized(settings: Mapping[str, Any]) -> None:
+    """Refuse weights that another tool quantized."""
+    method = settings.get("quantization_config")
+    if method:
+        kind = cast("Mapping[str, Any]", method).get("quant_method", "another tool")
+        raise UnsupportedError(
+            f"the weights are quantized already, by {kind}",
+            hint="give the original model, and a recipe: -r w4a8g32",
+        )
+
+
 def _text_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the configuration of the decoder, of a model that also sees that of its text part."""
     inner = settings.get("text_config")
@@ -108,11 +115,11 @@ def _text_settings(settings: dict[str, Any]) -> dict[str, Any]:
     return {**settings, **cast("dict[str, Any]", inner)}
 
 
-def _open_tensors(path: Path) -> dict[str, TensorFile]:
+def open_tensors(path: Path) -> dict[str, TensorFile]:
     """Return the file of each tensor; files are mapped and their headers read."""
     files = sorted(path.glob("*.safetensors"))
     if (path / INDEX).is_file():
-        table = _read_json(path / INDEX).get("weight_map")
+        table = read_json(path / INDEX).get("weight_map")
         named = cast("dict[str, str]", table) if isinstance(table, dict) else {}
         files = [_existing(path, name) for name in sorted(set(named.values()))]
     if not files:
@@ -158,11 +165,11 @@ def read_text(path: Path) -> TextFiles | None:
 
     tokenizer = (path / TOKENIZER).read_text(encoding="utf-8")
     opened = open_tokenizer(tokenizer, path / TOKENIZER)
-    described = _read_optional(path / "tokenizer_config.json")
+    described = read_optional(path / "tokenizer_config.json")
     special = {name: text for name in SPECIAL if (text := _token_text(described.get(name)))}
     ends: list[int] = []
-    settings = _text_settings(_read_optional(path / CONFIG))
-    for given in (_read_optional(path / "generation_config.json"), settings):
+    settings = _text_settings(read_optional(path / CONFIG))
+    for given in (read_optional(path / "generation_config.json"), settings):
         ids = given.get("eos_token_id")
         ends += [ids] if isinstance(ids, int) else cast("list[int]", ids or [])
     if not ends and "eos_token" in special:
@@ -192,11 +199,11 @@ def _token_text(given: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _read_optional(path: Path) -> dict[str, Any]:
-    return _read_json(path) if path.is_file() else {}
+def read_optional(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.is_file() else {}
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         data: Any = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:

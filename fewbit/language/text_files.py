@@ -17,6 +17,9 @@ from fewbit.base.folders import Record
 TOKENIZER = "tokenizer.json"
 TEMPLATE = "chat_template.jinja"
 SETTINGS = "generation.json"
+"""Beside decoders."""
+ENCODING = "encoding.json"
+"""Beside encoders."""
 
 
 class GenerationSettings(Record):
@@ -31,6 +34,18 @@ class GenerationSettings(Record):
     """Tokens at which an answer ends."""
     special_tokens: dict[str, str] = Field(default_factory=dict[str, str])
     """Texts that chat templates name: `bos_token`, `eos_token`, and so on."""
+
+
+class EncodingSettings(Record):
+    """What a run of an encoder has to know beside the program."""
+
+    format: Literal["fewbit-encoding"] = "fewbit-encoding"
+    version: Literal[1] = 1
+    context: int
+    """The longest text, in tokens."""
+    vocabulary: int
+    prompt: str = ""
+    """What is put before every text."""
 
 
 @dataclass(frozen=True)
@@ -57,4 +72,15 @@ def files_for(text: TextFiles | None, context: int, vocabulary: int) -> dict[str
         files[TOKENIZER] = text.tokenizer.encode()
         if text.template is not None:
             files[TEMPLATE] = text.template.encode()
+    return files
+
+
+def encoder_files(
+    text: TextFiles | None, context: int, vocabulary: int, prompt: str = ""
+) -> dict[str, bytes]:
+    """Return what is written beside the library of an encoder, by the names of files."""
+    settings = EncodingSettings(context=context, vocabulary=vocabulary, prompt=prompt)
+    files = {ENCODING: settings.to_text().encode()}
+    if text is not None:
+        files[TOKENIZER] = text.tokenizer.encode()
     return files

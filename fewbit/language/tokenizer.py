@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from itertools import takewhile
@@ -30,16 +31,41 @@ def require(package: str) -> Any:
 
 
 def open_tokenizer(text: str, path: Path | None = None) -> Tokenizer:
-    """Return the tokenizer that a `tokenizer.json` describes."""
+    """Return the tokenizer that a `tokenizer.json` describes.
+
+    Some have the padding and truncation of the batches that a model was trained with.
+    """
     require("tokenizers")
     from tokenizers import Tokenizer
 
     place = Place(file=None if path is None else str(path))
     try:
-        return Tokenizer.from_str(text)
+        tokenizer = Tokenizer.from_str(text)
     except Exception as error:  # it raises no narrower class
         what = f"this is no tokenizer: {str(error).partition(chr(10))[0]}"
         raise Error(what, place=place, hint="is the file whole?") from None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def lower_case_first(text: str) -> str:
+    """Return a `tokenizer.json` that takes capital letters for small ones before all else."""
+    described = json.loads(text)
+    steps = [{"type": "Lowercase"}]
+    if described.get("normalizer") is not None:
+        steps.append(described["normalizer"])
+    described["normalizer"] = {"type": "Sequence", "normalizers": steps}
+    return json.dumps(described, ensure_ascii=False)
+
+
+def cut_text(tokenizer: Tokenizer, text: str, most: int) -> list[int]:
+    """Return up to so many tokens of a text, those that stand around every text among them."""
+    tokenizer.enable_truncation(most)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        return tokenizer.encode(text).ids
+    finally:
+        tokenizer.no_truncation()
 
 
 def first_tokens(tokenizer: Tokenizer) -> list[int]:

@@ -15,7 +15,10 @@ from fewbit.program.calls import Outputs, order_inputs
 from fewbit.program.display import html_table, shorten_text, size_text
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from fewbit.language.evaluate import TextScore
+    from fewbit.runtime.embedding import EmbeddingScore, TextEncoding
     from fewbit.runtime.generation import Generation, Prompt, TextModel
     from fewbit.runtime.profile import CallProfile
     from fewbit.runtime.session import Session
@@ -29,6 +32,7 @@ class Artifact:
         self._temporary = temporary
         self._loaded: Any = None
         self._text_model: TextModel | None = None
+        self._text_encoding: TextEncoding | None = None
 
     @property
     def folder(self) -> Path:
@@ -96,6 +100,50 @@ class Artifact:
         if self._text_model is None:
             self._text_model = TextModel(self._folder)
         return self._text_model
+
+    @property
+    def is_encoder(self) -> bool:
+        """Whether it was compiled from the checkpoint of an encoder, and makes vectors of texts."""
+        from fewbit.language.text_files import ENCODING
+
+        return ENCODING in self.manifest.files
+
+    @property
+    def text_encoding(self) -> TextEncoding:
+        """The tokenizer and limits of an encoder."""
+        from fewbit.runtime.embedding import TextEncoding
+
+        if self._text_encoding is None:
+            self._text_encoding = TextEncoding(self._folder)
+        return self._text_encoding
+
+    def embed(
+        self, texts: str | Sequence[str], *, truncate: bool = False, threads: int | None = None
+    ) -> np.ndarray[Any, Any]:
+        """Return an encoder's vector of a text, [width], or of several texts, [texts, width].
+
+        A text of more tokens than the encoder reads is refused, or cut with `truncate`.
+        """
+        import numpy as np
+
+        from fewbit.runtime.embedding import embed_tokens
+
+        encoding = self.text_encoding
+        most = encoding.settings.context if truncate else None
+        given = [texts] if isinstance(texts, str) else texts
+        tokens = [encoding.encode(text, most=most) for text in given]
+        vectors = [embed_tokens(self, each, threads) for each in tokens]
+        if not vectors:
+            raise UsageError("there is no text", hint="give at least one")
+        return vectors[0] if isinstance(texts, str) else np.stack(vectors)
+
+    def compare_embeddings(
+        self, texts: Sequence[str], against: Artifact, *, threads: int | None = None
+    ) -> EmbeddingScore:
+        """Return how near an encoder's vectors of texts come to those of another."""
+        from fewbit.runtime.embedding import compare_embeddings
+
+        return compare_embeddings(self, against, texts, threads)
 
     def generate(
         self,

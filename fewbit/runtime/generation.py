@@ -20,7 +20,13 @@ import numpy as np
 from fewbit.errors import StoreError, UsageError
 from fewbit.language.chat import Message, render_chat
 from fewbit.language.sampling import Sampler
-from fewbit.language.text_files import SETTINGS, TEMPLATE, TOKENIZER, GenerationSettings
+from fewbit.language.text_files import (
+    ENCODING,
+    SETTINGS,
+    TEMPLATE,
+    TOKENIZER,
+    GenerationSettings,
+)
 from fewbit.language.tokenizer import open_tokenizer, stream_text
 from fewbit.program.artifact import KIND, Folder
 from fewbit.runtime.native import Array, NativeLibrary
@@ -35,10 +41,27 @@ STOP, LENGTH, CONTEXT = "stop", "length", "context"
 """Why decoding ended: the model said so, enough tokens, or a full context."""
 
 
+def load_tokenizer(folder: Folder) -> Tokenizer:
+    """Return the tokenizer that is beside a library."""
+    if TOKENIZER not in folder.manifest.files:
+        raise UsageError(
+            "the checkpoint had no tokenizer, so this takes tokens and no text",
+            hint=f"compile it again from a folder with {TOKENIZER} in it",
+        )
+    path = folder.file(TOKENIZER)
+    return open_tokenizer(path.read_text(encoding="utf-8"), path)
+
+
 class TextModel:
     """What an artifact of a language model has beside its library."""
 
     def __init__(self, folder: Folder) -> None:
+        if ENCODING in folder.manifest.files:
+            raise UsageError(
+                "this is an encoder, which does not go on with a text",
+                hint="artifact.embed(text) is its vector; compare_embeddings(texts, against) says "
+                "how near vectors are to another's",
+            )
         if SETTINGS not in folder.manifest.files:
             raise UsageError(
                 "this is no language model that was compiled from a checkpoint",
@@ -53,13 +76,7 @@ class TextModel:
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        if TOKENIZER not in self._folder.manifest.files:
-            raise UsageError(
-                "the checkpoint had no tokenizer, so this takes tokens and no text",
-                hint=f"compile it again from a folder with {TOKENIZER} in it",
-            )
-        path = self._folder.file(TOKENIZER)
-        return open_tokenizer(path.read_text(encoding="utf-8"), path)
+        return load_tokenizer(self._folder)
 
     @cached_property
     def template(self) -> str | None:

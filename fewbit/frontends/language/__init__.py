@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 from fewbit.base.files import PathLike
-from fewbit.errors import FewbitWarning, UsageError
+from fewbit.errors import Place, UsageError
+from fewbit.frontends.language.checks import check_text, choose_context
 from fewbit.language.checkpoint import (
     EMBEDDING,
     HEAD,
@@ -18,17 +18,20 @@ from fewbit.language.checkpoint import (
     open_weights,
 )
 from fewbit.language.config import DecoderConfig
+from fewbit.language.encoder_families import ENCODERS
+from fewbit.language.encoder_folder import EncoderFolder, build_encoder, is_encoder
 from fewbit.language.huggingface import is_left_to_transformers
-from fewbit.language.text_files import TOKENIZER, files_for
-from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
+from fewbit.language.text_files import files_for
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 
-__all__ = ["build_decoder", "import_language_model", "open_checkpoint"]
-
-CONTEXT = 2048
-"""Tokens that are kept where no other number is given, and the model allows as many."""
-SMALLEST = 8
+__all__ = [
+    "build_decoder",
+    "build_encoder",
+    "import_language_model",
+    "open_checkpoint",
+    "open_encoder",
+]
 
 
 def open_checkpoint(path: PathLike) -> Checkpoint:
@@ -43,17 +46,34 @@ def open_checkpoint(path: PathLike) -> Checkpoint:
     return GgufFile(path)
 
 
+def open_encoder(path: PathLike) -> EncoderFolder:
+    """Read what the folder of an encoder says of itself; its weights stay in the files."""
+    path = Path(path)
+    if not is_encoder(path):
+        raise UsageError(
+            "this is no folder of an encoder", place=Place(file=str(path)), hint=", ".join(ENCODERS)
+        )
+    return EncoderFolder(path)
+
+
 def import_language_model(path: PathLike, context: int | None = None) -> Program:
-    """Return a program of tokens, their position and the caches, with what text needs beside it."""
+    """Return a program of tokens, their position and the caches, with what text needs beside it.
+
+    That of an encoder is of tokens alone.
+    """
     from fewbit.frontends.language.repeat_layers import repeat_layers
 
     if is_left_to_transformers(Path(path)):
         from fewbit.frontends.language.transformers_model import import_folder
 
         return import_folder(Path(path), context)
+    if is_encoder(Path(path)):
+        from fewbit.frontends.language.import_encoder import import_encoder
+
+        return import_encoder(Path(path), context)
     checkpoint = open_checkpoint(path)
-    context = _choose_context(checkpoint, context)
-    _check_text(checkpoint)
+    context = choose_context(checkpoint, checkpoint.config.longest, context)
+    check_text(checkpoint, checkpoint.config.vocabulary)
     weights, config = open_weights(checkpoint), checkpoint.config
     if config.tied:
         weights.merge(weights.select({HEAD: EMBEDDING}))
@@ -76,29 +96,3 @@ def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> 
     # torch.export takes a length of 1 for a constant; a compiled program takes it, too.
     length = torch.export.Dim("length", min=2, max=context)
     return import_with_weights(model, (tokens, position), ({1: length}, None), weights)
-
-
-def _choose_context(checkpoint: Checkpoint, asked: int | None) -> int:
-    longest = checkpoint.config.longest
-    if asked is None:
-        return min(longest, CONTEXT)
-    if not SMALLEST <= asked <= longest:
-        raise UsageError(
-            f"a context of {asked} tokens is not possible",
-            place=checkpoint.place,
-            hint=f"the model was trained for {longest}, and {SMALLEST} is the smallest",
-        )
-    return asked
-
-
-def _check_text(checkpoint: Checkpoint) -> None:
-    text = checkpoint.text
-    if text is None:
-        warnings.warn(
-            f"the checkpoint has no {TOKENIZER}: what is compiled takes tokens, and no text",
-            FewbitWarning,
-            stacklevel=2,
-        )
-        return
-    tokenizer = open_tokenizer(text.tokenizer)
-    check_vocabulary(tokenizer, checkpoint.config.vocabulary, checkpoint.path)

@@ -1,13 +1,13 @@
 """A program with one layer of each kind becomes one with all layers.
 
 Tracing and lowering take the same time for each layer, and layers differ in nothing but their
-weights, so a decoder is traced with one layer of each kind. Here the subgraphs of these are copied
+weights, so a model is traced with one layer of each kind. Here the subgraphs of these are copied
 under the names and with the weights of all others, and called one after another. The result is the
 program that tracing all layers gives; tests compare the two.
 
 A layer is called with the hidden state first, gives it last, and takes and gives what it keeps from
-call to call in between. That passes through all subgraphs around the layers, whose arguments and
-results are therefore repeated, too: `_Keys` says which of them are whose.
+call to call in between, if there is something. That passes through all subgraphs around the layers,
+whose arguments and results are therefore repeated, too: `_Keys` says which of them are whose.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class _Repetition:
             if isinstance(op, SubgraphOp | FuncOp)
         }
         self.rename_location = cache(self._rename_location)
+        self.has_layers = cache(self._has_layers)
 
     def run(self) -> Program:
         main = self.symbols["main"]
@@ -89,6 +90,13 @@ class _Repetition:
         mark_updates(main, self._repeat_updates(updates, len(ports.inputs), len(ports.outputs)))
         self._repeat_names()
         return self._with_weights()
+
+    def _has_layers(self, name: str) -> bool:
+        """Return whether a subgraph is a layer, or calls layers."""
+        if self.pattern.fullmatch(name):
+            return True
+        ops = self.symbols[name].body.block.ops
+        return any(isinstance(op, CallOp) and self.has_layers(_callee(op)) for op in ops)
 
     def _repeat_names(self) -> None:
         """List the layers that a recipe can name."""
@@ -140,7 +148,7 @@ class _Repetition:
                 argument.name_hint = self._rename_hint(old[number].name_hint, layer)
                 kept[_Key(layer, inputs[number].name)] = argument
         own: dict[SSAValue, _Key] = {old[number]: key for number, key in inputs.items()}
-        calls = [o for o in block.ops if isinstance(o, CallOp) and own.keys() & set(o.operands)]
+        calls = [o for o in block.ops if isinstance(o, CallOp) and self.has_layers(_callee(o))]
         end = block.last_op
         assert end is not None
         results = {end.operands[number]: key for number, key in outputs.items()}
