@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import cache, reduce
 from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, Float64Type, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, TensorType, f16, f32, f64
 from xdsl.ir import Attribute, SSAValue
 
 from fewbit.codegen.memref import Size, memref_types, multiply
 from fewbit.kernels import emit
 from fewbit.kernels.kernel import Kernel, functions_of, module_text
 from fewbit.llvm.function import Function, Prototype
-from fewbit.llvm.types import F32, F64, I64, Array, Int, Spelled, Type, type_of
+from fewbit.llvm.types import F16, F32, F64, I64, Array, Int, Spelled, Type, type_of
 from fewbit.llvm.values import Operand, Value, array, constant, symbol
 from fewbit.toolchain.isa import Isa
 
@@ -198,12 +198,13 @@ def _parameters(number: int, rank: int, index: Int) -> list[tuple[Type, str]]:
     return [(type, f"m{number}_{name}") for type, name in zip(types, names, strict=True)]
 
 
+FLOATS: dict[Attribute, Type] = {f16: F16, f32: F32, f64: F64}
+
+
 @cache
 def _prototype(kernel: Kernel) -> Prototype:
     return kernel.function().prototype
 
 
 def _element(type: Attribute) -> Type:
-    if isinstance(type, Float64Type):
-        return F64
-    return F32 if isinstance(type, Float32Type) else type_of(str(type))
+    return FLOATS[type] if type in FLOATS else type_of(str(type))

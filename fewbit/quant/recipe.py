@@ -10,6 +10,7 @@ and they are safe as keys of a cache.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -97,6 +98,16 @@ class Recipe(BaseModel):
     def by_name(schemes: Mapping[str, LayerScheme]) -> Recipe:
         """The recipe that gives these layers, by their exact names, these schemes."""
         return Recipe(layers=dict(schemes))
+
+    @staticmethod
+    def with_exceptions(schemes: Mapping[str, LayerScheme]) -> Recipe:
+        """The same, shorter: the most common scheme is the default, and others are exceptions."""
+        ((common, _),) = Counter(schemes.values()).most_common(1)
+        others = {name: scheme for name, scheme in schemes.items() if scheme != common}
+        short = Recipe(default=common, layers=others)
+        # What is below an exception would follow it.
+        is_same = all(short.layer(name) == scheme for name, scheme in schemes.items())
+        return short if is_same else Recipe.by_name(schemes)
 
     def layer(self, name: str) -> LayerScheme:
         """The scheme of one layer."""

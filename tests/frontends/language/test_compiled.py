@@ -59,7 +59,7 @@ def test_a_file_keeps_its_integers(kind: str, tmp_path: Path) -> None:
     plain = fewbit.import_model(path, context=CONTEXT)
     program = fewbit.quantize(plain, "wfpa8")
     scheme = {"Q4_0": "w4a8g32", "Q4_1": "w4a8g32-offset", "Q8_0": "w8a8g32"}[kind]
-    assert f"model.layers.1.mlp.up_proj={scheme}" in str(program.recipe)
+    assert program.recipe == scheme
     step = fewbit.compile(program).session()
     state = list(initial_state(program.module, program.store).values())
     floats = list(state)
