@@ -25,6 +25,8 @@ Values = Callable[[str], Any]
 
 UNKNOWN, CONTROL, DEFINED = 2, 3, 4
 """Kinds of tokens that are not part of text."""
+ENDS = ("eos", "eot", "eom")
+"""What tokens are called at which an answer ends."""
 DIGITS = ("smollm", "starcoder", "refact", "codeshell", "command-r")
 """Pre-tokenizers that cut digits apart, then words as GPT-2 does."""
 WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -59,7 +61,7 @@ def read_text(value: Values, path: Path) -> TextFiles | None:
         )
     _add_special(tokenizer, tokens, value("tokenizer.ggml.token_type") or [])
     _begin_with(tokenizer, value, tokens, default=kind == "llama")
-    ends = [value(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot")]
+    ends = [value(f"tokenizer.ggml.{name}_token_id") for name in ENDS]
     special = {
         f"{theirs}_token": tokens[number]
         for theirs, ours in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
@@ -76,12 +78,13 @@ def _make_byte_level(value: Values, tokens: Sequence[str]) -> Tokenizer:
     merges = [(left, right) for left, _, right in (text.partition(" ") for text in texts)]
     vocabulary = {token: number for number, token in enumerate(tokens)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, fuse_unk=False))
-    tokenizer.pre_tokenizer = _split(str(value("tokenizer.ggml.pre") or "default"))
+    tokenizer.pre_tokenizer = make_splitter(str(value("tokenizer.ggml.pre") or "default"))
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 
-def _split(name: str) -> PreTokenizer:
+def make_splitter(name: str) -> PreTokenizer:
+    """Return what cuts text into words by the rule of a name."""
     from tokenizers import Regex
     from tokenizers.pre_tokenizers import ByteLevel, Digits, Split
     from tokenizers.pre_tokenizers import Sequence as Steps

@@ -23,7 +23,7 @@ from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 
-__all__ = ["build_decoder", "import_language_model", "open_checkpoint"]
+__all__ = ["build_decoder", "choose_context", "import_language_model", "open_checkpoint"]
 
 CONTEXT = 2048
 """Tokens that are kept where no other number is given, and the model allows as many."""
@@ -51,7 +51,7 @@ def import_language_model(path: PathLike, context: int | None = None) -> Program
 
         return import_folder(Path(path), context)
     checkpoint = open_checkpoint(path)
-    context = _choose_context(checkpoint, context)
+    context = choose_context(checkpoint, context)
     _check_text(checkpoint)
     weights, config = open_weights(checkpoint), checkpoint.config
     if config.tied:
@@ -76,7 +76,8 @@ def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> 
     return import_with_weights(model, (tokens, position), ({1: length}, None), weights)
 
 
-def _choose_context(checkpoint: Checkpoint, asked: int | None) -> int:
+def choose_context(checkpoint: Checkpoint, asked: int | None) -> int:
+    """Return how many tokens are kept: those that are asked for, or a default."""
     longest = checkpoint.config.longest
     if asked is None:
         return min(longest, CONTEXT)
