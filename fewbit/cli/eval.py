@@ -16,7 +16,8 @@ from fewbit.base.json_output import print_json
 from fewbit.cli.artifact import is_artifact
 from fewbit.cli.completion import complete_models
 from fewbit.cli.options import LANGUAGE_MODELS, AsJson, OptionalRecipe
-from fewbit.errors import Place, UsageError
+from fewbit.cli.text_file import read_text
+from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.language.evaluate import TextScore
@@ -92,23 +93,13 @@ def evaluate(
         raise UsageError("--text and inputs exclude each other")
     from fewbit.runtime.evaluation import evaluate_text
 
-    words = _read(text)
+    words = read_text(text)
     artifact = _open(model, recipe, window)
     reference = None if against is None else _open(against, None, window)
     score = evaluate_text(
         artifact, words, against=reference, window=window, windows=windows, threads=threads
     )
     print_json(_plain(score)) if as_json else _show(score)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"there is no file '{path}'") from None
-    except (OSError, UnicodeDecodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8"
-        raise UsageError(f"cannot read the text: {reason}", place=Place(str(path))) from e
 
 
 def _open(model: str, recipe: str | None, window: int | None = None) -> Artifact:
