@@ -23,6 +23,7 @@ from fewbit.errors import Error, Place, UnsupportedError
 from fewbit.language.config import DecoderConfig
 from fewbit.language.pieces import Array, Piece, find_piece
 from fewbit.language.text_files import TextFiles
+from fewbit.numerics import Quantized
 from fewbit.program.store import WeightStore
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ class Checkpoint:
     def read(self, key: str) -> Array:
         """Return a tensor; mapped, if the format allows it."""
         raise NotImplementedError
+
+    def quantized_weights(self) -> dict[str, Quantized]:
+        """Return weights whose integers the checkpoint has, by the names of layers."""
+        return {}
 
     def find(self, name: str) -> tuple[Piece, int | None]:
         """Return where a weight of the decoder is, by the names of the format."""

@@ -14,10 +14,12 @@ from typing import Any, cast
 
 from fewbit.base.files import inside
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.language import bitnet
 from fewbit.language.architectures import FAMILIES, read_config, unknown_architecture
 from fewbit.language.checkpoint import Checkpoint
 from fewbit.language.pieces import Array
 from fewbit.language.text_files import TOKENIZER, TextFiles
+from fewbit.numerics import Quantized
 from fewbit.program.tensor_file import TensorFile
 
 CONFIG = "config.json"
@@ -62,6 +64,7 @@ class HuggingFaceFolder(Checkpoint):
             raise error.at(file=str(path / CONFIG)) from None
         self._tensors = _open_tensors(path)
         self._prefixed = _strip_prefix(self._tensors)
+        self._ternary = self._find_ternary()
         if "lm_head.weight" not in self._prefixed and "tie_word_embeddings" not in self.settings:
             # Newer configurations leave out what is the family's own default.
             self.config = replace(self.config, tied=True)
@@ -83,19 +86,39 @@ class HuggingFaceFolder(Checkpoint):
                 f"{name} is no decoder that gives logits of tokens",
                 hint=f"let transformers read it:\n  {otherwise}",
             )
-        method = self.settings.get("quantization_config")
-        if method:
-            kind = cast("Mapping[str, Any]", method).get("quant_method", "another tool")
+        method = cast("Mapping[str, Any]", self.settings.get("quantization_config") or {})
+        kind = method.get("quant_method", "another tool")
+        if method and kind != bitnet.METHOD:
             raise UnsupportedError(
                 f"the weights are quantized already, by {kind}",
                 hint="give the original model, and a recipe: -r w4a8g32",
             )
 
+    def _find_ternary(self) -> bitnet.TernaryTensors | None:
+        method = self.settings.get("quantization_config")
+        if not method:
+            return None
+        settings = bitnet.BitNetSettings.of(cast("Mapping[str, Any]", method))
+        return bitnet.TernaryTensors(settings, self._shapes, self._read)
+
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        return {name: self._tensors[key].spans[key].shape for name, key in self._prefixed.items()}
+        return self._shapes if self._ternary is None else self._ternary.shapes
 
     def read(self, key: str) -> Array:
+        return self._read(key) if self._ternary is None else self._ternary.read(key)
+
+    def quantized_weights(self) -> dict[str, Quantized]:
+        if self._ternary is None:
+            return {}
+        return {layer: self._ternary.weight(layer) for layer in self._ternary.layers}
+
+    @property
+    def _shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The shapes of all tensors as they lie in the files."""
+        return {name: self._tensors[key].spans[key].shape for name, key in self._prefixed.items()}
+
+    def _read(self, key: str) -> Array:
         own = self._prefixed[key]
         return self._tensors[own].array(own)
 

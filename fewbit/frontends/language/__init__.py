@@ -22,12 +22,15 @@ from fewbit.language.text_files import TOKENIZER, files_for
 from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
+from fewbit.quant.scheme import LayerScheme
 
 __all__ = ["build_decoder", "choose_context", "import_language_model", "open_checkpoint"]
 
 CONTEXT = 2048
 """Tokens that are kept where no other number is given, and the model allows as many."""
 SMALLEST = 8
+TERNARY = LayerScheme.of("w1.58a8-tensor")
+"""How layers are quantized whose integers a checkpoint has."""
 
 
 def open_checkpoint(path: PathLike) -> Checkpoint:
@@ -60,7 +63,21 @@ def import_language_model(path: PathLike, context: int | None = None) -> Program
     short = _import_kinds(config, context, weights)
     program = repeat_layers(short, LAYERS, [kinds.index(kind) for kind in config.layers], weights)
     program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
-    return program
+    return _take_integers(program, checkpoint)
+
+
+def _take_integers(program: Program, checkpoint: Checkpoint) -> Program:
+    """Give layers the integers that a checkpoint has for them; others stay float."""
+    given = checkpoint.quantized_weights()
+    if not given:
+        return program
+    from fewbit.ir.layers import layers
+    from fewbit.quant.quantize import quantize
+    from fewbit.quant.recipe import Recipe
+
+    others = [name for name in layers(program.module) if name not in given]
+    recipe = Recipe(default=TERNARY, layers=dict.fromkeys(others, LayerScheme()))
+    return quantize(program, recipe, weights=given)
 
 
 def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> Program:

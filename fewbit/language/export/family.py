@@ -40,7 +40,7 @@ def _differences(config: DecoderConfig) -> tuple[tuple[bool, str], ...]:
         (config.norm != "rms", "has layer norms"),
         (config.activation != "silu" or not config.gated, "has another MLP"),
         (config.mlp_bias, "has biases in its MLP"),
-        (config.output_norms, "normalizes outputs"),
+        (config.output_norms or config.sub_norms, "has more norms"),
         (any(scale is not None for scale in scaled), "scales embeddings or scores by its own rule"),
         (config.attention_cap is not None or config.logit_cap is not None, "caps scores or logits"),
         (any(kind.window is not None for kind in config.layers), "attends to a window"),
