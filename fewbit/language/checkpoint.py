@@ -62,6 +62,10 @@ class Checkpoint:
         """Return weights whose integers the checkpoint has, by the names of layers."""
         return {}
 
+    def act_bits(self, layer: str) -> int:
+        """Return the width of activations of a layer whose integers the checkpoint has."""
+        return 8
+
     def find(self, name: str) -> tuple[Piece, int | None]:
         """Return where a weight of the decoder is, by the names of the format."""
         return find_piece(self.family, self.config, name)

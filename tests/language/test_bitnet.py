@@ -126,7 +126,9 @@ def test_rounding_of_online_weights() -> None:
 def test_modules_that_are_not_converted_stay_float() -> None:
     settings = BitNetSettings.of(ONLINE | {"modules_to_not_convert": ["self_attn"]})
     names = ("model.layers.0.self_attn.q_proj", "model.layers.0.mlp.up_proj", "lm_head")
-    tensors = TernaryTensors(settings, {f"{name}.weight": (4, 4) for name in names}, np.zeros)
+    tensors = TernaryTensors(
+        settings, {f"{name}.weight": (4, 4) for name in names}, lambda _: np.zeros((4, 4))
+    )
     assert tensors.layers == ("model.layers.0.mlp.up_proj",)
 
 

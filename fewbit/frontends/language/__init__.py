@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from pathlib import Path
 
 from fewbit.base.files import PathLike
@@ -20,17 +21,15 @@ from fewbit.language.config import DecoderConfig
 from fewbit.language.huggingface import is_left_to_transformers
 from fewbit.language.text_files import TOKENIZER, files_for
 from fewbit.language.tokenizer import check_vocabulary, open_tokenizer
+from fewbit.numerics import Width
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
-from fewbit.quant.scheme import LayerScheme
 
 __all__ = ["build_decoder", "choose_context", "import_language_model", "open_checkpoint"]
 
 CONTEXT = 2048
 """Tokens that are kept where no other number is given, and the model allows as many."""
 SMALLEST = 8
-TERNARY = LayerScheme.of("w1.58a8-tensor")
-"""How layers are quantized whose integers a checkpoint has."""
 
 
 def open_checkpoint(path: PathLike) -> Checkpoint:
@@ -40,6 +39,10 @@ def open_checkpoint(path: PathLike) -> Checkpoint:
         from fewbit.language.huggingface import HuggingFaceFolder
 
         return HuggingFaceFolder(path)
+    if path.suffix == ".bin":
+        from fewbit.language.mico_file import MicoFile
+
+        return MicoFile(path)
     from fewbit.language.gguf_file import GgufFile
 
     return GgufFile(path)
@@ -73,11 +76,15 @@ def _take_integers(program: Program, checkpoint: Checkpoint) -> Program:
         return program
     from fewbit.ir.layers import layers
     from fewbit.quant.quantize import quantize
-    from fewbit.quant.recipe import Recipe
+    from fewbit.quant.recipe import LayerScheme, Recipe
 
-    others = [name for name in layers(program.module) if name not in given]
-    recipe = Recipe(default=TERNARY, layers=dict.fromkeys(others, LayerScheme()))
-    return quantize(program, recipe, weights=given)
+    schemes = dict.fromkeys(layers(program.module), LayerScheme())
+    for name, weight in given.items():
+        act = Width.of(checkpoint.act_bits(name))
+        schemes[name] = LayerScheme(weight=weight.width, act=act, granularity="tensor")
+    ((default, _),) = Counter(schemes.values()).most_common(1)
+    others = {name: scheme for name, scheme in schemes.items() if scheme != default}
+    return quantize(program, Recipe(default=default, layers=others), weights=given)
 
 
 def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> Program:

@@ -1,68 +1,76 @@
 """A checkpoint as MiCo's version of a llama2.c file, which its C program is built with.
 
-A header of 256 bytes; norms in float32; a byte for the width of each layer's weight and one for
-that of its activations; packed weights, one kind of layer after the other; the embedding, which is
-the head too, at 8 bits; and all scales, one for each weight, at the end. What that program does not
-compute is refused: it has angles of base 10,000, an epsilon of 1e-5 and a tied head, and it takes
-rows without the padding of MiCo's writer, so that rows must be multiples of 32.
+What that program does not compute is refused. `mico_file` describes the file, and reads it.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import numpy as np
 
 from fewbit.base.files import PathLike, replacing_file
 from fewbit.base.progress import progress
 from fewbit.errors import Place, UnsupportedError, UsageError
-from fewbit.language.checkpoint import EMBEDDING, LAYERS, Checkpoint, open_weights
+from fewbit.language.checkpoint import EMBEDDING, Checkpoint, open_weights
 from fewbit.language.config import DecoderConfig, Rope
 from fewbit.language.export.family import check_family, interleave_halves, refuse
-from fewbit.numerics import quantize_weight
+from fewbit.language.mico_file import (
+    ALIGNMENT,
+    BASE,
+    EPS,
+    HEADER,
+    MAGIC,
+    SIZES,
+    TABLE_BITS,
+    VERSION,
+    WIDTHS,
+    layer_names,
+    norm_names,
+)
+from fewbit.numerics import Quantized
 from fewbit.numerics.packing import pack
 from fewbit.program.store import WeightStore
 from fewbit.quant.recipe import LayerScheme, Recipe, RecipeLike
 
-MAGIC, VERSION = 0x616B3432, 1
-HEADER, ALIGNMENT, ROW = 256, 64, 32
-"""Bytes of the header, bytes at which weights begin, and what rows are multiples of."""
-PARTS = (
-    "self_attn.q_proj",
-    "self_attn.k_proj",
-    "self_attn.v_proj",
-    "self_attn.o_proj",
-    "mlp.gate_proj",
-    "mlp.down_proj",
-    "mlp.up_proj",
-)
-"""The layers of a decoder layer, in the file's order: wq, wk, wv, wo, w1, w2, w3."""
-WIDTHS = (8, 4, 2, 1)
-BASE, EPS = 10_000.0, 1e-5
+TABLE = LayerScheme.of(f"w{TABLE_BITS}a{TABLE_BITS}-tensor")
+"""How the embedding is quantized, which is the head."""
+ROW = 32
+"""What rows are multiples of: MiCo's writer pads others, and its program reads them without."""
 
 
 def write_mico(checkpoint: Checkpoint, path: PathLike, recipe: RecipeLike, context: int) -> None:
     """Write the file, whole or not at all, with the widths of a recipe; for so many tokens."""
     config = checkpoint.config
     _check(checkpoint, check_family(checkpoint))
-    depth = len(config.layers)
-    names = [f"{LAYERS}.{number}.{part}" for part in PARTS for number in range(depth)]
+    names = layer_names(len(config.layers))
     schemes = Recipe.of(recipe).resolve(names)
     for name, scheme in schemes.items():
         _check_scheme(name, scheme)
     weights = open_weights(checkpoint)
+    given = checkpoint.quantized_weights()
+
+    def quantize(name: str, key: str, scheme: LayerScheme) -> Quantized:
+        """Return the integers of the checkpoint, where it has such, or round the weight."""
+        own = given.get(name)
+        if own is not None and own.width == scheme.weight:
+            return own
+        return scheme.quantize_weight(weights[key])
+
     scales: list[bytes] = []
     with replacing_file(path) as file, progress("Writing weights", total=len(names) + 1) as step:
         for part in _beginning(config, context, weights, schemes):
             file.write(part)
         for name in names:
-            scales.append(_write_layer(file, config, weights, name, schemes[name]))
+            layer = quantize(name, f"{name}.weight", schemes[name])
+            file.write(_pack(layer, _rotated_heads(config, name)))
+            scales.append(layer.scale.astype("<f4").tobytes())
             step()
-        embedding = quantize_weight(weights[EMBEDDING], 8, granularity="tensor")
-        file.write(embedding.values.tobytes())
-        file.write(b"".join([*scales, _float(embedding.scale)]))
+        table = quantize("lm_head", EMBEDDING, TABLE)
+        file.write(_pack(table, None))
+        scales.append(table.scale.astype("<f4").tobytes())
+        file.write(b"".join(scales))
         step()
 
 
@@ -71,12 +79,9 @@ def _beginning(
 ) -> Iterator[bytes]:
     """Yield all that comes before the weights."""
     sizes = (config.width, config.hidden, len(config.layers), config.heads, config.kv_heads)
-    header = struct.pack("<Ii7iB", MAGIC, VERSION, *sizes, config.vocabulary, context, config.tied)
+    header = struct.pack(SIZES, MAGIC, VERSION, *sizes, config.vocabulary, context, config.tied)
     yield header.ljust(HEADER, b"\0")
-    depth = range(len(config.layers))
-    norms = [f"{LAYERS}.{number}.input_layernorm.weight" for number in depth]
-    norms += [f"{LAYERS}.{number}.post_attention_layernorm.weight" for number in depth]
-    norms.append("model.norm.weight")
+    norms = norm_names(len(config.layers))
     for name in norms:
         yield weights[name].astype("<f4").tobytes()
     widths = bytes(width for scheme in schemes.values() for width in _widths(scheme))
@@ -87,21 +92,14 @@ def _beginning(
     yield bytes([filled]).ljust(filled, b"\0")
 
 
-def _write_layer(
-    file: BinaryIO, config: DecoderConfig, weights: WeightStore, name: str, scheme: LayerScheme
-) -> bytes:
-    """Write the integers of a layer, and return its scale."""
-    weight = weights[f"{name}.weight"]
-    heads = {"q_proj": config.heads, "k_proj": config.kv_heads}.get(name.rpartition(".")[2])
-    if heads is not None:
-        weight = interleave_halves(weight, heads)
-    quantized = scheme.quantize_weight(weight)
-    file.write(pack(quantized.values, quantized.width).tobytes())
-    return _float(quantized.scale)
+def _rotated_heads(config: DecoderConfig, name: str) -> int | None:
+    """Return how many heads a layer has whose rows change places; None for all others."""
+    return {"q_proj": config.heads, "k_proj": config.kv_heads}.get(name.rpartition(".")[2])
 
 
-def _float(scale: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> bytes:
-    return scale.astype("<f4").tobytes()
+def _pack(weight: Quantized, heads: int | None) -> bytes:
+    values = weight.values if heads is None else interleave_halves(weight.values, heads)
+    return pack(values, weight.width).tobytes()
 
 
 def _widths(scheme: LayerScheme) -> tuple[int, int]:
