@@ -29,16 +29,15 @@ ENDS = ("eos", "eot", "eom")
 """What tokens are called at which an answer ends."""
 DIGITS = ("smollm", "starcoder", "refact", "codeshell", "command-r")
 """Pre-tokenizers that cut digits apart, then words as GPT-2 does."""
+LLAMA3 = ("llama-bpe", "llama3", "llama-v3", "smaug-bpe")
+"""Pre-tokenizers of LLaMa 3: words that are tokens are not merged from parts."""
 WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
 SPLITS: Mapping[str, str | None] = {
     "gpt-2": None,
     "default": None,
     **dict.fromkeys(DIGITS),
-    "llama-bpe": ENDINGS + WORDS % "{1,3}",
-    "llama3": ENDINGS + WORDS % "{1,3}",
-    "llama-v3": ENDINGS + WORDS % "{1,3}",
-    "smaug-bpe": ENDINGS + WORDS % "{1,3}",
+    **dict.fromkeys(LLAMA3, ENDINGS + WORDS % "{1,3}"),
     "qwen2": ENDINGS + WORDS % "",
     "stablelm2": ENDINGS + WORDS % "",
 }
@@ -77,8 +76,11 @@ def _make_byte_level(value: Values, tokens: Sequence[str]) -> Tokenizer:
     texts: list[str] = value("tokenizer.ggml.merges") or []
     merges = [(left, right) for left, _, right in (text.partition(" ") for text in texts)]
     vocabulary = {token: number for number, token in enumerate(tokens)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, fuse_unk=False))
-    tokenizer.pre_tokenizer = make_splitter(str(value("tokenizer.ggml.pre") or "default"))
+    pre = str(value("tokenizer.ggml.pre") or "default")
+    whole = pre in LLAMA3
+    model = models.BPE(vocab=vocabulary, merges=merges, fuse_unk=False, ignore_merges=whole)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = make_splitter(pre)
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 

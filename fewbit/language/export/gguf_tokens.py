@@ -34,6 +34,8 @@ NORMAL, UNUSED, BYTE = 1, 5, 6
 PREFIX = "tokenizer.ggml."
 SPECIAL = {"bos_token": "bos", "unk_token": "unknown", "pad_token": "padding"}
 """Special tokens in Hugging Face's words, and GGUF's."""
+FLAGS = ("special", "lstrip", "rstrip", "single_word")
+"""What is said of a token that is found before text is cut."""
 HINT = "export it without a tokenizer, from a folder without tokenizer.json"
 
 
@@ -169,8 +171,8 @@ def _parts(text: str) -> dict[str, Any]:
     vocabulary = data["model"]["vocab"] | {each["content"]: each["id"] for each in added}
     return {
         "tokens": {number: token for token, number in vocabulary.items()},
-        "special tokens": {each["content"]: each["special"] for each in added},
-        "merges": _merges(data["model"]),
+        "special tokens": {each["content"]: [each.get(flag) for flag in FLAGS] for each in added},
+        "merges": (_merges(data["model"]), bool(data["model"].get("ignore_merges"))),
         "cuts": _steps(data.get("pre_tokenizer")),
         "normalizer": None if normalizer == {"type": "NFC"} else normalizer,
         "first tokens": first_tokens(open_tokenizer(text)),

@@ -88,6 +88,14 @@ def never_joined(data: dict[str, Any]) -> None:
     del data["model"]["merges"][0]
 
 
+def spaces_around(data: dict[str, Any]) -> None:
+    data["added_tokens"][0]["rstrip"] = True
+
+
+def words_first(data: dict[str, Any]) -> None:
+    data["model"]["ignore_merges"] = True
+
+
 @pytest.mark.parametrize(
     ("values", "change", "message"),
     [
@@ -95,6 +103,8 @@ def never_joined(data: dict[str, Any]) -> None:
         (byte_level(), cut_at_spaces, "cuts text by a rule"),
         (byte_level(), lower, "normalizer"),
         (sentence_piece(), never_joined, "merges"),
+        (byte_level(pre="qwen2"), words_first, "merges"),
+        (byte_level(), spaces_around, "special tokens"),
     ],
 )
 def test_what_gguf_cannot_say_is_refused(
