@@ -1,20 +1,25 @@
-"""Quantization as the verbs do it: by a recipe, and static scales from `--calibrate`."""
+"""Quantization as the verbs do it: by a recipe, with scales and integers that data decides on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fewbit.cli.options import CalibrationMethod
+from fewbit.cli.text_file import read_text
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.program.program import Program
     from fewbit.program.tensor_file import Array
     from fewbit.quant.calibration import Calibration
+    from fewbit.quant.given import GivenWeights
 
 SAMPLES = 128
+WINDOW, WINDOWS = 128, 8
+"""Tokens of a sample of text, and how many samples GPTQ sees; a layer's inputs are all of them."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class CalibrationOptions:
     strict: bool = False
     measures: bool = False
     """Whether the verb runs the program on the data, which then need not make any scales."""
+    gptq: str | None = None
+    """What integers are chosen by: a text of a language model, or data."""
 
     def quantize(
         self,
@@ -50,7 +57,8 @@ class CalibrationOptions:
             return program
         program = self.fold(program)
         calibration = self._calibration(program, recipe, otherwise)
-        return quantize(program, recipe, calibration, strict=self.strict)
+        weights = self._choose_weights(program, recipe)
+        return quantize(program, recipe, calibration, strict=self.strict, weights=weights)
 
     def fold(self, program: Program) -> Program:
         """Return the float program that is quantized: its batch norms are part of layers.
@@ -67,9 +75,33 @@ class CalibrationOptions:
             raise UsageError("--calibrate needs a recipe", hint="add -r w8a8-static, for example")
         if self.data:
             return
-        if self.method is not None or self.samples is not None:
+        if self.method is not None or (self.samples is not None and self.gptq is None):
             option = "--samples" if self.method is None else "--calibration-method"
             raise UsageError(f"{option} needs data", hint="add --calibrate DATA")
+
+    def _choose_weights(self, program: Program, recipe: str) -> GivenWeights | None:
+        """Return integers by GPTQ, where they are asked for."""
+        from fewbit.quant.gptq import gptq
+
+        return None if self.gptq is None else gptq(program, self._gptq_data(program), recipe)
+
+    def _gptq_data(self, program: Program) -> list[list[Array]]:
+        """Return windows of a text for a language model, and data as it is for any other."""
+        from fewbit.language.samples import text_samples
+        from fewbit.language.text_files import SETTINGS
+        from fewbit.quant.sample_data import SUFFIXES, read_samples
+
+        assert self.gptq is not None
+        path = Path(self.gptq)
+        if SETTINGS in program.files:
+            text, windows = read_text(path), self.samples or WINDOWS
+            return text_samples(program, text, window=WINDOW, windows=windows)
+        if path.is_file() and path.suffix not in SUFFIXES:
+            raise UsageError(
+                f"'{path.name}' is no array, and the model is no language model that takes text",
+                hint="give .npy or .npz files with inputs of the model",
+            )
+        return read_samples(program.signature, [path], self.samples or SAMPLES)
 
     def _calibration(
         self, program: Program, recipe: str, otherwise: Sequence[Sequence[Array]] | None

@@ -16,7 +16,8 @@ from fewbit.base.json_output import print_json
 from fewbit.cli.artifact import is_artifact
 from fewbit.cli.completion import complete_models
 from fewbit.cli.options import LANGUAGE_MODELS, AsJson, OptionalRecipe
-from fewbit.errors import Place, UsageError
+from fewbit.cli.text_file import read_text
+from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.language.evaluate import TextScore
@@ -93,7 +94,7 @@ def evaluate(
         raise UsageError("--text and inputs exclude each other")
     from fewbit.runtime.evaluation import evaluate_text
 
-    words = _read(text)
+    words = read_text(text)
     artifact = _open(model, recipe, window)
     if artifact.is_encoder:
         _check_lines(against, window)
@@ -106,16 +107,6 @@ def evaluate(
         artifact, words, against=reference, window=window, windows=windows, threads=threads
     )
     print_json(_plain(score)) if as_json else _show(score)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"there is no file '{path}'") from None
-    except (OSError, UnicodeDecodeError) as e:
-        reason = e.strerror if isinstance(e, OSError) else "it is not UTF-8"
-        raise UsageError(f"cannot read the text: {reason}", place=Place(str(path))) from e
 
 
 def _open(model: str, recipe: str | None, window: int | None = None) -> Artifact:

@@ -25,6 +25,7 @@ from fewbit.base import progress
 from fewbit.base.garbage import THRESHOLDS
 from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, reduce, tune
 from fewbit.cli import eval as eval_verb
+from fewbit.cli import export as export_verb
 from fewbit.cli import run as run_verb
 from fewbit.cli.completion import WORDS, complete_in_bash, is_asked_by_bash
 from fewbit.cli.guard import guarded
@@ -37,6 +38,7 @@ VERBS: dict[str, Callable[..., object] | typer.Typer] = {
     "eval": eval_verb.evaluate,
     "bench": bench.bench,
     "quantize": quantize.quantize,
+    "export": export_verb.export,
     "inspect": inspect.inspect,
     "tune": tune.tune,
     "reduce": reduce.reduce,

@@ -111,7 +111,7 @@ OptionalMethod = Annotated[
 ]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", min=1, help="How many samples to calibrate with; 128 if not given."),
+    typer.Option("--samples", min=1, help="How many samples of the data to use; 128 if not given."),
 ]
 
 Strict = Annotated[

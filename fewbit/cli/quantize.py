@@ -34,6 +34,14 @@ def quantize(
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
+    gptq: Annotated[
+        str | None,
+        typer.Option(
+            "--gptq",
+            metavar="DATA",
+            help="Choose integers by GPTQ: on a text for language models, else as --calibrate.",
+        ),
+    ] = None,
     keep_batch_norm: KeepBatchNorm = False,
     strict: Strict = False,
 ) -> None:
@@ -41,7 +49,9 @@ def quantize(
     from fewbit.base.progress import say
     from fewbit.frontends import import_model
 
-    options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
+    options = CalibrationOptions(
+        calibrate, calibration_method, samples, keep_batch_norm, strict, gptq=gptq
+    )
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
     program = options.quantize(
         import_model(model, input_shapes=shapes, constants=constants, context=context), recipe

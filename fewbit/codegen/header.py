@@ -29,7 +29,7 @@ enum {{
 }};
 
 {constants}
-
+{list}
 /* Equal to {upper}_SIGNATURE in the library that belongs to this header. */
 extern const char {name}_signature[{signature_bytes}];
 
@@ -91,6 +91,12 @@ WEIGHTS = """
 int {name}_use_weights(const void *content, size_t bytes);
 """
 
+UPDATES = """
+/* Calls X(input, output, elements) for each input whose new value is an output. */
+#define {upper}_STATE(X) \\
+{pairs}
+"""
+
 COUNTED = """
  *
  * The data decides on these dimensions, so only a run knows them. {name}_shapes fills in the most
@@ -135,7 +141,7 @@ def header_text(
         upper=upper,
         name=interface.name,
         errors="\n".join(_errors(upper)),
-        constants="\n".join(_constants(interface, upper, arena, signature)),
+        constants="\n".join(_constants(interface, upper, arena, signature, weights_file)),
         signature_bytes=len(signature) + 1,
         inputs="\n".join(_struct(f"{interface.name}_inputs", interface.inputs, "const ")),
         outputs="\n".join(_struct(f"{interface.name}_outputs", interface.outputs)),
@@ -143,6 +149,7 @@ def header_text(
         profile=PROFILE.format(name=interface.name) if interface.profile else "",
         state=_state(bool(weights_file), bool(variants)),
         updates=_updates(interface),
+        list=_list_updates(interface, upper),
         counted=_counted(interface),
         variants=VARIANTS.format(name=interface.name, upper=upper, names=", ".join(variants))
         if variants
@@ -167,6 +174,16 @@ def _updates(interface: Interface) -> str:
     )
 
 
+def _list_updates(interface: Interface, upper: str) -> str:
+    """Return the same as a macro, for programs that take models with any number of layers."""
+    pairs = [
+        f"  X({port.updates}, {port.name}, {port.elements})"
+        for port in interface.outputs
+        if port.updates is not None and port.elements is not None
+    ]
+    return UPDATES.format(upper=upper, pairs=" \\\n".join(pairs)) if pairs else ""
+
+
 def _counted(interface: Interface) -> str:
     """Return which dimensions only a run knows."""
     if not interface.counted:
@@ -182,13 +199,15 @@ def _errors(prefix: str) -> Iterator[str]:
 
 
 def _constants(
-    interface: Interface, prefix: str, arena: int | None, signature: str
+    interface: Interface, prefix: str, arena: int | None, signature: str, weights_file: str
 ) -> Iterator[str]:
     yield f'#define {prefix}_SIGNATURE "{signature}"'
     yield f"#define {prefix}_MAX_THREADS {MAX_THREADS}"
     yield f"#define {prefix}_ARENA_ALIGNMENT 64"
     if arena is not None:
         yield f"#define {prefix}_ARENA_BYTES {arena}"
+    if weights_file:
+        yield f'#define {prefix}_WEIGHTS_FILE "{weights_file}"'
     for port in (*interface.inputs, *interface.outputs):
         name = f"{prefix}_{port.name.upper()}"
         if port.elements is not None:

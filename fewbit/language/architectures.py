@@ -26,6 +26,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_fast": "gelu_tanh",
     "relu": "relu",
+    "relu2": "relu2",
 }
 """Names of activations in configurations."""
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
@@ -262,6 +263,11 @@ def _read_stablelm(settings: Settings) -> DecoderConfig:
     )
 
 
+def _read_bitnet(settings: Settings) -> DecoderConfig:
+    defaults = {"rms_norm_eps": 1e-5, "rope_theta": 500_000.0, "hidden_act": "relu2"}
+    return _read_common({**defaults, **settings, "sliding_window": None}, sub_norms=True)
+
+
 GPT2_SIZES = {
     "hidden_size": "n_embd",
     "num_hidden_layers": "n_layer",
@@ -306,6 +312,7 @@ FAMILIES: dict[str, Callable[[Settings], DecoderConfig]] = {
     "gemma2": _read_gemma2,
     "gemma3_text": _read_gemma3,
     "stablelm": _read_stablelm,
+    "bitnet": _read_bitnet,
     "gpt2": _read_gpt2,
 }
 """By the name that transformers gives the family, `model_type`."""

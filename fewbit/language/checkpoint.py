@@ -67,6 +67,10 @@ class WeightSource:
         """Return a matrix with its own integers, scales and offsets."""
         raise NotImplementedError
 
+    def act_bits(self, layer: str) -> int | None:
+        """Return the width of a layer's activations; None where the checkpoint leaves it open."""
+        return None
+
     def weight_shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shapes of all weights of the model, by our names."""
         raise NotImplementedError

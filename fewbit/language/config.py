@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
+Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "relu2"]
 Norm = Literal["rms", "layer"]
 Pooling = Literal["mean", "cls", "max"]
 
@@ -58,6 +58,8 @@ class DecoderConfig:
     """Whether queries and keys are normalized, head by head."""
     output_norms: bool = False
     """Whether the outputs of attention and MLP are normalized, too."""
+    sub_norms: bool = False
+    """Whether what the last matrix of attention and MLP is given is normalized, too."""
     embedding_scale: float | None = None
     attention_scale: float | None = None
     """What scores are multiplied by; None is one over the root of the head's width."""

@@ -33,6 +33,7 @@ ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "relu": F.relu,
+    "relu2": lambda x: F.relu(x) * F.relu(x),
 }
 
 
@@ -74,6 +75,9 @@ class CachedAttention(SelfAttention):
         if config.query_key_norm:
             self.q_norm = make_norm(config, config.head_width)
             self.k_norm = make_norm(config, config.head_width)
+        self.attn_sub_norm = None
+        if config.sub_norms:
+            self.attn_sub_norm = make_norm(config, config.heads * config.head_width)
 
     def allocate(self, context: int) -> None:
         for name in ("keys", "values"):
@@ -108,6 +112,10 @@ class CachedAttention(SelfAttention):
         y = self.attend(rows, keys, values, seen)
         return self.join_heads(y.reshape(q.shape))
 
+    def join_heads(self, y: Tensor) -> Tensor:
+        joined = y.transpose(1, 2).flatten(2)
+        return self.o_proj(joined if self.attn_sub_norm is None else self.attn_sub_norm(joined))
+
     def attend(self, q: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
         if self.cap is None:
             return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=self.scale)
@@ -125,7 +133,9 @@ def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 class Mlp(nn.Module):
-    def __init__(self, config: DecoderConfig | EncoderConfig) -> None:
+    def __init__(
+        self, config: DecoderConfig | EncoderConfig, sub_norm: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.activation = ACTIVATIONS[config.activation]
         self.gate_proj = None
@@ -133,11 +143,13 @@ class Mlp(nn.Module):
             self.gate_proj = nn.Linear(config.width, config.hidden, bias=config.mlp_bias)
         self.up_proj = nn.Linear(config.width, config.hidden, bias=config.mlp_bias)
         self.down_proj = nn.Linear(config.hidden, config.width, bias=config.mlp_bias)
+        self.ffn_sub_norm = sub_norm
 
     def forward(self, x: Tensor) -> Tensor:
         if self.gate_proj is None:
             return self.down_proj(self.activation(self.up_proj(x)))
-        return self.down_proj(self.activation(self.gate_proj(x)) * self.up_proj(x))
+        hidden = self.activation(self.gate_proj(x)) * self.up_proj(x)
+        return self.down_proj(hidden if self.ffn_sub_norm is None else self.ffn_sub_norm(hidden))
 
 
 class DecoderLayer(nn.Module):
@@ -148,7 +160,7 @@ class DecoderLayer(nn.Module):
         self.input_layernorm = make_norm(config, config.width)
         self.self_attn = CachedAttention(config)
         self.post_attention_layernorm = make_norm(config, config.width)
-        self.mlp = Mlp(config)
+        self.mlp = Mlp(config, make_norm(config, config.hidden) if config.sub_norms else None)
         self.pre_feedforward_layernorm = self.post_feedforward_layernorm = None
         if config.output_norms:
             self.pre_feedforward_layernorm = make_norm(config, config.width)

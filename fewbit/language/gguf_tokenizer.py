@@ -25,18 +25,19 @@ Values = Callable[[str], Any]
 
 UNKNOWN, CONTROL, DEFINED = 2, 3, 4
 """Kinds of tokens that are not part of text."""
+ENDS = ("eos", "eot", "eom")
+"""What tokens are called at which an answer ends."""
 DIGITS = ("smollm", "starcoder", "refact", "codeshell", "command-r")
 """Pre-tokenizers that cut digits apart, then words as GPT-2 does."""
+LLAMA3 = ("llama-bpe", "llama3", "llama-v3", "smaug-bpe")
+"""Pre-tokenizers of LLaMa 3: words that are tokens are not merged from parts."""
 WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
 SPLITS: Mapping[str, str | None] = {
     "gpt-2": None,
     "default": None,
     **dict.fromkeys(DIGITS),
-    "llama-bpe": ENDINGS + WORDS % "{1,3}",
-    "llama3": ENDINGS + WORDS % "{1,3}",
-    "llama-v3": ENDINGS + WORDS % "{1,3}",
-    "smaug-bpe": ENDINGS + WORDS % "{1,3}",
+    **dict.fromkeys(LLAMA3, ENDINGS + WORDS % "{1,3}"),
     "qwen2": ENDINGS + WORDS % "",
     "stablelm2": ENDINGS + WORDS % "",
 }
@@ -59,7 +60,7 @@ def read_text(value: Values, path: Path) -> TextFiles | None:
         )
     _add_special(tokenizer, tokens, value("tokenizer.ggml.token_type") or [])
     _begin_with(tokenizer, value, tokens, default=kind == "llama")
-    ends = [value(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot")]
+    ends = [value(f"tokenizer.ggml.{name}_token_id") for name in ENDS]
     special = {
         f"{theirs}_token": tokens[number]
         for theirs, ours in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
@@ -75,13 +76,17 @@ def _make_byte_level(value: Values, tokens: Sequence[str]) -> Tokenizer:
     texts: list[str] = value("tokenizer.ggml.merges") or []
     merges = [(left, right) for left, _, right in (text.partition(" ") for text in texts)]
     vocabulary = {token: number for number, token in enumerate(tokens)}
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, fuse_unk=False))
-    tokenizer.pre_tokenizer = _split(str(value("tokenizer.ggml.pre") or "default"))
+    pre = str(value("tokenizer.ggml.pre") or "default")
+    whole = pre in LLAMA3
+    model = models.BPE(vocab=vocabulary, merges=merges, fuse_unk=False, ignore_merges=whole)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = make_splitter(pre)
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 
-def _split(name: str) -> PreTokenizer:
+def make_splitter(name: str) -> PreTokenizer:
+    """Return what cuts text into words by the rule of a name."""
     from tokenizers import Regex
     from tokenizers.pre_tokenizers import ByteLevel, Digits, Split
     from tokenizers.pre_tokenizers import Sequence as Steps

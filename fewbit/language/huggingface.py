@@ -6,7 +6,7 @@ Nothing in them is run: pickled weights are refused, and so is a model whose cod
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,11 +14,13 @@ from typing import Any, cast
 
 from fewbit.base.files import inside
 from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.language import bitnet
 from fewbit.language.architectures import FAMILIES, read_config, unknown_architecture
 from fewbit.language.checkpoint import Checkpoint
 from fewbit.language.encoder_families import ENCODERS
 from fewbit.language.pieces import Array
 from fewbit.language.text_files import TOKENIZER, TextFiles
+from fewbit.numerics import Quantized
 from fewbit.program.tensor_file import TensorFile
 
 CONFIG = "config.json"
@@ -63,6 +65,7 @@ class HuggingFaceFolder(Checkpoint):
             raise error.at(file=str(path / CONFIG)) from None
         self._tensors = open_tensors(path)
         self._prefixed = _strip_prefix(self._tensors)
+        self._ternary = self._find_ternary()
         if "lm_head.weight" not in self._prefixed and "tie_word_embeddings" not in self.settings:
             # Newer configurations leave out what is the family's own default.
             self.config = replace(self.config, tied=True)
@@ -78,13 +81,38 @@ class HuggingFaceFolder(Checkpoint):
             raise UnsupportedError(
                 f"{name} is no decoder that gives logits of tokens", hint=otherwise
             )
-        refuse_quantized(self.settings)
+        refuse_quantized(self.settings, [bitnet.METHOD])
+
+    def _find_ternary(self) -> bitnet.TernaryTensors | None:
+        method = self.settings.get("quantization_config")
+        if not method:
+            return None
+        settings = bitnet.BitNetSettings.of(cast("Mapping[str, Any]", method))
+        return bitnet.TernaryTensors(settings, self._shapes, self._read)
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
-        return {name: self._tensors[key].spans[key].shape for name, key in self._prefixed.items()}
+        return self._shapes if self._ternary is None else self._ternary.shapes
 
     def read(self, key: str) -> Array:
+        return self._read(key) if self._ternary is None else self._ternary.read(key)
+
+    def has_integers(self, key: str) -> bool:
+        return self._ternary is not None and key.removesuffix(".weight") in self._ternary.layers
+
+    def read_integers(self, key: str) -> Quantized:
+        assert self._ternary is not None
+        return self._ternary.weight(key.removesuffix(".weight"))
+
+    def act_bits(self, layer: str) -> int | None:
+        return None if self._ternary is None else bitnet.ACT_BITS
+
+    @property
+    def _shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """The shapes of all tensors as they lie in the files."""
+        return {name: self._tensors[key].spans[key].shape for name, key in self._prefixed.items()}
+
+    def _read(self, key: str) -> Array:
         own = self._prefixed[key]
         return self._tensors[own].array(own)
 
@@ -96,11 +124,11 @@ def by_transformers(path: Path, name: str) -> str:
     return f'let transformers read it:\n  fewbit compile "{call}" {option}'
 
 
-def refuse_quantized(settings: Mapping[str, Any]) -> None:
-    """Refuse weights that another tool quantized."""
-    method = settings.get("quantization_config")
-    if method:
-        kind = cast("Mapping[str, Any]", method).get("quant_method", "another tool")
+def refuse_quantized(settings: Mapping[str, Any], read: Sequence[str] = ()) -> None:
+    """Refuse weights that another tool quantized, but for those of formats that are read."""
+    method = cast("Mapping[str, Any]", settings.get("quantization_config") or {})
+    kind = method.get("quant_method", "another tool")
+    if method and kind not in read:
         raise UnsupportedError(
             f"the weights are quantized already, by {kind}",
             hint="give the original model, and a recipe: -r w4a8g32",

@@ -177,7 +177,7 @@ class _Quantization:
         if recipe.order is not None:
             order = registered_layers(self.module) or list(self.layers)
             return Recipe(order=tuple(self.schemes[name] for name in order))
-        if not recipe.layers and filled.keys() <= self.given.own_weights.keys():
+        if filled.keys() <= self.given.own_weights.keys():
             return Recipe.with_exceptions(self.schemes)
         return Recipe(default=recipe.default, layers=recipe.layers | filled)
 

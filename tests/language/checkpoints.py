@@ -49,6 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "layer_types": ["sliding_attention", "full_attention"],
     },
     "stablelm": {"use_qkv_bias": True, "layer_norm_eps": 1e-5, "partial_rotary_factor": 0.25},
+    "bitnet": {"tie_word_embeddings": True, "hidden_act": "relu2", "rope_theta": 500_000.0},
     "gpt2": {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": VOCABULARY},
 }
 """A configuration of each family that uses what sets it apart."""

@@ -58,7 +58,10 @@ def logits(family: str, settings: dict[str, Any], w: dict[str, Array], tokens: A
         mixed = np.einsum(
             "hqk,khd->qhd", softmax(scores, window), np.repeat(v, heads // kv_heads, 1)
         )
-        a = linear(mixed.reshape(n, -1), f"{attention}.o_proj")
+        mixed = mixed.reshape(n, -1)
+        if family == "bitnet":
+            mixed = norm(mixed, f"{attention}.attn_sub_norm")
+        a = linear(mixed, f"{attention}.o_proj")
         normed = family in ("gemma2", "gemma3_text")
         x = x + (norm(a, f"{layer}.post_attention_layernorm") if normed else a)
         before = "pre_feedforward_layernorm" if normed else "post_attention_layernorm"
@@ -67,9 +70,10 @@ def logits(family: str, settings: dict[str, Any], w: dict[str, Array], tokens: A
             gate, up = np.split(linear(h, f"{layer}.mlp.gate_up_proj"), 2, -1)
         else:
             gate, up = linear(h, f"{layer}.mlp.gate_proj"), linear(h, f"{layer}.mlp.up_proj")
-        m = linear(
-            (gelu(gate) if gemma else gate / (1 + np.exp(-gate))) * up, f"{layer}.mlp.down_proj"
-        )
+        hidden = (gelu(gate) if gemma else gate / (1 + np.exp(-gate))) * up
+        if family == "bitnet":
+            hidden = norm(np.maximum(gate, 0) ** 2 * up, f"{layer}.mlp.ffn_sub_norm")
+        m = linear(hidden, f"{layer}.mlp.down_proj")
         x = x + (norm(m, f"{layer}.post_feedforward_layernorm") if normed else m)
     last = norm(x, "model.norm")[-1]
     out = w.get("lm_head.weight", w["model.embed_tokens.weight"]) @ last

@@ -122,3 +122,11 @@ def test_what_is_not_known_is_refused(changes: dict[str, Any], what: str) -> Non
 
 def test_a_file_without_tokens_has_no_text() -> None:
     assert read_text({"tokenizer.ggml.model": "no_vocab"}.get, Path("net.gguf")) is None
+
+
+def test_words_of_llama_3_that_are_tokens_are_not_merged_from_parts() -> None:
+    tokens = [*byte_level()["tokenizer.ggml.tokens"], "odd"]
+    kinds = [*byte_level()["tokenizer.ggml.token_type"], 1]
+    for pre, expected in (("llama-bpe", ["odd"]), ("qwen2", ["o", "d", "d"])):
+        tokenizer = build(byte_level(pre=pre, tokens=tokens, token_type=kinds))
+        assert tokenizer.encode("odd").tokens == expected

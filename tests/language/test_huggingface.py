@@ -126,7 +126,7 @@ def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
         ({"quantization_config": {"quant_method": "gptq"}}, "quantized already, by gptq"),
         ({"architectures": ["LlamaForSequenceClassification"]}, "is no decoder"),
         ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "scaled by 'yarn'"),
-        ({"hidden_act": "relu2"}, "activation 'relu2'"),
+        ({"hidden_act": "relu6"}, "activation 'relu6'"),
         ({"hidden_size": None}, "no size 'hidden_size'"),
         ({"num_key_value_heads": 3}, "4 query heads do not share 3"),
     ],

@@ -22,12 +22,14 @@ from fewbit.language.encoder_families import ENCODERS
 from fewbit.language.encoder_folder import EncoderFolder, build_encoder, is_encoder
 from fewbit.language.huggingface import is_left_to_transformers
 from fewbit.language.text_files import files_for
+from fewbit.numerics import Width
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 
 __all__ = [
     "build_decoder",
     "build_encoder",
+    "choose_context",
     "import_language_model",
     "open_checkpoint",
     "open_encoder",
@@ -41,6 +43,10 @@ def open_checkpoint(path: PathLike) -> Checkpoint:
         from fewbit.language.huggingface import HuggingFaceFolder
 
         return HuggingFaceFolder(path)
+    if path.suffix == ".bin":
+        from fewbit.language.mico_file import MicoFile
+
+        return MicoFile(path)
     from fewbit.language.gguf_file import GgufFile
 
     return GgufFile(path)
@@ -82,7 +88,22 @@ def import_language_model(path: PathLike, context: int | None = None) -> Program
     program = repeat_layers(short, LAYERS, [kinds.index(kind) for kind in config.layers], weights)
     program.own_weights = OwnWeights(checkpoint)
     program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
-    return program
+    return _take_integers(program, checkpoint)
+
+
+def _take_integers(program: Program, checkpoint: Checkpoint) -> Program:
+    """Quantize layers whose integers the checkpoint has, where it fixes their activations, too."""
+    widths = {name: checkpoint.act_bits(name) for name in program.own_weights}
+    fixed = {name: bits for name, bits in widths.items() if bits is not None}
+    if not fixed:
+        return program
+    from fewbit.ir.layers import layers
+    from fewbit.quant.quantize import quantize
+    from fewbit.quant.recipe import LayerScheme, Recipe
+
+    schemes = dict.fromkeys(layers(program.module), LayerScheme())
+    schemes |= {name: LayerScheme(act=Width.of(bits)) for name, bits in fixed.items()}
+    return quantize(program, Recipe.with_exceptions(schemes))
 
 
 def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> Program:

@@ -18,6 +18,10 @@ class Language(Frontend):
             from fewbit.language.huggingface import is_checkpoint
 
             return is_checkpoint(path)
+        if path.suffix == ".bin":
+            from fewbit.language.mico_file import is_mico_file
+
+            return is_mico_file(path)
         return path.suffix == ".gguf" and _begins_with_magic(path)
 
     def import_file(self, path: Path, given: Given) -> Program:

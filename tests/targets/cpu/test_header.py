@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,18 @@ def test_constants_and_fields() -> None:
     for number, (name, meaning) in enumerate(ERRORS):
         assert f"NET_{name} = {number}" in text
         assert meaning in text
+
+
+def test_state_and_weights_are_named_for_programs_that_do_not_know_the_model() -> None:
+    made = interface("net", [("x", [None, 3], "f32"), ("kept", [2, 3], "f32")])
+    first, second = made.outputs
+    made = replace(made, outputs=(first, replace(second, name="output1", updates="kept")))
+    text = header_text(made, None, "a net", "", weights_file="net.weights")
+    assert "#define NET_STATE(X) \\\n  X(kept, output1, 6)\n" in text
+    assert '#define NET_WEIGHTS_FILE "net.weights"\n' in text
+    plain = header_text(interface("net", []), None, "a net", "")
+    assert "STATE" not in plain
+    assert "NET_WEIGHTS_FILE" not in plain
 
 
 def test_size_of_the_arena_is_left_out_where_it_is_not_known() -> None:
