@@ -1,4 +1,3 @@
-# pyright: basic
 """What rounding is in PyTorch itself: deep networks magnify it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """`fewbit inspect`, `quantize`, `compile` and `run` on an ONNX model."""
 
 from __future__ import annotations

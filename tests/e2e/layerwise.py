@@ -1,4 +1,3 @@
-# pyright: basic
 """Quantized networks, compared layer by layer on equal inputs.
 
 A float op between two layers whose last bit differs can move one integer of the next layer by a

@@ -1,4 +1,3 @@
-# pyright: basic
 """The comparison of layers sees what is wrong, be it one integer."""
 
 from __future__ import annotations

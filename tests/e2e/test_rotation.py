@@ -1,4 +1,3 @@
-# pyright: basic
 """Rotated layers: PyTorch, the interpreter and targets have the same bits."""
 
 from __future__ import annotations

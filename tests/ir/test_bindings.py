@@ -1,5 +1,4 @@
 """Upstream's ops: finding them, reading them, changing them."""
-# pyright: basic
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Tiny checkpoints with random weights: Hugging Face folders, and GGUF files."""
 
 from __future__ import annotations

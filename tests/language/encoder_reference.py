@@ -1,4 +1,3 @@
-# pyright: basic
 """Encoders in plain numpy, written from the families' own descriptions and in their own words.
 
 It takes a configuration and tensors as a Hugging Face folder has them, so it shares nothing with

@@ -1,4 +1,3 @@
-# pyright: basic
 """The same weights as a GGUF file and as a Hugging Face folder, of each family.
 
 Names of tensors come from the package `gguf`, and values are changed as llama.cpp's converter does.

@@ -1,4 +1,3 @@
-# pyright: basic
 """GGUF files: weights in every format, the permutation undone, and what is refused."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """The header of GGUF files, compared with the reader of the package `gguf`."""
 
 from __future__ import annotations

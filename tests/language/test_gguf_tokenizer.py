@@ -1,4 +1,3 @@
-# pyright: basic
 """Tokenizers that are built from what a GGUF file has."""
 
 from __future__ import annotations

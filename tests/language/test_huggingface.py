@@ -1,4 +1,3 @@
-# pyright: basic
 """Hugging Face folders: what is read of them, and what is refused before any weight is read."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """MiCo's files, as checkpoints with integers of their own."""
 
 from __future__ import annotations

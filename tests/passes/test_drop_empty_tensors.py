@@ -1,4 +1,3 @@
-# pyright: basic
 """Models with slices of no elements, on targets."""
 
 from __future__ import annotations

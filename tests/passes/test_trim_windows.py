@@ -1,4 +1,3 @@
-# pyright: basic
 """Windows that do not move and leave some of their input unread, on targets."""
 
 from __future__ import annotations

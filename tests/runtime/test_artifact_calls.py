@@ -1,4 +1,3 @@
-# pyright: basic
 """An artifact from Python: compiled with passes of one's own, loaded again, called."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Decoders of transformers whose architecture we do not read ourselves, with a cache of ours."""
 # pyright: basic
+"""Decoders of transformers whose architecture we do not read ourselves, with a cache of ours."""
 
 from __future__ import annotations
 

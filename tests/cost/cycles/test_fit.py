@@ -1,5 +1,4 @@
 """Errors that are stated are those that the fit finds on what it did not see."""
-# pyright: basic
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Encoders of each family, compiled and compared with PyTorch and the interpreter."""
 
 from __future__ import annotations

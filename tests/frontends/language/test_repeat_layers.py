@@ -1,4 +1,3 @@
-# pyright: basic
 """A program of repeated layers is the one that tracing all layers gives."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """A function of tensors: what eager PyTorch, the interpreter and compiled code make of it."""
 
 from __future__ import annotations

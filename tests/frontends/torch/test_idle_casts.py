@@ -1,4 +1,3 @@
-# pyright: basic
 """Modules that cast their own parameters while they run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# pyright: basic
 """The order in which other programs have queries and keys."""
 
 from __future__ import annotations

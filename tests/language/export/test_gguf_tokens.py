@@ -1,4 +1,3 @@
-# pyright: basic
 """Tokenizers in the words of GGUF, which give the same tokens when they are read back."""
 
 from __future__ import annotations

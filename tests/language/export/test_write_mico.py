@@ -1,4 +1,3 @@
-# pyright: basic
 """MiCo's files, read back by the rules of its C program."""
 
 from __future__ import annotations

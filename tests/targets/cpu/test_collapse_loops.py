@@ -1,4 +1,3 @@
-# pyright: basic
 """Loops over neighbouring elements become one; others stay as they are."""
 
 from __future__ import annotations

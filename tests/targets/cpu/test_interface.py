@@ -1,4 +1,3 @@
-# pyright: basic
 """Names and types of the C interface, and what it makes of a number of threads."""
 
 from __future__ import annotations

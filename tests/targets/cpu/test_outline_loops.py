@@ -1,5 +1,4 @@
 """Loop nests as functions of their own."""
-# pyright: basic
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Outputs are written where they are wanted, and copied only where that cannot be."""
 
 from __future__ import annotations

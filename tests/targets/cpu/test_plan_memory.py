@@ -1,5 +1,5 @@
-"""Memory as it was planned in real programs, seen in the code that comes out."""
 # pyright: basic
+"""Memory as it was planned in real programs, seen in the code that comes out."""
 
 from __future__ import annotations
 

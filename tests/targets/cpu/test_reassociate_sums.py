@@ -1,4 +1,3 @@
-# pyright: basic
 """Sums along the innermost loop are in 16 lanes, no others; sums of one tensor have the same bits."""
 
 from __future__ import annotations

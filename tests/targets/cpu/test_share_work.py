@@ -1,5 +1,4 @@
 """Loops shared by threads, in the code that comes out."""
-# pyright: basic
 
 from __future__ import annotations
 

@@ -1,4 +1,3 @@
-# pyright: basic
 """Layers with static scales: bytes from one to the next, the interpreter's to the bit."""
 
 from __future__ import annotations

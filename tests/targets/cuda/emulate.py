@@ -1,6 +1,6 @@
+# pyright: basic
 """Executes plans for GPUs on the processor: generated loops as the C++ that they are, compiled by the
 machine's own compiler; layers by torch, from their description in the plan."""
-# pyright: basic
 
 from __future__ import annotations
 

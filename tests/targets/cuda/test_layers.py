@@ -1,5 +1,5 @@
-"""Few-bit products, attention and first convolutions inside programs, executed on the processor."""
 # pyright: basic
+"""Few-bit products, attention and first convolutions inside programs, executed on the processor."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Whole programs for GPUs, executed on the processor: the numbers are the interpreter's."""
 # pyright: basic
+"""Whole programs for GPUs, executed on the processor: the numbers are the interpreter's."""
 
 from __future__ import annotations
 

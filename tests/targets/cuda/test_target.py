@@ -1,5 +1,5 @@
-"""Artifacts for GPUs: files, plans that fit together, and what is refused."""
 # pyright: basic
+"""Artifacts for GPUs: files, plans that fit together, and what is refused."""
 
 from __future__ import annotations
 

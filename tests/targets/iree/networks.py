@@ -1,5 +1,5 @@
-"""A network with a layer of every width, all reading one input: one compilation tries them all."""
 # pyright: basic
+"""A network with a layer of every width, all reading one input: one compilation tries them all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Attention and layer norms, on which data tiling of IREE 3.13 needs flags of ours."""
 # pyright: basic
+"""Attention and layer norms, on which data tiling of IREE 3.13 needs flags of ours."""
 
 from __future__ import annotations
 

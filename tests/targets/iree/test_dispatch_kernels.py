@@ -1,5 +1,5 @@
-"""Layers computed by our kernels inside of IREE's modules: the interpreter's numbers, to the bit."""
 # pyright: basic
+"""Layers computed by our kernels inside of IREE's modules: the interpreter's numbers, to the bit."""
 
 from __future__ import annotations
 

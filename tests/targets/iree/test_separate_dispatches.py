@@ -1,5 +1,5 @@
-"""Programs whose ops IREE 3.13 fuses wrongly, or fails to fuse, without barriers of ours."""
 # pyright: basic
+"""Programs whose ops IREE 3.13 fuses wrongly, or fails to fuse, without barriers of ours."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs for IREE: artifacts, phases to stop at and go on from, dispatches, devices."""
 # pyright: basic
+"""Programs for IREE: artifacts, phases to stop at and go on from, dispatches, devices."""
 
 from __future__ import annotations
 

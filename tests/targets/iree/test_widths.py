@@ -1,5 +1,4 @@
 """Weights of every width, on matrices and images of odd sizes: the interpreter's numbers, to the bit."""
-# pyright: basic
 
 from __future__ import annotations
 
