@@ -7,7 +7,9 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   right. So a result that one elementwise op reads at different coordinates, itself or through
   elementwise ops and reshapes, is complete before it is read.
 - **Ops that work in place.** `tm_tensor.sort` sorts the memory of its operand, even if the dispatch
-  gives the operand as a result too. So operands of such ops come from other dispatches.
+  gives the operand as a result too. So operands of such ops come from other dispatches. IREE merges
+  ops that are equal, but for what a barrier hides: two sorts would get the same memory. So they are
+  merged before.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
   slice takes one of two elements, as `x[..., :1]`, they read both. So such a slice is a copy.
 
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -30,6 +32,8 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
+from xdsl.transforms.common_subexpression_elimination import KnownOps
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import GetConstantOp
@@ -52,6 +56,8 @@ class SeparateDispatches(ModulePass):
     name = "separate-dispatches"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if any(isinstance(each, DestinationOperation) for each in op.walk()):
+            _merge_equal(op)
         reads = _Reads({})
         apart: dict[SSAValue, None] = {}
         for each in op.walk():
@@ -63,6 +69,23 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(_loose_slices(each))
         for value in apart:
             _complete(value)
+
+
+def _merge_equal(module: ModuleOp) -> None:
+    """Merge ops on tensors that are equal, so that all who read a result are known."""
+    for function in module.walk():
+        if not isinstance(function, func.FuncOp) or function.is_declaration:
+            continue
+        known = KnownOps()
+        for op in list(function.body.block.ops):
+            on_tensors = isinstance(op, LinalgStructuredOperation | DestinationOperation)
+            if not on_tensors and not is_side_effect_free(op):
+                continue
+            equal = known.get(op)
+            if equal is None:
+                known[op] = op
+            else:
+                Rewriter.replace_op(op, [], equal.results)
 
 
 def _loose_slices(op: LinalgStructuredOperation) -> Iterator[SSAValue]:

@@ -93,6 +93,43 @@ func.func @sort(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %exp, %sorted : tensor<4xf32>, tensor<4xf32>
 }
 
+// What two sorts have in common is merged: IREE would do it behind the barriers, and sort it twice in place.
+// CHECK-LABEL: func.func @sorts
+// CHECK-COUNT-1: linalg.generic
+// CHECK:         %[[BOTH:.*]] = "util.optimization_barrier"
+// CHECK-NEXT:    "tm_tensor.sort"(%[[BOTH]])
+// CHECK:         "tm_tensor.sort"(%[[BOTH]])
+// CHECK-NOT:     "tm_tensor.sort"
+func.func @sorts(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %empty = tensor.empty() : tensor<4xf32>
+  %exp = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.exp %a : f32
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  %again = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.exp %a : f32
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  %up = "tm_tensor.sort"(%exp) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    %before = arith.cmpf ole, %a, %b : f32
+    "tm_tensor.yield"(%before) : (i1) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  %down = "tm_tensor.sort"(%again) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    %before = arith.cmpf oge, %a, %b : f32
+    "tm_tensor.yield"(%before) : (i1) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  %once_more = "tm_tensor.sort"(%again) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    %before = arith.cmpf oge, %a, %b : f32
+    "tm_tensor.yield"(%before) : (i1) -> ()
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %up, %down, %once_more : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
 // A slice that takes one of two elements is a copy, before a matmul reads it; one of whole rows is not.
 // CHECK-LABEL: func.func @slices
 // CHECK:         %[[LOOSE:.*]] = tensor.extract_slice %x[0, 0, 0] [1, 8, 1]

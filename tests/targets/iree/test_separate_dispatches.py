@@ -54,6 +54,11 @@ def sort_part(x: Tensor) -> tuple[Tensor, ...]:
     return y.clamp(-0.7, 0.9), y.chunk(2, 1)[1].sort(0)[0]
 
 
+def sort_twice(x: Tensor) -> tuple[Tensor, ...]:
+    """Two sorts whose indices begin alike, and one that is a part of another."""
+    return *x.topk(3, 0), *x.sort(0), *x.topk(5, 0)
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -63,6 +68,7 @@ def sort_part(x: Tensor) -> tuple[Tensor, ...]:
         differences_of_pooled,
         sort_beside,
         sort_part,
+        sort_twice,
     ],
     ids=lambda function: function.__name__,
 )
