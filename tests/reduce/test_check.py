@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
-from fewbit.reduce.check import INTERPRETER, Case, Checker, check_here, difference
+from fewbit.reduce.check import (
+    INTERPRETER,
+    Case,
+    Checker,
+    check_here,
+    difference,
+    rounding_errors,
+)
 from tests.reduce.chains import write
 
 
@@ -61,3 +70,25 @@ def test_differences() -> None:
     assert difference([one], [one[:2]], 1e-4) is not None
     assert difference([one], [one, one], 1e-4) is not None
     assert difference([np.array([1, 2])], [np.array([1, 3])], 1.0) is not None
+
+
+def test_noise_of_float32_is_no_error() -> None:
+    """What torch rounds itself is allowed for, and nothing beyond it."""
+    small, zero = np.full(3, 7e-6, np.float32), np.zeros(3, np.float32)
+    assert difference([small], [zero], 1e-4) is not None
+    assert difference([small], [zero], 1e-4, [7e-6]) is None
+    assert difference([small], [zero + 1], 1e-4, [7e-6]) is not None
+
+
+def test_noise_is_measured_in_float64(tmp_path: Path) -> None:
+    class Cancels(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return (x + 1e4) - 1e4 - x, x * 2
+
+    x = torch.linspace(0, 1, 50)
+    exporter: Any = torch.export
+    exporter.save(exporter.export(Cancels(), (x,)), tmp_path / "m.pt2")
+    results = [result.numpy() for result in Cancels()(x)]
+    cancelled, plain = rounding_errors(tmp_path / "m.pt2", [x.numpy()], results)
+    assert cancelled > 1e-5
+    assert plain < 1e-7
