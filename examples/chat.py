@@ -1,6 +1,6 @@
 """A conversation with a language model: compile a checkpoint once, then answer line by line.
 
-python examples/chat.py SmolLM2-135M-Instruct.Q4_1.gguf build/smollm2
+python examples/chat.py SmolLM2-135M-Instruct.Q4_1.gguf build/smollm2 [RECIPE]
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 import fewbit
 
 
-def main(checkpoint: str, folder: str) -> None:
+def main(checkpoint: str, folder: str, recipe: str = "w8a8h64") -> None:
     if not Path(folder).exists():
-        fewbit.compile(checkpoint, output=folder, recipe="w8a8h64")
+        fewbit.compile(checkpoint, output=folder, recipe=recipe)
     model = fewbit.load(folder)
     messages: list[dict[str, str]] = []
     for line in sys.stdin:

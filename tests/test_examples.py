@@ -152,7 +152,7 @@ def test_a_language_model_answers_line_by_line(tmp_path: Path) -> None:
 
     write_gguf(tmp_path / "net.gguf")
     done = subprocess.run(
-        [sys.executable, EXAMPLES / "chat.py", tmp_path / "net.gguf", tmp_path / "net"],
+        [sys.executable, EXAMPLES / "chat.py", tmp_path / "net.gguf", tmp_path / "net", "w8a8h32"],
         input="hello\n",
         capture_output=True,
         text=True,

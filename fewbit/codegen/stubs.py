@@ -79,6 +79,13 @@ class KernelCalls:
         return [each for each in functions_of(self.kernels.values(), self.isa) if each.apart]
 
 
+def name_of(stub: str) -> str:
+    """Return the name of a stub, before which its constants stand."""
+    head = _HEAD.search(stub)
+    assert head is not None
+    return head[1]
+
+
 def share_alike(stubs: Sequence[str]) -> Iterator[str]:
     """Yield LLVM IR of stubs, in which one takes the place of many that only differ in name.
 
@@ -87,9 +94,8 @@ def share_alike(stubs: Sequence[str]) -> Iterator[str]:
     """
     alike: dict[str, list[tuple[str, str]]] = {}
     for text in stubs:
-        head = _HEAD.search(text)
-        assert head is not None
-        alike.setdefault(text.replace(head[1], ""), []).append((head[1], text))
+        name = name_of(text)
+        alike.setdefault(text.replace(name, ""), []).append((name, text))
     for (first, text), *others in alike.values():
         if len(others) + 1 < SHARED_FROM:
             yield from (text, *(each for _, each in others))

@@ -77,4 +77,5 @@ def run_passes(program: Program, *passes: str) -> Program:
     module = program.module.clone()
     for each in parse_passes(",".join(passes)):
         module = driver.run_pass(each, module)
-    return replace(ctx.program(module), files=program.files)
+    changed = ctx.program(module)
+    return replace(changed, files=program.files, own_weights=program.own_weights)

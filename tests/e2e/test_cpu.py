@@ -9,22 +9,19 @@ pooling agree to the bit. Batch norms are folded before quantizing, as the comma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
-import torch
 
 import fewbit
 from fewbit.cost.layers import made_up_inputs
-from fewbit.models import create, zoo
+from fewbit.models import zoo
 from fewbit.passes.graph.fold_batch_norm import fold_batch_norm
 from fewbit.passes.native import native_pipeline
 from fewbit.program.program import Program
 from fewbit.quant.quantize import quantize
 from fewbit.targets.cpu.target import begin_cpu, isa_of
 from tests.e2e.layerwise import ROUNDING, relative
-from tests.precisions import in_both_precisions
+from tests.e2e.own_error import assert_rounds_alike
 
 QUICK = ("mlp", "lenet", "ds-cnn", "llama-tiny")
 EXACT = ("mlp", "lenet", "cmsis-cnn", "vgg")
@@ -51,20 +48,13 @@ def imported(name: str) -> Program:
     return fewbit.import_model(f"zoo:{name}")
 
 
-def own_error(name: str, inputs: Sequence[np.ndarray]) -> float:
-    """How far float32 is from float64 in PyTorch: deep networks magnify roundings."""
-    ((given, wide),) = in_both_precisions(create(name).eval(), list(map(torch.from_numpy, inputs)))
-    return relative(given, wide)
-
-
 @pytest.mark.parametrize("name", names())
 def test_float(name: str) -> None:
     program = imported(name)
     inputs = made_up_inputs(program)
     art = fewbit.compile(program, name="net")
     for found, expected in zip(art.run(*inputs), program.run(*inputs), strict=True):
-        error = relative(found, expected)
-        assert error < ROUNDING or error < 2 * own_error(name, inputs)
+        assert_rounds_alike(name, inputs, found, expected)
 
 
 @pytest.mark.parametrize(("name", "recipe"), pairs())

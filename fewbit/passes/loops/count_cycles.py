@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fewbit.codegen.stubs import KernelCalls
+from fewbit.codegen.stubs import KernelCalls, name_of
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import shape_of
 from fewbit.ir.bindings import find_function, mlir_context
@@ -115,10 +115,8 @@ def count_cycles(
 
 def _called_by(stub: str) -> tuple[str, str]:
     """The name of a stub, and of the kernel that it calls."""
-    name = re.search(r"^define void @([\w.]+)\(", stub, re.MULTILINE)
-    called = re.search(r"call void @([\w.]+)\(", stub)
-    assert name is not None
-    return name[1], called[1] if called else name[1]
+    name, called = name_of(stub), re.search(r"call void @([\w.]+)\(", stub)
+    return name, called[1] if called else name
 
 
 def _calls(block: Block) -> Iterator[tuple[OpView, OpView]]:

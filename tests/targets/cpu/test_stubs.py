@@ -10,7 +10,12 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.codegen.stubs import name_of
+from fewbit.passes.kernel.call_kernels import call_kernels
+from fewbit.passes.pipelines import TO_KERNELS
+from fewbit.pipeline.compilation import run_passes
 from fewbit.targets.compile import lower
+from fewbit.toolchain.isa import Isa
 
 LIMITED = r"select i1 %\w+, i64 %threads, i64 1\n"
 
@@ -39,3 +44,12 @@ def test_sizes_of_the_run_leave_all_threads() -> None:
         layer, "w8a8", example_inputs=(torch.randn(2, 16),), dynamic_shapes=shapes
     )
     assert not re.search(LIMITED, lower(program, "llvm"))
+
+
+def test_a_stub_with_constants_has_its_name() -> None:
+    """The sizes of a convolution are constants, which stand before the stub."""
+    program = fewbit.import_model(nn.Conv2d(3, 4, 3).eval(), (torch.zeros(1, 3, 8, 8),))
+    calls = call_kernels(run_passes(program, *TO_KERNELS), Isa.host())
+    (stub,) = [stub for stub in calls.stubs if "conv2d" in stub]
+    assert not stub.startswith("define")
+    assert name_of(stub) in calls.names
