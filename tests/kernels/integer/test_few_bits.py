@@ -75,81 +75,69 @@ def expect(
     return np.minimum(np.maximum(y, low), high)
 
 
+SIZES = st.tuples(
+    st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),
+    st.integers(1, 140),
+    st.integers(1, 9),
+)
+"""Rows, columns and groups."""
+Sizes = tuple[int, int, int]
+Flags = tuple[bool, bool, bool, bool]
+
+
 @pytest.mark.on_few
 @settings(max_examples=60)
 @given(
-    m=st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),
-    n=st.integers(1, 140),
-    groups=st.integers(1, 9),
+    sizes=SIZES,
     each=st.one_of(st.integers(4, 70), st.sampled_from([32, 64, 128, 600])),
     bits=st.integers(1, 8),
     flags=st.tuples(*[st.booleans()] * 4),
     together=st.integers(1, 60),
     seed=st.integers(0, 2**32),
 )
-@example(1, 70, 33, 128, 4, (True, True, False, True), 1, 0)
-@example(100, 70, 60, 5, 3, (True, True, False, False), 1, 0)
-@example(3, 70, 5000 // 8, 8, 1, (False, False, False, False), 1, 0)
-@example(7, 70, 2, 2100, 4, (False, True, True, False), 1, 0)
-@example(7, 70, 2, 2100, 8, (False, True, True, False), 1, 0)
+@example((1, 70, 33), 128, 4, (True, True, False, True), 1, 0)
+@example((100, 70, 60), 5, 3, (True, True, False, False), 1, 0)
+@example((3, 70, 5000 // 8), 8, 1, (False, False, False, False), 1, 0)
+@example((7, 70, 2), 2100, 4, (False, True, True, False), 1, 0)
+@example((7, 70, 2), 2100, 8, (False, True, True, False), 1, 0)
 def test_groups(
-    isa: Isa,
-    m: int,
-    n: int,
-    groups: int,
-    each: int,
-    bits: int,
-    flags: tuple[bool, bool, bool, bool],
-    together: int,
-    seed: int,
+    isa: Isa, sizes: Sizes, each: int, bits: int, flags: Flags, together: int, seed: int
 ) -> None:
-    check(isa, m, n, groups, each, bits, Wanted("f32", *flags, together), seed)
+    check(isa, *sizes, each, bits, Wanted("f32", *flags, together), seed)
 
 
 @pytest.mark.on_few
 @settings(max_examples=60)
 @given(
-    m=st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),
-    n=st.integers(1, 140),
-    groups=st.integers(1, 9),
+    sizes=SIZES,
     each=st.one_of(st.integers(4, 70), st.sampled_from([16, 32, 64, 600])),
     bits=st.integers(2, 7),
     flags=st.tuples(*[st.booleans()] * 4),
     together=st.integers(1, 60),
     seed=st.integers(0, 2**32),
 )
-@example(1, 70, 18, 32, 4, (True, True, False, True), 1, 0)
-@example(7, 70, 2, 2100, 5, (False, True, True, False), 1, 0)
+@example((1, 70, 18), 32, 4, (True, True, False, True), 1, 0)
+@example((7, 70, 2), 2100, 5, (False, True, True, False), 1, 0)
 def test_offsets_of_groups(
-    isa: Isa,
-    m: int,
-    n: int,
-    groups: int,
-    each: int,
-    bits: int,
-    flags: tuple[bool, bool, bool, bool],
-    together: int,
-    seed: int,
+    isa: Isa, sizes: Sizes, each: int, bits: int, flags: Flags, together: int, seed: int
 ) -> None:
-    check(isa, m, n, groups, each, bits, Wanted("f32", *flags, together), seed, shifted=True)
+    check(isa, *sizes, each, bits, Wanted("f32", *flags, together), seed, shifted=True)
 
 
 @pytest.mark.on_few
 @settings(max_examples=40)
 @given(
-    m=st.one_of(st.integers(1, 3), st.integers(4, 30), st.integers(90, 130)),
-    n=st.integers(1, 140),
-    groups=st.integers(1, 9),
+    sizes=SIZES,
     each=st.sampled_from([16, 32, 64]),
     bits=st.integers(2, 7),
     shifted=st.booleans(),
     seed=st.integers(0, 2**32),
 )
 def test_scales_stored_as_f16(
-    isa: Isa, m: int, n: int, groups: int, each: int, bits: int, shifted: bool, seed: int
+    isa: Isa, sizes: Sizes, each: int, bits: int, shifted: bool, seed: int
 ) -> None:
     want = Wanted("f32", True, False, False, True, 1)
-    check(isa, m, n, groups, each, bits, want, seed, shifted=shifted, halves=True)
+    check(isa, *sizes, each, bits, want, seed, shifted=shifted, halves=True)
 
 
 def test_processors_without_f16_take_no_halves() -> None:
