@@ -44,7 +44,10 @@ def same(found: Integers, expected: numerics.Quantized) -> None:
     assert found.values.shape == expected.shape
     np.testing.assert_array_equal(found.values.numpy(), expected.values)
     np.testing.assert_array_equal(found.scale.numpy(), expected.scale)
-    if expected.zero_point is None:
+    if expected.offset is not None:
+        assert found.offset is not None
+        np.testing.assert_array_equal(found.offset.numpy(), expected.offset)
+    elif expected.zero_point is None:
         assert found.zero_point is None
     else:
         assert found.zero_point is not None
@@ -66,7 +69,8 @@ _GRANULARITIES: tuple[tuple[Granularity, int | None], ...] = (
 )
 
 
-ALL_MODES: tuple[WeightMode, ...] = get_args(WeightMode)
+ALL_MODES: tuple[WeightMode, ...] = tuple(mode for mode in get_args(WeightMode) if mode != "offset")
+"""Modes of any shape; offsets are for groups of matrices."""
 
 
 def weight_schemes(width: Width) -> list[LayerScheme]:
@@ -91,6 +95,18 @@ def test_weights(width: Width, shape: tuple[int, ...]) -> None:
         w = normal(*shape, scale=scale)
         for scheme in weight_schemes(width):
             same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
+
+
+@pytest.mark.parametrize("bits", range(2, 9))
+def test_weights_with_offsets(bits: int) -> None:
+    scheme = LayerScheme(weight=Width.of(bits), granularity="group", group=8, mode="offset")
+    for scale in (1.0, 1e-6, 1e6):
+        w = normal(7, 24, scale=scale)
+        same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
+    x = from_numpy(normal(4, 16)).requires_grad_()
+    backward(fake_quant_weight(x, scheme).sum())
+    assert x.grad is not None
+    assert torch.equal(x.grad, torch.ones(4, 16))
 
 
 @pytest.mark.parametrize("text", ["w1a8", "w2a8-tensor", "w4a8-mean", "w8a8-tensor", "w4a8-mse"])
