@@ -122,7 +122,7 @@ class OwnWeights(Mapping[str, Quantized]):
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint = checkpoint
         tied = {HEAD: EMBEDDING} if checkpoint.config.tied else {}
-        names = [*_weight_shapes(checkpoint.config), *tied]
+        names = [*checkpoint.weight_shapes(), *tied]
         found = {name: checkpoint.find(tied.get(name, name))[0] for name in names}
         self._pieces = {
             name.removesuffix(".weight"): piece

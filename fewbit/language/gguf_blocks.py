@@ -109,6 +109,12 @@ def _pairs(fields: Bytes) -> Bytes:
     return (shifted & np.uint8(3)).reshape(len(fields), -1)
 
 
+def _bits(fields: Bytes) -> Bytes:
+    """Return single bits: of 32 bytes, first all lowest ones, and so on."""
+    planes = np.unpackbits(fields.reshape(-1, 32, 1), axis=2, bitorder="little")
+    return planes.transpose(0, 2, 1).reshape(len(fields), SUPER)
+
+
 def _q2_k(block: Bytes) -> Groups:
     scales, numbers = block[:, :16], _pairs(block[:, 16:80])
     d, lowest = _f16(block[:, 80:82]), _f16(block[:, 82:84])
@@ -117,8 +123,7 @@ def _q2_k(block: Bytes) -> Groups:
 
 
 def _q3_k(block: Bytes) -> Groups:
-    third = np.unpackbits(block[:, :32].reshape(-1, 32, 1), axis=2, bitorder="little")
-    third = third.transpose(0, 2, 1).reshape(len(block), SUPER)
+    third = _bits(block[:, :32])
     numbers = _pairs(block[:, 32:96]).astype(np.int8) - (third ^ 1).astype(np.int8) * 4
     packed = block[:, 96:108]
     low, high = packed[:, :8], packed[:, 8:]
@@ -142,9 +147,7 @@ def _q4_k(block: Bytes) -> Groups:
 
 
 def _q5_k(block: Bytes) -> Groups:
-    fifth = np.unpackbits(block[:, 16:48].reshape(-1, 32, 1), axis=2, bitorder="little")
-    fifth = fifth.transpose(0, 2, 1).reshape(len(block), SUPER)
-    numbers = _nibbles(block[:, 48:], 32) | fifth << np.uint8(4)
+    numbers = _nibbles(block[:, 48:], 32) | _bits(block[:, 16:48]) << np.uint8(4)
     return Groups(numbers, *_scales_and_lowest(block))
 
 
