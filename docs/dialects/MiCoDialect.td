@@ -212,6 +212,10 @@ def MiCo_UnbundleOp : MiCo_Op<"unbundle", [Pure]> {
 
 def MiCo_BitLinearOp : MiCo_Op<"bitlinear", [AttrSizedOperandSegments, Pure]> {
   let summary = "y[..., n] = x[..., k] · w[n, k] + b[n]; activations are scaled by the row.";
+  let description = [{
+    With `act_group`, the size of the weight's groups, each group of a row has a scale of its own;
+    where activations arrive as integers, their scales are then ... x groups.
+  }];
   let arguments = (ins
     RankedTensorOf<[AnyFloat, MiCo_IntType, MiCo_TernaryType]>:$input,
     RankedTensorOf<[AnyFloat, MiCo_IntType, MiCo_TernaryType]>:$weight,
@@ -221,6 +225,7 @@ def MiCo_BitLinearOp : MiCo_Op<"bitlinear", [AttrSizedOperandSegments, Pure]> {
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$weight_offset,
     Optional<AnyTypeOf<[F32, RankedTensorOf<[F32]>]>>:$act_scale,
     Optional<AnyTypeOf<[AnyInteger, RankedTensorOf<[AnyInteger]>]>>:$act_zero_point,
+    OptionalAttr<I32Attr>:$act_group,
     OptionalAttr<I32Attr>:$weight_bits,
     OptionalAttr<AnyAttrOf<[I32Attr, TypeAttrOf<MiCo_TernaryType>]>>:$act_bits,
     OptionalAttr<StrAttr>:$act_mode

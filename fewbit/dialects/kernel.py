@@ -144,6 +144,13 @@ class ContractionOp(LayerOp):
         return scale[1] if len(scale) == 2 else None
 
     @property
+    def has_row_groups(self) -> bool:
+        """Whether rows of the input have a scale for each group of the weight."""
+        if self.scale_groups is None or self.x_scale is None:
+            return False
+        return len(shape_of(self.x_scale.type)) == len(shape_of(self.x.type))
+
+    @property
     def activation_name(self) -> Activation | None:
         return None if self.activation is None else cast(Activation, self.activation.data)
 
@@ -220,9 +227,10 @@ class ContractionOp(LayerOp):
         if x_scale is None or weight_scale is None:
             raise VerifyException("has both x_scale and weight_scale, or neither")
         given = shape_of(x_scale.type)
-        shapes.require(
-            self.rows_shape(shape_of(self.x.type))[: len(given)], given, "the input's scale"
-        )
+        rows = self.rows_shape(shape_of(self.x.type))
+        if self.has_row_groups:
+            rows = (*rows, *shape_of(weight_scale.type)[1:])
+        shapes.require(rows[: len(given)], given, "the input's scale")
         if (given := shape_of(weight_scale.type)) != ():
             self._verify_weight_scale(given, shape_of(self.weight.type))
         if self.weight_offset is None:
@@ -284,7 +292,8 @@ class MatmulOp(ContractionOp):
     """y[..., n] = Σ x[..., k] · w[n, k].
 
     With a scale for each group along k, N x groups, each group's sum is scaled, and then added.
-    With offsets, N x groups, weights count from 0, and a group's sum is
+    Rows may have scales for the groups, too, ... x groups. With offsets, N x groups, weights count
+    from 0, and a group's sum is
     Σ x · w · x_scale · weight_scale + Σ x · x_scale · weight_offset.
     """
 

@@ -69,7 +69,10 @@ def _group_sum(op: MatmulOp, given: Operands, groups: int) -> Value:
         weight = weight.astype(np.int32) - cast(Width, element_width(op.weight.type)).qmin
     sums = linear_grouped(x, weight, weight.shape[1] // groups).astype(np.float32)
     x_scale = given[op.x_scale]
-    x_scale = x_scale.reshape(x_scale.shape + (1,) * (sums.ndim - x_scale.ndim))
+    if op.has_row_groups:
+        x_scale = np.expand_dims(x_scale, -2)
+    else:
+        x_scale = x_scale.reshape(x_scale.shape + (1,) * (sums.ndim - x_scale.ndim))
     terms = sums * x_scale * given[op.weight_scale]
     if op.weight_offset is not None:
         rows = x.reshape(*x.shape[:-1], 1, groups, -1).sum(-1, dtype=np.int32)

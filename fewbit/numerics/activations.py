@@ -1,8 +1,9 @@
 """Activation quantization: dynamic, from the values at hand, or static, from calibration.
 
 Linear layers and attention take one scale per row (token), convolutions one per sample: within a
-row or sample the integers can be accumulated without scaling. The formulas are the weights'. A
-static scale is divided by, `round(x / s) + z`, the rule of ONNX's QuantizeLinear.
+row or sample the integers can be accumulated without scaling. Where a linear layer's weight has
+scales for groups, rows may have scales for the same groups. The formulas are the weights'. A static
+scale is divided by, `round(x / s) + z`, the rule of ONNX's QuantizeLinear.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def quantize_activation(
     width: WidthLike,
     *,
     granularity: ActivationGranularity = "row",
+    group: int | None = None,
     mode: Mode = "max",
     scale: npt.ArrayLike | None = None,
     zero_point: npt.ArrayLike | None = None,
@@ -31,14 +33,18 @@ def quantize_activation(
 ) -> Quantized:
     """Quantize an activation; scales have shape (), x.shape[:-1] or (N,) by granularity.
 
+    With `group`, the size of groups along a row, they have the shape (*x.shape[:-1], K / group).
+
     With `scale` (one, or one for each run of the granularity) the quantization is static, and
     asymmetric if `zero_point` is given. Otherwise it is dynamic, and asymmetric if asked.
     """
     array = finite_float32(x, "activation")
     width = Width.of(width)
     formulas.check_mode(mode)
-    scale_shape = activation_scale_shape(array.shape, granularity)
-    runs = array.reshape(math.prod(scale_shape), math.prod(array.shape[len(scale_shape) :]))
+    scale_shape = activation_scale_shape(array.shape, granularity, group)
+    runs = array.reshape(
+        math.prod(scale_shape), group or math.prod(array.shape[len(scale_shape) :])
+    )
     if scale is not None:
         fixed_scale = _static_scale(scale, scale_shape)
         fixed_zero = _static_zero_point(zero_point, fixed_scale.shape, width, symmetric)
@@ -59,19 +65,36 @@ def quantize_activation(
 
 
 def activation_scale_shape(
-    shape: tuple[int, ...], granularity: ActivationGranularity
+    shape: tuple[int, ...], granularity: ActivationGranularity, group: int | None = None
 ) -> tuple[int, ...]:
     """Return the scales' shape for an activation of this shape."""
+    if (group is not None) != (granularity == "group"):
+        raise UsageError(
+            f"granularity '{granularity}' with group {group}",
+            hint="a group size goes with granularity 'group', and only with it",
+        )
     if granularity == "tensor":
         return ()
-    if granularity not in ("row", "sample"):
+    if granularity not in ("row", "sample", "group"):
         raise UsageError(
             f"there is no granularity '{granularity}'",
-            hint="activations have 'tensor', 'row' and 'sample'",
+            hint="activations have 'tensor', 'row', 'sample' and 'group'",
         )
     if not shape:
         raise ShapeError(f"a scalar activation has no {granularity}", hint="use 'tensor'")
+    if group is not None:
+        check_groups(shape[-1], group)
+        return (*shape[:-1], shape[-1] // group)
     return shape[:-1] if granularity == "row" else shape[:1]
+
+
+def check_groups(k: int, group: int) -> None:
+    """Refuse groups that do not divide a row of k."""
+    if group < 1 or k % group:
+        raise ShapeError(
+            f"groups of {group} do not divide a row of {k} activations",
+            hint="choose a size that divides it",
+        )
 
 
 def _static_scale(scale: npt.ArrayLike, shape: tuple[int, ...]) -> Float32Array:

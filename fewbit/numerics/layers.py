@@ -3,8 +3,9 @@
 Where both operands are integers, acc = Σ u_x·u_w is exact and y = acc · s_x · s_w + bias follows
 in float32, in that order. With group scales there is a partial sum for each group along K, scaled
 the same way and added in float32 in group order, then the bias. With offsets m, which only linear
-layers have, a group adds acc · s_x · s_w + (Σ u_x) · s_x · m. Where one operand is float, the other
-is dequantized for an ordinary float32 matmul, whose order of summation is free.
+layers have, a group adds acc · s_x · s_w + (Σ u_x) · s_x · m. Rows of a linear layer may have a s_x
+for each group, too. Where one operand is float, the other is dequantized for an ordinary float32
+matmul, whose order of summation is free.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def bitlinear(
 ) -> Float32Array:
     """Compute y[..., N] = x[..., K] · weight[N, K]ᵀ + bias, activations quantized row by row.
 
-    Without `act_width`, float activations stay float.
+    Without `act_width`, float activations stay float. Activations that are quantized already may
+    have scales for the groups of the weight.
     """
     xs = _activation(x, "row", act_width, act_scale, act_zero_point)
     ws = _weight(weight)
@@ -137,6 +139,8 @@ def _activation(
     if width is not None and Width.of(width) != x.width:
         raise WidthError(f"the layer takes {Width.of(width)} bits, its input has {x.width}")
     deepest = x.ndim - 1 if granularity == "row" else 1
+    if granularity == "row" and x.has_groups:
+        return x
     if x.scale.ndim > deepest or x.scale.shape != x.shape[: x.scale.ndim]:
         raise ShapeError(
             f"activation scales of shape {x.scale.shape} do not leave one scale per {granularity} "
@@ -162,14 +166,28 @@ def _integer_linear(x: Quantized, w: Quantized) -> Float32Array:
     _check_accumulator(x, w)
     xs, ws = x.centered(), w.centered()
     sums = (integer.matmul(xs[..., part], ws[:, part].T) for part in _parts(w))
-    x_scale, w_scales = _expand_trailing(x.scale, x.ndim), _weight_scales(w)
+    w_scales = _weight_scales(w)
+    x_scales = _row_scales(x, len(w_scales))
     if w.offset is None:
-        return _add_terms(_scale_sums(sums, x_scale, w_scales))
+        return _add_terms(_scale_sums(sums, x_scales, w_scales))
     rows = (xs[..., part].sum(-1, dtype=np.int32, keepdims=True) for part in _parts(w))
-    shifts = _scale_sums(rows, x_scale, _by_group(w.offset))
+    shifts = _scale_sums(rows, x_scales, _by_group(w.offset))
     return _add_terms(
-        a + b for a, b in zip(_scale_sums(sums, x_scale, w_scales), shifts, strict=True)
+        a + b for a, b in zip(_scale_sums(sums, x_scales, w_scales), shifts, strict=True)
     )
+
+
+def _row_scales(x: Quantized, groups: int) -> list[Float32Array]:
+    """Return the scales of rows in each group, to broadcast over a group's sums."""
+    if not x.has_groups:
+        return [_expand_trailing(x.scale, x.ndim)] * groups
+    if x.scale.shape[-1] != groups:
+        raise ShapeError(
+            f"activation scales of shape {x.scale.shape} do not leave one scale per row of an "
+            f"input {x.shape}, or per group of the weight, of which there are {groups}",
+            hint="integers with different scales cannot be accumulated",
+        )
+    return [x.scale[..., group : group + 1] for group in range(groups)]
 
 
 def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
@@ -186,7 +204,8 @@ def _integer_conv(x: Quantized, w: Quantized, window: Window) -> Float32Array:
         sums = (
             integer.channel_matmul(kernel[..., part], columns[:, :, part, :]) for part in _parts(w)
         )
-        return _add_terms(_scale_sums(sums, x_scale[samples], w_scales))
+        x_scales = [x_scale[samples]] * len(w_scales)
+        return _add_terms(_scale_sums(sums, x_scales, w_scales))
 
     return convolve(x.centered(), w.shape, window, multiply)
 
@@ -202,10 +221,10 @@ def _float_conv(x: Float32Array, w: Float32Array, window: Window) -> Float32Arra
 
 
 def _scale_sums(
-    sums: Iterable[Int32Array], x_scale: Float32Array, w_scales: list[Float32Array]
+    sums: Iterable[Int32Array], x_scales: list[Float32Array], w_scales: list[Float32Array]
 ) -> Iterator[Float32Array]:
     """Yield acc · s_x · s_w of each group."""
-    for acc, w_scale in zip(sums, w_scales, strict=True):
+    for acc, x_scale, w_scale in zip(sums, x_scales, w_scales, strict=True):
         yield acc.astype(np.float32) * x_scale * w_scale
 
 

@@ -4,7 +4,7 @@ All granularities are one rule: the values, in row-major order, fall into equal 
 has one scale. A tensor is one run, a channel or a sample is a run, a row is a run, and a group is
 a run because K is contiguous. So the scale's shape only has to say how many runs there are: `()`
 for the whole tensor, a leading part of the values' shape (channel, sample, row), or `(N, K/g)` for
-groups of a weight seen as [N, K].
+groups of a weight seen as [N, K], and `(..., K/g)` for those of activations [..., K].
 
 With offsets, which are floats, integers count from 0: a value is `(u - qmin) * s + m`. So formats
 are held exactly whose smallest value of a group is stored beside its scale.
@@ -63,6 +63,11 @@ class Quantized:
     def ndim(self) -> int:
         return self.values.ndim
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether runs are parts of the last dimension."""
+        return self.scale.ndim == self.values.ndim > 0
+
     def centered(self) -> IntArray:
         """Return the integers less their zero points: what is multiplied and accumulated."""
         if self.offset is not None:
@@ -96,9 +101,11 @@ def covers(scale: tuple[int, ...], values: tuple[int, ...]) -> bool:
     """Return whether a scale of this shape cuts values of that shape into runs."""
     if scale == values[: len(scale)]:
         return True
-    if len(scale) != 2 or len(values) < 2 or scale[0] != values[0] or scale[1] == 0:
+    if not scale or scale[-1] == 0 or scale[:-1] != values[: len(scale) - 1]:
         return False
-    return math.prod(values[1:]) % scale[1] == 0
+    if len(scale) == len(values):
+        return values[-1] % scale[-1] == 0
+    return len(scale) == 2 and math.prod(values[1:]) % scale[1] == 0
 
 
 def centered(values: IntArray, zero_point: npt.ArrayLike | None) -> IntArray:

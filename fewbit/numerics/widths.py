@@ -22,7 +22,7 @@ WeightMode = Literal["max", "mean", "mse", "signed-max", "offset"]
 Granularity = Literal["tensor", "channel", "group"]
 """What shares one scale in a weight: everything, an output channel, a group along K."""
 
-ActivationGranularity = Literal["tensor", "row", "sample"]
+ActivationGranularity = Literal["tensor", "row", "sample", "group"]
 """What shares one scale in an activation: everything, a last-dimension row, a sample."""
 
 TERNARY = 1.58

@@ -204,6 +204,7 @@ def _scheme_with(weight: Quantized, scheme: LayerScheme) -> LayerScheme:
         act=scheme.act,
         hadamard=scheme.hadamard,
         mode=mode if weight.offset is None else "offset",
+        blocks=scheme.blocks,
         granularity=("tensor", "channel", "group")[rank],
         group=None if groups is None else math.prod(weight.shape[1:]) // groups,
         static=scheme.static,

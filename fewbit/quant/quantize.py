@@ -40,6 +40,7 @@ from fewbit.dialects.mico import (
     RefAttr,
     element_width,
     few_bit_type,
+    shape_of,
 )
 from fewbit.errors import Error, FloatWeightsWarning, Place, UsageError
 from fewbit.ir.layers import Layer, layer_name, layers, registered_layers
@@ -52,7 +53,7 @@ from fewbit.program.store import WeightStore
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile, same_weight
 from fewbit.quant.recipe import Recipe, RecipeLike
-from fewbit.quant.scheme import LayerScheme
+from fewbit.quant.scheme import LayerScheme, check_blocks
 
 if TYPE_CHECKING:
     from torch import nn
@@ -229,6 +230,12 @@ class _Quantization:
             named |= {f"weight_{part}": self._read(c, op) for part, c in stored.parts.items()}
         if isinstance(op, QuantizedLayerOp) and scheme.act is not None:
             named["act_bits"] = scheme.act
+            try:
+                check_blocks(scheme, shape_of(op.weight.type))
+            except Error as e:
+                raise e.at(layer=name) from None
+            if scheme.act_group is not None:
+                named["act_group"] = scheme.act_group
             if scheme.static:
                 named["act_scale"] = self._static_scale(name, op)
                 if not scheme.symmetric:

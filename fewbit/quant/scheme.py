@@ -35,7 +35,7 @@ FLOAT = "fp"
 
 _GRAMMAR = (
     "write 'w<bits>a<bits>', then perhaps 'g<size>', 'h<size>' and '-tensor', '-mean', '-mse', "
-    "'-signed', '-offset', '-static', '-asym'"
+    "'-signed', '-offset', '-blocks', '-static', '-asym'"
 )
 _TEXT = re.compile(
     r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?"
@@ -47,6 +47,7 @@ _WORDS: dict[str, tuple[str, object]] = {
     "mse": ("mode", "mse"),
     "signed": ("mode", "signed-max"),
     "offset": ("mode", "offset"),
+    "blocks": ("blocks", True),
     "static": ("static", True),
     "asym": ("symmetric", False),
 }
@@ -69,7 +70,8 @@ class LayerScheme(BaseModel):
 
     `granularity`, `group` and `mode` concern the weight. `static` activations take their scale
     from calibration. Asymmetric means zero points: for the weight, and for static activations.
-    With `hadamard`, both are rotated in blocks of that size before they are quantized.
+    With `hadamard`, both are rotated in blocks of that size before they are quantized. With
+    `blocks`, activations have a scale for each group of the weight, in place of one a row.
     """
 
     model_config = ConfigDict(
@@ -82,6 +84,7 @@ class LayerScheme(BaseModel):
     group: int | None = None
     hadamard: int | None = None
     mode: WeightMode = "max"
+    blocks: bool = False
     static: bool = False
     symmetric: bool = True
 
@@ -94,6 +97,11 @@ class LayerScheme(BaseModel):
     def is_float(self) -> bool:
         """Whether the layer stays as it is."""
         return self.weight is None and self.act is None
+
+    @property
+    def act_group(self) -> int | None:
+        """The size of groups for which activations have scales; None for whole rows."""
+        return self.group if self.blocks else None
 
     def quantize_weight(self, weight: Any) -> Quantized:
         """`fewbit.numerics.quantize_weight` with this scheme's choices, of a rotated weight."""
@@ -161,6 +169,22 @@ def check_offsets(scheme: LayerScheme, shape: tuple[int, ...]) -> None:
         )
 
 
+def check_blocks(scheme: LayerScheme, shape: tuple[int, ...]) -> None:
+    """Refuse scales for groups of activations where the weight is no matrix with such groups."""
+    if not scheme.blocks:
+        return
+    if len(shape) != 2:
+        raise UsageError(
+            f"the scheme '{scheme}' is for linear layers, not for convolutions",
+            hint="name those layers in the recipe: 'w4a8g32-blocks,conv1=w8a8'",
+        )
+    if scheme.weight is None:
+        raise UsageError(
+            "activations in blocks beside a weight that stays float",
+            hint="blocks are the groups of the weight: 'w4a8g32-blocks'",
+        )
+
+
 def _fields_of(text: str) -> dict[str, object]:
     plain = text.strip().lower()
     if plain == FLOAT:
@@ -198,6 +222,8 @@ def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
             yield "a rotation of a weight that stays float", "give the weight a width: 'w8a8h64'"
     if not few_bit and (scheme.granularity, scheme.mode) != ("channel", "max"):
         yield "options for a weight that stays float", "give the weight a width, or leave them out"
+    if scheme.blocks:
+        yield from _block_problems(scheme)
     if scheme.act is None and scheme.static:
         yield "static scales for activations that stay float", "give them a width: 'w4a8-static'"
     if scheme.symmetric:
@@ -212,6 +238,18 @@ def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
         yield "nothing here can be asymmetric", "weights and static activations have zero points"
     if scheme.mode != "max":
         yield f"an asymmetric weight has no mode '{scheme.mode}'", "its scale comes from max - min"
+
+
+def _block_problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
+    if scheme.act is None:
+        yield "blocks of activations that stay float", "give them a width: 'w4a8g32-blocks'"
+    if scheme.static:
+        yield "static scales for blocks of activations", "blocks have scales of their own"
+    if scheme.weight is not None and scheme.group is None:
+        yield (
+            "activations in blocks beside a weight without groups",
+            "blocks are the groups of the weight: 'w4a8g32-blocks'",
+        )
 
 
 def _check_zero_points(scheme: LayerScheme) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from fewbit.dialects.mico import QuantizedLayerOp, shape_of
+from fewbit.dialects.mico import BitLinearOp, QuantizedLayerOp, shape_of
 from fewbit.errors import UsageError
 from fewbit.ir.layers import layer_name
 from fewbit.numerics.widths import Width
@@ -207,6 +207,8 @@ def float_reason(op: QuantizedLayerOp) -> str | None:
         return "it has a zero point"
     if op.weight_offset is not None:
         return "its weight has offsets"
+    if isinstance(op, BitLinearOp) and op.act_group is not None:
+        return "its activations have scales for groups"
     return None
 
 

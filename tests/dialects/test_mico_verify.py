@@ -127,6 +127,17 @@ LAYERS = [
     ),
     pytest.param(
         function(
+            "%y = mico.bitlinear(%0, %1) weight_scale(%2) {act_bits = 8, act_group = 4 : i32} : "
+            f"({X}, {W4}, tensor<4x4xf32>) -> tensor<2x4xf32>",
+            X,
+            W4,
+            "tensor<4x4xf32>",
+        ),
+        "act_group = 4, but the weight has no such groups",
+        id="groups of activations that the weight lacks",
+    ),
+    pytest.param(
+        function(
             "%y = mico.bitlinear(%0, %1) weight_scale(%2) {act_bits = 8 : i32} : "
             "(tensor<1x131072xf32>, tensor<4x131072x!mico.int<8>>, f32) -> tensor<1x4xf32>",
             "tensor<1x131072xf32>",

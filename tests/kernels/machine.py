@@ -187,10 +187,12 @@ def compiled_further(isa: Isa) -> dict[str, Call]:
 
 
 @cache
-def compiled_groups(isa: Isa, shifted: bool = False, halves: bool = False) -> dict[int, Call]:
+def compiled_groups(
+    isa: Isa, shifted: bool = False, halves: bool = False, blocks: bool = False
+) -> dict[int, Call]:
     """Return matmuls with scales for groups, compiled once, by the bits of their weights."""
     widths = range(2, 8) if shifted else range(1, 9)
-    how = {"grouped": True, "shifted": shifted, "halves": halves}
+    how = {"grouped": True, "shifted": shifted, "halves": halves, "blocks": blocks}
     kernels = [IntegerMatmul(isa, "f32", bits, **how) for bits in widths]
     signatures = {kernel.symbol: "pippippppiiiiiffii" for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewbit.errors import Error, ShapeError, UsageError, WidthError
-from fewbit.numerics import WIDTHS, Mode, Width, quantize_activation, quantize_weight
+from fewbit.numerics import (
+    WIDTHS,
+    Mode,
+    Width,
+    bitlinear,
+    quantize_activation,
+    quantize_weight,
+)
 
 widths = st.sampled_from(WIDTHS)
 seeds = st.integers(0, 2**32 - 1)
@@ -155,6 +162,10 @@ def test_calls_that_make_no_sense():
         quantize_activation(x, 8, zero_point=1)
     with pytest.raises(UsageError, match="needs a zero point"):
         quantize_activation(x, 8, scale=1.0, symmetric=False)
+    with pytest.raises(UsageError, match="granularity 'row' with group 4"):
+        quantize_activation(x, 8, group=4)
+    with pytest.raises(ShapeError, match="groups of 7 do not divide a row"):
+        quantize_activation(x, 8, granularity="group", group=7)
     with pytest.raises(UsageError, match="no granularity 'channel'"):
         quantize_activation(x, 8, granularity="channel")  # pyright: ignore[reportArgumentType]
     for scale in (None, 1.0):
@@ -178,3 +189,29 @@ def test_calls_that_make_no_sense():
         quantize_activation(x, 1, symmetric=False)
     with pytest.raises(WidthError, match="cannot be asymmetric"):
         quantize_activation(x, "ternary", scale=1.0, zero_point=0)
+
+
+@given(widths, st.sampled_from(["max", "mean"]), st.integers(1, 5), st.integers(1, 9))
+def test_groups_are_rows_of_their_own(width: Width, mode: Mode, groups: int, size: int) -> None:
+    x = normal(size, 2, 3, groups * size)
+    q = quantize_activation(x, width, granularity="group", group=size, mode=mode)
+    rows = quantize_activation(x.reshape(2, 3, groups, size), width, mode=mode)
+    np.testing.assert_array_equal(q.scale, rows.scale)
+    np.testing.assert_array_equal(q.values, rows.values.reshape(x.shape))
+    np.testing.assert_array_equal(q.dequantize(), rows.dequantize().reshape(x.shape))
+
+
+def test_activations_and_weights_have_the_same_groups() -> None:
+    x, w = normal(0, 3, 12), normal(1, 5, 12)
+    xs = quantize_activation(x, 8, granularity="group", group=4)
+    ws = quantize_weight(w, 4, granularity="group", group=4)
+    parts = [
+        bitlinear(
+            quantize_activation(x[:, part], 8),
+            quantize_weight(w[:, part], 4, granularity="channel"),
+        )
+        for part in (slice(0, 4), slice(4, 8), slice(8, 12))
+    ]
+    np.testing.assert_array_equal(bitlinear(xs, ws), parts[0] + parts[1] + parts[2])
+    with pytest.raises(ShapeError, match="per group of the weight, of which there are 1"):
+        bitlinear(xs, quantize_weight(w, 4))

@@ -37,6 +37,9 @@ def schemes(draw: st.DrawFn) -> LayerScheme:
     if fields.get("granularity") == "group":
         fields["group"] = draw(st.integers(1, 4096))
     fields["static"] = fields["act"] is not None and draw(st.booleans())
+    in_groups = "group" in fields or not few_bit
+    if fields["act"] is not None and not fields["static"] and in_groups:
+        fields["blocks"] = draw(st.booleans())
     affected = [fields["weight"]] * few_bit + [fields["act"]] * fields["static"]
     if affected and fields.get("mode", "max") == "max" and all(w.precision >= 2 for w in affected):
         fields["symmetric"] = draw(st.booleans())
@@ -123,6 +126,8 @@ def test_file_is_read_back(
         ("w4a8-mse", {"mode": "mse"}),
         ("w4a8g32-signed", {"mode": "signed-max", "group": 32}),
         ("w4a8g32-offset", {"mode": "offset", "group": 32, "symmetric": True}),
+        ("w4a8g32-blocks", {"blocks": True, "group": 32, "act_group": 32}),
+        ("wfpa8-blocks", {"blocks": True, "act_group": None}),
         ("w4a8-asym-static", {"static": True, "symmetric": False}),
     ],
 )
@@ -155,6 +160,9 @@ def test_canonical_text() -> None:
         ("w4a8-asym-mse", "asymmetric weight has no mode 'mse'"),
         ("w4a8-mse-mean", "says 'mode' twice"),
         ("wfpa8-signed", "weight that stays float"),
+        ("w4a8-blocks", "blocks beside a weight without groups"),
+        ("w4afpg32-blocks", "blocks of activations that stay float"),
+        ("w4a8g32-blocks-static", "static scales for blocks"),
         ("w4a8-offset", "offsets of a weight without groups"),
         ("w4a8g32-asym-offset", "asymmetric weight has no mode 'offset'"),
     ],

@@ -90,7 +90,16 @@ class LayerTypes:
         check_zero_point(self.act_zero_point, self.act_width, self.act_scale)
         for type in (self.act_scale, self.act_zero_point):
             if type is not None and (shape := shape_of(type)) != ():
-                require(rows, shape, "an activation scale")
+                require((*rows, *self._row_groups(shape, rows)), shape, "an activation scale")
+
+    def _row_groups(self, scale: Shape, rows: Shape) -> Shape:
+        """Return the groups that a row of integers has scales for, as many as the weight has."""
+        weight = () if self.weight_scale is None else shape_of(self.weight_scale)
+        is_linear = len(rows) + 1 == len(shape_of(self.input))
+        arrives = element_width(self.input) is not None
+        if len(scale) <= len(rows) or len(weight) != 2 or not is_linear or not arrives:
+            return ()
+        return weight[1:]
 
     def _verify_accumulators(self) -> None:
         if element_width(self.weight) is None or element_width(self.input) is None:

@@ -4,7 +4,8 @@ A layer is float as it is imported, and becomes few-bit by its weight's element 
 `act_bits`; the four combinations are all valid. Quantized weights come with their scales
 (`weight_scale`, whose shape is the granularity) and perhaps zero points or offsets. Activations are
 quantized inside the op, at run time or with a given `act_scale`; or they arrive as integers, with
-that scale. A layer of integers whose result is i32 gives its bare accumulators, for an integer-only
+that scale. Those of a linear layer may have scales for the groups of its weight (`act_group`). A
+layer of integers whose result is i32 gives its bare accumulators, for an integer-only
 flow.
 """
 
@@ -219,9 +220,25 @@ def _find_scale(parser: SourceParser, operands: OperandValues) -> None:
 
 @irdl_op_definition
 class BitLinearOp(QuantizedLayerOp):
-    """y[..., n] = x[..., k] · w[n, k] + b[n]; activations are scaled by the row."""
+    """y[..., n] = x[..., k] · w[n, k] + b[n]; activations are scaled by the row.
+
+    With `act_group`, the size of the weight's groups, each group of a row has a scale of its own;
+    where activations arrive as integers, their scales are then ... x groups.
+    """
 
     name = "mico.bitlinear"
+
+    act_group = opt_prop_def(I32)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.act_group is None:
+            return
+        if self.act_scale is not None or self.act_bits is None or self.weight_scale is None:
+            raise VerifyException("act_group is for activations that the layer itself quantizes")
+        size = self.act_group.value.data
+        if self.granularity != ("group", size):
+            raise VerifyException(f"act_group = {size}, but the weight has no such groups")
 
     def output_shape(self, input: shapes.Shape, weight: shapes.Shape) -> shapes.Shape:
         if len(weight) != 2:

@@ -42,6 +42,9 @@ def activation_of(op: QuantizedLayerOp, given: Operands, rows: Rows) -> Value | 
         return x
     mode = "mean" if op.act_mode is not None and op.act_mode.data == "mean" else "max"
     scale, zero_point = given.get(op.act_scale), given.get(op.act_zero_point)
+    if isinstance(op, BitLinearOp) and op.act_group is not None:
+        size = op.act_group.value.data
+        return quantize_activation(x, op.act_width, granularity="group", group=size, mode=mode)
     if scale is None:
         return quantize_activation(x, op.act_width, granularity=rows, mode=mode)
     return quantize_activation(

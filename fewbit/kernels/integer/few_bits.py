@@ -106,7 +106,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -
         return [
             rows,
             f.at(offsets, rows * tap + row, "i32"),
-            f.at(x_scales, row),
+            f.at(x_scales, rows * tap + row if groups.blocks else row),
             groups.at(f, w_scale, column * taps + width * tap),
         ]
 

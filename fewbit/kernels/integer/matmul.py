@@ -11,6 +11,7 @@ w_scale is in panels, by `pack_scale`:
 
     void fewbit_matmul_*_groups_f32(the same, with i64 groups after k)
 
+With `blocks`, x_scale is [m, groups], and a group's sum is multiplied by its own of them.
 With offsets (`shifted`), the weight w of b bits stands for w + 2^(b-1), and a group adds
 (sum of group · x_scale · w_scale + sum of its x · x_scale · w_offset). The name says `offsets`, and
 `f16` where scales and offsets are stored so (`halves`).
@@ -83,16 +84,20 @@ class IntegerMatmul(Kernel):
     """Whether groups have offsets beside their scales."""
     halves: bool = False
     """Whether scales and offsets of groups are stored as f16."""
+    blocks: bool = False
+    """Whether rows have scales for each group as well."""
 
     def __post_init__(self) -> None:
         if self.shifted and not (self.grouped and takes_offsets(self.bits)):
             raise UnsupportedError("offsets are for groups of weights of 2 to 7 bits")
+        if self.blocks and not self.grouped:
+            raise UnsupportedError("blocks of rows are groups of weights")
         if self.halves and not (self.grouped and takes_halves(self.isa)):
             raise UnsupportedError(f"'{self.isa.name}' takes no scales of groups as f16")
 
     @property
     def groups(self) -> Groups | None:
-        return Groups(self.shifted, self.halves) if self.grouped else None
+        return Groups(self.shifted, self.halves, self.blocks) if self.grouped else None
 
     @property
     def fields(self) -> Fields:
@@ -155,7 +160,7 @@ class IntegerMatmul(Kernel):
         row_first, row_last, first, last = share(f, m, n, k, thread, threads)
         step = self.isa.step
         block = self.block_rows
-        here = Rows.make(f, fields, block, self.grouped)
+        here = Rows.make(f, fields, block, groups)
         table = f.array("ptr", block)
         room = f.array("i8", block * step)
         one = f.integer(1)
@@ -168,7 +173,10 @@ class IntegerMatmul(Kernel):
             rows = f.smaller(row_last - row, most)
             with f.loop(0, rows) as loop:
                 f.store(f.at(x, (row + loop.index) * ldx, "i8"), table, loop.index)
-            here.begin(f, self.output, x_scale, together, row, rows)
+            if groups and groups.blocks:
+                here.take_blocks(f, x_scale, row, rows, taps)
+            else:
+                here.begin(f, self.output, x_scale, together, row, rows)
             if groups:
                 here.clear(f, rows * taps)
                 here.add_groups(f, table, rows, taps, depth, groups)

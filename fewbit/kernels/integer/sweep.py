@@ -50,13 +50,13 @@ class Rows:
     sums: Value
 
     @staticmethod
-    def make(f: Function, fields: Fields, most: int, groups: bool = False) -> Rows:
+    def make(f: Function, fields: Fields, most: int, groups: Groups | None = None) -> Rows:
         """Allocate room for `most` rows, with sums of a few tiles, or of all rows below 8 bits."""
-        whole = fields.bits < 8 or groups
+        whole = fields.bits < 8 or groups is not None
         return Rows(
             fields,
             f.array("i32", OFFSETS if groups else most),
-            f.array("float", most),
+            f.array("float", OFFSETS if groups and groups.blocks else most),
             f.array("i32", most * f.isa.panel_width if whole else WAITING * f.isa.lanes),
         )
 
@@ -66,6 +66,16 @@ class Rows:
         """Take the block of rows from `row` on."""
         if output in SCALED:
             f.call(spread_scales(f.isa), x_scale, together, row, rows, self.scales)
+
+    def take_blocks(
+        self, f: Function, x_scale: Value, row: Value, rows: Value, count: Value
+    ) -> None:
+        """Take the scales of a block's rows, [rows, count], in the order [count, rows]."""
+        with f.loop(0, rows) as over_rows:
+            given = f.at(x_scale, (row + over_rows.index) * count)
+            with f.loop(0, count) as loop:
+                place = loop.index * rows + over_rows.index
+                f.store(f.load("float", given, loop.index), self.scales, place)
 
     def clear(self, f: Function, rows: Value) -> None:
         with f.loop(0, rows) as loop:

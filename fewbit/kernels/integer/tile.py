@@ -41,11 +41,14 @@ class Groups:
     """Whether offsets follow the scales, and weights count from 0."""
     halves: bool = False
     """Whether these numbers are stored as f16."""
+    blocks: bool = False
+    """Whether rows have scales for each group as well."""
 
     @property
     def name(self) -> str:
         """What the names of functions say of it."""
-        return f"_{'offsets' if self.shifted else 'groups'}{'_f16' if self.halves else ''}"
+        kind = "offsets" if self.shifted else "groups"
+        return f"_{kind}{'_blocks' if self.blocks else ''}{'_f16' if self.halves else ''}"
 
     def at(self, f: Function, pointer: Value, cells: Value) -> Value:
         """Return the place of a group; each column has so many cells before it."""
@@ -134,7 +137,8 @@ def tile(
             row_sums = f.at(offsets, tap * offsets_step, "i32")
             group = groups.at(f, w_scale, tap * width)
             totals = grid(inner.results[2:], vectors)
-            _add_group(f, groups, totals, row_sums, x_scales, group, sums)
+            row_scales = f.at(x_scales, tap * offsets_step) if groups.blocks else x_scales
+            _add_group(f, groups, totals, row_sums, row_scales, group, sums)
         outer.carry(*(inner.results[:2] if groups else inner.results))
     for i, total in enumerate(outer.results[2:]):
         f.store(total, sums, i)

@@ -199,6 +199,8 @@ class _Contraction(StoringSite[ContractionT]):
         if "x_scale" not in self.operands:
             return ONE_SCALE
         rank = len(shape_of(self.operands["x_scale"]))
+        if self.op.has_row_groups:
+            return 1
         return stub.product(sizes[rank:-1]) if rank else ONE_SCALE
 
     def bounds(self) -> list[float]:
@@ -295,6 +297,7 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
                 grouped=True,
                 shifted=self.is_shifted,
                 halves=self.has_halves,
+                blocks=self.op.has_row_groups,
             )
         if self.unsigned:
             return IntegerMatmul(self.isa, self.output, unsigned=True)

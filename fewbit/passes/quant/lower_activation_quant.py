@@ -2,7 +2,8 @@
 
 A layer with `act_bits` and a float input becomes `activation_quant` (or `quantize`, where the
 scale is given) and a layer on integers. What a target has kernels for is then a layer on integers
-and nothing else. `activation_quant` itself becomes a reduction for the scale, and a rounding.
+and nothing else. Scales for groups are those of rows, of the input with a dimension for the groups.
+`activation_quant` itself becomes a reduction for the scale, and a rounding.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.dialects import mico
 from fewbit.dialects.mico.syntax import SEGMENTS
+from fewbit.numerics.widths import Width
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.loops import convert
 from fewbit.passes.linalg.building.quantized import dequantize, dynamic_quantization
@@ -50,25 +52,16 @@ def integer_layer(op: mico.QuantizedLayerOp) -> Sequence[SSAValue] | None:
     few = TensorType(mico.few_bit_type(width), shape)
     scale = op.act_scale
     if scale is None:
-        rows = op.rows_shape(shape)
-        by = "row" if isinstance(op, mico.BitLinearOp) else "sample"
-        mode = "max" if op.act_mode is None else op.act_mode.data
-        quantized = mico.ActivationQuantOp.of(
-            op.input,
-            bits=width,
-            mode=mode,
-            granularity=by,
-            result_types=[few, TensorType(f32, rows)],
-        )
-        scale = quantized.scale
+        values, scale = _quantize_rows(op, width)
     else:
-        quantized = mico.QuantizeOp.of(
+        values = mico.QuantizeOp.of(
             op.input, scale, zero_point=op.act_zero_point, result_types=[few]
-        )
-    attributes = {k: v for k, v in op.properties.items() if k not in (SEGMENTS, "act_mode")}
+        ).result
+    done = (SEGMENTS, "act_mode", "act_group")
+    attributes = {k: v for k, v in op.properties.items() if k not in done}
     result = mico.shape_of(op.result.type)
     layer = type(op).of(
-        quantized.result,
+        values,
         op.weight,
         op.bias,
         weight_scale=op.weight_scale,
@@ -80,6 +73,34 @@ def integer_layer(op: mico.QuantizedLayerOp) -> Sequence[SSAValue] | None:
         **attributes,
     )
     return [convert(layer.result, mico.element_type(op.result.type))]
+
+
+def _quantize_rows(op: mico.QuantizedLayerOp, width: Width) -> tuple[SSAValue, SSAValue]:
+    """Return a layer's input as integers and scales that are found at run time."""
+    x, shape = op.input, mico.shape_of(op.input.type)
+    is_linear = isinstance(op, mico.BitLinearOp)
+    rows = op.rows_shape(shape)
+    if is_linear and op.act_group is not None:
+        size = op.act_group.value.data
+        rows = (*rows, mico.shape_of(op.weight.type)[1] // size)
+        x = _reshape(x, (*rows, size), (*[0] * (len(rows) - 1), rows[-1], size))
+    element = mico.few_bit_type(width)
+    quantized = mico.ActivationQuantOp.of(
+        x,
+        bits=width,
+        mode="max" if op.act_mode is None else op.act_mode.data,
+        granularity="row" if is_linear else "sample",
+        result_types=[TensorType(element, mico.shape_of(x.type)), TensorType(f32, rows)],
+    )
+    assert quantized.scale is not None
+    if x is op.input:
+        return quantized.result, quantized.scale
+    return _reshape(quantized.result, shape, (*[0] * (len(shape) - 1), -1)), quantized.scale
+
+
+def _reshape(value: SSAValue, shape: Sequence[int], spelled: Sequence[int]) -> SSAValue:
+    type = TensorType(mico.element_type(value.type), shape)
+    return mico.ReshapeOp.of(value, shape=spelled, result_types=[type]).result
 
 
 def _activation_quant(op: mico.ActivationQuantOp) -> Sequence[SSAValue]:

@@ -83,10 +83,11 @@ def quantize_activation(
     scale: Tensor | None = None,
     zero_point: Tensor | None = None,
     symmetric: bool = True,
+    group: int | None = None,
 ) -> Integers:
     """An activation's integers: dynamic, or static where a scale is given."""
-    shape = activation_scale_shape(tuple(x.shape), granularity)
-    length = math.prod(x.shape[len(shape) :])
+    shape = activation_scale_shape(tuple(x.shape), granularity, group)
+    length = group or math.prod(x.shape[len(shape) :])
     runs = x.detach().float().reshape(math.prod(shape), length)
     if scale is not None:
         if zero_point is not None:
@@ -125,11 +126,14 @@ def fake_quant_activation(
     granularity: ActivationGranularity = "row",
     scale: Tensor | None = None,
     zero_point: Tensor | None = None,
+    group: int | None = None,
 ) -> Tensor:
     """What the activation's integers stand for; as it is without a width."""
     if width is None:
         return x
-    integers = quantize_activation(x, width, granularity, scale=scale, zero_point=zero_point)
+    integers = quantize_activation(
+        x, width, granularity, scale=scale, zero_point=zero_point, group=group
+    )
     value = integers.dequantize().to(x.dtype)
     inside = _inside(x, width, integers) if torch.is_grad_enabled() and x.requires_grad else None
     return _straight_through(x, value, inside)

@@ -16,7 +16,7 @@ from torch import Tensor
 from fewbit.errors import UsageError
 from fewbit.numerics import ActivationGranularity, check_accumulator, weight_scale_shape
 from fewbit.numerics.hadamard import check_rotation
-from fewbit.quant.scheme import LayerScheme, check_offsets
+from fewbit.quant.scheme import LayerScheme, check_blocks, check_offsets
 from fewbit.quant.torch.fake_quant import (
     Integers,
     fake_quant_activation,
@@ -45,13 +45,14 @@ def few_bit_matmul(
     """A convolution of that rank, or for rank 0 a linear layer, with its bias."""
     x = rotate(x, how.scheme.hadamard)
     channels = (-1, *[1] * rank)
-    rows: ActivationGranularity = "sample" if rank else "row"
+    group = how.scheme.act_group
+    rows: ActivationGranularity = "group" if group else "sample" if rank else "row"
     if how.exact:
         with torch.no_grad():
             y = _exact(how, matmul, x, weight, channels, rows)
             y = y if bias is None else y + bias.float().view(channels)
             return y.to(x.dtype)
-    rounded = fake_quant_activation(x, how.scheme.act, rows, *_static(how, x))
+    rounded = fake_quant_activation(x, how.scheme.act, rows, *_static(how, x), group)
     y = matmul(rounded, fake_quant_weight(weight, how.scheme))
     return y if bias is None else y + bias.view(channels)
 
@@ -75,6 +76,8 @@ def check_rounding(
     act = None if is_table else scheme.act
     check_rotation(scheme.hadamard, weight_shape)
     check_offsets(scheme, weight_shape)
+    if not is_table:
+        check_blocks(scheme, weight_shape)
     if scheme.weight is not None:
         scales = weight_scale_shape(weight_shape, scheme.granularity, scheme.group)
         groups = scales[1] if len(scales) == 2 else 1
@@ -102,7 +105,9 @@ def _exact(
     if scheme.weight is None or scheme.act is None:
         real = fake_quant_activation(x.float(), scheme.act, rows, scale, zero_point)
         return matmul(real, fake_quant_weight(weight.float(), scheme))
-    xs = quantize_activation(x, scheme.act, rows, scale=scale, zero_point=zero_point)
+    xs = quantize_activation(
+        x, scheme.act, rows, scale=scale, zero_point=zero_point, group=scheme.act_group
+    )
     return _integer_matmul(xs, quantize_weight(weight, scheme), matmul, channels)
 
 
@@ -122,15 +127,17 @@ def _integer_matmul(x: Integers, w: Integers, matmul: Matmul, channels: tuple[in
     """
     xs, ws = x.centered().double(), w.centered().double()
     x_scale = x.scale.reshape(*x.scale.shape, *[1] * (xs.dim() - x.scale.dim()))
+    in_blocks = x.scale.dim() == xs.dim() > 0
     scales = list(w.scale.T) if w.scale.dim() == 2 else [w.scale]
     total = None
     for index, scale in enumerate(scales):
         part = ws if len(scales) == 1 else _only_group(ws, index, len(scales))
         scale = scale if scale.dim() == 0 else scale.reshape(channels)
-        term = matmul(xs, part).float() * x_scale * scale
+        row_scale = x_scale[..., index, None] if in_blocks else x_scale
+        term = matmul(xs, part).float() * row_scale * scale
         if w.offset is not None:
             row_sums = xs.reshape(*xs.shape[:-1], len(scales), -1).sum(-1)[..., index, None]
-            term = term + row_sums.float() * x_scale * w.offset[:, index]
+            term = term + row_sums.float() * row_scale * w.offset[:, index]
         total = term if total is None else total + term
     assert total is not None
     return total

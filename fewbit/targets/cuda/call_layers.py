@@ -343,7 +343,7 @@ def rows_of(x: SSAValue, open_size: int) -> int:
 def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:
     """Return the constant few-bit weight of a matmul and its scale, if it has one."""
     weight, scale = op.weight, op.weight_scale
-    if op.weight_offset is not None:
+    if op.weight_offset is not None or op.has_row_groups:
         return None
     if op.is_float:
         owner = weight.owner

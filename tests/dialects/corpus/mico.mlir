@@ -45,10 +45,12 @@ builtin.module {
 // -----
 
 builtin.module {
-  func.func @layers(%x: tensor<?x8xf32>, %q: tensor<?x8x!mico.int<8>>, %f: tensor<4x8xf32>, %w: tensor<4x8x!mico.int<4>>, %b: tensor<4xf32>, %s: tensor<4xf32>, %z: tensor<4xi32>, %xs: f32) {
+  func.func @layers(%x: tensor<?x8xf32>, %q: tensor<?x8x!mico.int<8>>, %f: tensor<4x8xf32>, %w: tensor<4x8x!mico.int<4>>, %b: tensor<4xf32>, %s: tensor<4xf32>, %z: tensor<4xi32>, %xs: f32, %gs: tensor<4x4xf32>, %rs: tensor<?x4xf32>) {
     %0 = mico.bitlinear(%x, %f) : (tensor<?x8xf32>, tensor<4x8xf32>) -> tensor<?x4xf32>
     %1 = mico.bitlinear(%x, %w, %b) weight_scale(%s) {weight_bits = 4 : i32, act_bits = 8 : i32} : (tensor<?x8xf32>, tensor<4x8x!mico.int<4>>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32>
     %2 = mico.bitlinear(%q, %w) weight_scale(%s) act_scale(%xs) {weight_bits = 4 : i32} : (tensor<?x8x!mico.int<8>>, tensor<4x8x!mico.int<4>>, tensor<4xf32>, f32) -> tensor<?x4xf32>
+    %5 = mico.bitlinear(%x, %w) weight_scale(%gs) {weight_bits = 4 : i32, act_bits = 8 : i32, act_group = 2 : i32} : (tensor<?x8xf32>, tensor<4x8x!mico.int<4>>, tensor<4x4xf32>) -> tensor<?x4xf32>
+    %6 = mico.bitlinear(%q, %w) weight_scale(%gs) act_scale(%rs) {weight_bits = 4 : i32} : (tensor<?x8x!mico.int<8>>, tensor<4x8x!mico.int<4>>, tensor<4x4xf32>, tensor<?x4xf32>) -> tensor<?x4xf32>
     %3 = mico.bitlinear(%q, %w) {weight_bits = 4 : i32} : (tensor<?x8x!mico.int<8>>, tensor<4x8x!mico.int<4>>) -> tensor<?x4xi32>
     func.return
   }

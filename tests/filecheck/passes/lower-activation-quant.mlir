@@ -30,6 +30,17 @@ func.func @static(%x: tensor<2x6xf32>, %w: tensor<4x6x!mico.int<3>>, %s: f32, %a
   func.return %y : tensor<2x4xf32>
 }
 
+// Scales for groups are those of the rows of a tensor with one dimension more.
+// CHECK-LABEL: func.func @groups
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]
+// CHECK:         } -> tensor<?x3xf32>
+// CHECK:         %[[U:.*]] = mico.reshape(%{{.*}}) {shape = [0, -1]} : (tensor<?x3x2x!mico.int<8>>) -> tensor<?x6x!mico.int<8>>
+// CHECK-NEXT:    mico.bitlinear(%[[U]], %w) weight_scale(%s) act_scale(%{{.*}}) {weight_bits = 4 : i32, act_bits = 8 : i32}
+func.func @groups(%x: tensor<?x6xf32>, %w: tensor<4x6x!mico.int<4>>, %s: tensor<4x3xf32>) -> tensor<?x4xf32> {
+  %y = mico.bitlinear(%x, %w) weight_scale(%s) {act_bits = 8, act_group = 2 : i32} : (tensor<?x6xf32>, tensor<4x6x!mico.int<4>>, tensor<4x3xf32>) -> tensor<?x4xf32>
+  func.return %y : tensor<?x4xf32>
+}
+
 // Left alone: activations that stay float, and those that are integers already.
 // CHECK-LABEL: func.func @kept
 // CHECK-NEXT:    mico.bitlinear(%x, %w)

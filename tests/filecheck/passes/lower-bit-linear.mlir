@@ -40,6 +40,14 @@ func.func @groups(%x: tensor<2x6x!mico.int<4>>, %w: tensor<4x6x!mico.int<4>>, %s
   func.return %y : tensor<2x4xf32>
 }
 
+// Where rows have scales for groups, they are read by row and group.
+// CHECK-LABEL: func.func @groups_of_rows
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>
+func.func @groups_of_rows(%x: tensor<2x6x!mico.int<4>>, %w: tensor<4x6x!mico.int<4>>, %s: tensor<4x3xf32>, %a: tensor<2x3xf32>) -> tensor<2x4xf32> {
+  %y = mico.bitlinear(%x, %w) weight_scale(%s) act_scale(%a) : (tensor<2x6x!mico.int<4>>, tensor<4x6x!mico.int<4>>, tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<2x4xf32>
+  func.return %y : tensor<2x4xf32>
+}
+
 // Left alone: convolutions, and matmuls that are kernel ops already.
 // CHECK-LABEL: func.func @kept
 // CHECK-NEXT:    mico.bitconv2d(%x, %w)

@@ -21,6 +21,17 @@ func.func @integers(%x: tensor<?x8xf32>, %w: tensor<4x8x!mico.int<4>>, %s: tenso
   func.return %y : tensor<?x4xf32>
 }
 
+// Rows with scales for groups are rows of a tensor with one dimension more.
+// CHECK-LABEL: func.func @groups
+// CHECK:         %[[X:.*]] = mico.reshape(%x) {shape = [0, 2, 4]} : (tensor<?x8xf32>) -> tensor<?x2x4xf32>
+// CHECK-NEXT:    %[[U:.*]], %[[S:.*]] = kernel.quantize_rows(%[[X]]) {bits = 8 : i32, granularity = "row"}
+// CHECK-NEXT:    %[[V:.*]] = mico.reshape(%[[U]]) {shape = [0, -1]}
+// CHECK-NEXT:    kernel.matmul(%[[V]], %w) x_scale(%[[S]]) weight_scale(%s) : ({{.*}}, tensor<?x2xf32>, tensor<4x2xf32>) -> tensor<?x4xf32>
+func.func @groups(%x: tensor<?x8xf32>, %w: tensor<4x8x!mico.int<4>>, %s: tensor<4x2xf32>) -> tensor<?x4xf32> {
+  %y = mico.bitlinear(%x, %w) weight_scale(%s) {act_bits = 8, act_group = 4 : i32} : (tensor<?x8xf32>, tensor<4x8x!mico.int<4>>, tensor<4x2xf32>) -> tensor<?x4xf32>
+  func.return %y : tensor<?x4xf32>
+}
+
 // Accumulators are sums with a bias in i32.
 // CHECK-LABEL: func.func @accumulators
 // CHECK:         %[[ACC:.*]] = kernel.matmul(%u, %w) bias(%b) : ({{.*}}) -> tensor<2x4xi32>

@@ -26,6 +26,7 @@ def check(
     *,
     shifted: bool = False,
     halves: bool = False,
+    blocks: bool = False,
 ) -> None:
     """Rows of x and y are one number further apart than they must be."""
     rng, k = np.random.default_rng(seed), groups * each
@@ -36,12 +37,19 @@ def check(
     scale = (rng.standard_normal((n, groups)) * 2.0**-12).astype(stored).astype(np.float32)
     offset = rng.standard_normal((n, groups)).astype(stored).astype(np.float32) if shifted else None
     from_zero = weight if offset is None else weight.astype(np.int16) + (1 << bits >> 1)
-    expected = expect(x[:, :k], from_zero, scale, offset, epilogue)
-    kernel = IntegerMatmul(isa, "f32", bits, grouped=True, shifted=shifted, halves=halves)
+    rows = np.repeat(epilogue.x_scale, want.together)[:m, None].repeat(groups, 1)
+    if blocks:
+        rows = guarded(rng.standard_normal((m, groups)).astype(np.float32))
+    expected = expect(x[:, :k], from_zero, rows, scale, offset, epilogue)
+    kernel = IntegerMatmul(
+        isa, "f32", bits, grouped=True, shifted=shifted, halves=halves, blocks=blocks
+    )
     packed = guarded(kernel.pack(weight, groups))
     w_scale = guarded(kernel.pack_scale(scale, offset))
-    call = compiled_groups(isa, shifted, halves)[bits]
+    call = compiled_groups(isa, shifted, halves, blocks)[bits]
     x_scale, together, _, bias, add = epilogue.scales()
+    if blocks:
+        x_scale = address(rows)
     for threads in (1, 2, 3):
         (y,) = Outputs(want, (m, n + 1)).arrays
         given = [address(x), k + 1, address(packed), x_scale, together, address(w_scale), bias, add,
@@ -54,15 +62,15 @@ def check(
 def expect(
     x: np.ndarray,
     weight: np.ndarray,
+    x_scale: np.ndarray,
     scale: np.ndarray,
     offset: np.ndarray | None,
     epilogue: Epilogue,
 ) -> np.ndarray:
     (m, k), (n, groups) = x.shape, scale.shape
-    rows = np.repeat(epilogue.x_scale, epilogue.want.together)[:m, None]
     y = np.zeros((m, n), np.float32)
     for g in range(groups):
-        part = slice(g * (k // groups), (g + 1) * (k // groups))
+        part, rows = slice(g * (k // groups), (g + 1) * (k // groups)), x_scale[:, g, None]
         sums = x[:, part].astype(np.int64) @ weight[:, part].T.astype(np.int64)
         term = sums.astype(np.int32).astype(np.float32) * rows * scale[:, g]
         if offset is not None:
@@ -138,6 +146,26 @@ def test_scales_stored_as_f16(
 ) -> None:
     want = Wanted("f32", True, False, False, True, 1)
     check(isa, *sizes, each, bits, want, seed, shifted=shifted, halves=True)
+
+
+@pytest.mark.on_few
+@settings(max_examples=60)
+@given(
+    sizes=SIZES,
+    each=st.one_of(st.integers(4, 70), st.sampled_from([16, 32, 64, 600])),
+    bits=st.integers(2, 7),
+    shifted=st.booleans(),
+    flags=st.tuples(*[st.booleans()] * 4),
+    seed=st.integers(0, 2**32),
+)
+@example((1, 70, 18), 32, 4, False, (True, True, False, True), 0)
+@example((100, 70, 60), 5, 3, True, (True, True, False, False), 0)
+@example((7, 70, 2), 2100, 5, True, (False, True, True, False), 0)
+def test_scales_of_rows_for_groups(
+    isa: Isa, sizes: Sizes, each: int, bits: int, shifted: bool, flags: Flags, seed: int
+) -> None:
+    want = Wanted("f32", *flags, 1)
+    check(isa, *sizes, each, bits, want, seed, shifted=shifted, blocks=True)
 
 
 def test_processors_without_f16_take_no_halves() -> None:

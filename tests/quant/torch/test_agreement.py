@@ -31,6 +31,8 @@ RECIPES = [
     "w4a8-mse,0=w3a8g3-signed,5=w8a8-signed",
     "w4a8,3=w4a8g16-offset,5=w2a8g5-offset",
     "w8a8,3=w5a8g32h64-offset,5=w8afpg10-offset",
+    "w8a8,3=w4a8g16-blocks,5=w3a4g5-blocks",
+    "w8a8,3=w4a8g32h64-offset-blocks,5=w4a8g2-blocks-asym",
     [[8, 6, 4], [8, 8, 8]],
 ]
 

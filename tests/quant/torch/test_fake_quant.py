@@ -133,9 +133,13 @@ def test_rotated_weights(text: str, dtype: Any) -> None:
 def test_activations(width: Width, granularity: ActivationGranularity) -> None:
     for shape in ((33,), (5, 24), (3, 4, 5, 6)):
         x = normal(*shape)
+        group = 3 if granularity == "group" else None
         for mode in ("max", "mean"):
-            expected = numerics.quantize_activation(x, width, granularity=granularity, mode=mode)
-            same(quantize_activation(from_numpy(x), width, granularity, mode), expected)
+            expected = numerics.quantize_activation(
+                x, width, granularity=granularity, group=group, mode=mode
+            )
+            found = quantize_activation(from_numpy(x), width, granularity, mode, group=group)
+            same(found, expected)
 
 
 @every_width
@@ -231,7 +235,8 @@ def test_dynamic_activation_gradients_are_not_zero(
     width: Width, granularity: ActivationGranularity
 ) -> None:
     x = from_numpy(normal(3, 4, 8)).requires_grad_()
-    backward(fake_quant_activation(x, width, granularity).sum())
+    group = 2 if granularity == "group" else None
+    backward(fake_quant_activation(x, width, granularity, group=group).sum())
     assert x.grad is not None
     assert (x.grad != 0).float().mean() > 0.5
     if width.bits > 2:

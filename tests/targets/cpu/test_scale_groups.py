@@ -75,6 +75,22 @@ def test_linear_layers_add_offsets_of_groups(recipe: str) -> None:
     assert_same_bits(model, x, recipe)
 
 
+@pytest.mark.parametrize(
+    "recipe", ["w4a8g32-blocks", "w8a4g16-blocks", "w3a8g96-blocks", "w4a8g32-offset-blocks"]
+)
+@pytest.mark.parametrize("rows", [(1,), (3,), (2, 9)], ids=str)
+def test_rows_have_scales_for_groups(recipe: str, rows: tuple[int, ...]) -> None:
+    model, x = nn.Linear(96, 19), torch.randn(*rows, 96, generator=torch.manual_seed(0))
+    assert_same_bits(model, x, recipe)
+
+
+def test_blocks_that_no_kernel_takes_are_loops() -> None:
+    """Groups that are shorter than a step, and zero points."""
+    x = torch.randn(3, 64, generator=torch.manual_seed(0))
+    for recipe in ("w4a8g2-blocks", "w4a8g32-asym-blocks"):
+        assert_same_bits(nn.Linear(64, 5), x, recipe)
+
+
 @pytest.mark.parametrize("group", [2, 32])
 def test_offsets_that_no_kernel_takes_are_loops(group: int) -> None:
     """Weights of 8 bits, and groups that are shorter than a step."""

@@ -120,7 +120,7 @@ def group_sum(
     """Return Σ acc · s_x · s_w over groups, in order; `partial` is indexed by output, group.
 
     With offsets, a group adds acc · s_x · s_w + Σ u_x · s_x · m; `row_sums` are indexed by rows and
-    group.
+    group, as are scales of rows that each group has its own of.
     """
     assert factors.x_scale is not None
     assert factors.w_scale is not None
@@ -133,14 +133,16 @@ def group_sum(
             term = s.add(term, s.mul(s.mul(s.to_float(row_sum), x), offset))
         return s.add(total, term)
 
+    in_groups = len(shape_of(factors.x_scale.type)) == len(shape_of(factors.x.type))
+    rows = [*output[:-1], group]
     inputs = [
         read(partial, *output, group),
-        read_leading(factors.x_scale, output),
+        read(factors.x_scale, *rows) if in_groups else read_leading(factors.x_scale, output),
         read(factors.w_scale, channel, group),
     ]
     if row_sums is not None and factors.w_offset is not None:
         inputs += [
-            read(row_sums, *output[:-1], group),
+            read(row_sums, *rows),
             read(factors.w_offset, channel, group),
         ]
     return generic(inputs, output, sizes_of(partial)[:-1], f32, body, start=0)
