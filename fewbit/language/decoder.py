@@ -3,9 +3,10 @@
 A call takes any number of tokens, so one program reads a prompt and decodes. Keys and values of all
 tokens before are in buffers of a fixed length, the *context*, which a call updates in place. What a
 token attends to is a slice of these, or what is gathered of a window, so that a step costs what is
-kept, not what there is room for. Query heads that share keys are rows of one matrix:
-keys are read once for all of them, and not repeated. Only the logits of the last token are
-computed: the head is the largest layer of small models.
+kept, not what there is room for. Keys are kept transposed, in blocks of 64 tokens: a matmul reads
+them as they are, where others would be transposed in every step. Query heads that share keys are
+rows of one matrix: keys are read once for all of them, and not repeated. Only the logits of the
+last token are computed: the head is the largest layer of small models.
 
 Modules have the names of LLaMa checkpoints, `model.layers.0.self_attn.q_proj`, in all families, so
 recipes name layers alike. A module is built without memory for its weights, which are assigned.
@@ -14,7 +15,7 @@ recipes name layers alike. A module is built without memory for its weights, whi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -24,9 +25,36 @@ from fewbit.base.typed_torch import sym_max, sym_min
 from fewbit.language.config import Activation, DecoderConfig, EncoderConfig, LayerKind, Rope
 from fewbit.models.llama import SelfAttention, rotate
 
-Place = tuple[Tensor | None, Tensor | None, Tensor, Tensor, int | Tensor]
-"""What a layer has to know of the tokens' positions: cosines, sines, positions, the mask, and which
-keys and values are read: all before a position, or those of a window."""
+
+class Place(NamedTuple):
+    """What a layer has to know of the tokens' positions.
+
+    What is read of keys and values is a number of first ones, or in a window their places.
+    """
+
+    cos: Tensor | None
+    sin: Tensor | None
+    positions: Tensor
+    """Where values of the tokens are kept."""
+    blocks: Tensor
+    """The blocks in which keys of the tokens are kept."""
+    columns: Tensor
+    """Where in their blocks."""
+    seen: Tensor
+    """The mask, [rows, tokens]: which of those that are read a token attends to."""
+    rows: int
+    """Queries that share keys."""
+    read_blocks: int | Tensor
+    read_tokens: int
+    """How many tokens are in these blocks."""
+    wanted: int | Tensor
+    """Which of these are wanted."""
+    values: int | Tensor
+    """Which values are read."""
+
+
+BLOCK = 64
+"""Tokens of a block of keys: as many as the matmul of the widest processors takes at once."""
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
@@ -79,19 +107,14 @@ class CachedAttention(SelfAttention):
         if config.sub_norms:
             self.attn_sub_norm = make_norm(config, config.heads * config.head_width)
 
-    def allocate(self, context: int) -> None:
-        for name in ("keys", "values"):
-            kept = torch.zeros(1, self.kv_heads, context, self.head_width)
-            self.register_buffer(name, kept, persistent=False)
+    def allocate(self, blocks: int) -> None:
+        keys = torch.zeros(1, self.kv_heads, blocks, self.head_width, BLOCK)
+        values = torch.zeros(1, self.kv_heads, blocks * BLOCK, self.head_width)
+        self.register_buffer("keys", keys, persistent=False)
+        self.register_buffer("values", values, persistent=False)
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        x: Tensor,
-        cos: Tensor | None,
-        sin: Tensor | None,
-        places: Tensor,
-        seen: Tensor,
-        read: int | Tensor,
+        self, x: Tensor, place: Place
     ) -> Tensor:
         q, k, v = (
             projection(x).unflatten(-1, (-1, self.head_width))
@@ -100,28 +123,35 @@ class CachedAttention(SelfAttention):
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
-        if cos is not None and sin is not None:
-            q, k = rotate_first(q, cos, sin), rotate_first(k, cos, sin)
-        self.keys.index_copy_(2, places, k)
-        self.values.index_copy_(2, places, v)
-        rows = q.reshape(1, self.kv_heads, -1, self.head_width)
-        keys, values = (
-            kept[:, :, read] if isinstance(read, Tensor) else kept[:, :, :read]
-            for kept in (self.keys, self.values)
-        )
-        y = self.attend(rows, keys, values, seen)
+        if place.cos is not None and place.sin is not None:
+            q, k = (rotate_first(each, place.cos, place.sin) for each in (q, k))
+        self.keys[:, :, place.blocks, :, place.columns] = k.permute(2, 0, 1, 3)
+        self.values.index_copy_(2, place.positions, v)
+        y = self.attend(q.reshape(self.kv_heads, place.rows, self.head_width), place)
         return self.join_heads(y.reshape(q.shape))
 
     def join_heads(self, y: Tensor) -> Tensor:
         joined = y.transpose(1, 2).flatten(2)
         return self.o_proj(joined if self.attn_sub_norm is None else self.attn_sub_norm(joined))
 
-    def attend(self, q: Tensor, keys: Tensor, values: Tensor, seen: Tensor) -> Tensor:
+    def attend(self, q: Tensor, place: Place) -> Tensor:
+        keys = take(self.keys[0], 1, place.read_blocks)
+        scores = torch.einsum("hrd,hbdk->hrbk", q, keys)
+        scores = scores.reshape(self.kv_heads, place.rows, place.read_tokens)
+        scores = take(scores, 2, place.wanted)
         if self.cap is None:
-            return F.scaled_dot_product_attention(q, keys, values, attn_mask=seen, scale=self.scale)
-        scores = torch.bmm(q[0], keys[0].transpose(1, 2)) * (self.scale / self.cap)
-        weights = (self.cap * torch.tanh(scores)).masked_fill(~seen, float("-inf")).softmax(-1)
-        return torch.bmm(weights, values[0]).unsqueeze(0)
+            scores = scores * self.scale
+        else:
+            scores = self.cap * torch.tanh(scores * (self.scale / self.cap))
+        weights = scores.masked_fill(~place.seen, float("-inf")).softmax(-1)
+        return torch.bmm(weights, take(self.values[0], 1, place.values))
+
+
+def take(x: Tensor, axis: int, which: int | Tensor) -> Tensor:
+    """Return the first so many along an axis, or those at the places that are given."""
+    if isinstance(which, Tensor):
+        return x.index_select(axis, which)
+    return x.narrow(axis, 0, which)
 
 
 def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -167,7 +197,7 @@ class DecoderLayer(nn.Module):
             self.post_feedforward_layernorm = make_norm(config, config.width)
 
     def forward(self, x: Tensor, place: Place) -> Tensor:
-        attended = self.self_attn(self.input_layernorm(x), *place)
+        attended = self.self_attn(self.input_layernorm(x), place)
         if self.pre_feedforward_layernorm is None or self.post_feedforward_layernorm is None:
             x = x + attended
             return x + self.mlp(self.post_attention_layernorm(x))
@@ -192,14 +222,15 @@ class Decoder(nn.Module):
         """The distinct tables of angles; a model has one or two."""
 
     def allocate(self, context: int) -> None:
-        """Make the tables of angles, and the caches of keys and values."""
-        self.context = context
+        """Make the tables of angles, and the caches of keys and values, of whole blocks."""
+        blocks = -(-context // BLOCK)
+        self.context = context = blocks * BLOCK
         for number, rope in enumerate(self.ropes):
             cos, sin = rotation_table(rope, context)
             self.register_buffer(f"cos_{number}", cos, persistent=False)
             self.register_buffer(f"sin_{number}", sin, persistent=False)
         for layer in self.layers:
-            cast(DecoderLayer, layer).self_attn.allocate(context)
+            cast(DecoderLayer, layer).self_attn.allocate(blocks)
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
         length = tokens.shape[1]
@@ -217,21 +248,35 @@ class Decoder(nn.Module):
             x = layer(x, kinds[kind])
         return self.norm(x)
 
-    def place(self, kind: LayerKind, places: Tensor, end: int) -> Place:
-        read: int | Tensor = end
+    def place(self, kind: LayerKind, positions: Tensor, end: int) -> Place:
+        shared = self.config.heads // self.config.kv_heads
+        blocks = sym_min((end + BLOCK - 1) // BLOCK, self.context // BLOCK)
+        end = sym_min(end, blocks * BLOCK)  # No change, but a compiler then knows that it fits.
         kept = torch.arange(end)
+        read = (blocks, blocks * BLOCK, end, end)
+        seen = kept <= positions.unsqueeze(1)
         if kind.window is not None and kind.window < self.context:
-            count = sym_min(end, kind.window - 1 + places.shape[0])
-            read = kept = end - count + torch.arange(count)
-        seen = kept <= places.unsqueeze(1)
-        if kind.window is not None and kind.window < self.context:
-            seen = seen & (kept > places.unsqueeze(1) - kind.window)
-        seen = seen.repeat(self.config.heads // self.config.kv_heads, 1)
-        if kind.rope is None:
-            return None, None, places, seen, read
-        number = self.ropes.index(kind.rope)
-        cos, sin = self.get_buffer(f"cos_{number}"), self.get_buffer(f"sin_{number}")
-        return cos[places], sin[places], places, seen, read
+            count = sym_min(end, kind.window - 1 + positions.shape[0])
+            kept = end - count + torch.arange(count)
+            first = (end - count) // BLOCK
+            some = first + torch.arange(blocks - first)
+            read = (some, (blocks - first) * BLOCK, kept - first * BLOCK, kept)
+            seen = (kept <= positions.unsqueeze(1)) & (kept > positions.unsqueeze(1) - kind.window)
+        cos = sin = None
+        if kind.rope is not None:
+            number = self.ropes.index(kind.rope)
+            cos = self.get_buffer(f"cos_{number}")[positions]
+            sin = self.get_buffer(f"sin_{number}")[positions]
+        return Place(
+            cos,
+            sin,
+            positions,
+            positions >> BLOCK.bit_length() - 1,
+            positions & BLOCK - 1,
+            seen.repeat(shared, 1),
+            shared * positions.shape[0],
+            *read,
+        )
 
 
 def end_of(position: Tensor, length: int, context: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gguf
 import numpy as np
@@ -13,6 +13,7 @@ from gguf import quants
 from fewbit.language.architectures import read_config
 from fewbit.language.decoder import LanguageModel
 from fewbit.language.pieces import find_piece
+from fewbit.program.program import Program
 from fewbit.program.tensor_file import write
 
 VOCABULARY = 300
@@ -227,3 +228,10 @@ def family_folder(
             tensors[f"{prefix}{piece.key}"] = draw(piece.shape_in_file(shape, total), generator)
     write_folder(folder, settings, tensors)
     return tensors
+
+
+def empty_caches(program: Program) -> list[np.ndarray[Any, Any]]:
+    """Return the state with which a program begins: inputs that a run updates, all zeros."""
+    updated = {spec.updates for spec in program.signature.outputs}
+    state = [spec for spec in program.signature.inputs if spec.name in updated]
+    return [np.zeros(cast(Any, spec.shape), spec.dtype) for spec in state]

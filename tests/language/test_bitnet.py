@@ -17,7 +17,14 @@ import fewbit
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.frontends.language import build_decoder, open_checkpoint
 from fewbit.language.bitnet import BitNetSettings, TernaryTensors, round_weight, unpack_rows
-from tests.language.checkpoints import VOCABULARY, decoder_shapes, draw, settings_of, write_folder
+from tests.language.checkpoints import (
+    VOCABULARY,
+    decoder_shapes,
+    draw,
+    empty_caches,
+    settings_of,
+    write_folder,
+)
 
 CONTEXT = 32
 OFFLINE = {
@@ -86,7 +93,7 @@ def test_a_checkpoint_computes_with_its_integers(
         for name, (integers, scale) in layers.items():
             model.set_submodule(name, BitLinear(integers, scale))
         expected = model(torch.tensor(tokens), torch.tensor([0])).numpy()
-    caches = [np.zeros((1, 2, CONTEXT, 16), np.float32)] * 4
+    caches = empty_caches(program)
     (ours, *_) = program.run(tokens, np.array([0]), *caches)
     # An activation on the edge may round to the other side, which is a step of 1/127 of one token.
     np.testing.assert_allclose(ours, expected, atol=2e-3)

@@ -15,7 +15,7 @@ from fewbit.frontends.language import open_checkpoint
 from fewbit.frontends.language.frontend import Language
 from fewbit.language.checkpoint import open_weights
 from fewbit.language.export.write_mico import write_mico
-from tests.language.checkpoints import VOCABULARY, plain_folder
+from tests.language.checkpoints import VOCABULARY, empty_caches, plain_folder
 from tests.language.export.test_write_mico import CONTEXT, PLAIN, read
 
 RECIPE = "w4a8-tensor,model.layers.1.mlp=w2a4-tensor,model.layers.0.self_attn=w1a2-tensor"
@@ -45,7 +45,7 @@ def test_a_program_has_the_integers_and_widths_of_the_file(file: Path, folder: P
     whole = f"{RECIPE},lm_head=w8a8-tensor,model.embed_tokens=w8a8-tensor"
     theirs = fewbit.quantize(fewbit.import_model(folder, context=CONTEXT), whole)
     tokens = np.random.default_rng(1).integers(0, VOCABULARY, (1, 9))
-    caches = [np.zeros((1, 2, CONTEXT, 16), np.float32)] * 4
+    caches = empty_caches(ours)
     for a, b in zip(
         ours.run(tokens, np.array([0]), *caches),
         theirs.run(tokens, np.array([0]), *caches),

@@ -25,9 +25,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError
 
-# Importing `indexed_writes` enters its converters.
+# Importing `einsum` and `indexed_writes` enters their converters.
 from fewbit.frontends.torch import (
     aten,
+    einsum,  # noqa: F401  # pyright: ignore[reportUnusedImport]
     indexed_writes,  # noqa: F401  # pyright: ignore[reportUnusedImport]
 )
 from fewbit.frontends.torch.control_flow import emit_control_flow

@@ -2,13 +2,14 @@
 
 `cache.index_copy_(2, position, k)` and `cache[:, :, position] = k` are how a model keeps keys and
 values. Through torch-mlir each element would be written at coordinates of its own; as slices they
-are seen as what they are, and are written in the memory of the tensor that they replace. Writes at
-several coordinates, or that add up, are left to torch-mlir.
+are seen as what they are, and are written in the memory of the tensor that they replace. So are
+writes along several dimensions at once, `cache[:, :, block, :, place] = k`. Those that add up, or
+whose places are in a tensor of more than one dimension, are left to torch-mlir.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -39,25 +40,32 @@ def index_copy(emitter: Emitter, node: Node, a: Arguments):
     if rank == 0:
         return None
     target, index, source = (emitter.value(a[name]) for name in ("self", "index", "source"))
-    return _emit_write(emitter, lambda: _write(target, index, source, a["dim"] % rank))
+    axis = a["dim"] % rank
+    return _emit_write(emitter, lambda: _write(target, {axis: index}, source, axis))
 
 
 @converts("index_put")
 def index_put(emitter: Emitter, node: Node, a: Arguments):
-    given = [(axis, index) for axis, index in enumerate(a["indices"]) if index is not None]
-    if len(given) != 1 or a["accumulate"]:
+    given = {axis: index for axis, index in enumerate(a["indices"]) if index is not None}
+    if not given or a["accumulate"]:
         return None
-    axis, index = given[0]
-    if len(shape_of(index)) != 1 or index.meta["val"].dtype == torch.bool:
+    for index in given.values():
+        if len(shape_of(index)) != 1 or index.meta["val"].dtype == torch.bool:
+            return None
+    counts = {str(shape_of(index)[0]) for index in given.values()}
+    if len(counts) != 1:
         return None
-    wanted = list(shape_of(a["self"]))
-    wanted[axis] = shape_of(index)[0]
-    shape = list(shape_of(a["values"]))
-    missing = [1] * (len(wanted) - len(shape))
-    if list(map(str, [*missing, *shape])) != list(map(str, wanted)):
+    first, last = min(given), max(given)
+    at = first if last - first == len(given) - 1 else 0  # where PyTorch has the places of values
+    wanted = [str(size) for axis, size in enumerate(shape_of(a["self"])) if axis not in given]
+    wanted.insert(at, counts.pop())
+    shape = [str(size) for size in shape_of(a["values"])]
+    missing = len(wanted) - len(shape)
+    if [*["1"] * missing, *shape] != wanted:
         return None
-    target, places, values = (emitter.value(each) for each in (a["self"], index, a["values"]))
-    return _emit_write(emitter, lambda: _put(target, places, values, axis, len(missing)))
+    target, values = emitter.value(a["self"]), emitter.value(a["values"])
+    places = {axis: emitter.value(index) for axis, index in given.items()}
+    return _emit_write(emitter, lambda: _put(target, places, values, at, missing))
 
 
 def _emit_write(emitter: Emitter, write: Callable[[], SSAValue]) -> Sequence[SSAValue]:
@@ -70,34 +78,35 @@ def _emit_write(emitter: Emitter, write: Callable[[], SSAValue]) -> Sequence[SSA
     return [result]
 
 
-def _put(target: SSAValue, index: SSAValue, values: SSAValue, axis: int, missing: int) -> SSAValue:
+def _put(
+    target: SSAValue, indices: Mapping[int, SSAValue], values: SSAValue, at: int, missing: int
+) -> SSAValue:
     """Here negative places count from the end, and leading sizes of 1 may be left out."""
     if missing:
         shape = [1] * missing + [0 if s == DYNAMIC_INDEX else s for s in mico.shape_of(values.type)]
         sizes = [*[1] * missing, *sizes_of(values)]
         type = tensor_type(sizes, mico.element_type(values.type))
         values = mico.ReshapeOp.of(values, shape=shape, result_types=[type]).results[0]
-    return _write(target, index, values, axis, from_end=True)
+    return _write(target, indices, values, at, from_end=True)
 
 
 def _write(
-    target: SSAValue, index: SSAValue, values: SSAValue, axis: int, from_end: bool = False
+    target: SSAValue,
+    indices: Mapping[int, SSAValue],
+    values: SSAValue,
+    at: int,
+    from_end: bool = False,
 ) -> SSAValue:
-    """`target` with slice `i` of the values at place `index[i]` along the axis."""
-    size = size_of(target, axis)
+    """`target` with slice `i` of the values, along `at`, at the places `i` of the indices."""
 
     def written(into: SSAValue, i: Size) -> SSAValue:
-        at = [as_index(i)] if mico.shape_of(index.type) else []
-        place = tensor.ExtractOp(index, at, mico.element_type(index.type)).result
-        place = arith.IndexCastOp(place, IndexType()).result
-        if from_end:
-            is_negative = arith.CmpiOp(place, index_constant(0), "slt").result
-            place = arith.SelectOp(
-                is_negative, arith.AddiOp(place, as_index(size)).result, place
-            ).result
-        return _insert(_slice(values, axis, i), into, axis, place)
+        places = {
+            axis: _place(index, i, size_of(target, axis) if from_end else None)
+            for axis, index in indices.items()
+        }
+        return _insert(_spread(_slice(values, at, i), into, places), into, places)
 
-    count = size_of(values, axis)
+    count = size_of(values, at)
     if count == 1:
         return written(target, 0)
     body = Block(arg_types=[IndexType(), target.type])
@@ -105,6 +114,30 @@ def _write(
         scf.YieldOp(written(into, i))
     bounds = (index_constant(0), as_index(count), index_constant(1))
     return scf.ForOp(*bounds, [target], body).results[0]
+
+
+def _place(index: SSAValue, i: Size, size: Size | None) -> SSAValue:
+    """Return place `i` of an index; negative ones count from the end of a `size` that is given."""
+    at = [as_index(i)] if mico.shape_of(index.type) else []
+    place = tensor.ExtractOp(index, at, mico.element_type(index.type)).result
+    place = arith.IndexCastOp(place, IndexType()).result
+    if size is None:
+        return place
+    is_negative = arith.CmpiOp(place, index_constant(0), "slt").result
+    from_end = arith.AddiOp(place, as_index(size)).result
+    return arith.SelectOp(is_negative, from_end, place).result
+
+
+def _spread(piece: SSAValue, into: SSAValue, places: Mapping[int, SSAValue]) -> SSAValue:
+    """Return a piece with a size of 1 in each dimension that has a place."""
+    if len(places) == 1:
+        return piece
+    sizes: list[Size] = sizes_of(into)
+    spelled = [-1 if size == DYNAMIC_INDEX else size for size in mico.shape_of(into.type)]
+    for axis in places:
+        sizes[axis] = spelled[axis] = 1
+    type = tensor_type(sizes, mico.element_type(piece.type))
+    return mico.ReshapeOp.of(piece, shape=spelled, result_types=[type]).results[0]
 
 
 def _slice(values: SSAValue, axis: int, i: Size) -> SSAValue:
@@ -117,15 +150,14 @@ def _slice(values: SSAValue, axis: int, i: Size) -> SSAValue:
     return tensor.ExtractSliceOp(values, offsets, sizes, [1] * len(sizes), type).result
 
 
-def _insert(piece: SSAValue, into: SSAValue, axis: int, place: SSAValue) -> SSAValue:
+def _insert(piece: SSAValue, into: SSAValue, places: Mapping[int, SSAValue]) -> SSAValue:
     sizes = sizes_of(piece)
-    offsets = [0] * len(sizes)
-    offsets[axis] = DYNAMIC_INDEX
+    offsets = [DYNAMIC_INDEX if axis in places else 0 for axis in range(len(sizes))]
     return tensor.InsertSliceOp.get(
         piece,
         into,
         static_sizes=[size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes],
         static_offsets=offsets,
-        offsets=[place],
+        offsets=[places[axis] for axis in sorted(places)],
         sizes=[size for size in sizes if not isinstance(size, int)],
     ).result

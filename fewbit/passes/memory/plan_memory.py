@@ -26,7 +26,7 @@ from fewbit.ir.bindings import (
 )
 from fewbit.passes.loops.outline_loops import VIEWS
 from fewbit.passes.memory.arena import Buffer, Plan, plan
-from fewbit.passes.memory.size_bounds import is_size_computation, planned_size
+from fewbit.passes.memory.size_bounds import affine_factor, is_size_computation, planned_size
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
@@ -137,7 +137,7 @@ def _terms(value: int | Value) -> tuple[int, list[Value]]:
         (a, more), (b, others) = (_terms(operand) for operand in op.operands)
         return a * b, [*more, *others]
     if op.name == "affine.apply":
-        times = _multiple(op)
+        times = affine_factor(op)
         if times is not None:
             known, unknown = _terms(op.operands[0])
             return known * times, unknown
@@ -147,17 +147,6 @@ def _terms(value: int | Value) -> tuple[int, list[Value]]:
         if not unknown_divisors and divisor > 0 and known % divisor == 0:
             return known // divisor, unknown
     return 1, [value]
-
-
-def _multiple(op: Any) -> int | None:
-    """Return the factor of an `affine.apply` that multiplies its only operand, else None."""
-    from torch_mlir import ir
-
-    (expr,) = ir.AffineMapAttr(op.attributes["map"]).value.results
-    if not isinstance(expr, ir.AffineMulExpr) or len(op.operands) != 1:
-        return None
-    of_operand = isinstance(expr.lhs, ir.AffineDimExpr | ir.AffineSymbolExpr)
-    return expr.rhs.value if of_operand and isinstance(expr.rhs, ir.AffineConstantExpr) else None
 
 
 def _unit_bytes(op: OpView, factor: int, dynamic: bool) -> int:

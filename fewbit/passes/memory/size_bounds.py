@@ -148,6 +148,17 @@ def _affine(op: Any) -> Bound:
     return _expression(map.results[0], list(op.operands), map.n_dims)
 
 
+def affine_factor(op: Any) -> int | None:
+    """Return the factor of an `affine.apply` that multiplies its only operand, else None."""
+    from torch_mlir import ir
+
+    (expr,) = ir.AffineMapAttr(op.attributes["map"]).value.results
+    if not isinstance(expr, ir.AffineMulExpr) or len(op.operands) != 1:
+        return None
+    of_operand = isinstance(expr.lhs, ir.AffineDimExpr | ir.AffineSymbolExpr)
+    return expr.rhs.value if of_operand and isinstance(expr.rhs, ir.AffineConstantExpr) else None
+
+
 def _expression(expr: Any, operands: list[Any], dims: int) -> Bound:
     """Return the bound of an affine expression, where it grows with its operands."""
     from torch_mlir import ir

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fewbit.ir.bindings import is_block, known_integer
-from fewbit.passes.memory.size_bounds import CASTS, DIVISIONS, is_nonnegative
+from fewbit.passes.memory.size_bounds import CASTS, DIVISIONS, affine_factor, is_nonnegative
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Value
@@ -30,6 +30,8 @@ def always_holds(condition: Value) -> bool:
 class _Proof:
     def __init__(self) -> None:
         self._known: dict[Any, Known] = {}
+        self._products: dict[tuple[Known, int], Value] = {}
+        """The first value that was seen of each product with a number."""
 
     def holds(self, condition: Value) -> bool | None:
         """Return whether a condition is true or false; None where it may be either."""
@@ -88,15 +90,32 @@ class _Proof:
             return b if a == 0 and op.name == "arith.addi" else value
         if op.name in DIVISIONS:
             return self._quotient(value, op)
+        if (factors := self._factors(value)) is not None:
+            return self._products.setdefault(factors, value)
         return value
 
     def _quotient(self, value: Value, op: Any) -> Known:
         """Return the other factor, where a product is divided by one of its factors."""
         product, divisor = map(self.settled, op.operands)
-        factors = self._operands(product, "arith.muli")
-        if divisor == 0 or divisor not in factors or not isinstance(divisor, int):
+        factors = self._factors(product)
+        if divisor == 0 or factors is None or divisor != factors[1]:
             return value
-        return factors[1 - factors.index(divisor)]
+        return factors[0]
+
+    def _factors(self, value: Known) -> tuple[Known, int] | None:
+        """Return what is multiplied by a number, and that number."""
+        if isinstance(value, int) or is_block(value.owner):
+            return None
+        op = value.owner
+        if op.name == "affine.apply":
+            number = affine_factor(op)
+            return None if number is None else (self.settled(op.operands[0]), number)
+        if op.name != "arith.muli":
+            return None
+        a, b = map(self.settled, op.operands)
+        if isinstance(a, int):
+            a, b = b, a
+        return (a, b) if isinstance(b, int) else None
 
     def _extreme(self, value: Value, op: Any) -> Known:
         """Return the smaller or larger of two, if it is known which that is."""
