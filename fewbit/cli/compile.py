@@ -18,6 +18,7 @@ import typer
 from fewbit.base.target_name import TargetName
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import (
+    Cache,
     CalibrateData,
     Constants,
     Context,
@@ -37,6 +38,7 @@ from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
+    from fewbit.language.config import CacheType
     from fewbit.program.program import Program
     from fewbit.runtime import Artifact
     from fewbit.targets.target import Target
@@ -96,6 +98,7 @@ def compile_model(
     input_shape: InputShape = None,
     constant: Constants = None,
     context_length: Context = None,
+    cache: Cache = None,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -105,7 +108,14 @@ def compile_model(
     """Compile a model for a target, or take it to one of the compiler's stages."""
     from fewbit.cli.insert_pass import parse_inserted
     from fewbit.program.artifact import BUILD
-    from fewbit.targets.compile import check_target, compile, is_read_by, lower, name_of
+    from fewbit.targets.compile import (
+        cache_type,
+        check_target,
+        compile,
+        is_read_by,
+        lower,
+        name_of,
+    )
     from fewbit.targets.registry import DEFAULT_TARGET
 
     target, given = target or DEFAULT_TARGET, target_options(context)
@@ -119,8 +129,9 @@ def compile_model(
     if recipe is None and not strict and is_read_by(chosen, model) and stop_after is None:
         _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
         return
+    kept = cache_type(recipe, None if cache is None else cache.value)
     program = _import(
-        model, parse_shapes(input_shape), parse_constants(constant), name, context_length
+        model, parse_shapes(input_shape), parse_constants(constant), name, context_length, kept
     )
     if dump is not None:
         dump(GRAPH, program.text())
@@ -154,6 +165,7 @@ def _import(
     constants: dict[str, Any] | None,
     name: str,
     context: int | None,
+    cache: CacheType,
 ) -> Program:
     from fewbit.base.progress import progress
     from fewbit.frontends import import_model
@@ -168,7 +180,9 @@ def _import(
         )
     with progress(f"Importing {name}"):
         if not zoo or not shapes:
-            return import_model(model, input_shapes=shapes, constants=constants, context=context)
+            return import_model(
+                model, input_shapes=shapes, constants=constants, context=context, cache=cache
+            )
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.

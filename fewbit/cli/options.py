@@ -89,6 +89,23 @@ Context = Annotated[
 ]
 
 
+class CacheKind(Enum):
+    """What a language model keeps keys and values as."""
+
+    F32 = "f32"
+    F16 = "f16"
+
+
+Cache = Annotated[
+    CacheKind | None,
+    typer.Option(
+        "--cache",
+        help="What keys and values are kept as; f16 with a recipe, and f32 without.",
+        rich_help_panel=LANGUAGE_MODELS,
+    ),
+]
+
+
 class CalibrationMethod(Enum):
     """How static scales are found from samples."""
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.export import ExportedProgram
 
+    from fewbit.language.config import CacheType
+
     Model = nn.Module | ExportedProgram | Program | str | Path | Any
 
 Shapes = Mapping[str, Sequence[int] | str | int] | Sequence[Sequence[int] | str]
@@ -32,6 +34,7 @@ def import_model(
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Any] | None = None,
     context: int | None = None,
+    cache: CacheType = "f32",
 ) -> Program:
     """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
     Keras model, or of what a text names.
@@ -42,13 +45,16 @@ def import_model(
     `example_inputs` has them by name, as tokenizers of transformers return them. `input_shapes`
     makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`;
     it fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
-    ONNX model is to have built in. `context` is how many tokens a language model can keep.
+    ONNX model is to have built in. `context` is how many tokens a language model can keep, and
+    `cache` what their keys and values are kept as.
     """
     if isinstance(model, Program):
         if context is not None:
             raise UsageError("a program has its context already", hint="leave the context out")
         return model
-    given = Given(example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants, context)
+    given = Given(
+        example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants, context, cache
+    )
     named = isinstance(model, str | Path)
     with progress(f"Importing {model if named else type(model).__name__}"):
         return _import_named(str(model), given) if named else _import_object(model, given)

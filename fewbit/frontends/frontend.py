@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import UsageError
+from fewbit.language.config import CacheType
 
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
@@ -31,6 +32,8 @@ class Given:
     """Values of inputs that are to be built in."""
     context: int | None = None
     """How many tokens a language model is to keep."""
+    cache: CacheType = "f32"
+    """What a language model keeps keys and values as."""
 
     @property
     def inputs_in_order(self) -> Sequence[Any]:

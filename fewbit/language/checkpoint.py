@@ -20,7 +20,7 @@ import numpy as np
 
 from fewbit.base.progress import progress
 from fewbit.errors import Error, Place, UnsupportedError
-from fewbit.language.config import DecoderConfig
+from fewbit.language.config import CacheType, DecoderConfig
 from fewbit.language.pieces import Array, Piece, find_piece
 from fewbit.language.text_files import TextFiles
 from fewbit.numerics import Quantized
@@ -161,10 +161,12 @@ def read_weights(checkpoint: WeightSource) -> dict[str, Any]:
     return weights
 
 
-def build_traced_decoder(config: DecoderConfig, context: int) -> LanguageModel:
+def build_traced_decoder(
+    config: DecoderConfig, context: int, cache: CacheType = "f32"
+) -> LanguageModel:
     """Return a decoder with one layer of each kind, whose weights have shapes and no memory."""
     short = replace(config, layers=tuple(dict.fromkeys(config.layers)))
-    return _make_decoder(short, shapes_alone(_weight_shapes(short)), context)
+    return _make_decoder(short, shapes_alone(_weight_shapes(short)), context, cache)
 
 
 def shapes_alone(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
@@ -180,13 +182,15 @@ def make_parameters(weights: Mapping[str, Any]) -> dict[str, Any]:
     return {name: Parameter(data, requires_grad=False) for name, data in weights.items()}
 
 
-def _make_decoder(config: DecoderConfig, weights: Mapping[str, Any], context: int) -> LanguageModel:
+def _make_decoder(
+    config: DecoderConfig, weights: Mapping[str, Any], context: int, cache: CacheType = "f32"
+) -> LanguageModel:
     model = _empty_decoder(config)
     parameters = make_parameters(weights)
     if config.tied:
         parameters[HEAD] = parameters[EMBEDDING]
     model.load_state_dict(parameters, assign=True)
-    model.model.allocate(context)
+    model.model.allocate(context, cache)
     return model.eval()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+CacheType = Literal["f32", "f16"]
+"""What keys and values are kept as."""
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "relu2"]
 Norm = Literal["rms", "layer"]
 Pooling = Literal["mean", "cls", "max"]

@@ -22,7 +22,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from fewbit.base.typed_torch import sym_max, sym_min
-from fewbit.language.config import Activation, DecoderConfig, EncoderConfig, LayerKind, Rope
+from fewbit.language.config import (
+    Activation,
+    CacheType,
+    DecoderConfig,
+    EncoderConfig,
+    LayerKind,
+    Rope,
+)
 from fewbit.models.llama import SelfAttention, rotate
 
 
@@ -55,6 +62,8 @@ class Place(NamedTuple):
 
 BLOCK = 64
 """Tokens of a block of keys: as many as the matmul of the widest processors takes at once."""
+
+CACHE_TYPES: dict[CacheType, torch.dtype] = {"f32": torch.float32, "f16": torch.float16}
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
@@ -107,9 +116,9 @@ class CachedAttention(SelfAttention):
         if config.sub_norms:
             self.attn_sub_norm = make_norm(config, config.heads * config.head_width)
 
-    def allocate(self, blocks: int) -> None:
-        keys = torch.zeros(1, self.kv_heads, blocks, self.head_width, BLOCK)
-        values = torch.zeros(1, self.kv_heads, blocks * BLOCK, self.head_width)
+    def allocate(self, blocks: int, dtype: torch.dtype) -> None:
+        keys = torch.zeros(1, self.kv_heads, blocks, self.head_width, BLOCK, dtype=dtype)
+        values = torch.zeros(1, self.kv_heads, blocks * BLOCK, self.head_width, dtype=dtype)
         self.register_buffer("keys", keys, persistent=False)
         self.register_buffer("values", values, persistent=False)
 
@@ -125,8 +134,9 @@ class CachedAttention(SelfAttention):
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         if place.cos is not None and place.sin is not None:
             q, k = (rotate_first(each, place.cos, place.sin) for each in (q, k))
-        self.keys[:, :, place.blocks, :, place.columns] = k.permute(2, 0, 1, 3)
-        self.values.index_copy_(2, place.positions, v)
+        kept = k.permute(2, 0, 1, 3).to(self.keys.dtype)
+        self.keys[:, :, place.blocks, :, place.columns] = kept
+        self.values.index_copy_(2, place.positions, v.to(self.values.dtype))
         y = self.attend(q.reshape(self.kv_heads, place.rows, self.head_width), place)
         return self.join_heads(y.reshape(q.shape))
 
@@ -136,7 +146,7 @@ class CachedAttention(SelfAttention):
 
     def attend(self, q: Tensor, place: Place) -> Tensor:
         keys = take(self.keys[0], 1, place.read_blocks)
-        scores = torch.einsum("hrd,hbdk->hrbk", q, keys)
+        scores = torch.einsum("hrd,hbdk->hrbk", q, keys.float())
         scores = scores.reshape(self.kv_heads, place.rows, place.read_tokens)
         scores = take(scores, 2, place.wanted)
         if self.cap is None:
@@ -144,7 +154,7 @@ class CachedAttention(SelfAttention):
         else:
             scores = self.cap * torch.tanh(scores * (self.scale / self.cap))
         weights = scores.masked_fill(~place.seen, float("-inf")).softmax(-1)
-        return torch.bmm(weights, take(self.values[0], 1, place.values))
+        return torch.bmm(weights, take(self.values[0], 1, place.values).float())
 
 
 def take(x: Tensor, axis: int, which: int | Tensor) -> Tensor:
@@ -221,7 +231,7 @@ class Decoder(nn.Module):
         self.ropes = list(dict.fromkeys(kind.rope for kind in config.layers if kind.rope))
         """The distinct tables of angles; a model has one or two."""
 
-    def allocate(self, context: int) -> None:
+    def allocate(self, context: int, cache: CacheType = "f32") -> None:
         """Make the tables of angles, and the caches of keys and values, of whole blocks."""
         blocks = -(-context // BLOCK)
         self.context = context = blocks * BLOCK
@@ -230,7 +240,7 @@ class Decoder(nn.Module):
             self.register_buffer(f"cos_{number}", cos, persistent=False)
             self.register_buffer(f"sin_{number}", sin, persistent=False)
         for layer in self.layers:
-            cast(DecoderLayer, layer).self_attn.allocate(blocks)
+            cast(DecoderLayer, layer).self_attn.allocate(blocks, CACHE_TYPES[cache])
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
         length = tokens.shape[1]
@@ -259,8 +269,8 @@ class Decoder(nn.Module):
             count = sym_min(end, kind.window - 1 + positions.shape[0])
             kept = end - count + torch.arange(count)
             first = (end - count) // BLOCK
-            some = first + torch.arange(blocks - first)
-            read = (some, (blocks - first) * BLOCK, kept - first * BLOCK, kept)
+            some = sym_min(blocks - first, blocks)  # Bounded, for a compiler that plans memory.
+            read = (first + torch.arange(some), some * BLOCK, kept - first * BLOCK, kept)
             seen = (kept <= positions.unsqueeze(1)) & (kept > positions.unsqueeze(1) - kind.window)
         cos = sin = None
         if kind.rope is not None:

@@ -25,6 +25,7 @@ from fewbit.targets.target import Inserted, Request, Target, Watcher
 
 if TYPE_CHECKING:
     from fewbit.frontends import Model, Shapes
+    from fewbit.language.config import CacheType
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
 
@@ -42,6 +43,7 @@ def compile(
     input_shapes: Shapes | None = None,
     dynamic_shapes: Any = None,
     context: int | None = None,
+    cache: CacheType | None = None,
     passes: Inserted | None = None,
     watch: Watcher | None = None,
     integer_only: bool = False,
@@ -55,7 +57,8 @@ def compile(
     ["my-pass"]}`. With a `recipe`, batch norms become part of layers before these are quantized;
     `integer_only` leaves no floats between layers of a static recipe. With `strict`, weights that
     stay float although the recipe does not ask for it are an error. `context` is how many tokens a
-    language model can keep, see docs/language-models.md.
+    language model can keep, and `cache` what their keys and values are kept as: f16 with a recipe,
+    f32 without; see docs/language-models.md.
 
     Other arguments are `options` of the target, which declares them (docs/compile.md lists all).
     One that it does not have, or of another kind, is refused before any work.
@@ -87,6 +90,7 @@ def compile(
             input_shapes=input_shapes,
             dynamic_shapes=dynamic_shapes,
             context=context,
+            cache=cache_type(recipe, cache),
         )
     if strict:
         refuse_floats(program)
@@ -139,6 +143,11 @@ def name_of(model: Model) -> str:
             return name_of_call(text)
         return Path(text.rpartition(":")[2] if ":" in text else text).stem or "model"
     return type(model).__name__.lower()
+
+
+def cache_type(recipe: RecipeLike | None, asked: CacheType | None) -> CacheType:
+    """Return what a language model keeps keys and values as: f32, unless a recipe rounds anyway."""
+    return asked or ("f32" if recipe is None else "f16")
 
 
 def _program(

@@ -100,6 +100,13 @@ def compiled(isa: Isa) -> dict[type, Call]:
 
 
 @cache
+def compiled_halves(isa: Isa) -> Call:
+    """Return the matmul with a matrix of f16, compiled once."""
+    kernel = Matmul(isa, halves=True)
+    return load(module_text([kernel], isa), isa, {kernel.symbol: SIGNATURES[Matmul]})[kernel.symbol]
+
+
+@cache
 def compiled_float_activated(isa: Isa) -> dict[str, Call]:
     """Return kernels on floats that end in an activation, compiled once, by their symbols."""
     kernels = [kind(isa, name) for kind in (Matmul, Conv2d, Depthwise) for name in ACTIVATIONS]

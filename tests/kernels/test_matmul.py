@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fewbit.errors import UnsupportedError
 from fewbit.kernels import Isa, Matmul, PackB
+from fewbit.kernels.matmul import takes_halves
 from fewbit.kernels.pack import packed_size
-from tests.kernels.machine import Floats, address, compiled, guarded, on_threads
+from tests.kernels.machine import (
+    Floats,
+    address,
+    compiled,
+    compiled_halves,
+    guarded,
+    on_threads,
+)
 
 INF = float("inf")
 
@@ -129,3 +138,34 @@ def test_packs_as_at_compile_time(
         lambda t, ts: compiled(isa)[PackB](address(b), *strides, address(packed), k, n, t, ts),
     )
     assert np.array_equal(packed, Matmul(isa).pack(b.T))
+
+
+@settings(max_examples=40)
+@given(size=sizes(), seed=st.integers(0, 2**32), threads=st.integers(1, 3))
+def test_a_matrix_of_f16_is_widened(
+    isa: Isa, size: tuple[int, int, int], seed: int, threads: int
+) -> None:
+    """The bits are those of the same numbers in float."""
+    if not takes_halves(isa):
+        return
+    rng, (m, n, k) = np.random.default_rng(seed), size
+    a = rng.standard_normal((m, k)).astype(np.float32)
+    b = rng.standard_normal((k, n)).astype(np.float16)
+    packed = guarded(Matmul(isa).pack(b.T.astype(np.float32)).astype(np.float16))
+    given, c = guarded(a), np.full((m, n + 1), np.nan, np.float32)
+    call = compiled_halves(isa)
+
+    def part(thread: int, threads: int) -> None:
+        call(
+            address(given), k, address(packed), 0, 0, address(c), n + 1, m, n, k, -INF, INF,
+            thread, threads,
+        )  # fmt: skip
+
+    on_threads(threads, part)
+    assert np.isnan(c[:, n]).all(), "wrote beside the matrix"
+    np.testing.assert_array_equal(c[:, :n], matmul(isa, a, b.astype(np.float32)))
+
+
+def test_processors_without_f16_take_no_halves() -> None:
+    with pytest.raises(UnsupportedError, match="no matrix of f16"):
+        Matmul(Isa.of("x86-64-v2"), halves=True)

@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 
+import fewbit
+from fewbit.errors import FewbitWarning, UsageError
 from fewbit.frontends.language import build_decoder, open_checkpoint
-from tests.language.checkpoints import SETTINGS, VOCABULARY, family_folder, settings_of
+from tests.language.checkpoints import (
+    SETTINGS,
+    VOCABULARY,
+    empty_caches,
+    family_folder,
+    settings_of,
+)
 from tests.language.reference import logits
 
 CONTEXT = 32
@@ -57,3 +66,43 @@ def test_only_what_was_kept_is_read(family: str, tmp_path: Path) -> None:
                 tokens = cache[:, :, 0, :, :before] if cache.ndim == 5 else cache[:, :, :before]
                 tokens.fill_(float("nan"))
             assert model(torch.tensor([[1]]), torch.tensor([18])).isfinite().all()
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+def test_a_cache_of_f16_has_half_the_bytes_and_nearly_the_logits(
+    family: str, tmp_path: Path
+) -> None:
+    """Compiled, interpreted, and both beside a cache of float32; read at once, and in steps."""
+    family_folder(tmp_path, family)
+    tokens = np.random.default_rng(0).integers(0, VOCABULARY, (1, 20))
+    with pytest.warns(FewbitWarning):
+        exact, half = (
+            fewbit.import_model(tmp_path, context=CONTEXT, cache=kind) for kind in ("f32", "f16")
+        )
+    narrow, wide = empty_caches(half), empty_caches(exact)
+    assert sum(each.nbytes for each in narrow) * 2 == sum(each.nbytes for each in wide)
+    begin = np.array([0])
+    expected, *_ = exact.run(tokens, begin, *wide)
+    found, *_ = half.run(tokens, begin, *narrow)
+    largest = np.abs(expected).max()
+    assert 0 < np.abs(found - expected).max() < 2e-3 * largest
+    session = fewbit.compile(half).session()
+    steps = [session(tokens[:, :15], begin)]
+    for position in range(15, 20):
+        steps.append(session(tokens[:, position : position + 1], np.array([position])))
+    np.testing.assert_allclose(steps[-1], found, atol=1e-3 * largest)
+
+
+def test_a_recipe_makes_the_cache_f16_and_others_are_refused(tmp_path: Path) -> None:
+    family_folder(tmp_path, "llama")
+    with pytest.warns(FewbitWarning):
+        quantized = fewbit.compile(tmp_path, recipe="w8a8", context=CONTEXT)
+        plain = fewbit.compile(tmp_path, context=CONTEXT)
+        asked = fewbit.compile(tmp_path, recipe="w8a8", context=CONTEXT, cache="f32")
+    kinds = [
+        {str(spec).rpartition("x")[2] for spec in art.manifest.inputs if "keys" in spec.name}
+        for art in (quantized, plain, asked)
+    ]
+    assert kinds == [{"f16"}, {"f32"}, {"f32"}]
+    with pytest.raises(UsageError, match="not kept as 'f8'"):
+        fewbit.import_model(tmp_path, context=CONTEXT, cache=cast(Any, "f8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 from fewbit.base.files import PathLike
 from fewbit.errors import Place, UsageError
@@ -17,7 +18,7 @@ from fewbit.language.checkpoint import (
     build_traced_decoder,
     open_weights,
 )
-from fewbit.language.config import DecoderConfig
+from fewbit.language.config import CacheType, DecoderConfig
 from fewbit.language.encoder_families import ENCODERS
 from fewbit.language.encoder_folder import EncoderFolder, build_encoder, is_encoder
 from fewbit.language.huggingface import is_left_to_transformers
@@ -62,13 +63,17 @@ def open_encoder(path: PathLike) -> EncoderFolder:
     return EncoderFolder(path)
 
 
-def import_language_model(path: PathLike, context: int | None = None) -> Program:
+def import_language_model(
+    path: PathLike, context: int | None = None, cache: CacheType = "f32"
+) -> Program:
     """Return a program of tokens, their position and the caches, with what text needs beside it.
 
-    That of an encoder is of tokens alone.
+    That of an encoder is of tokens alone. Decoders that transformers reads keep float32, whatever
+    `cache` is.
     """
     from fewbit.frontends.language.repeat_layers import repeat_layers
 
+    _check_cache(cache)
     if is_left_to_transformers(Path(path)):
         from fewbit.frontends.language.transformers_model import import_folder
 
@@ -84,7 +89,7 @@ def import_language_model(path: PathLike, context: int | None = None) -> Program
     if config.tied:
         weights.merge(weights.select({HEAD: EMBEDDING}))
     kinds = list(dict.fromkeys(config.layers))
-    short = _import_kinds(config, context, weights)
+    short = _import_kinds(config, context, weights, cache)
     program = repeat_layers(short, LAYERS, [kinds.index(kind) for kind in config.layers], weights)
     program.own_weights = OwnWeights(checkpoint)
     program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
@@ -106,13 +111,24 @@ def _take_integers(program: Program, checkpoint: Checkpoint) -> Program:
     return quantize(program, Recipe.with_exceptions(schemes))
 
 
-def _import_kinds(config: DecoderConfig, context: int, weights: WeightStore) -> Program:
+def _check_cache(cache: str) -> None:
+    """Refuse types that there are not."""
+    if cache not in get_args(CacheType):
+        raise UsageError(
+            f"keys and values are not kept as '{cache}'",
+            hint=f"there are {', '.join(get_args(CacheType))}",
+        )
+
+
+def _import_kinds(
+    config: DecoderConfig, context: int, weights: WeightStore, cache: CacheType
+) -> Program:
     """Return the program of a decoder with one layer of each kind."""
     import torch
 
     from fewbit.frontends.torch import import_with_weights
 
-    model = build_traced_decoder(config, context)
+    model = build_traced_decoder(config, context, cache)
     tokens, position = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
     # torch.export takes a length of 1 for a constant; a compiled program takes it, too.
     length = torch.export.Dim("length", min=2, max=context)

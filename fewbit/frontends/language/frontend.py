@@ -27,7 +27,7 @@ class Language(Frontend):
     def import_file(self, path: Path, given: Given) -> Program:
         from fewbit.frontends.language import import_language_model
 
-        return import_language_model(path, given.context)
+        return import_language_model(path, given.context, given.cache)
 
 
 def _begins_with_magic(path: Path) -> bool:

@@ -35,6 +35,7 @@ from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
 from fewbit.kernels.integer.tile import Groups
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
+from fewbit.kernels.matmul import takes_halves
 from fewbit.kernels.pack import pack_panels
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 from fewbit.toolchain.isa import Isa
@@ -56,12 +57,6 @@ def takes_groups(isa: Isa, k: int, groups: int) -> bool:
 def takes_offsets(bits: int) -> bool:
     """Return whether stored weights of so many bits count from 0, on all processors."""
     return 2 <= bits < 8
-
-
-def takes_halves(isa: Isa) -> bool:
-    """Return whether a processor loads vectors of f16 as float."""
-    is_wide_x86 = isa.architecture == "x86_64" and isa.vector_bits >= 256
-    return is_wide_x86 or isa.architecture == "aarch64"
 
 
 def rows_of_groups(f: Arithmetic[T], groups: T, most: int) -> T:

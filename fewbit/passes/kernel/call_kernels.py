@@ -47,13 +47,9 @@ from fewbit.kernels.choice import integer_conv2d, integer_matmul
 from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.fields import takes_unsigned
-from fewbit.kernels.integer.matmul import (
-    IntegerMatmul,
-    takes_groups,
-    takes_halves,
-    takes_offsets,
-)
+from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups, takes_offsets
 from fewbit.kernels.integer.output import LARGEST
+from fewbit.kernels.matmul import takes_halves
 from fewbit.kernels.pack import packed_size
 from fewbit.llvm.types import Spelled
 from fewbit.llvm.values import Operand, Value

@@ -16,6 +16,28 @@ func.func @packed(%a: tensor<16x32xf32>, %b: tensor<32x20xf32>) -> tensor<16x20x
 
 // -----
 
+// A matrix with the layout of a panel is not packed, and one that was widened is read as f16.
+// CHECK-LABEL: func.func @halves
+// CHECK-NOT:     pack
+// CHECK:         %[[H:.*]] = bufferization.to_buffer %h read_only : tensor<32x16xf16>
+// CHECK:         func.call @kernel.000_linalg_matmul(%{{.*}}, %[[H]],
+// CHECK:         func.return
+func.func @halves(%a: tensor<16x32xf32>, %h: tensor<32x16xf16>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<16x16xf32>) -> tensor<16x16xf32>
+  %o = tensor.empty() : tensor<32x16xf32>
+  %b = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%h : tensor<32x16xf16>) outs(%o : tensor<32x16xf32>) {
+  ^bb0(%x: f16, %y: f32):
+    %w = arith.extf %x : f16 to f32
+    linalg.yield %w : f32
+  } -> tensor<32x16xf32>
+  %y = linalg.matmul ins(%a, %b : tensor<16x32xf32>, tensor<32x16xf32>) outs(%f : tensor<16x16xf32>) -> tensor<16x16xf32>
+  func.return %y : tensor<16x16xf32>
+}
+
+// -----
+
 // Left alone: few multiplications, and elements that no kernel multiplies.
 // CHECK-LABEL: func.func @kept
 // CHECK-NOT:     func.call
