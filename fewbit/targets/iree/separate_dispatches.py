@@ -11,7 +11,11 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   ops that are equal, but for what a barrier hides: two sorts would get the same memory. So they are
   merged before.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
-  slice takes one of two elements, as `x[..., :1]`, they read both. So such a slice is a copy.
+  slice takes one of two elements, as `x[..., :1]`, they read both. Vectors that are gathered from
+  such a slice, which `tensor.extract` becomes, do not compile. So such a slice is a copy.
+- **Single elements that are joined.** IREE makes a slice of one element a tensor of rank 0. Moving
+  a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
+  than the tensor has that it is taken from, which does not verify. So the element is a copy.
 
 A barrier costs one pass over the tensor, and most programs have none.
 """
@@ -66,7 +70,11 @@ class SeparateDispatches(ModulePass):
             elif isinstance(each, LinalgStructuredOperation) and not _reduces(each):
                 apart |= dict.fromkeys(reads.at_different_places(each))
             elif isinstance(each, LinalgStructuredOperation):
-                apart |= dict.fromkeys(_loose_slices(each))
+                apart |= dict.fromkeys(_loose_slices(each.inputs))
+            elif isinstance(each, tensor.ExtractOp):
+                apart |= dict.fromkeys(_loose_slices([each.tensor]))
+            elif isinstance(each, tensor.ConcatOp):
+                apart |= dict.fromkeys(_single_elements(each))
         for value in apart:
             _complete(value)
 
@@ -88,14 +96,34 @@ def _merge_equal(module: ModuleOp) -> None:
                 Rewriter.replace_op(op, [], equal.results)
 
 
-def _loose_slices(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
-    """Yield the slices whose innermost elements are no neighbours, of those that an op reads."""
-    for operand in op.inputs:
-        value = operand
-        while isinstance(value.owner, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
-            value = value.owner.src
-        if isinstance(value.owner, tensor.ExtractSliceOp) and not _is_dense(value.owner):
+def _loose_slices(values: Sequence[SSAValue]) -> Iterator[SSAValue]:
+    """Yield the slices whose innermost elements are no neighbours, of those that are read."""
+    for value in map(_before_reshapes, values):
+        if not all(map(_is_dense, _slices(value))):
             yield value
+
+
+def _slices(value: SSAValue) -> Iterator[tensor.ExtractSliceOp]:
+    """Yield a slice and those that it is a slice of, which IREE makes one."""
+    while isinstance(value.owner, tensor.ExtractSliceOp):
+        yield value.owner
+        value = _before_reshapes(value.owner.source)
+
+
+def _single_elements(op: tensor.ConcatOp) -> Iterator[SSAValue]:
+    """Yield the slices of one element, of those that are joined."""
+    for value in map(_before_reshapes, op.operands):
+        if isinstance(value.owner, tensor.ExtractSliceOp) and all(
+            size == 1 for size in value.owner.static_sizes.get_values()
+        ):
+            yield value
+
+
+def _before_reshapes(value: SSAValue) -> SSAValue:
+    """Return the value that reshapes made this one of."""
+    while isinstance(value.owner, tensor.ExpandShapeOp | tensor.CollapseShapeOp):
+        value = value.owner.src
+    return value
 
 
 def _is_dense(op: tensor.ExtractSliceOp) -> bool:

@@ -146,3 +146,42 @@ func.func @slices(%x: tensor<1x8x2xf32>, %y: tensor<1x2x8xf32>, %w: tensor<8x3xf
   %q = linalg.matmul ins(%b, %w : tensor<1x8xf32>, tensor<8x3xf32>) outs(%out : tensor<1x3xf32>) -> tensor<1x3xf32>
   func.return %p, %q : tensor<1x3xf32>, tensor<1x3xf32>
 }
+
+// So is one that elements are gathered from, and a slice of it, which is all that is copied.
+// CHECK-LABEL: func.func @gathers
+// CHECK:         tensor.extract_slice %x[0, 0] [3, 2] [1, 2]
+// CHECK-NEXT:    %[[ROWS:.*]] = tensor.extract_slice
+// CHECK-NEXT:    %[[COPY:.*]] = "util.optimization_barrier"(%[[ROWS]])
+// CHECK:         %[[DENSE:.*]] = tensor.extract_slice %x[0, 1] [2, 2]
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         tensor.extract %[[COPY]]
+// CHECK:         tensor.extract %[[DENSE]]
+func.func @gathers(%x: tensor<3x4xf32>, %at: tensor<5xindex>, %out: tensor<5xf32>) -> tensor<5xf32> {
+  %columns = tensor.extract_slice %x[0, 0] [3, 2] [1, 2] : tensor<3x4xf32> to tensor<3x2xf32>
+  %rows = tensor.extract_slice %columns[1, 0] [2, 2] [1, 1] : tensor<3x2xf32> to tensor<2x2xf32>
+  %dense = tensor.extract_slice %x[0, 1] [2, 2] [1, 1] : tensor<3x4xf32> to tensor<2x2xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%at : tensor<5xindex>) outs(%out : tensor<5xf32>) {
+  ^bb0(%i: index, %b: f32):
+    %p = tensor.extract %rows[%i, %i] : tensor<2x2xf32>
+    %q = tensor.extract %dense[%i, %i] : tensor<2x2xf32>
+    %sum = arith.addf %p, %q : f32
+    linalg.yield %sum : f32
+  } -> tensor<5xf32>
+  func.return %sums : tensor<5xf32>
+}
+
+// A single element is a copy before it is joined with others; more of them are not.
+// CHECK-LABEL: func.func @joins
+// CHECK:         %[[ONE:.*]] = tensor.extract_slice %x[0] [1]
+// CHECK-NEXT:    %[[COPY:.*]] = "util.optimization_barrier"(%[[ONE]])
+// CHECK-NEXT:    %[[COLUMN:.*]] = tensor.expand_shape %[[COPY]]
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         tensor.concat
+func.func @joins(%x: tensor<5xf32>) -> tensor<3x1xf32> {
+  %one = tensor.extract_slice %x[0] [1] [1] : tensor<5xf32> to tensor<1xf32>
+  %a = tensor.expand_shape %one [[0, 1]] output_shape [1, 1] : tensor<1xf32> into tensor<1x1xf32>
+  %two = tensor.extract_slice %x[1] [2] [1] : tensor<5xf32> to tensor<2xf32>
+  %b = tensor.expand_shape %two [[0, 1]] output_shape [2, 1] : tensor<2xf32> into tensor<2x1xf32>
+  %all = tensor.concat dim(0) %a, %b : (tensor<1x1xf32>, tensor<2x1xf32>) -> tensor<3x1xf32>
+  func.return %all : tensor<3x1xf32>
+}

@@ -10,7 +10,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
-from torch.nn.functional import elu, layer_norm, max_pool1d
+from torch.nn.functional import elu, interpolate, layer_norm, max_pool1d
 
 import fewbit
 
@@ -59,6 +59,23 @@ def sort_twice(x: Tensor) -> tuple[Tensor, ...]:
     return *x.topk(3, 0), *x.sort(0), *x.topk(5, 0)
 
 
+def gather_from_a_column(x: Tensor) -> Tensor:
+    return interpolate(x[None, None, :, :1], scale_factor=2)
+
+
+def gather_from_every_other_column(x: Tensor) -> Tensor:
+    """Rows of a slice: the whole has its elements apart, though the last slice does not."""
+    return interpolate(x[None, None, :, ::2][:, :, 1:], scale_factor=2)
+
+
+def join_elements(x: Tensor) -> Tensor:
+    return torch.cat([x[0, :1], x[1, 2:3]])[:, None, None][:1]
+
+
+def join_reshaped_elements(x: Tensor) -> Tensor:
+    return torch.cat([x[0, :1, None, None], x[1:3, :1, None]])
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -69,6 +86,10 @@ def sort_twice(x: Tensor) -> tuple[Tensor, ...]:
         sort_beside,
         sort_part,
         sort_twice,
+        gather_from_a_column,
+        gather_from_every_other_column,
+        join_elements,
+        join_reshaped_elements,
     ],
     ids=lambda function: function.__name__,
 )
