@@ -273,7 +273,12 @@ def _pad_by_index(
 
 def _squeeze(x: torch.Tensor, dims: list[int]) -> Any:
     """One dimension after another, which torch-mlir knows beside any number of dynamic ones."""
-    ones = sorted({d % x.ndim for d in dims if is_static(x.shape[d]) and x.shape[d] == 1})
+    # PyTorch takes 0 and -1 for dimensions of a scalar, which has none.
+    given = {d % x.ndim for d in dims} if x.ndim else set[int]()
+    ones = sorted(d for d in given if is_static(x.shape[d]) and x.shape[d] == 1)
+    if not ones:
+        # What a view gives must be another tensor.
+        return aten.alias.default(x)
     for dim in reversed(ones):
         x = aten.squeeze.dim(x, dim)
     return x

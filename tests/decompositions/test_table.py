@@ -122,6 +122,15 @@ def test_a_scalar_with_more_dimensions_and_its_extremes() -> None:
     check(lambda x: x.max().amax(0) + x.min().amin(0), torch.randn(3))
 
 
+@pytest.mark.parametrize("dim", [0, -1])
+@pytest.mark.parametrize("shape", [(), (3,), (1,)])
+def test_squeeze_of_dimensions_that_are_none(shape: tuple[int, ...], dim: int) -> None:
+    """A scalar has none, and only those of size 1 are dropped."""
+    x = torch.ones(shape)
+    check(lambda x: x.squeeze((dim,)), x)
+    check(lambda x: x.logsumexp(dim) * 0, x)
+
+
 def test_layers_of_one_sample_are_quantized_as_those_of_a_batch() -> None:
     model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 4, 3))
     x = torch.randn(3, 9, 8)
