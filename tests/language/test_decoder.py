@@ -96,13 +96,13 @@ def test_a_cache_of_f16_has_half_the_bytes_and_nearly_the_logits(
 def test_a_recipe_makes_the_cache_f16_and_others_are_refused(tmp_path: Path) -> None:
     family_folder(tmp_path, "llama")
 
-    def kept(**given: Any) -> set[str]:
+    def cache_elements(**given: Any) -> set[str]:
         with pytest.warns(FewbitWarning):
             art = fewbit.compile(tmp_path, context=CONTEXT, **given)
         return {spec.element for spec in art.manifest.inputs if "keys" in spec.name}
 
-    assert kept(recipe="w8a8") == {"f16"}
-    assert kept() == {"f32"}
-    assert kept(recipe="w8a8", cache="f32") == {"f32"}
+    assert cache_elements(recipe="w8a8") == {"f16"}
+    assert cache_elements() == {"f32"}
+    assert cache_elements(recipe="w8a8", cache="f32") == {"f32"}
     with pytest.raises(UsageError, match="not kept as 'f8'"):
         fewbit.import_model(tmp_path, context=CONTEXT, cache=cast(Any, "f8"))
