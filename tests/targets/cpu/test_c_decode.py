@@ -17,7 +17,7 @@ from tests.targets.cpu.test_c_client import MEMORY, ROOT, STRICT, run
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 
 EXAMPLE = ROOT / "examples" / "c_decode"
-CONTEXT = 32
+CONTEXT = 64  # A cache has whole blocks of so many tokens.
 PROMPT = [7, 260, 31, 0, 299]
 
 
