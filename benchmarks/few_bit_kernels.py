@@ -15,6 +15,7 @@ timed, beside the kernel of bytes with weights of the same width.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 import kernels as floats
 import numpy as np
@@ -72,7 +73,7 @@ class Bench:
             )  # fmt: skip
 
         steps = 20000
-        works = [
+        works: list[Callable[[], object]] = [
             ours,
             lambda: calls["fewbit_read"](at[3], packed.nbytes, at[6]),
             lambda: calls["fewbit_byte_peak"](at[6], steps),

@@ -285,7 +285,7 @@ def tune_int8(pool, arch, seconds):
     tuning.run(
         INT8, f"{INT8}|i8|nhwc", ["wgmma", "triton"],
         lambda t, plan: Subject(plan, tensors), reference, 0.0,
-        {"cublas": lambda: torch._int_mm(x, w.T)},
+        {"cublas": lambda: torch._int_mm(x, w.T)},  # pyright: ignore[reportPrivateImportUsage]
         {"operations": INT8.operations, "bytes": INT8.bytes},
     )  # fmt: skip
     return tuning.rows

@@ -146,7 +146,7 @@ def check_separable(pool, arch, seconds):
         k = rng.choice((1, 3, 5))
         d = Convolution(
             rng.choice((1, 3)), rng.randrange(k, 30), rng.randrange(k, 30), c, c, k, k,
-            (1 + i % 2,) * 2, (k // 2,) * 2, (1, 1), c, ("f16", "bf16")[i // 2 % 2],
+            (1 + i % 2, 1 + i % 2), (k // 2, k // 2), (1, 1), c, ("f16", "bf16")[i // 2 % 2],
         )  # fmt: skip
         problem = Separable(d, rng.choice((8, 24, 96, 136)))
         configs = SEPARABLE.configs(problem, arch)

@@ -22,6 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -53,7 +54,7 @@ def program_of(case: str):
     model, x = create("resnet18"), torch.zeros(batch, 3, SIDE, SIDE)
     if target.startswith("iree") and precision == "f16":
         model, x = model.half(), x.half()
-    options = {} if target.startswith("iree") else {"precision": precision}
+    options: dict[str, Any] = {} if target.startswith("iree") else {"precision": precision}
     return fewbit.import_model(model, example_inputs=(x,)), target, options
 
 

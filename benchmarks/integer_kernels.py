@@ -43,7 +43,7 @@ class Bench:
     def __init__(self, isa: Isa, output) -> None:
         self.isa, self.output = isa, output
         images = [Repeated(isa, kind(isa, output)) for kind in (IntegerConv2d, IntegerDepthwise)]
-        self.matmul = IntegerMatmul(isa, output)
+        self.kernel = IntegerMatmul(isa, output)
         float_matmul = Repeated(isa, Matmul(isa))
         signatures = {
             **floats.SIGNATURES,
@@ -53,8 +53,8 @@ class Bench:
             f"fewbit_depthwise_i8_{output}_repeated": "pppipppppffiii",
             "fewbit_byte_peak": "pi",
         }
-        made: list[Kernel] = [Repeated(isa, self.matmul), *images, BytePeak(isa)]
-        self.calls, seconds = floats.compile_all(made, isa, signatures)
+        kernels: list[Kernel] = [Repeated(isa, self.kernel), *images, BytePeak(isa)]
+        self.calls, seconds = floats.compile_all(kernels, isa, signatures)
         others, _ = floats.compile_all([*floats.float_kernels(isa), float_matmul], isa, signatures)
         self.calls |= others
         print(f"{isa.name} ({isa.cpu}), {output}: integer kernels compiled in {seconds:.2f} s")
@@ -84,12 +84,12 @@ class Bench:
 
     def matmul(self, m: int, n: int, k: int) -> None:
         x, w, y = self.integers(m, k), self.integers(n, k), np.zeros((m, n), TYPES[self.output])
-        packed, (x_scale, w_scale, bias) = aligned(self.matmul.pack(w)), self.scales(n)
+        packed, (x_scale, w_scale, bias) = aligned(self.kernel.pack(w)), self.scales(n)
         fx, fw = aligned(x.astype(np.float32)), aligned(Matmul(self.isa).pack(w.astype(np.float32)))
         fy = aligned(np.zeros((m, n), np.float32))
         at = [v.ctypes.data for v in (x, packed, x_scale, w_scale, bias, y, fx, fw, fy)]
         call, other = (
-            self.calls[f"{symbol}_repeated"] for symbol in (self.matmul.symbol, "fewbit_matmul_f32")
+            self.calls[f"{symbol}_repeated"] for symbol in (self.kernel.symbol, "fewbit_matmul_f32")
         )
         repeats = max(1, 10_000_000 // (m * n * k))
         best = self.fastest(

@@ -52,7 +52,7 @@ from fewbit.tune.schedule import Schedule
 from fewbit.tune.search import Tried
 from fewbit.tune.search import search as search_op
 from fewbit.tune.space import schedules
-from fewbit.tune.timing import time_by_turns, timed
+from fewbit.tune.timing import time_by_turns, timer
 
 OURS = ("data-tiling", "ukernels", "opt-level")
 """Flags that fewbit adds for speed; IREE's default has none of them."""
@@ -103,14 +103,14 @@ class Kept(Measured):
 
     compiled = 0
 
-    def _compiled(self, text: str) -> Binary:
+    def _compile(self, text: str) -> Binary:
         notes = _notes(text)
         code = notes.with_suffix(".so")
         if not notes.is_file():
             code.parent.mkdir(parents=True, exist_ok=True)
             self.compiled += 1
             try:
-                made = super()._compiled(text)
+                made = super()._compile(text)
                 code.write_bytes(made.data)
                 notes.write_text(json.dumps(made.workgroups))
             except PassError as e:
@@ -216,7 +216,7 @@ def _time_model(folder: Path, kind: str, inputs: Sequence[np.ndarray]) -> dict[s
         return {}
     outputs = [call() for call in calls]
     times = time_by_turns(
-        (timed(calls[0].run), timed(calls[1].run)), [timed(call.run) for call in calls[2:]]
+        (timer(calls[0].run), timer(calls[1].run)), [timer(call.run) for call in calls[2:]]
     )
     found = {f"{kind} before": times.default, f"{kind} noise": times.noise}
     if len(calls) > 2:
