@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fewbit import errors, models, numerics, quant
     from fewbit.frontends import import_model
+    from fewbit.frontends.quantize import quantize
     from fewbit.interpreter import interpret
     from fewbit.ir.parse import parse_module as parse
     from fewbit.ir.verify import verify
     from fewbit.program.program import Program
     from fewbit.program.store import WeightStore
-    from fewbit.quant.quantize import quantize
     from fewbit.quant.recipe import Recipe
     from fewbit.runtime import Artifact, load
     from fewbit.runtime.jit import jit
@@ -60,7 +60,7 @@ _HOMES = {
     "numerics": ("fewbit.numerics", None),
     "parse": ("fewbit.ir.parse", "parse_module"),
     "quant": ("fewbit.quant", None),
-    "quantize": ("fewbit.quant.quantize", "quantize"),
+    "quantize": ("fewbit.frontends.quantize", "quantize"),
     "verify": ("fewbit.ir.verify", "verify"),
 }
 """Where each public name lives: its module, and its name there (None: the module itself)."""

@@ -13,7 +13,6 @@ torch-mlir to the torch dialect, linalg, StableHLO or TOSA. Scales are one a ten
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,11 @@ from torch import nn
 
 from fewbit.base.files import replacing_file
 from fewbit.errors import UsageError
+from fewbit.frontends.quantize import quantize
 from fewbit.program.program import Program
 from fewbit.quant.fusion import fuse_model
-from fewbit.quant.quantize import quantize
-from fewbit.quant.recipe import Recipe
-from fewbit.quant.torch.prepare import (
-    prepare_qat,
-    quantizable_layers,
-    recipe_of,
-    set_exact,
-    unprepare,
-)
+from fewbit.quant.torch.prepare import quantizable_layers, recipe_of, set_exact, unprepare
+from fewbit.quant.torch.qscheme import set_qscheme, unset_qscheme
 
 __all__ = [
     "MiCoMLIRGen",
@@ -44,24 +37,6 @@ __all__ = [
 ]
 
 OUTPUT_TYPES = ("torch", "linalg", "stablehlo", "tosa")
-
-Widths = Sequence[Sequence[float]]
-
-
-def set_qscheme(model: nn.Module, scheme: Widths) -> nn.Module:
-    """Give every layer its widths, [[weights...], [activations...]] in the order of the modules."""
-    if len(scheme) != 2:
-        raise UsageError(
-            f"a scheme of {len(scheme)} lists",
-            hint="give [[weights...], [activations...]], one width for every layer",
-        )
-    unset_qscheme(model)
-    return prepare_qat(model, Recipe.in_order(*scheme, granularity="tensor"), inplace=True)
-
-
-def unset_qscheme(model: nn.Module) -> nn.Module:
-    """The float model again."""
-    return unprepare(model, inplace=True)
 
 
 class MiCoMLIRGen:

@@ -12,13 +12,13 @@ class Schemed(nn.Module):
     """A model whose layers can be given their widths: `fewbit.mico` says how."""
 
     def set_qscheme(self, scheme: Sequence[Sequence[float]]) -> Self:
-        from fewbit.mico import set_qscheme
+        from fewbit.quant.torch.qscheme import set_qscheme
 
         set_qscheme(self, scheme)
         return self
 
     def unset_qscheme(self) -> Self:
-        from fewbit.mico import unset_qscheme
+        from fewbit.quant.torch.qscheme import unset_qscheme
 
         unset_qscheme(self)
         return self

@@ -10,9 +10,9 @@ is not changed; the one that is made shares the tensors that stay as they were.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -55,34 +55,20 @@ from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme, check_blocks
 
-if TYPE_CHECKING:
-    from torch import nn
-
 
 @collect_rarely()
 def quantize(
-    model: Program | nn.Module,
+    program: Program,
     recipe: RecipeLike,
     calibration: Calibration | Mapping[str, float] | None = None,
     *,
     weights: GivenWeights | None = None,
-    example_inputs: Sequence[Any] = (),
-    dynamic_shapes: Any = None,
     strict: bool = False,
 ) -> Program:
-    """Quantize a program, or a PyTorch module traced on its example inputs.
-
-    `weights` are those that another tool has quantized, by layer; see `fewbit.quant.given`. They
-    must agree with the recipe, or fill in what it leaves open. Weights that stay float although the
-    recipe does not ask for it are named by a warning, or with `strict` by an error.
-    """
+    """Quantize a program; `fewbit.quantize` takes models, too, and says what the arguments are."""
     recipe = Recipe.of(recipe)
-    if not isinstance(model, Program):
-        from fewbit.frontends import import_model
-
-        model = import_model(model, example_inputs, dynamic_shapes=dynamic_shapes)
     quantized = _Quantization(
-        model, recipe, Calibration.of(calibration or {}), weights or {}
+        program, recipe, Calibration.of(calibration or {}), weights or {}
     ).program()
     from fewbit.quant.weights import float_weights, refuse_floats
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from torch import nn
 
 from fewbit.errors import Error, ShapeError, UsageError, WidthError
+from fewbit.frontends.quantize import quantize
 from fewbit.numerics import Quantized, Width, bitlinear, pack
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 from fewbit.quant.given import given_weight, reconcile
-from fewbit.quant.quantize import quantize
 from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
 

@@ -10,9 +10,9 @@ from torch import nn
 
 import fewbit
 from fewbit.errors import FloatWeightsError, FloatWeightsWarning, UsageError
+from fewbit.frontends.quantize import quantize
 from fewbit.program.float_weights import FloatWeights
 from fewbit.program.program import Program
-from fewbit.quant.quantize import quantize
 from fewbit.quant.weights import float_weights
 
 X = torch.randn(2, 8)

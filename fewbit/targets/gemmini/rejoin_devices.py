@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from fewbit.dialects.mico import QuantizedLayerOp
+from fewbit.ir.layers import layer_name
 from fewbit.ir.locations import named_location
 from fewbit.pipeline.context import compile_context
-from fewbit.quant.quantize import layer_name
 from fewbit.targets.gemmini.call_streams import OnHost
 from fewbit.targets.partition import elsewhere, rejoin
 

@@ -13,9 +13,9 @@ from torch import nn
 from fewbit.dialects.mico import BitLinearOp
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.frontends import import_model
+from fewbit.frontends.quantize import quantize
 from fewbit.ir.layers import layers
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact
-from fewbit.quant.quantize import quantize
 from fewbit.quant.recipe import RecipeLike
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)

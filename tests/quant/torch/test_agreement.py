@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from fewbit.base.typed_torch import manual_seed, update
+from fewbit.frontends.quantize import quantize
 from fewbit.ir.text import print_module
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact, unprepare
-from fewbit.quant.quantize import quantize
 
 RECIPES = [
     "w8a8",

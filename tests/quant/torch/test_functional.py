@@ -16,11 +16,11 @@ from torch.nn import functional as F
 from fewbit.base.typed_torch import manual_seed
 from fewbit.errors import ShapeError, UsageError
 from fewbit.frontends import import_model
+from fewbit.frontends.quantize import quantize
 from fewbit.ir.layers import layers
 from fewbit.ir.text import print_module
 from fewbit.program.program import Program
 from fewbit.quant import calibrate, convert, prepare_qat, recipe_of, set_exact, unprepare
-from fewbit.quant.quantize import quantize
 from fewbit.quant.torch.layers import QuantLayer
 from fewbit.quant.torch.scope import QuantScope
 
