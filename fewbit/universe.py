@@ -20,6 +20,7 @@ ROOMS = {
         "outline-subgraph",
         "place-devices",
         "recognize-layers",
+        "split-parts",
         "symbol-dce",
     ),
     "fewbit.passes.kernel": (

@@ -15,7 +15,7 @@ placement and nothing else, so any dialect's ops may stand inside.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from xdsl.dialects.builtin import (
     FlatSymbolRefAttrConstr,
@@ -55,7 +55,8 @@ from xdsl.utils.exceptions import VerifyException
 from fewbit.dialects.traits import Canonicalizes
 from fewbit.ir.symbols import lookup
 
-DEVICE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.$]*(:(0|[1-9][0-9]*))?")
+DEVICE_NAME = re.compile(r"[A-Za-z_][\w.$-]*(:[\w.-]+)?", re.ASCII)
+"""A kind of device, and perhaps which: `npu`, `gpu:1`, `iree-cpu`, `cpu:x86-64-v3`."""
 
 
 class SubgraphCallable(CallableOpInterface):
@@ -315,18 +316,24 @@ def _verify_device(device: StringAttr | None) -> None:
 
 
 def _parse_device(parser: Parser) -> str:
-    """Return a device in angle brackets: a name, and perhaps an index after a colon."""
+    """Return a device in angle brackets, as it is written: its name may be several tokens."""
     parser.parse_punctuation("<", " before the device name")
-    start = parser.pos
-    parts = [parser.parse_identifier(" as device name")]
-    if parser.parse_optional_punctuation(":"):
-        index = parser.parse_integer(allow_boolean=False, allow_negative=False)
-        parts.append(f":{index}")
-    name = "".join(parts)
+    start = end = parser.pos
+    while any(parse() is not None for parse in _device_tokens(parser)):
+        end = parser.pos
+    name = parser.lexer.input.content[start:end].strip()
     if not DEVICE_NAME.fullmatch(name):
-        parser.raise_error(f"'{name}' is not a device name", start)
+        parser.raise_error(f"'{name}' is not a device name", start, max(end, start + 1))
     parser.parse_punctuation(">", " after the device name")
     return name
+
+
+def _device_tokens(parser: Parser) -> Iterable[Callable[[], object]]:
+    """Yield what parses a token of a device's name, if it is the next."""
+    yield parser.parse_optional_identifier
+    yield lambda: parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+    yield lambda: parser.parse_optional_punctuation(":")
+    yield lambda: parser.parse_optional_punctuation("-")
 
 
 def _parse_argument(parser: Parser) -> Parser.Argument:

@@ -11,8 +11,10 @@ can restore the hierarchy.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable as Function
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -26,6 +28,8 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.ir.walk import nested_ops
 from fewbit.passes.graph.calls import Call, Callable, callee_of, only_block, symbols_used
 from fewbit.passes.graph.names import NamePattern
+
+Wanted: TypeAlias = Function[[Callable, Callable], bool]
 
 
 @dataclass(frozen=True)
@@ -43,32 +47,11 @@ class Inline(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         only = [NamePattern.parse(text) for text in self.only]
-        with using(SymbolTable(op)):
-            order = _callees_first(op)
+        if only:
+            names = [each.sym_name.data for each in op.ops if isinstance(each, Callable)]
             for pattern in only:
-                pattern.require_match((c.sym_name.data for c in order), self.name)
-            inlined = self._inline_all(order, only, _called_once(op, order))
-        _erase_unused(op, inlined)
-
-    def _inline_all(
-        self, order: list[Callable], only: list[NamePattern], once: set[Callable]
-    ) -> set[Callable]:
-        inlined: set[Callable] = set()
-        finish: set[Callable] = set()
-        for caller in order:
-            pending = list(_calls_in(caller))
-            while pending:
-                call = pending.pop()
-                callee = callee_of(call)
-                if callee is None or callee not in finish:
-                    continue
-                block = only_block(callee)
-                if block is None or not self._is_wanted(caller, callee, only):
-                    continue
-                pending += _inline(call, callee, block, move=callee in once)
-                inlined.add(callee)
-            finish.add(caller)
-        return inlined
+                pattern.require_match(names, self.name)
+        inline_calls(op, lambda caller, callee: self._is_wanted(caller, callee, only))
 
     def _is_wanted(self, caller: Callable, callee: Callable, only: list[NamePattern]) -> bool:
         if only and not any(p.selects(callee.sym_name.data) for p in only):
@@ -83,11 +66,38 @@ class Inline(ModulePass):
         return callee.device_name in (None, here)
 
 
+def inline_calls(module: ModuleOp, is_wanted: Wanted) -> None:
+    """Inline the calls that are wanted, given caller and callee, and erase what nobody calls."""
+    with using(SymbolTable(module)):
+        order = callees_first(module)
+        inlined = _inline_all(order, is_wanted, _called_once(module, order))
+    _erase_unused(module, inlined)
+
+
+def _inline_all(order: list[Callable], is_wanted: Wanted, once: set[Callable]) -> set[Callable]:
+    inlined: set[Callable] = set()
+    finish: set[Callable] = set()
+    for caller in order:
+        pending = list(_calls_in(caller))
+        while pending:
+            call = pending.pop()
+            callee = callee_of(call)
+            if callee is None or callee not in finish:
+                continue
+            block = only_block(callee)
+            if block is None or not is_wanted(caller, callee):
+                continue
+            pending += _inline(call, callee, block, move=callee in once)
+            inlined.add(callee)
+        finish.add(caller)
+    return inlined
+
+
 def _calls_in(caller: Callable) -> Iterator[Call]:
     return (op for op in nested_ops(caller) if isinstance(op, Call))
 
 
-def _callees_first(module: ModuleOp) -> list[Callable]:
+def callees_first(module: ModuleOp) -> list[Callable]:
     """Return every callable after those that it calls; a cycle is entered somewhere."""
     order: list[Callable] = []
     seen: set[Operation] = set()

@@ -1,15 +1,19 @@
 """Place subgraphs on devices by name, and make every transfer between devices explicit.
 
-A rule is `pattern=device`; the last rule that selects a subgraph decides, so rules go from the
-general to the particular. Subgraphs that no rule selects keep their device, or get the default,
-which is also where functions run. A value lives where it was computed: in a body on the body's
-device, the result of a call on the callee's. Wherever it is used on another device, one
-`graph.transfer` right after its definition serves all uses there. Transfers that were there
-before are made anew, so the pass may run again with other rules.
+A rule is `pattern=device`; the first rule that selects a name decides, as the first pattern does in
+a recipe, so rules go from the particular to the general. A rule may also name a layer that is an op
+and no subgraph: where its device is another than that around it, it becomes a subgraph. Subgraphs
+that no rule selects keep their device, or get the default, which is also where functions run.
+
+A value lives where it was computed: in a body on the body's device, the result of a call on the
+callee's. Wherever it is used on another device, one `graph.transfer` right after its definition
+serves all uses there. Transfers that were there before are made anew, so the pass may run again
+with other rules.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -28,6 +32,10 @@ from fewbit.ir.symbols import SymbolTable, using
 from fewbit.ir.walk import nested_ops, walk
 from fewbit.passes.graph.calls import Call, callable_around, callee_of
 from fewbit.passes.graph.names import NamePattern
+from fewbit.passes.graph.outline_layers import module_name, outline_layers
+
+ROOT = "model"
+"""Names of imported subgraphs begin with this; as in a recipe, it may be left out of a rule."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +50,51 @@ class PlaceDevices(ModulePass):
     """The device of functions, and of subgraphs that nothing else places."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        subgraphs = [o for o in nested_ops(op) if isinstance(o, SubgraphOp)]
-        names = [subgraph.sym_name.data for subgraph in subgraphs]
         _require_device(self.default, f"the option default='{self.default}'")
-        rules = [_parse_rule(text) for text in self.rules]
-        for pattern, _ in rules:
-            pattern.require_match(names, self.name)
-        for subgraph in subgraphs:
-            selected = [d for p, d in rules if p.selects(subgraph.sym_name.data)]
-            device = selected[-1] if selected else subgraph.device_name or self.default
+        placement = Placement(self.rules)
+        placement.require_matches(op)
+        subgraphs = _subgraphs(op)
+
+        def choose(name: str) -> str | None:
+            kept = subgraphs[name].device_name if name in subgraphs else None
+            return placement.device_of(name) or kept
+
+        if self.rules:
+            outline_layers(ctx, op, choose, self.default)
+        for name, subgraph in _subgraphs(op).items():
+            device = placement.device_of(name) or subgraph.device_name or self.default
             subgraph.device = StringAttr(device)
         walk(op, _remove, of=TransferOp)
         with using(SymbolTable(op)):
             _Transfers(self.default).insert(op)
+
+
+class Placement:
+    """Rules in their order."""
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        self.rules = [_parse_rule(text) for text in rules]
+
+    def device_of(self, name: str) -> str | None:
+        """Return the device that the first rule which selects a module says."""
+        return next((device for pattern, device in self.rules if _selects(pattern, name)), None)
+
+    def require_matches(self, module: ModuleOp) -> None:
+        """Refuse a rule that selects nothing."""
+        names = dict.fromkeys(_subgraphs(module))
+        names |= dict.fromkeys(n for op in nested_ops(module) if (n := module_name(op)) is not None)
+        for pattern, _ in self.rules:
+            if not any(_selects(pattern, name) for name in names):
+                pattern.require_match(names, PlaceDevices.name)
+
+
+def _subgraphs(module: ModuleOp) -> dict[str, SubgraphOp]:
+    return {op.sym_name.data: op for op in nested_ops(module) if isinstance(op, SubgraphOp)}
+
+
+def _selects(pattern: NamePattern, name: str) -> bool:
+    own = name.removeprefix(f"{ROOT}.")
+    return any(map(pattern.selects, (name, own, f"{ROOT}.{own}")))
 
 
 def _parse_rule(text: str) -> tuple[NamePattern, str]:
