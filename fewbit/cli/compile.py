@@ -27,6 +27,7 @@ from fewbit.cli.options import (
     ModelName,
     OptionalMethod,
     OptionalRecipe,
+    Place,
     Samples,
     Strict,
     TargetText,
@@ -91,6 +92,7 @@ def compile_model(
             help="Run a pass after a stage: a name, or file.py:function. Repeatable.",
         ),
     ] = None,
+    place: Place = None,
     integer_only: Annotated[
         bool,
         typer.Option("--integer-only", help="No floats between layers; for static recipes."),
@@ -119,6 +121,8 @@ def compile_model(
     from fewbit.targets.registry import DEFAULT_TARGET
 
     target, given = target or DEFAULT_TARGET, target_options(context)
+    if place is not None:
+        given["place"] = ",".join(place)
     chosen = check_target(target, **given)
     _check_stop(stop_after, chosen)
     passes = parse_inserted(insert_pass or [], chosen)
@@ -213,6 +217,10 @@ def _dump(folder: Path, target: Target) -> Callable[[str, str], None]:
 
     def write(stage: str, text: str) -> None:
         stage, _, variant = stage.partition(":")
+        if stage not in names:  # of a part of the program, in a folder of its own
+            part, _, own = stage.rpartition("/")
+            number = sum(name.startswith(f"{part}/") for name in names)
+            names[stage] = f"{part}/{number:02}-{own}{target.suffix(stage)}"
         with replacing_file(_of_variant(folder / names[stage], variant)) as file:
             file.write(text.encode())
 
@@ -238,8 +246,11 @@ def _summarize(artifact: Artifact, seconds: float) -> None:
     from rich.table import Table
 
     manifest = artifact.manifest
+    on = manifest.target
+    if manifest.parts:
+        on = ", ".join(dict.fromkeys(part.target for part in manifest.parts))
     arena = "depends on shapes" if manifest.arena_bytes is None else f"{manifest.arena_bytes:,} B"
-    title = f"{manifest.name}, {manifest.recipe or 'float'}, {manifest.target}"
+    title = f"{manifest.name}, {manifest.recipe or 'float'}, {on}"
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")

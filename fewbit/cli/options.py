@@ -58,6 +58,15 @@ TargetText = Annotated[
         autocompletion=complete_targets,
     ),
 ]
+Place = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--place",
+        metavar="PATTERN=TARGET",
+        help="Modules that run on another target: layers.0=iree-cpu,re:.*=cpu; the first rule that "
+        "fits decides. Repeatable.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Batch = Annotated[
     int, typer.Option("--batch", min=1, help="The size of dynamic dimensions, where it matters.")

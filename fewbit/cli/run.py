@@ -73,8 +73,8 @@ def run_program(
         bool,
         typer.Option(
             "--stats",
-            help="Of simulated hardware: what was counted, and estimated cycles. Without inputs, "
-            "random ones.",
+            help="Of simulated hardware: what was counted, and estimated cycles; of a program on "
+            "several devices: its parts and transfers. Without inputs, random ones.",
         ),
     ] = False,
     prompt: PromptText = None,
@@ -104,8 +104,8 @@ def run_program(
 
         simulated = [f"-t {target.name}" for target in all_targets() if target.is_simulated]
         raise UsageError(
-            "--stats is for artifacts of simulated hardware",
-            hint=f"compile for such a target: {', '.join(simulated)}",
+            "--stats is for artifacts of simulated hardware, and of programs on several devices",
+            hint=f"compile for such a target: {', '.join(simulated)}; or with --place",
         )
     arrays = read_inputs(runnable, inputs or [], random or (stats and not inputs))
     check_shapes(runnable, arrays)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +92,7 @@ def make_runnable(artifact: Artifact, how: dict[str, Any]) -> Runnable:
             )
         inputs, outputs = _ports(manifest.inputs), _ports(manifest.outputs)
         stats, plain = getattr(runner, "stats", None), getattr(runner, "plain_stats", None)
-        if stats is not None and how:
+        if how and "threads" not in signature(runner).parameters:
             raise UsageError("simulated hardware has no threads to choose")
         return Runnable(
             inputs, outputs, lambda arrays: runner(*arrays, **how), stats=stats, plain_stats=plain

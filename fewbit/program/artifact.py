@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
@@ -89,6 +89,32 @@ class Variant(Record):
     weights: tuple[Constant, ...] = ()
 
 
+class Part(Record):
+    """A piece of a program that was placed: an artifact of its own, in a folder of this one."""
+
+    name: str
+    """Also the folder's."""
+    target: str
+    inputs: tuple[str, ...]
+    """The values that it takes, in the order of its own inputs."""
+    outputs: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    """The modules of the model that it computes."""
+
+
+class Transfer(Record):
+    """A value that passes from one device to another in each run."""
+
+    value: Tensor
+    source: str
+    """The target on whose device it is."""
+    target: str
+    bytes: Size | None
+    """What is moved in a run; null where it depends on shapes."""
+    formula: str
+    """The same in words of sizes: `4 * batch * 10`."""
+
+
 class Manifest(Record):
     format: Literal["fewbit-artifact"] = "fewbit-artifact"
     version: Literal[1] = 1
@@ -113,8 +139,14 @@ class Manifest(Record):
     """The target's options and findings, for readers and for its own runtime."""
     functions: tuple[Function, ...] = ()
     """Where there may be several; `inputs` and `outputs` are those of the first."""
+    parts: tuple[Part, ...] = ()
+    """Of a program that was placed on several devices: its parts, in the order of their calls."""
+    transfers: tuple[Transfer, ...] = ()
+    """What passes between devices, in the order of a run."""
+    results: tuple[str, ...] = ()
+    """The value of the parts that each output is."""
     files: dict[str, str]
-    """SHA-256 of each file, by its name."""
+    """SHA-256 of each file, by its name; that of a part's begins with the part's folder."""
     signature: str = ""
     """SHA-256 of all of the above but the files."""
 
@@ -158,6 +190,7 @@ def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, Content
 
 def _write(path: Path, data: Content) -> str:
     """Write a file and return its hash."""
+    path.parent.mkdir(exist_ok=True)
     digest = hashlib.sha256()
     with path.open("wb") as file:
         for piece in _pieces(data):
@@ -218,5 +251,7 @@ def _suggest_folder(path: Path) -> str:
 
 def _known_files(path: Path) -> set[str]:
     """Return the files of an older artifact, if there is one."""
-    has_manifest = (path / MANIFEST).exists()
-    return {MANIFEST, *open_folder(path).manifest.files} if has_manifest else set()
+    if not (path / MANIFEST).exists():
+        return set()
+    names = open_folder(path).manifest.files
+    return {MANIFEST, *(PurePosixPath(name).parts[0] for name in names)}

@@ -8,6 +8,8 @@ such a pair in one memory, in which it is then updated.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
@@ -26,7 +28,9 @@ from fewbit.dialects.mico import ConstantOp
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.interpreter.signature import choose_function
 from fewbit.ir.symbols import SymbolTable, using
+from fewbit.program.artifact import STATE_FILE
 from fewbit.program.store import WeightStore
+from fewbit.program.tensor_file import write
 
 UPDATES = "fewbit.updates"
 INITIAL = "fewbit.initial"
@@ -80,6 +84,16 @@ def initial_state(module: ModuleOp, store: WeightStore) -> dict[int, Array]:
             assert isinstance(constant, ConstantOp)
             values[number] = constant_value(constant, store)
     return values
+
+
+def write_initial_state(values: Mapping[str, Array]) -> dict[str, bytes]:
+    """Return a file of what state starts from, by names of inputs; none where that is zeros."""
+    if not any(array.any() for array in values.values()):
+        return {}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / STATE_FILE
+        write(path, values, {})
+        return {STATE_FILE: path.read_bytes()}
 
 
 def _attributes(entry: Operation) -> list[DictionaryAttr]:

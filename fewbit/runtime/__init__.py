@@ -163,11 +163,11 @@ class Artifact:
         """
         from fewbit.language.sampling import Sampler
         from fewbit.runtime.generation import Generation
-        from fewbit.runtime.native import NativeLibrary
+        from fewbit.runtime.session import StatefulRunner
 
         sampler = Sampler(temperature, top_p, seed)
         model = self.text_model
-        if not isinstance(self.runner, NativeLibrary):
+        if not isinstance(self.runner, StatefulRunner):
             raise UsageError(
                 f"this was compiled for {self.manifest.target}, and text is decoded by libraries "
                 "for this machine",

@@ -20,7 +20,7 @@ from fewbit.language.evaluate import WINDOW, Predict, TextScore, cut_windows, sc
 from fewbit.language.tokenizer import first_tokens
 from fewbit.numerics.fidelity import cosine_similarity, signal_to_noise
 from fewbit.program.calls import Outputs
-from fewbit.runtime.native import NativeLibrary
+from fewbit.runtime.session import StatefulRunner
 
 if TYPE_CHECKING:
     from fewbit.runtime import Artifact
@@ -65,7 +65,7 @@ def evaluate_text(
 
 def _check(artifact: Artifact) -> None:
     _ = artifact.text_model
-    if not isinstance(artifact.runner, NativeLibrary):
+    if not isinstance(artifact.runner, StatefulRunner):
         raise UsageError(
             f"this was compiled for {artifact.manifest.target}, and text is evaluated by libraries "
             "for this machine",

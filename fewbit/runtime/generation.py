@@ -29,8 +29,8 @@ from fewbit.language.text_files import (
 )
 from fewbit.language.tokenizer import open_tokenizer, stream_text
 from fewbit.program.artifact import KIND, Folder
-from fewbit.runtime.native import Array, NativeLibrary
-from fewbit.runtime.session import Session
+from fewbit.runtime.native import Array
+from fewbit.runtime.session import Session, StatefulRunner
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -119,7 +119,7 @@ class DecodeSession(Session):
     """A session of a language model, which refuses tokens and positions that there are not."""
 
     def __init__(
-        self, library: NativeLibrary, settings: GenerationSettings, threads: int | None = None
+        self, library: StatefulRunner, settings: GenerationSettings, threads: int | None = None
     ) -> None:
         super().__init__(library, threads)
         self._settings = settings

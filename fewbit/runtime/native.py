@@ -146,13 +146,7 @@ class NativeLibrary:
 
     def initial_state(self) -> dict[str, Array]:
         """Return new arrays of what state starts from, by the names of inputs."""
-        for tensor in self.state:
-            if None in tensor.shape:
-                raise UsageError(f"the size of the state '{tensor.name}' is not known: give it")
-        if self._state_file is None:
-            return {t.name: np.zeros([s or 0 for s in t.shape], dtype_of(t)) for t in self.state}
-        file = TensorFile.open(self._state_file)
-        return {t.name: np.array(file.array(t.name)) for t in self.state}
+        return read_initial_state(self.state, self._state_file)
 
     def arena_bytes(self, *arrays: Any) -> int:
         """Return how much memory a call with such inputs needs beside inputs and outputs."""
@@ -235,6 +229,17 @@ class PreparedCall:
     def __call__(self) -> tuple[Array, ...]:
         self.run()
         return self.outputs
+
+
+def read_initial_state(state: Sequence[Tensor], file: Path | None) -> dict[str, Array]:
+    """Return new arrays of what state starts from: what a file has, or zeros."""
+    for tensor in state:
+        if None in tensor.shape:
+            raise UsageError(f"the size of the state '{tensor.name}' is not known: give it")
+    if file is None:
+        return {t.name: np.zeros([s or 0 for s in t.shape], dtype_of(t)) for t in state}
+    opened = TensorFile.open(file)
+    return {t.name: np.array(opened.array(t.name)) for t in state}
 
 
 def _counts(manifest: Manifest) -> bool:

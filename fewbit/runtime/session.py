@@ -8,26 +8,55 @@ The state is in arrays that the session keeps, and that each call updates where 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from fewbit.errors import UsageError
-from fewbit.runtime.native import Array, NativeLibrary, PreparedCall
+from fewbit.runtime.native import Array
+
+
+class StatefulCall(Protocol):
+    """A call that can be made again and again."""
+
+    @property
+    def run(self) -> Callable[[], None]: ...
+
+    @property
+    def own_outputs(self) -> tuple[Array, ...]:
+        """The outputs that are not new values of state."""
+        ...
+
+
+@runtime_checkable
+class StatefulRunner(Protocol):
+    """What runs an artifact and can update its state in place."""
+
+    @property
+    def state(self) -> Sequence[object]: ...
+
+    def initial_state(self) -> Mapping[str, Array]: ...
+
+    def check_own(self, arrays: Sequence[Any]) -> list[Array]: ...
+
+    def prepare(
+        self, *arrays: Any, threads: int | None = None, in_place: bool = False
+    ) -> StatefulCall: ...
 
 
 class Session:
     """One course of a program; sessions of one program do not know of each other."""
 
-    def __init__(self, library: NativeLibrary, threads: int | None = None) -> None:
+    def __init__(self, library: StatefulRunner, threads: int | None = None) -> None:
         if not library.state:
             raise UsageError(
                 "this program has no state", hint="call it as it is: artifact(*inputs)"
             )
         self._library = library
         self._threads = threads
-        self._calls: dict[tuple[tuple[int, ...], ...], tuple[list[Array], PreparedCall]] = {}
-        self.state: dict[str, Array] = library.initial_state()
+        self._calls: dict[tuple[tuple[int, ...], ...], tuple[list[Array], StatefulCall]] = {}
+        self.state: dict[str, Array] = dict(library.initial_state())
         """The state, by the names of inputs; what is written here is seen by the next call."""
 
     def __call__(self, *arrays: Any) -> Any:

@@ -8,7 +8,7 @@ them does, is in `targets/registry.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fewbit.language.config import CacheType
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
+    from fewbit.targets.placed.rules import Rules
 
 
 @collect_rarely()
@@ -48,6 +49,7 @@ def compile(
     watch: Watcher | None = None,
     integer_only: bool = False,
     strict: bool = False,
+    place: Rules | None = None,
     **options: Any,
 ) -> Artifact:
     """Compile a program, a PyTorch module or what a text names; `art(x)` then runs it.
@@ -60,6 +62,10 @@ def compile(
     language model can keep, and `cache` what their keys and values are kept as: f16 with a recipe,
     f32 without; see docs/language-models.md.
 
+    `place` puts modules of the model on other targets, by rules such as "layers.0=iree-cpu": each
+    part is compiled by its own, and the artifact runs them by turns; see docs/placement.md. So it
+    is for a program whose subgraphs are on devices that are targets.
+
     Other arguments are `options` of the target, which declares them (docs/compile.md lists all).
     One that it does not have, or of another kind, is refused before any work.
     """
@@ -71,9 +77,7 @@ def compile(
     name = name or (
         Path(output).name if isinstance(model, Program) and output is not None else name_of(model)
     )
-    request = Request(
-        target, name, _name_passes(passes), watch, registry.make_options(target, options)
-    )
+    request = _make_request(target, place, options, name, passes, watch)
     chosen = registry.check(request)
     temporary = TemporaryDirectory(prefix="fewbit-") if output is None else None
     folder = Path(temporary.name) / name if temporary is not None else Path(output or "")
@@ -94,6 +98,7 @@ def compile(
         )
     if strict:
         refuse_floats(program)
+    request, chosen = _follow_devices(program, request, options)
     request = replace(request, float_weights=float_weights(program), files=program.files)
     if integer_only:
         program = without_floats(program, strict=True)
@@ -109,14 +114,13 @@ def lower(
     name: str = "model",
     passes: Inserted | None = None,
     watch: Watcher | None = None,
+    place: Rules | None = None,
     **options: Any,
 ) -> str:
     """Return a program's text after a stage of the target; after the last of `cpu`, assembly."""
-    request = Request(
-        target, name, _name_passes(passes), watch, registry.make_options(target, options)
-    )
-    chosen = registry.check(request)
-    chosen.check_stage(stage)
+    request = _make_request(target, place, options, name, passes, watch)
+    registry.check(request).check_stage(stage)
+    request, chosen = _follow_devices(program, request, options)
     with progress(f"Lowering {name}"):
         return chosen.lower(program, stage, request)
 
@@ -126,9 +130,42 @@ def is_read_by(target: Target, model: object) -> bool:
     return isinstance(model, str | Path) and target.reads(Path(str(model)))
 
 
-def check_target(target: str, **options: Any) -> Target:
-    """Return the target of that name, which takes these options."""
-    return registry.check(Request(target, options=registry.make_options(target, options)))
+def check_target(target: str, *, place: Rules | None = None, **options: Any) -> Target:
+    """Return the target of a name or placement, which takes these options."""
+    return registry.check(_make_request(target, place, options))
+
+
+def _make_request(
+    target: str,
+    place: Rules | None,
+    options: Mapping[str, Any],
+    name: str = "model",
+    passes: Inserted | None = None,
+    watch: Watcher | None = None,
+) -> Request:
+    request = Request(target, name, _name_passes(passes), watch)
+    if place is None:
+        return replace(request, options=registry.make_options(target, options))
+    from fewbit.targets.placed.rules import parse_rules
+    from fewbit.targets.placed.target import place_request
+
+    return place_request(request, parse_rules(place), options)
+
+
+def _follow_devices(
+    program: Program, request: Request, options: Mapping[str, Any]
+) -> tuple[Request, Target]:
+    """Return the request and its target; both for a placement, if the text has other devices."""
+    from fewbit.targets.placed.target import devices_in, place_request
+
+    chosen = registry.find_target(request.target)
+    if request.target == registry.COMPOSED or chosen.joins_host:
+        return request, chosen
+    devices = set(devices_in(program.module).values())
+    if not devices or devices == {request.target} == {registry.DEFAULT_TARGET}:
+        return request, chosen
+    placed = place_request(request, (), options)
+    return placed, registry.check(placed)
 
 
 def name_of(model: Model) -> str:

@@ -33,6 +33,9 @@ OURS = {
     "iree-metal": "fewbit.targets.iree.target:Iree",
 }
 """Where each is. What follows a colon, as in `cpu:riscv64`, is the target's own matter."""
+COMPOSED = "placed"
+"""The target of artifacts with parts for several targets; it comes of a placement, by no name."""
+_COMPOSED_PLACE = "fewbit.targets.placed.target:Placed"
 DEFAULT_TARGET = "cpu"
 """What programs are compiled for where nothing is said: this machine."""
 DEFAULT_TUNED = "iree-cpu"
@@ -47,6 +50,8 @@ def target_names() -> tuple[str, ...]:
 def find_target(text: str) -> Target:
     """Return the target that `cpu`, `cpu:riscv64` or `iree-cuda:sm_89` names."""
     places, name = _places(tuple(sys.path)), TargetName.parse(text).kind
+    if text == COMPOSED:
+        return _make(name, _COMPOSED_PLACE)
     if name not in places:
         raise UsageError(f"there is no target '{text}'", hint=f"targets: {', '.join(places)}")
     return _make(name, places[name])

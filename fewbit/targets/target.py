@@ -74,6 +74,8 @@ class Target(ABC):
     details: tuple[str, ...] = ()
     """What may follow it, where that can be listed; the shell offers it."""
     is_simulated: bool = False
+    joins_host: bool = False
+    """Whether it follows a program that is split between its device and a host, as one artifact."""
     options: type[Options] = Options
     """The keyword arguments that `fewbit.compile` hands to it, and their kinds."""
     parts: tuple[str, ...] = ()
@@ -119,6 +121,13 @@ class Target(ABC):
         from fewbit.targets.probe import probe_layer
 
         return probe_layer(name)
+
+    def find_obstacle(self, name: str) -> str | None:
+        """Return why this machine cannot run what is compiled for that name, if it cannot.
+
+        It is asked before work, so it looks for devices and computes nothing on them.
+        """
+        return None
 
     def load_tuner(self) -> KnownSettings:
         """Return the tuner of its programs."""

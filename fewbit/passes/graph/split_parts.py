@@ -27,6 +27,7 @@ from xdsl.traits import IsTerminator
 
 from fewbit.dialects.graph import CallOp, SubgraphOp, TransferOp
 from fewbit.errors import UnsupportedError, UsageError
+from fewbit.ir.layers import Layer, layer_name
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.ir.walk import walk
@@ -203,8 +204,10 @@ class _Split:
                 if self._number_of(value) != number
             }
             given |= {value for value in outside if isinstance(value.owner, Operation)}
-            own_last = lambda v, n=number: (self.owners.get(v) == n, *self._order(v))  # noqa: E731
-            part.inputs = sorted(outside, key=own_last)
+            part.inputs = sorted(
+                (value for value in outside if self.owners.get(value) != number), key=self._order
+            )
+            part.inputs += sorted(outside - set(part.inputs), key=self._order)
         for value in sorted(given, key=self._order):
             self.parts[self.part_of[_definition(value)]].outputs.append(value)
 
@@ -275,5 +278,7 @@ def _part_names(module: ModuleOp, count: int) -> list[str]:
 def _value_name(value: SSAValue) -> str | None:
     """Return what a value is called outside of its part: as the module that gives it."""
     op = _definition(value)
-    name = op.callee.root_reference.data if isinstance(op, CallOp) else place_of(op).layer
-    return name or value.name_hint
+    if isinstance(op, CallOp):
+        name = op.callee.root_reference.data
+        return name if len(op.results) == 1 else f"{name}.{value.name_hint or 'result'}"
+    return (layer_name(op) if isinstance(op, Layer) else value.name_hint) or place_of(op).layer

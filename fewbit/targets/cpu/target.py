@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fewbit import __version__
@@ -32,7 +31,6 @@ from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
 from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import (
-    STATE_FILE,
     Content,
     Folder,
     Manifest,
@@ -43,8 +41,7 @@ from fewbit.program.artifact import (
 from fewbit.program.program import Program
 from fewbit.program.references import read_bytes
 from fewbit.program.signature import signature_of as program_signature
-from fewbit.program.state import initial_state
-from fewbit.program.tensor_file import write
+from fewbit.program.state import initial_state, write_initial_state
 from fewbit.program.weight_image import SharedWeights, WeightImage
 from fewbit.targets.cpu.variants import CpuVariants, compile_variants, variants_of
 from fewbit.targets.options import FLAG, NAMES, TEXT, TunedOptions, one_of, option
@@ -54,6 +51,7 @@ from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.cblas import Cblas, find_blas
 from fewbit.toolchain.isa import ALIASES, Isa, canonical_name, names
 from fewbit.toolchain.link import link_shared
+from fewbit.toolchain.llvm import host_features
 
 if TYPE_CHECKING:
     from fewbit.targets.probe import Found
@@ -152,6 +150,12 @@ class Cpu(Target):
         from fewbit.targets.cpu.probe import probe_native
 
         return probe_native()
+
+    def find_obstacle(self, name: str) -> str | None:
+        isa = isa_of(name)
+        if not TargetName.parse(name).detail or isa.runs_on(host_features()):
+            return None
+        return f"it does not execute code for {isa.name}"
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.native import load_native
@@ -300,13 +304,7 @@ def _weights_member(interface: Interface, file: WeightsFile, isa: Isa) -> Member
 def _initial_state(program: Program, interface: Interface) -> dict[str, bytes]:
     """Return a file of what state starts from; none where that is zeros."""
     values = initial_state(program.module, program.store)
-    if not any(array.any() for array in values.values()):
-        return {}
-    named = {interface.inputs[number].name: array for number, array in values.items()}
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / STATE_FILE
-        write(path, named, {})
-        return {STATE_FILE: path.read_bytes()}
+    return write_initial_state({interface.inputs[i].name: each for i, each in values.items()})
 
 
 def _member(made: Compilation, interface: Interface) -> Member:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from fewbit import __version__
 from fewbit.codegen.manifest import manifest_weight
-from fewbit.errors import UsageError
+from fewbit.errors import Error, UsageError
 from fewbit.kernels.cuda.arch import HOPPER, Arch, find_arch
 from fewbit.pipeline.compilation import Compilation
 from fewbit.pipeline.context import make_compile_context
@@ -126,6 +126,15 @@ class Cuda(Target):
         from fewbit.targets.cuda.probe import probe_cuda
 
         return probe_cuda()
+
+    def find_obstacle(self, name: str) -> str | None:
+        from fewbit.kernels.cuda.driver import device
+
+        try:
+            device()
+        except Error as e:
+            return e.what
+        return None
 
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.cuda import load_cuda

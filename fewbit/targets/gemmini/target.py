@@ -52,6 +52,7 @@ class Gemmini(Device):
     detail, details = "8x8", ("8x8",)
     views = (View("commands", "The commands that an artifact sends, layer by layer.", _commands),)
     widths = (8,)
+    joins_host = True
 
     def check(self, request: Request) -> None:
         Hardware.of(request.detail)

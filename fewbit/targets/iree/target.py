@@ -141,6 +141,9 @@ class Iree(Target):
 
         return probe_iree(DRIVERS[name])
 
+    def find_obstacle(self, name: str) -> str | None:
+        return None if _runs_here(name) else "IREE finds no such device"
+
     def load(self, folder: Folder) -> Any:
         from fewbit.runtime.iree import load_iree
 

@@ -1,0 +1,1 @@
+"""Programs on several devices: each part by its own target, all in one artifact."""
