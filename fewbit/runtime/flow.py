@@ -45,15 +45,16 @@ class Flow:
         return {state: self.makers[name] for name, state in self.updated.items()}
 
     @cached_property
-    def read_elsewhere(self) -> frozenset[str]:
-        """State that a part on the same device reads beside the one that updates it."""
+    def read_again(self) -> frozenset[str]:
+        """State whose old value may be read where it is, after a part has updated it."""
         parts = self.manifest.parts
-        return frozenset(
+        again = {
             state
             for state, owner in self.owners.items()
             for number, part in enumerate(parts)
             if number != owner and state in part.inputs and part.target == parts[owner].target
-        )
+        }
+        return frozenset(again | (self.owners.keys() & set(self.manifest.results)))
 
     @cached_property
     def transfers(self) -> dict[str, list[int]]:

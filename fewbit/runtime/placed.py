@@ -158,6 +158,8 @@ class PlacedCall:
         self._values: dict[Value, Array] = {}
         self._before: dict[str, Array] = {}
         self._buffers: dict[Value, Array] = {}
+        self.outputs: tuple[Array, ...] = ()
+        """The outputs of the last run."""
 
     def run(self) -> None:
         self._values, self._before = {}, {}
@@ -171,12 +173,13 @@ class PlacedCall:
             self._runner.part_counts[number].add(perf_counter() - start)
             for name, result in zip(part.outputs, results, strict=True):
                 self._give(name, part.target, self._kept(name, result))
+        self._finish()
 
     def _begin(self, name: str, array: Array) -> None:
         """Put an input to its place; of state that is read after its update, keep a copy."""
         is_state = name in self._flow.states
         array = array.copy() if is_state and not self._in_place else array
-        if name in self._flow.read_elsewhere:
+        if name in self._flow.read_again:
             self._before[name] = array.copy()
         self._give(name, self._flow.home(name), array)
 
@@ -210,17 +213,21 @@ class PlacedCall:
             self._runner.transfer_counts[number].add(perf_counter() - start, array.nbytes)
             self._values[place] = buffer
 
-    @property
-    def outputs(self) -> tuple[Array, ...]:
-        """The outputs of the last run."""
-        pairs = zip(self._manifest.outputs, self._manifest.results, strict=True)
-        return tuple(self._result(tensor.updates, name) for tensor, name in pairs)
-
-    def _result(self, state: str | None, name: str) -> Array:
-        array = self._values[name, self._flow.home_of_result(state, name)]
-        if state is not None and state not in self._flow.owners and self._in_place:
-            np.copyto(self._values[state, self._flow.default], array)
-        return array
+    def _finish(self) -> None:
+        """Gather outputs; state that no part updates, but another input, is written last."""
+        results: list[Array] = []
+        late: list[tuple[Array, Array]] = []
+        for tensor, name in zip(self._manifest.outputs, self._manifest.results, strict=True):
+            home = self._flow.home_of_result(tensor.updates, name)
+            array = self._before.get(name, self._values[name, home])
+            array = array.copy() if name in self._inputs else array
+            if self._in_place and tensor.updates in self._inputs.keys() - self._flow.owners.keys():
+                late.append((self._inputs[tensor.updates], array))
+                array = self._inputs[tensor.updates]
+            results.append(array)
+        for state, array in late:
+            np.copyto(state, array)
+        self.outputs = tuple(results)
 
     @property
     def own_outputs(self) -> tuple[Array, ...]:
