@@ -1,6 +1,8 @@
-"""Which values are computed again where they are needed: constants, sizes, what follows of them.
+"""Which values are computed again where they are needed, and pass from no part to another.
 
-A scalar that is read from an argument counts as a size, such as the position of a token.
+These are constants, sizes, single integers that are given, such as the position of a token, and all
+that is computed from these alone, but for layers: masks, and rows of tables. They are cheap, and a
+size that depends on a given number can be known where it is computed only.
 """
 
 from __future__ import annotations
@@ -8,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import ShapedType
+from xdsl.dialects.builtin import IndexType, IntegerType, ShapedType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from fewbit.dialects.mico import element_type, shape_of
+from fewbit.ir.layers import Layer
 from fewbit.ir.walk import nested_ops
 from fewbit.passes.graph.calls import Call, is_effect_free
 
@@ -34,14 +38,23 @@ class Rematerialized:
         if isinstance(op, tensor.DimOp | tensor.EmptyOp):
             return True
         is_end = op.has_trait(IsTerminator, value_if_unregistered=False)
-        if is_end or isinstance(op, Call) or not is_effect_free(op):
+        if is_end or isinstance(op, Call | Layer) or not is_effect_free(op):
             return False
-        if isinstance(op, tensor.ExtractOp):
-            return isinstance(op.tensor.owner, Block)
+        if isinstance(op, tensor.ExtractOp) and isinstance(op.tensor.owner, Block):
+            return True
         if not op.regions and not touches_tensors(op):
             return True
-        owners = [value.owner for value in outside_operands(op)]
-        return all(isinstance(owner, Operation) and owner in self for owner in owners)
+        return all(map(self._is_cheap, outside_operands(op)))
+
+    def _is_cheap(self, value: SSAValue) -> bool:
+        owner = value.owner
+        return owner in self if isinstance(owner, Operation) else _is_integer(value)
+
+
+def _is_integer(value: SSAValue) -> bool:
+    """Return whether a value is one integer, by itself or in a tensor."""
+    is_one = all(size == 1 for size in shape_of(value.type))
+    return is_one and isinstance(element_type(value.type), IntegerType | IndexType)
 
 
 def touches_tensors(op: Operation) -> bool:
