@@ -63,8 +63,8 @@ Place = Annotated[
     typer.Option(
         "--place",
         metavar="PATTERN=TARGET",
-        help="Modules that run on another target: layers.0=iree-cpu,re:.*=cpu; the first rule that "
-        "fits decides. Repeatable.",
+        help="Modules that run on other targets: layers.0=TARGET,re:.*attn=TARGET; the first rule "
+        "that fits decides. Repeatable.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -140,7 +140,7 @@ class Manifest(Record):
     functions: tuple[Function, ...] = ()
     """Where there may be several; `inputs` and `outputs` are those of the first."""
     parts: tuple[Part, ...] = ()
-    """Of a program that was placed on several devices: its parts, in the order of their calls."""
+    """The parts of a program that was placed on several devices, in the order of their calls."""
     transfers: tuple[Transfer, ...] = ()
     """What passes between devices, in the order of a run."""
     results: tuple[str, ...] = ()

@@ -172,7 +172,7 @@ class PlacedCall:
             results = step(given)
             self._runner.part_counts[number].add(perf_counter() - start)
             for name, result in zip(part.outputs, results, strict=True):
-                self._give(name, part.target, self._kept(name, result))
+                self._give(name, part.target, self._update_state(name, result))
         self._finish()
 
     def _begin(self, name: str, array: Array) -> None:
@@ -190,7 +190,7 @@ class PlacedCall:
             return self._before[name]
         return self._values[name, target]
 
-    def _kept(self, name: str, result: Array) -> Array:
+    def _update_state(self, name: str, result: Array) -> Array:
         """Return a result; a new value of state is where the old one was."""
         state = self._flow.updated.get(name)
         if state is None:

@@ -35,6 +35,27 @@ def test_dotted_symbols_and_devices_print_as_written() -> None:
 
 
 @pytest.mark.parametrize(
+    "device", ["npu", "iree-cpu", "cpu:x86-64-v3", "iree-cuda:sm_90", "gemmini:8x8"]
+)
+def test_devices_are_named_as_targets_are(device: str) -> None:
+    text = f"""builtin.module {{
+  graph.subgraph @a on <{device}>(%x: {T}) -> {T} {{
+    graph.return %x : {T}
+  }}
+}}
+"""
+    module = parse_module(text)
+    verify(module)
+    assert print_module(module) == text
+
+
+@pytest.mark.parametrize("device", ["7", "", "a b", "a:", "a::b", "a:b:c", "n p u"])
+def test_what_is_no_device_is_refused(device: str) -> None:
+    with pytest.raises(ParseError):
+        parse_module(f"graph.subgraph @a on <{device}>(%x: {T}) {{\n}}")
+
+
+@pytest.mark.parametrize(
     ("text", "message", "line"),
     [
         pytest.param(LEAF + LEAF, "a", 4, id="duplicate symbol"),

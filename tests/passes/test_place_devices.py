@@ -64,8 +64,8 @@ def test_neighbours_on_one_device_need_no_transfer_between_them(run_passes: RunP
     assert transfers(text) == [("cpu", "npu"), ("npu", "cpu")]
 
 
-def test_last_rule_decides_and_a_name_covers_what_is_below(run_passes: RunPasses):
-    text = run_passes(CHAIN, 'place-devices{rules="net=npu","net.b=gpu:1" default=host}')
+def test_first_rule_decides_and_a_name_covers_what_is_below(run_passes: RunPasses):
+    text = run_passes(CHAIN, 'place-devices{rules="net.b=gpu:1","net=npu" default=host}')
     assert devices(text) == {"net.a": "npu", "net.b": "gpu:1", "net.c": "npu"}
 
 
@@ -89,7 +89,7 @@ def test_transfers_inside_subgraphs(run_passes: RunPasses):
     outer = subgraph("net", call("%y", "net.inner", "%x"), returns="%y")
     text = run_passes(
         inner + outer + main(call("%y", "net", "%x"), returns="%y"),
-        'place-devices{rules="net=npu","net.inner=gpu"}',
+        'place-devices{rules="net.inner=gpu","net=npu"}',
     )
     assert transfers(text) == [("npu", "gpu"), ("gpu", "npu"), ("cpu", "npu"), ("npu", "cpu")]
 
@@ -153,6 +153,64 @@ def test_new_rules_replace_old_transfers(run_passes: RunPasses):
     joined = run_passes(split, 'place-devices{rules="net=dsp"}')
     assert joined == run_passes(CHAIN, 'place-devices{rules="net=dsp"}')
     assert transfers(joined) == [("cpu", "dsp"), ("dsp", "cpu")]
+
+
+def test_devices_are_named_as_targets_are(run_passes: RunPasses):
+    rules = '"net.a=cpu:x86-64-v3","net.b=iree-cuda:sm_90","net.c=gemmini:8x8"'
+    text = run_passes(CHAIN, f"place-devices{{rules={rules} default=iree-cpu}}")
+    assert devices(text) == {
+        "net.a": "cpu:x86-64-v3",
+        "net.b": "iree-cuda:sm_90",
+        "net.c": "gemmini:8x8",
+    }
+    assert run_passes(text, "place-devices{default=iree-cpu}") == text
+
+
+LAYERS = """
+graph.subgraph @model(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = mico.relu(%x) : (tensor<4xf32>) -> tensor<4xf32> loc("act1")
+  %k = arith.constant dense<1.0> : tensor<4xf32>
+  %b = mico.relu(%a) : (tensor<4xf32>) -> tensor<4xf32> loc("act1")
+  %c = arith.addf %b, %k : tensor<4xf32>
+  %d = mico.relu(%c) : (tensor<4xf32>) -> tensor<4xf32> loc("act1")
+  %e = mico.relu(%d) : (tensor<4xf32>) -> tensor<4xf32> loc("act2")
+  graph.return %e : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = graph.call @model(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+def test_a_layer_that_is_an_op_becomes_a_subgraph(run_passes: RunPasses):
+    """Ops of a layer in a row are one subgraph; the name of the root may be left out or given."""
+    text = run_passes(LAYERS, 'place-devices{rules="act1=npu","model.act2=dsp"}')
+    assert devices(text) == {"act1": "npu", "act1.2": "npu", "act2": "dsp", "model": "cpu"}
+    assert text.split("@act1 ")[1].split("graph.return")[0].count("mico.relu") == 2
+    assert len(transfers(text)) == 5
+
+
+def test_a_layer_on_the_device_around_it_stays(run_passes: RunPasses):
+    text = run_passes(LAYERS, 'place-devices{rules="re:.*=cpu"}')
+    assert devices(text) == {"model": "cpu"}
+    assert transfers(text) == []
+
+
+def test_control_flow_is_on_one_device(run_passes: RunPasses):
+    loop = f"""func.func @main(%c: i1, %x: {T}) -> {T} {{
+      %r = scf.if %c -> ({T}) {{
+        %a = mico.relu(%x) : ({T}) -> {T} loc("a")
+        %b = mico.relu(%a) : ({T}) -> {T} loc("b")
+        scf.yield %b : {T}
+      }} else {{
+        scf.yield %x : {T}
+      }}
+      func.return %r : {T}
+    }}"""
+    with pytest.raises(UsageError, match=r"one 'scf\.if' would be on several devices: dsp, npu"):
+        run_passes(loop, 'place-devices{rules="a=npu","b=dsp"}')
+    assert devices(run_passes(loop, 'place-devices{rules="re:[ab]=npu"}')) == {"a": "npu"}
 
 
 def test_device_that_the_text_gives_is_kept(run_passes: RunPasses):

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IndexType, ShapedType, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from fewbit.dialects.graph import ReturnOp, SubgraphOp, TransferOp
+from fewbit.dialects.mico import element_type
 from fewbit.ir.locations import named_location
 from fewbit.ir.walk import nested_ops
 from fewbit.passes.graph.rematerialize import outside_operands
@@ -87,8 +88,7 @@ class _Body:
     def _unbox(self, argument: SSAValue, type: Attribute) -> SSAValue:
         if argument.type == type:
             return argument
-        assert isinstance(argument.type, TensorType)
-        scalar = self._add(tensor.ExtractOp(argument, [], argument.type.element_type))
+        scalar = self._add(tensor.ExtractOp(argument, [], element_type(argument.type)))
         return self._add(arith.IndexCastOp(scalar, type)) if scalar.type != type else scalar
 
     def _add(self, op: Operation) -> SSAValue:

@@ -80,7 +80,8 @@ class _Devices:
         for each in callees_first(module):
             body = each.body.first_block
             ops = () if body is None else body.ops
-            self.found[each] = {device for op in ops for device in self.of_op(op, self.home(each))}
+            found = {device for op in ops for device in self.of_op(op, self.home(each))}
+            self.found[each] = found or (set() if body is None else {self.home(each)})
 
     def home(self, around: Callable) -> str:
         named = around.device_name if isinstance(around, SubgraphOp) else None
@@ -137,7 +138,10 @@ class _Split:
         self.place = {op: i for i, op in enumerate(self.block.ops)}
 
     def assign(self) -> None:
-        """Give each op that computes a part."""
+        """Give each op that computes a part; what nobody reads is dropped."""
+        for op in reversed(list(self.block.ops)[:-1]):
+            if not any(result.uses for result in op.results) and is_effect_free(op):
+                self.block.erase_op(op)
         returned = {value.owner for value in self.end.operands}
         remade, asserts, last_effect = Rematerialized(), list[AssertOp](), 0
         for op in list(self.block.ops)[:-1]:

@@ -1,4 +1,4 @@
-// RUN: fewbit-opt %s -p 'place-devices{rules="model=npu","re:.*attn=gpu:1" default=cpu}' | filecheck %s
+// RUN: fewbit-opt %s -p 'place-devices{rules="re:.*attn=gpu:1","model=npu" default=cpu}' | filecheck %s
 // RUN: not fewbit-opt %s -p 'place-devices{rules="model.mpl=npu"}' 2>&1 | filecheck %s --check-prefix=UNMATCHED
 
 // CHECK-LABEL: graph.subgraph @model.attn on <gpu:1>
