@@ -179,7 +179,7 @@ def write_folder(path: PathLike, manifest: Manifest, files: Mapping[str, Content
     """Write an artifact, whole or not at all; it replaces an older artifact and nothing else."""
     path = Path(path)
     with locked(path.resolve().parent):
-        KIND.refuse_foreign(path, _known_files(path))
+        _refuse_foreign(path)
     with replacing_folder(path) as target:
         hashes = {name: _write(target / name, data) for name, data in files.items()}
         signature = signature_of(manifest)
@@ -249,9 +249,12 @@ def _suggest_folder(path: Path) -> str:
     return "give a folder that 'fewbit compile ... -t TARGET -o FOLDER' wrote"
 
 
-def _known_files(path: Path) -> set[str]:
-    """Return the files of an older artifact, if there is one."""
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a folder with other files in it than those of an older artifact, in its parts too."""
     if not (path / MANIFEST).exists():
-        return set()
-    names = open_folder(path).manifest.files
-    return {MANIFEST, *(PurePosixPath(name).parts[0] for name in names)}
+        KIND.refuse_foreign(path, ())
+        return
+    names = [PurePosixPath(name) for name in (MANIFEST, *open_folder(path).manifest.files)]
+    for folder in {PurePosixPath(), *(name.parent for name in names)}:
+        known = {name.relative_to(folder).parts[0] for name in names if name.is_relative_to(folder)}
+        KIND.refuse_foreign(path / folder, known)

@@ -23,6 +23,7 @@ from fewbit.interpreter.values import dtype_of
 from fewbit.ir.layers import Layer, layer_name
 from fewbit.ir.symbols import SymbolTable, symbol_name
 from fewbit.passes.graph.calls import symbols_used
+from fewbit.passes.graph.size_formulas import SizeFormulas
 from fewbit.pipeline.entry import entry_of
 from fewbit.program.artifact import Part, Tensor, Transfer
 from fewbit.program.output_names import name_outputs
@@ -73,6 +74,7 @@ class _Reader:
         signature = signature_of(self.module)
         block = self.entry.body.block
         self._name_values(block, signature)
+        self.formulas = SizeFormulas(self.symbols, {arg: self.names[arg] for arg in block.args})
         calls = [op for op in block.ops if isinstance(op, CallOp)]
         transfers = [op for op in block.ops if isinstance(op, TransferOp)]
         assert block.last_op is not None
@@ -162,7 +164,11 @@ class _Reader:
         tensor = Tensor(name=name, shape=shape, element=_element(op.source))
         known = [size for size in shape if size is not None]
         fixed = prod(known) * _element_bytes(op.source)
-        open_sizes = [f"{name}[{axis}]" for axis, size in enumerate(shape) if size is None]
+        open_sizes = [
+            self.formulas.of(op.source, axis) or f"{name}[{axis}]"
+            for axis, size in enumerate(shape)
+            if size is None
+        ]
         return Transfer(
             value=tensor,
             source=op.from_device.data,

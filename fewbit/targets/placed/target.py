@@ -77,6 +77,11 @@ class Placed(Target):
 
     def check(self, request: Request) -> None:
         """Refuse targets that do not exist, and options that none of them has; warn of others."""
+        if not isinstance(request.options, PlacedOptions):
+            raise UsageError(
+                f"'{request.target}' is no target by itself",
+                hint="say what is placed where: --place PATTERN=TARGET, or place=",
+            )
         given = PlacedOptions.of(request)
         Placement(given.rules)
         for device in given.devices:
@@ -139,6 +144,8 @@ def devices_in(module: ModuleOp) -> dict[str, str]:
 def check_device(device: str, place: str = "") -> Target:
     """Return the target that a device is, which it must be; say where this machine has none."""
     try:
+        if device == registry.COMPOSED:
+            raise UsageError(f"there is no target '{device}'")
         target = registry.check(Request(device))
     except Error as e:
         source = place or "the placement"
