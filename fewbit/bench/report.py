@@ -137,7 +137,8 @@ def measure(
             _times(case, tools, threads, plan.seconds, absent, expected, _batch(subject))
             for threads in plan.threads
         ]
-        flag = find_target(plan.target).profile_option if plan.layers else None
+        chosen = find_target(artifact.manifest.target)  # a placement has one of its own
+        flag = chosen.profile_option if plan.layers else None
         layers, roofline = _layers(subject, program, plan, name, flag) if flag else ([], None)
         sizes = _sizes(artifact, subject)
     from fewbit.toolchain.machine import this_machine

@@ -27,10 +27,12 @@ from fewbit.cli.options import (
     ModelName,
     OptionalMethod,
     OptionalRecipe,
+    Place,
     Samples,
     Strict,
     TargetText,
     parse_shapes,
+    place_option,
 )
 from fewbit.cli.target_options import TargetCommand, make_command, target_options
 from fewbit.errors import UsageError
@@ -97,6 +99,7 @@ def bench_model(
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
+    place: Place = None,
     keep_batch_norm: KeepBatchNorm = False,
     strict: Strict = False,
 ) -> None:
@@ -107,7 +110,7 @@ def bench_model(
     from fewbit.targets.registry import DEFAULT_TARGET
 
     target = target or DEFAULT_TARGET
-    given = target_options(context)
+    given = target_options(context) | place_option(place)
     check_target(target, **given)
     counts = _counts(threads)
     for count in counts:

@@ -33,6 +33,7 @@ from fewbit.cli.options import (
     TargetText,
     parse_constants,
     parse_shapes,
+    place_option,
 )
 from fewbit.cli.target_options import TargetCommand, target_options
 from fewbit.errors import UsageError
@@ -120,9 +121,7 @@ def compile_model(
     )
     from fewbit.targets.registry import DEFAULT_TARGET
 
-    target, given = target or DEFAULT_TARGET, target_options(context)
-    if place is not None:
-        given["place"] = ",".join(place)
+    target, given = target or DEFAULT_TARGET, target_options(context) | place_option(place)
     chosen = check_target(target, **given)
     _check_stop(stop_after, chosen)
     passes = parse_inserted(insert_pass or [], chosen)

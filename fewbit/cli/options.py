@@ -184,5 +184,10 @@ def parse_constants(texts: list[str] | None) -> dict[str, Any] | None:
     return constants
 
 
+def place_option(rules: list[str] | None) -> dict[str, Any]:
+    """Return the argument for a placement, where there is one."""
+    return {} if rules is None else {"place": ",".join(rules)}
+
+
 def _number(word: str) -> float:
     return int(word) if word.strip().lstrip("+-").isdigit() else float(word)

@@ -66,6 +66,27 @@ def test_text_is_that_of_the_module(artifact: Artifact, checkpoint: Path) -> Non
     assert text == artifact.text_model.tokenizer.decode(expected)
 
 
+def test_a_model_on_several_devices_says_the_same(
+    artifact: Artifact, program: Program, tmp_path: Path
+) -> None:
+    """The caches of a layer stay with it, in one artifact for the prompt and for each token."""
+    rules = "layers.0=cpu:x86-64-v3"
+    placed = fewbit.load(fewbit.compile(program, output=tmp_path / "net", place=rules).folder)
+    assert [part.target for part in placed.manifest.parts] == ["cpu", "cpu:x86-64-v3", "cpu"]
+    state = {tensor.name for tensor in placed.runner.state}
+    assert state <= set(placed.manifest.parts[1].inputs)
+    assert state.isdisjoint(each.value.name for each in placed.manifest.transfers)
+    assert "256 * tokens[1]" in {each.formula for each in placed.manifest.transfers}
+    expected, generation = artifact.generate(PROMPT, tokens=8), placed.generate(PROMPT, tokens=8)
+    assert "".join(generation) == "".join(expected)
+    assert generation.tokens == expected.tokens
+    one, other = artifact.session(), placed.session()
+    for tokens, position in (([[5, 6, 7]], [0]), ([[8]], [3]), ([[1, 2]], [4])):
+        given = np.array(tokens), np.array(position)
+        assert np.array_equal(one(*given), other(*given))
+    assert all(np.array_equal(one.state[name], other.state[name]) for name in one.state)
+
+
 def test_a_question_is_put_into_the_template(artifact: Artifact) -> None:
     tokens, _, _ = byte_tokens()
     asked = artifact.text_model.encode("hello", chat=True)

@@ -14,7 +14,7 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from fewbit.dialects.graph import CallOp, SubgraphOp, TransferOp
-from fewbit.dialects.mico import EmbeddingOp, QuantizedLayerOp, shape_of
+from fewbit.dialects.mico import BitLinearOp, EmbeddingOp, QuantizedLayerOp, shape_of
 from fewbit.dialects.mico.layout import LayoutOp, ReshapeOp
 from fewbit.dialects.mico.pooling import PoolOp
 from fewbit.dialects.mico.syntax import LayerOp, ints
@@ -85,8 +85,7 @@ def _with_same_size(op: Operation, value: SSAValue, axis: int) -> SSAValue | Non
     if isinstance(op, EmbeddingOp):
         return op.indices
     if isinstance(op, QuantizedLayerOp | PoolOp):
-        is_image = len(shape_of(op.input.type)) > 2 and not op.name.endswith("linear")
-        return op.input if axis == 0 or not is_image else None
+        return op.operands[0] if axis == 0 or isinstance(op, BitLinearOp) else None
     if isinstance(op, ReshapeOp):
         return op.input if ints(op.shape)[axis] == 0 else None
     if not isinstance(op, LayerOp) or isinstance(op, LayoutOp):

@@ -153,7 +153,7 @@ def test_hashes_that_do_not_agree_are_refused(folder: Path) -> None:
 
 
 def test_a_part_with_parts_is_refused(folder: Path) -> None:
-    part = {"name": "x", "target": "cpu", "inputs": [], "outputs": []}
+    part: Plain = {"name": "x", "target": "cpu", "inputs": [], "outputs": []}
     change_part(folder, "part0", lambda plain: plain.update(parts=[part]))
     with pytest.raises(StoreError, match="part0 has parts itself"):
         fewbit.load(folder)(inputs())

@@ -15,11 +15,12 @@ from fewbit.cli.main import run
 from fewbit.errors import ShapeError, UnsupportedError, UsageError
 from fewbit.passes.graph.place_devices import PlaceDevices
 from fewbit.pipeline.compilation import run_passes
+from fewbit.program.artifact import open_folder
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
 from fewbit.runtime.placed import PlacedRunner
 from fewbit.targets import registry
-from fewbit.targets.compile import lower
+from fewbit.targets.compile import check_target, lower
 from fewbit.targets.target import Target
 from tests.targets.placed.networks import inputs, residual, total
 
@@ -35,6 +36,10 @@ def program() -> Program:
 def artifact(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Artifact:
     folder = tmp_path_factory.mktemp("placed") / "net"
     return fewbit.load(fewbit.compile(program, output=folder, place=f"b={V3}").folder)
+
+
+def fail(*_: object) -> None:
+    pytest.fail("it is too early for this")
 
 
 def targets_of(artifact: Artifact) -> list[str]:
@@ -63,7 +68,7 @@ def test_what_the_manifest_says_of_parts(artifact: Artifact) -> None:
 
 
 def test_transfers_are_counted_and_timed(artifact: Artifact) -> None:
-    runner = PlacedRunner(fewbit.load(artifact.folder)._folder)
+    runner = PlacedRunner(open_folder(artifact.folder))
     for rows in (2, 4):
         runner(inputs(rows))
     plain = runner.plain_stats()
@@ -165,12 +170,15 @@ def test_a_machine_without_the_device(
 ) -> None:
     """Code for it can be made; to run it says which part is for what, and loads nothing."""
     cpu = registry.find_target("cpu")
-    reason = lambda name: "it is of 1970" if ":" in name else None  # noqa: E731
-    monkeypatch.setattr(cpu, "find_obstacle", reason)
-    monkeypatch.setattr(cpu, "load", lambda _: pytest.fail("a part is loaded"))
+
+    def find_obstacle(name: str) -> str | None:
+        return "it is of 1970" if ":" in name else None
+
+    monkeypatch.setattr(cpu, "find_obstacle", find_obstacle)
+    monkeypatch.setattr(cpu, "load", fail)
     with pytest.raises(UnsupportedError, match=f"cannot run part1, which is for {V3}: it is of"):
         fewbit.load(artifact.folder)(inputs())
-    fewbit.targets.compile.check_target("cpu", place=f"b={V3}")
+    check_target("cpu", place=f"b={V3}")
     assert "this machine compiles for cpu:x86-64-v3 and cannot run it" in capsys.readouterr().err
 
 
@@ -183,7 +191,7 @@ def test_a_part_that_its_target_refuses_is_named(
         raise UnsupportedError("nothing of 8 bits")
 
     monkeypatch.setattr(registry.find_target("gemmini"), "compile", refuse)
-    monkeypatch.setattr(registry.find_target("cpu"), "compile", lambda *_: pytest.fail("too early"))
+    monkeypatch.setattr(registry.find_target("cpu"), "compile", fail)
     with pytest.raises(UnsupportedError, match="nothing of 8 bits, in part1 on gemmini"):
         fewbit.compile(program, place="b=gemmini")
 
