@@ -13,6 +13,7 @@ from fewbit.errors import UsageError, WidthError
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
 
+SEVERAL_TARGETS = "Several targets"
 LANGUAGE_MODELS = "Language models"
 """The panel of the help with options that only these take."""
 ModelName = Annotated[
@@ -65,6 +66,7 @@ Place = Annotated[
         metavar="PATTERN=TARGET",
         help="Modules that run on other targets: layers.0=TARGET,re:.*attn=TARGET; the first rule "
         "that fits decides. Repeatable.",
+        rich_help_panel=SEVERAL_TARGETS,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from fewbit.program.artifact import Manifest
+from fewbit.program.artifact import Manifest, Part
 
 
 class Flow:
@@ -43,6 +43,11 @@ class Flow:
     def owners(self) -> dict[str, int]:
         """The part that updates each state."""
         return {state: self.makers[name] for name, state in self.updated.items()}
+
+    def updates_of(self, part: Part) -> dict[int, int]:
+        """Return the state that a part reads and updates, by numbers of its outputs and inputs."""
+        pairs = ((i, self.updated.get(name)) for i, name in enumerate(part.outputs))
+        return {i: part.inputs.index(state) for i, state in pairs if state in part.inputs}
 
     @cached_property
     def read_again(self) -> frozenset[str]:

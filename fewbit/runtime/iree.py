@@ -8,7 +8,7 @@ They are checked against the manifest, so this must say what the module says of 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from fewbit.errors import Error, Place, ShapeError, StoreError, UnsupportedError, UsageError
 from fewbit.program.artifact import KIND, Folder, Function, Manifest, Tensor
+from fewbit.runtime.held_state import HeldState
 from fewbit.runtime.native import check_inputs, check_threads, dtype_of
 from fewbit.targets.iree.parameters import SCOPE
 from fewbit.toolchain.iree_devices import find_device
@@ -68,6 +69,32 @@ class IreeModule:
         session = self._session(device or self.device, self.threads if threads is None else threads)
         given = _arguments(called, arrays)
         return PreparedCall(session.invoker(called.name), [session.place(a) for a in given], called)
+
+    def hold(self, array: Array) -> HeldState:
+        """Return state that stays on the device between calls, and starts from an array."""
+        return HeldState(array)
+
+    def call_held(
+        self, arrays: Sequence[Any], updates: Mapping[int, int], threads: int | None = None
+    ) -> tuple[Any, ...]:
+        """Run the first function on arrays and held state, which it updates.
+
+        `updates` has, by the numbers of outputs, those of the inputs that are their old values.
+        """
+        called = find_function(self.manifest, None)
+        session = self._session(self.device, self.threads if threads is None else threads)
+        given = [a.on(session) if isinstance(a, HeldState) else session.place(a) for a in arrays]
+        call = PreparedCall(session.invoker(called.name), given, called)
+        call.run()
+        results: list[Any] = []
+        for number, value in enumerate(call.device_outputs):
+            state = arrays[updates[number]] if number in updates else None
+            if isinstance(state, HeldState):
+                state.update(value)
+                results.append(state)
+            else:
+                results.append(_to_host(value, dtype_of(called.outputs[number])))
+        return tuple(results)
 
     def find_function(self, name: str | None) -> Function:
         """The function of that name, or the only one."""
@@ -157,6 +184,10 @@ class _Session:
             return value
         return self._runtime.asdevicearray(self.device, cast(Array, value))
 
+    def fetch(self, value: Any, dtype: np.dtype[Any]) -> Array:
+        """Copy an array from the device."""
+        return _to_host(value, dtype)
+
 
 @dataclass
 class PreparedCall:
@@ -165,7 +196,8 @@ class PreparedCall:
     invoke: Callable[..., Any]
     inputs: list[Any]
     function: Function
-    _outputs: Sequence[Any] = field(default=(), init=False)
+    device_outputs: Sequence[Any] = field(default=(), init=False)
+    """The outputs of the last run, where they are."""
 
     def run(self) -> None:
         try:
@@ -173,16 +205,17 @@ class PreparedCall:
         except Exception as e:
             raise _as_error(e) from e
         if outputs is None:
-            self._outputs = ()
+            self.device_outputs = ()
         else:
             several = isinstance(outputs, list | tuple)
-            self._outputs = cast(Sequence[Any], outputs) if several else (outputs,)
+            self.device_outputs = cast(Sequence[Any], outputs) if several else (outputs,)
 
     @property
     def outputs(self) -> tuple[Array, ...]:
         """The outputs of the last run, copied from the device."""
         ports = self.function.outputs
-        return tuple(_to_host(o, p) for o, p in zip(self._outputs, ports, strict=True))
+        pairs = zip(self.device_outputs, ports, strict=True)
+        return tuple(_to_host(output, dtype_of(port)) for output, port in pairs)
 
     @property
     def own_outputs(self) -> tuple[Array, ...]:
@@ -304,12 +337,12 @@ def _pairs(function: Function, given: Sequence[Any]) -> list[tuple[Any, Tensor]]
     return list(zip(given, function.inputs, strict=True))
 
 
-def _to_host(value: Any, port: Tensor) -> Array:
+def _to_host(value: Any, dtype: np.dtype[Any]) -> Array:
     if not hasattr(value, "to_host"):
-        return np.asarray(value, dtype_of(port))
+        return np.asarray(value, dtype)
     if value._is_mappable():
         return np.array(value.to_host())
-    return _copy_to_host(value).astype(dtype_of(port), copy=False)
+    return _copy_to_host(value).astype(dtype, copy=False)
 
 
 def _copy_to_host(array: Any) -> Array:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import signature
 from time import perf_counter
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from fewbit.errors import Error, UnsupportedError, UsageError
 from fewbit.program.artifact import STATE_FILE, Folder, Manifest, Part
 from fewbit.runtime.flow import Flow
+from fewbit.runtime.held_state import HeldState
 from fewbit.runtime.native import (
     Array,
     NativeLibrary,
@@ -67,6 +69,7 @@ class PlacedRunner:
         """The inputs whose new values are outputs; they are behind all others."""
         has_start = STATE_FILE in self.manifest.files
         self._state_file = folder.file(STATE_FILE) if has_start else None
+        self.flow = Flow(self.manifest)
         self.part_counts = [Count() for _ in self.manifest.parts]
         self.transfer_counts = [Count() for _ in self.manifest.transfers]
 
@@ -80,10 +83,15 @@ class PlacedRunner:
         """Return a call, to be made again and again, as `NativeLibrary.prepare` does."""
         count = check_threads(self.threads if threads is None else threads)
         if self.state and len(arrays) == self._own_inputs:
-            arrays, in_place = (*arrays, *self.initial_state().values()), True
-        given = check_inputs(arrays, self.manifest.inputs)
-        named = {t.name: array for t, array in zip(self.manifest.inputs, given, strict=True)}
-        return PlacedCall(self, named, count, in_place)
+            start = read_initial_state(self.state, self._state_file)
+            arrays, in_place = (*arrays, *start.values()), True
+        ports = self.manifest.inputs
+        held = {t.name: a for t, a in zip(ports, arrays, strict=False) if isinstance(a, HeldState)}
+        rest = [array for array in arrays if not isinstance(array, HeldState)]
+        open_ports = [port for port in ports if port.name not in held]
+        given = zip(open_ports, check_inputs(rest, open_ports), strict=True)
+        named: dict[str, Any] = {port.name: array for port, array in given} | held
+        return PlacedCall(self, {p.name: named[p.name] for p in ports}, count, in_place)
 
     @property
     def _own_inputs(self) -> int:
@@ -93,9 +101,20 @@ class PlacedRunner:
         """Return arrays for all inputs but the state, as the program takes them."""
         return check_inputs(arrays, self.manifest.inputs[: self._own_inputs])
 
-    def initial_state(self) -> dict[str, Array]:
-        """Return new arrays of what state starts from, by the names of inputs."""
-        return read_initial_state(self.state, self._state_file)
+    def initial_state(self) -> dict[str, Array | HeldState]:
+        """Return what state starts from, by the names of inputs, where a session keeps it.
+
+        These are new arrays; state of a part on a device of its own is held there.
+        """
+        arrays, owners = read_initial_state(self.state, self._state_file), self.flow.owners
+        return {
+            name: self._hold(owners[name], array) if name in owners else array
+            for name, array in arrays.items()
+        }
+
+    def _hold(self, part: int, array: Array) -> Array | HeldState:
+        runner = self.runners[part]
+        return runner.hold(array) if hasattr(runner, "hold") else array
 
     def stats(self) -> str:
         """Return how long parts and transfers took in all calls, for people to read."""
@@ -149,17 +168,22 @@ class PlacedCall:
     """A call with memory for what passes between parts; it overwrites its outputs."""
 
     def __init__(
-        self, runner: PlacedRunner, inputs: Mapping[str, Array], threads: int, in_place: bool
+        self, runner: PlacedRunner, inputs: Mapping[str, Any], threads: int, in_place: bool
     ) -> None:
         self._runner, self._manifest, self._inputs = runner, runner.manifest, inputs
         self._in_place = in_place
-        self._steps = [_make_step(each, threads) for each in runner.runners]
-        self._flow = Flow(self._manifest)
-        self._values: dict[Value, Array] = {}
+        self._flow = runner.flow
+        updates = [self._flow.updates_of(part) for part in self._manifest.parts]
+        self._steps = [
+            _make_step(each, threads, updated)
+            for each, updated in zip(runner.runners, updates, strict=True)
+        ]
+        self._values: dict[Value, Any] = {}
+        """Arrays, and state that a device holds."""
         self._before: dict[str, Array] = {}
         self._buffers: dict[Value, Array] = {}
-        self.outputs: tuple[Array, ...] = ()
-        """The outputs of the last run."""
+        self.outputs: tuple[Any, ...] = ()
+        """The outputs of the last run; among them state, as it was given."""
 
     def run(self) -> None:
         self._values, self._before = {}, {}
@@ -175,22 +199,22 @@ class PlacedCall:
                 self._give(name, part.target, self._update_state(name, result))
         self._finish()
 
-    def _begin(self, name: str, array: Array) -> None:
+    def _begin(self, name: str, array: Any) -> None:
         """Put an input to its place; of state that is read after its update, keep a copy."""
         is_state = name in self._flow.states
-        array = array.copy() if is_state and not self._in_place else array
+        array = np.array(array) if is_state and not self._in_place else array
         if name in self._flow.read_again:
-            self._before[name] = array.copy()
+            self._before[name] = np.array(array)
         self._give(name, self._flow.home(name), array)
 
-    def _read(self, name: str, part: int) -> Array:
+    def _read(self, name: str, part: int) -> Any:
         target = self._manifest.parts[part].target
         is_here = self._flow.home(name) == target
         if is_here and name in self._before and self._flow.owners[name] != part:
             return self._before[name]
         return self._values[name, target]
 
-    def _update_state(self, name: str, result: Array) -> Array:
+    def _update_state(self, name: str, result: Any) -> Any:
         """Return a result; a new value of state is where the old one was."""
         state = self._flow.updated.get(name)
         if state is None:
@@ -200,27 +224,28 @@ class PlacedCall:
             np.copyto(array, result)
         return array
 
-    def _give(self, name: str, device: str, array: Array) -> None:
+    def _give(self, name: str, device: str, array: Any) -> None:
         """Keep a value, and transfer it to other devices that need it."""
         self._values[name, device] = array
         for number in self._flow.transfers.get(name, ()):
             place = name, self._manifest.transfers[number].target
             start = perf_counter()
             buffer = self._buffers.get(place)
-            if buffer is None or buffer.shape != array.shape:
-                buffer = self._buffers[place] = np.empty(array.shape, array.dtype)
-            np.copyto(buffer, array)
-            self._runner.transfer_counts[number].add(perf_counter() - start, array.nbytes)
+            source = np.asarray(array)
+            if buffer is None or buffer.shape != source.shape:
+                buffer = self._buffers[place] = np.empty(source.shape, source.dtype)
+            np.copyto(buffer, source)
+            self._runner.transfer_counts[number].add(perf_counter() - start, source.nbytes)
             self._values[place] = buffer
 
     def _finish(self) -> None:
         """Gather outputs; state that no part updates, but another input, is written last."""
-        results: list[Array] = []
+        results: list[Any] = []
         late: list[tuple[Array, Array]] = []
         for tensor, name in zip(self._manifest.outputs, self._manifest.results, strict=True):
             home = self._flow.home_of_result(tensor.updates, name)
-            array = self._before.get(name, self._values[name, home])
-            array = array.copy() if name in self._inputs else array
+            array: Any = self._before.get(name, self._values[name, home])
+            array = np.array(array) if name in self._inputs else array
             if self._in_place and tensor.updates in self._inputs.keys() - self._flow.owners.keys():
                 late.append((self._inputs[tensor.updates], array))
                 array = self._inputs[tensor.updates]
@@ -240,12 +265,14 @@ class PlacedCall:
         return self.outputs
 
 
-Step = Callable[[Sequence[Array]], Sequence[Array]]
+Step = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-def _make_step(runner: Any, threads: int) -> Step:
+def _make_step(runner: Any, threads: int, updates: Mapping[int, int]) -> Step:
     if isinstance(runner, NativeLibrary):
         return _NativeStep(runner, threads)
+    if updates and hasattr(runner, "call_held"):
+        return partial(runner.call_held, updates=updates, threads=threads)
     options = {"threads": threads} if "threads" in signature(runner).parameters else {}
     return lambda arrays: runner(*arrays, **options)
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from fewbit.errors import UsageError
+from fewbit.runtime.held_state import HeldState
 from fewbit.runtime.native import Array
 
 
@@ -36,7 +37,7 @@ class StatefulRunner(Protocol):
     @property
     def state(self) -> Sequence[object]: ...
 
-    def initial_state(self) -> Mapping[str, Array]: ...
+    def initial_state(self) -> Mapping[str, Array | HeldState]: ...
 
     def check_own(self, arrays: Sequence[Any]) -> list[Array]: ...
 
@@ -56,8 +57,10 @@ class Session:
         self._library = library
         self._threads = threads
         self._calls: dict[tuple[tuple[int, ...], ...], tuple[list[Array], StatefulCall]] = {}
-        self.state: dict[str, Array] = dict(library.initial_state())
-        """The state, by the names of inputs; what is written here is seen by the next call."""
+        self.state: dict[str, Any] = dict(library.initial_state())
+        """The state, by the names of inputs; what is written here is seen by the next call.
+
+        These are arrays; what a device holds reads as one, and is written by `assign`."""
 
     def __call__(self, *arrays: Any) -> Any:
         """Return the program's own outputs: one, or a tuple of several."""
@@ -81,5 +84,9 @@ class Session:
 
     def reset(self) -> None:
         """Begin anew, with the state that the program starts from."""
-        for name, array in self._library.initial_state().items():
-            np.copyto(self.state[name], array)
+        for name, start in self._library.initial_state().items():
+            state = self.state[name]
+            if isinstance(state, HeldState):
+                state.assign(start)
+            else:
+                np.copyto(state, start)

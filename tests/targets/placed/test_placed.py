@@ -18,6 +18,7 @@ from fewbit.pipeline.compilation import run_passes
 from fewbit.program.artifact import open_folder
 from fewbit.program.program import Program
 from fewbit.runtime import Artifact
+from fewbit.runtime.held_state import HeldState
 from fewbit.runtime.placed import PlacedRunner
 from fewbit.targets import registry
 from fewbit.targets.compile import check_target, lower
@@ -212,12 +213,26 @@ def test_state_stays_with_the_part_that_updates_it(rules: str) -> None:
     x, session = np.ones(4, np.float32), artifact.session()
     assert session(x).tolist() == [2, 6, 12, 20]
     assert session(x).tolist() == [6, 12, 20, 30]
-    assert session.state["s"].tolist() == [3, 4, 5, 6]
+    assert np.asarray(session.state["s"]).tolist() == [3, 4, 5, 6]
     session.reset()
     assert session(x).tolist() == [2, 6, 12, 20]
     start = np.zeros(4, np.float32)
     y, after = artifact.run(x, start)
     assert (y.tolist(), after.tolist(), start.tolist()) == ([0] * 4, [1] * 4, [0] * 4)
+
+
+def test_state_on_a_device_is_written_by_assign() -> None:
+    """It is copied neither to the device nor from there between calls."""
+    artifact = fewbit.compile(total(), place="add=iree-cpu")
+    session, x = artifact.session(threads=2), np.ones(4, np.float32)
+    held = session.state["s"]
+    assert isinstance(held, HeldState)
+    session(x)
+    on_device = held.on()
+    assert not isinstance(on_device, np.ndarray)
+    held.assign(np.zeros(4, np.float32))
+    assert session(x).tolist() == [0] * 4
+    assert np.asarray(held).tolist() == [1] * 4
 
 
 def test_states_that_take_each_others_place() -> None:
