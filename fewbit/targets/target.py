@@ -122,6 +122,10 @@ class Target(ABC):
 
         return probe_layer(name)
 
+    def spell(self, name: str) -> str:
+        """Return the one way to write a name of the target that has several: `cpu:aarch64`."""
+        return name
+
     def find_obstacle(self, name: str) -> str | None:
         """Return why this machine cannot run what is compiled for that name, if it cannot.
 

@@ -151,6 +151,9 @@ class Cpu(Target):
 
         return probe_native()
 
+    def spell(self, name: str) -> str:
+        return str(_canonical(name))
+
     def find_obstacle(self, name: str) -> str | None:
         isa = isa_of(name)
         if not TargetName.parse(name).detail or isa.runs_on(host_features()):

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from fewbit import __version__
 from fewbit.base.progress import progress, say
@@ -91,10 +91,16 @@ class Placed(Target):
     def begin(self, program: Program, request: Request) -> Compilation:
         """Return a compilation; devices that the program's own text names are checked, too."""
         placement = Placement(PlacedOptions.of(request).rules)
-        for name, device in devices_in(program.module).items():
-            if placement.device_of(name) is None:
-                check_device(device, f"@{name}")
-        return super().begin(program, request)
+        begun = super().begin(program, request)
+        for op in begun.module.ops:
+            if not isinstance(op, SubgraphOp) or op.device_name is None:
+                continue
+            if placement.device_of(op.sym_name.data) is not None:
+                op.device = None
+            else:
+                target = check_device(op.device_name, f"@{op.sym_name.data}")
+                op.device = StringAttr(target.spell(op.device_name))
+        return begun
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
         placed = read_parts(made.program)
@@ -130,9 +136,21 @@ def place_request(request: Request, rules: Sequence[str], options: Mapping[str, 
 
     A rule that also selects the entry, as `re:.*` does, says where functions run.
     """
+    rules = tuple(map(_spell_device, rules))
     entry = (device for pattern, device in Placement(rules).rules if pattern.selects(ENTRY))
-    given = PlacedOptions(tuple(rules), next(entry, request.target), options)
+    given = PlacedOptions(rules, next(entry, _spell(request.target)), options)
     return replace(request, target=registry.COMPOSED, options=given)
+
+
+def _spell_device(rule: str) -> str:
+    pattern, _, device = rule.rpartition("=")
+    return f"{pattern}={_spell(device)}"
+
+
+def _spell(device: str) -> str:
+    """Return the one way to write a device; a target that there is not is refused later."""
+    kind = TargetName.parse(device).kind
+    return registry.find_target(device).spell(device) if kind in registry.target_names() else device
 
 
 def devices_in(module: ModuleOp) -> dict[str, str]:

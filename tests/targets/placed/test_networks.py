@@ -10,11 +10,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+import torch
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import fewbit
 from fewbit.ir.layers import layers
+from fewbit.models.llama import LlamaDecode
 from fewbit.program.program import Program
 
 V3 = "cpu:x86-64-v3"
@@ -46,7 +48,7 @@ def inputs(program: Program, size: int) -> list[np.ndarray]:
         ("lenet", "w4a8", f"conv2={V3},fc1=gemmini,fc2=vexii"),
         ("lenet", None, f"conv2={V3},fc1=iree-cpu"),
         ("resnet8", "w8a8", f"layer2.conv1=gemmini,layer3={V3}"),
-        ("vit-tiny", "w8a8", f"re:.*layers.1=iree-cpu,re:.*layers.2={V3}"),
+        ("vit-tiny", "w8a8", f"blocks.1=iree-cpu,blocks.2.mlp={V3}"),
         ("llama-tiny", "w4a8", f"layers.0={V3},lm_head=gemmini"),
         ("llama-tiny", "w4a8", "layers.1=iree-cpu"),
     ],
@@ -66,7 +68,7 @@ def test_networks_give_the_same(model: str, recipe: str | None, rules: str) -> N
 
 
 @pytest.mark.slow
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None, phases=[Phase.generate])
 @given(st.data())
 def test_any_placement_of_a_network(data: st.DataObject) -> None:
     """Layers of LeNet anywhere, beside the interpreter."""
@@ -80,11 +82,14 @@ def test_any_placement_of_a_network(data: st.DataObject) -> None:
 @pytest.mark.slow
 def test_a_decoder_with_caches_on_two_devices() -> None:
     """One token after another: each layer's caches are where the layer is."""
-    decode = program("llama-15m-decode", "w8a8")
+    torch.manual_seed(0)
+    model = LlamaDecode(64, width=32, depth=4, heads=2, kv_heads=2, hidden=48, longest=16).eval()
+    decode = fewbit.import_model(model, (torch.tensor([[3]]), torch.tensor([0])))
     plain = fewbit.compile(decode).session()
-    placed = fewbit.compile(decode, place=f"layers.1={V3},layers.4={V3}").session()
-    for position, token in enumerate((3, 141, 59)):
+    placed = fewbit.compile(decode, place=f"layers.1={V3},layers.3={V3}").session()
+    for position, token in enumerate((3, 41, 59)):
         given = np.array([[token]]), np.array([position])
         np.testing.assert_array_equal(placed(*given), plain(*given))
+    assert len(plain.state) == 8
     for name, array in plain.state.items():
         np.testing.assert_array_equal(placed.state[name], array)

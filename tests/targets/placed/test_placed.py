@@ -127,6 +127,13 @@ def test_devices_that_the_text_names(program: Program, tmp_path: Path) -> None:
     assert np.array_equal(artifact(inputs()), program.run(inputs())[0])
 
 
+def test_names_of_one_device_are_one(program: Program) -> None:
+    placed = run_passes(program, f'{PlaceDevices.name}{{rules="c=cpu:x86-64-v2"}}')
+    artifact = fewbit.compile(placed, place="b=cpu:x86-64")
+    assert targets_of(artifact) == ["cpu", "cpu:x86-64-v2", "cpu"]
+    assert np.array_equal(artifact(inputs()), program.run(inputs())[0])
+
+
 def test_a_device_of_the_text_that_is_no_target(program: Program) -> None:
     placed = run_passes(program, f'{PlaceDevices.name}{{rules="b=npu"}}')
     with pytest.raises(UsageError, match="there is no target 'npu', which @b names"):
