@@ -206,6 +206,19 @@ def test_a_target_and_a_front_end_of_another_package(
     assert found["interpreted"] == "works"
 
 
+def test_a_part_on_a_target_of_another_package(installed: dict[str, str], tmp_path: Path) -> None:
+    fewbit, output = str(Path(sys.executable).with_name("fewbit")), tmp_path / "net"
+    command = [fewbit, "compile", str(HERE.parents[1] / "examples" / "mlp.mlir")]
+    place = ["--place", "mlp=interpreted", "--note", "a trial"]
+    done = run(installed, *command, *place, "-o", str(output))
+    assert done.returncode == 0, done.stderr
+    part = json.loads((output / "part0" / "manifest.json").read_text())
+    assert (part["target"], part["options"]) == ("interpreted", {"note": "a trial"})
+    done = run(installed, fewbit, "run", str(output), "--random", "--stats")
+    assert done.returncode == 0, done.stderr
+    assert "cpu  interpreted" in done.stdout
+
+
 def test_an_option_and_a_view_of_a_target_of_another_package(
     installed: dict[str, str], tmp_path: Path
 ) -> None:
