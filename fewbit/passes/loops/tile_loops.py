@@ -157,9 +157,20 @@ def _bytes(value: Value) -> int:
 def _is_plain(op: OpView) -> bool:
     body = op.operation.regions[0].blocks[0].operations
     names = {inner.operation.name for inner in body} - {"linalg.yield"}
-    return all(name.startswith("arith.") for name in names) and all(
-        _element(value) in PLAIN for value in op.operands
+    return (
+        all(name.startswith("arith.") for name in names)
+        and all(_element(value) in PLAIN for value in op.operands)
+        and all(map(_is_permutation, op.operation.attributes["indexing_maps"]))
     )
+
+
+def _is_permutation(map: Any) -> bool:
+    """Return whether each dimension goes with a loop of its own, as those of vectors do."""
+    from torch_mlir import ir
+
+    results = ir.AffineMapAttr(map).value.results
+    loops = {result.position for result in results if isinstance(result, ir.AffineDimExpr)}
+    return len(loops) == len(results)
 
 
 def _tile_linalg(function: Any, tiling: Tiling) -> None:

@@ -32,3 +32,16 @@ func.func private @stream(%x: memref<64x64xf32>, %y: memref<64x64xf32>, %thread:
   }
   return
 }
+
+// Left alone: an operand is read at a fixed index of a dimension, for which there are no vectors.
+// CHECK-LABEL: func.func private @fixed
+// CHECK-NEXT:    linalg.generic
+// CHECK-NOT:     scf.for
+func.func private @fixed(%x: memref<64x1x64xf32>, %y: memref<64x64xf32>, %thread: index, %threads: index) attributes {loop_nest = {overlaps = false, split = 0 : i64}} {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, 0, i)>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<64x1x64xf32>) outs(%y : memref<64x64xf32>) {
+  ^bb0(%p: f32, %q: f32):
+    linalg.yield %p : f32
+  }
+  return
+}
