@@ -22,6 +22,7 @@ from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     param_def,
     prop_def,
@@ -130,5 +131,35 @@ class OptimizationBarrierOp(IRDLOperation):
         super().__init__(operands=[[value]], result_types=[[value.type]])
 
 
+@irdl_op_definition
+class TieShapeOp(IRDLOperation):
+    """Gives its operand, and says the sizes that its type leaves open."""
+
+    name = "flow.tensor.tie_shape"
+    value = operand_def()
+    sizes = var_operand_def(IndexType())
+    result = result_def()
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue, sizes: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[value, sizes], result_types=[value.type])
+
+
+@irdl_op_definition
+class TensorBitcastOp(IRDLOperation):
+    """Gives the bits of its operand as a tensor of another type, outside of dispatches."""
+
+    name = "flow.tensor.bitcast"
+    source = operand_def()
+    source_sizes = var_operand_def(IndexType())
+    result_sizes = var_operand_def(IndexType())
+    result = result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, type: Attribute) -> None:
+        super().__init__(operands=[source, [], []], result_types=[type])
+
+
 Util = Dialect("util", [GlobalOp, GlobalLoadOp, OptimizationBarrierOp])
-Flow = Dialect("flow", [DispatchOp], [NamedParameterAttr])
+Flow = Dialect("flow", [DispatchOp, TensorBitcastOp, TieShapeOp], [NamedParameterAttr])

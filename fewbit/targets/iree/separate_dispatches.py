@@ -9,7 +9,10 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
 - **Ops that work in place.** `tm_tensor.sort` sorts the memory of its operand, even if the dispatch
   gives the operand as a result too. So operands of such ops come from other dispatches. IREE merges
   ops that are equal, but for what a barrier hides: two sorts would get the same memory. So they are
-  merged before.
+  merged before. Indices, and what else depends on no input, IREE computes once for all runs, and
+  the second run would sort what the first one has sorted. So they depend on a number behind a
+  barrier. What nobody reads of the results, IREE would put on the stack, which does not hold a
+  tensor of dynamic or large size; a barrier reads it.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
   slice takes one of two elements, as `x[..., :1]`, they read both. Vectors that are gathered from
   such a slice, which `tensor.extract` becomes, do not compile. So such a slice is a copy.
@@ -17,7 +20,11 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
   than the tensor has that it is taken from, which does not verify. So the element is a copy.
 
-A barrier costs one pass over the tensor, and most programs have none.
+- **Casts of single numbers to unsigned ones.** `tensor.bitcast` is no code, but that of a tensor of
+  rank 0 gets into a dispatch, which does not compile. So it is IREE's own op, outside of them.
+
+A barrier costs one pass over the tensor, and most programs have none. IREE does not see sizes
+through it, so those that are dynamic are said behind it.
 """
 
 from __future__ import annotations
@@ -26,13 +33,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from xdsl.builder import Builder, ImplicitBuilder
 from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    ArrayAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+)
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -41,8 +56,12 @@ from xdsl.transforms.common_subexpression_elimination import KnownOps
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import GetConstantOp
-from fewbit.dialects.upstream.iree import OptimizationBarrierOp
+from fewbit.dialects.mico.types import element_type
+from fewbit.dialects.upstream.iree import OptimizationBarrierOp, TensorBitcastOp, TieShapeOp
+from fewbit.dialects.upstream.tensor import BitcastOp
 from fewbit.dialects.upstream.tm_tensor import DestinationOperation
+from fewbit.passes.linalg.building.loops import elementwise, loops, read
+from fewbit.passes.linalg.building.tensors import full, sizes_of
 
 Coordinate: TypeAlias = int | AffineExpr | Operation | None
 """Where in one dimension a value is read: by a dimension of the reader; at its only element; or in
@@ -62,11 +81,13 @@ class SeparateDispatches(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if any(isinstance(each, DestinationOperation) for each in op.walk()):
             _merge_equal(op)
+            _compute_in_each_run(op)
         reads = _Reads({})
         apart: dict[SSAValue, None] = {}
         for each in op.walk():
             if isinstance(each, DestinationOperation):
                 apart |= dict.fromkeys(filter(_is_computed, each.operands))
+                apart |= {result: None for result in each.results if not result.uses}
             elif isinstance(each, LinalgStructuredOperation) and not _reduces(each):
                 apart |= dict.fromkeys(reads.at_different_places(each))
             elif isinstance(each, LinalgStructuredOperation):
@@ -77,6 +98,9 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(_single_elements(each))
         for value in apart:
             _complete(value)
+        for each in list(op.walk()):
+            if isinstance(each, BitcastOp) and not _sizes(each.dest):
+                Rewriter.replace_op(each, TensorBitcastOp(each.source, each.dest.type))
 
 
 def _merge_equal(module: ModuleOp) -> None:
@@ -94,6 +118,50 @@ def _merge_equal(module: ModuleOp) -> None:
                 known[op] = op
             else:
                 Rewriter.replace_op(op, [], equal.results)
+
+
+def _compute_in_each_run(module: ModuleOp) -> None:
+    """Let operands that depend on no input be computed by each run, since it changes them."""
+    operands = {
+        operand: None
+        for op in module.walk()
+        if isinstance(op, DestinationOperation)
+        for operand in op.operands
+        if _is_computed(operand) and not _depends_on_inputs(operand)
+    }
+    for value in operands:
+        copy = _copy_of_each_run(value)
+        value.replace_uses_with_if(
+            copy, lambda use: isinstance(use.operation, DestinationOperation)
+        )
+
+
+def _depends_on_inputs(value: SSAValue) -> bool:
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, BlockArgument):
+            return True
+        if each not in seen:
+            seen.add(each)
+            waiting += each.owner.operands
+    return False
+
+
+def _copy_of_each_run(value: SSAValue) -> SSAValue:
+    """Return the tensor plus a zero, or times a one, of which IREE does not know what it is."""
+    assert isinstance(value, OpResult)
+    element = element_type(value.type)
+    is_float = isinstance(element, AnyFloat)
+    operation = arith.MulfOp if is_float else arith.AddiOp
+    with ImplicitBuilder(Builder(InsertPoint.after(value.op))):
+        neutral = OptimizationBarrierOp(full([], element, 1 if is_float else 0)).outputs[0]
+        return elementwise(
+            [read(value, *loops(len(_sizes(value)))), read(neutral)],
+            sizes_of(value),
+            element,
+            lambda x, y: operation(x, y).result,
+        )
 
 
 def _loose_slices(values: Sequence[SSAValue]) -> Iterator[SSAValue]:
@@ -146,10 +214,18 @@ def _is_computed(value: SSAValue) -> bool:
 def _complete(value: SSAValue) -> None:
     """Let all who read a value read it behind a barrier."""
     assert isinstance(value, OpResult)
+    axes = [axis for axis, size in enumerate(_sizes(value)) if size == DYNAMIC_INDEX]
+    numbers = [arith.ConstantOp(IntegerAttr.from_index_int_value(axis)) for axis in axes]
+    sizes = [tensor.DimOp(value, number) for number in numbers]
     barrier = OptimizationBarrierOp(value)
-    barrier.location = value.op.location
-    Rewriter.insert_op(barrier, InsertPoint.after(value.op))
-    value.replace_uses_with_if(barrier.outputs[0], lambda use: use.operation is not barrier)
+    whole = TieShapeOp(barrier.outputs[0], [size.result for size in sizes])
+    added = [*numbers, *sizes, barrier, *([whole] if sizes else [])]
+    for op in added:
+        op.location = value.op.location
+    Rewriter.insert_op(added, InsertPoint.after(value.op))
+    value.replace_uses_with_if(
+        whole.result if sizes else barrier.outputs[0], lambda use: use.operation not in added
+    )
 
 
 @dataclass(frozen=True)

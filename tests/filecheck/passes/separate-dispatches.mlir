@@ -185,3 +185,51 @@ func.func @joins(%x: tensor<5xf32>) -> tensor<3x1xf32> {
   %all = tensor.concat dim(0) %a, %b : (tensor<1x1xf32>, tensor<2x1xf32>) -> tensor<3x1xf32>
   func.return %all : tensor<3x1xf32>
 }
+
+// A size that is dynamic is said again behind a barrier.
+// CHECK-LABEL: func.func @sorts_dynamic
+// CHECK:         %[[SIZE:.*]] = tensor.dim %[[X:.*]], %{{.*}}
+// CHECK-NEXT:    %[[WHOLE:.*]] = "util.optimization_barrier"(%[[X]])
+// CHECK-NEXT:    %[[KNOWN:.*]] = "flow.tensor.tie_shape"(%[[WHOLE]], %[[SIZE]])
+// CHECK-NEXT:    "tm_tensor.sort"(%[[KNOWN]])
+func.func @sorts_dynamic(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %y = math.exp %x : tensor<?xf32>
+  %sorted = "tm_tensor.sort"(%y) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: f32, %b: f32):
+    %less = arith.cmpf ole, %a, %b : f32
+    "tm_tensor.yield"(%less) : (i1) -> ()
+  }) : (tensor<?xf32>) -> tensor<?xf32>
+  func.return %sorted : tensor<?xf32>
+}
+
+// What is sorted and depends on no input is computed by each run: plus a zero that IREE does not know.
+// CHECK-LABEL: func.func @sorts_constants
+// CHECK:         %[[ZERO:.*]] = "util.optimization_barrier"({{.*}}) : (tensor<i64>) -> tensor<i64>
+// CHECK:         linalg.generic {{.*}} ins(%{{.*}}, %[[ZERO]] : tensor<4xi64>, tensor<i64>)
+// CHECK:           arith.addi
+// CHECK:         tm_tensor.sort
+func.func @sorts_constants(%out: tensor<4xi64>) -> tensor<4xi64> {
+  %empty = tensor.empty() : tensor<4xi64>
+  %places = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%empty : tensor<4xi64>) {
+  ^bb0(%a: i64):
+    %i = linalg.index 0 : index
+    %j = arith.index_cast %i : index to i64
+    linalg.yield %j : i64
+  } -> tensor<4xi64>
+  %sorted = "tm_tensor.sort"(%places) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  ^bb0(%a: i64, %b: i64):
+    %less = arith.cmpi sge, %a, %b : i64
+    "tm_tensor.yield"(%less) : (i1) -> ()
+  }) : (tensor<4xi64>) -> tensor<4xi64>
+  func.return %sorted : tensor<4xi64>
+}
+
+// A single number of another sign is cast outside of dispatches; a row of them is left alone.
+// CHECK-LABEL: func.func @casts
+// CHECK:         "flow.tensor.bitcast"(%{{.*}}) {{.*}} : (tensor<ui8>) -> tensor<i8>
+// CHECK:         tensor.bitcast %{{.*}} : tensor<3xui8> to tensor<3xi8>
+func.func @casts(%x: tensor<ui8>, %y: tensor<3xui8>) -> (tensor<i8>, tensor<3xi8>) {
+  %a = tensor.bitcast %x : tensor<ui8> to tensor<i8>
+  %b = tensor.bitcast %y : tensor<3xui8> to tensor<3xi8>
+  func.return %a, %b : tensor<i8>, tensor<3xi8>
+}

@@ -10,9 +10,11 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
+from torch.export import Dim
 from torch.nn.functional import elu, interpolate, layer_norm, max_pool1d
 
 import fewbit
+from fewbit.runtime import Artifact
 
 
 class Function(nn.Module):
@@ -59,6 +61,11 @@ def sort_twice(x: Tensor) -> tuple[Tensor, ...]:
     return *x.topk(3, 0), *x.sort(0), *x.topk(5, 0)
 
 
+def places_of_largest(x: Tensor) -> Tensor:
+    """A sort of which nobody reads the values."""
+    return (2 * x).topk(5, 0)[1].float()
+
+
 def gather_from_a_column(x: Tensor) -> Tensor:
     return interpolate(x[None, None, :, :1], scale_factor=2)
 
@@ -97,11 +104,42 @@ def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> Non
     torch.manual_seed(0)
     x = torch.randn(9, 7)
     art = fewbit.compile(fewbit.import_model(Function(function), (x,)), "iree-cpu", name="net")
+    check(art, function, x)
+    check(art, function, -x)  # what the first run changes, the second one must not see
+
+
+@pytest.mark.parametrize(
+    "function", [outer, sort_beside, places_of_largest], ids=lambda f: f.__name__
+)
+def test_sizes_are_known_behind_a_barrier(function: Callable[[Tensor], Tensor]) -> None:
+    x = torch.randn(9, 7)
+    program = fewbit.import_model(Function(function), (x,), dynamic_shapes=({0: Dim("n", min=5)},))
+    art = fewbit.compile(program, "iree-cpu", name="net")
+    check(art, function, x)
+    check(art, function, torch.randn(6, 7))
+
+
+def check(
+    art: Artifact, function: Callable[[Tensor], Tensor | tuple[Tensor, ...]], x: Tensor
+) -> None:
     expected = function(x)
     for found, right in zip(
         art.run(x.numpy()), expected if isinstance(expected, tuple) else (expected,), strict=True
     ):
         np.testing.assert_allclose(found, right.numpy(), atol=1e-5)
+
+
+def test_single_unsigned_numbers() -> None:
+    """A number of 8 bits without a sign comes in and goes out."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Add", ["f", "f"], ["s"]),
+        helper.make_node("Cast", ["s"], ["y"], to=TensorProto.UINT8),
+    ]
+    ports = [[helper.make_tensor_value_info(name, TensorProto.UINT8, ())] for name in "xy"]
+    program = fewbit.import_model(helper.make_model(helper.make_graph(nodes, "net", *ports)))
+    art = fewbit.compile(program, "iree-cpu", name="net")
+    assert art.run(np.array(100, np.uint8))[0] == 200
 
 
 def test_a_slice_of_single_elements_is_convolved() -> None:
@@ -119,3 +157,25 @@ def test_a_slice_of_single_elements_is_convolved() -> None:
     program = fewbit.import_model(helper.make_model(graph))
     found = fewbit.compile(program, "iree-cpu", name="net")(x)
     np.testing.assert_allclose(found[0, :, 0], x[0, :, 0] @ weight[:, :, 0], atol=1e-5)
+
+
+def test_each_run_sorts_anew() -> None:
+    """The indices that are sorted beside the values are constant, and stay what they are."""
+    places = np.array([[[1, 0], [0, 1]], [[3, 1], [2, 0]], [[0, 0], [1, 1]], [[3, 0], [2, 1]]])
+    nodes = [
+        helper.make_node("GatherND", ["x", "places"], ["t"]),
+        helper.make_node("TopK", ["t", "k"], ["y", "i"], axis=1, largest=0),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (4, 2))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (4, 2))],
+        [numpy_helper.from_array(places, "places"), numpy_helper.from_array(np.array([2]), "k")],
+    )
+    art = fewbit.compile(fewbit.import_model(helper.make_model(graph)), "iree-cpu", name="net")
+    x = np.random.default_rng(0).standard_normal((4, 2)).astype(np.float32)
+    for _ in range(2):
+        chosen = x[places[..., 0], places[..., 1]]
+        np.testing.assert_array_equal(art.run(x)[0], np.sort(chosen, 1))
+        x = -x
