@@ -31,6 +31,9 @@ def masked_write_decompositions() -> dict[Any, Callable[..., Any]]:
 def _index_put(
     x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
 ) -> Any:
+    if accumulate and x.dtype == torch.bool:  # several true ones are true, in a sum of bits not
+        counts = x.to(torch.int32)
+        return aten.index_put.default(counts, indices, values.to(torch.int32), True) != 0
     masks = [i for i, index in enumerate(indices) if is_mask(index)]
     if not masks and not any(map(_has_size_by_data, indices)):
         return NotImplemented

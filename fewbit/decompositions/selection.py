@@ -29,10 +29,10 @@ def selection_decompositions() -> dict[Any, Callable[..., Any]]:
         aten._cdist_forward.default: _distances,
         aten.scatter.value: _scatter_number,
         aten.scatter.src: _from_the_front(torch.scatter),
-        aten.scatter_add.default: _from_the_front(torch.scatter_add),
+        aten.scatter_add.default: _from_the_front(torch.scatter_add, _add_truth),
         aten.scatter.reduce: _scatter_by_name,
         aten.scatter.value_reduce: _scatter_by_name,
-        aten.scatter_reduce.two: _from_the_front(torch.scatter_reduce, _scatter_mean),
+        aten.scatter_reduce.two: _from_the_front(torch.scatter_reduce, _reduce),
         aten.index_reduce.default: _index_reduce,
         aten.put.default: _put,
         aten.copysign.Tensor: _copy_sign,
@@ -149,6 +149,13 @@ def _from_the_front(
     return counted
 
 
+def _add_truth(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """Add truth values: several true ones are true, which a sum of single bits is not."""
+    if x.dtype != torch.bool:
+        return NotImplemented
+    return x.to(torch.int32).scatter_add(dim, index, src.to(torch.int32)) != 0
+
+
 def _scatter_number(x: Tensor, dim: int, index: Tensor, value: float) -> Tensor:
     return torch.scatter(x, dim, index, torch.full_like(index, value, dtype=x.dtype))
 
@@ -159,11 +166,19 @@ def _scatter_by_name(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: st
     return torch.scatter_reduce(x, dim, index, src, _REDUCTIONS[reduce], include_self=True)
 
 
-def _scatter_mean(
+def _reduce(
     x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Any:
+    if x.dtype == torch.bool:
+        numbers, added = x.to(torch.int32), src.to(torch.int32)
+        counts = torch.scatter_reduce(numbers, dim, index, added, reduce, include_self=include_self)
+        return counts != 0
     if reduce != "mean":
         return NotImplemented
+    return _scatter_mean(x, dim, index, src, include_self)
+
+
+def _scatter_mean(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
     ones = torch.ones_like(src)
     start = torch.ones_like(x) if include_self else torch.zeros_like(x)
     count = start.scatter_add(dim, index, ones)

@@ -29,6 +29,11 @@ WRITES: dict[str, Callable[..., Any]] = {
     "scatter_mean": lambda x, i, s: x.scatter_reduce(0, i, s, "mean"),
     "scatter_mean_alone": lambda x, i, s: x.scatter_reduce(0, i, s, "mean", include_self=False),
     "index_reduce": lambda x, i, s: x.index_reduce(1, i[0], s, "amax"),
+    "truth": lambda x, i, s: (
+        (x > 0).scatter_add(0, i, s > 0),
+        (x > 0).index_put((i[:, 0],), (s > 0)[0], accumulate=True),
+        (x > 0).scatter_reduce(0, i, s > 0, "amax"),
+    ),
     "put": lambda x, i, s: (x.put(i[:, 0], s[0, :3], True), x.put(i[0, :1] - 2, s[0, :1])),
 }
 
