@@ -4,8 +4,8 @@
     python tools/fuzz.py --count 1000 --seed 0 --kinds onnx,torch --targets cpu,iree-cpu
 
 Each seed is a graph of `tests/fuzz`. What is refused is counted by its reason; everything else that
-fails is written to `--out` as a model, and ONNX models beside it as their smallest part that fails.
-The exit status is 1 if there is such a one.
+fails is written to `--out` as a model, and beside it its smallest part that fails. The exit status
+is 1 if there is such a one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import onnx
 import torch
 
+from fewbit.errors import UsageError
 from fewbit.reduce import Case, Failure, reduce_model
 from fewbit.reduce.check import Checker
-from tests.fuzz.onnx_kinds import random_onnx
-from tests.fuzz.torch_graphs import random_torch
+from tests.fuzz.onnx_models import random_onnx
+from tests.fuzz.torch_graphs import NotExportedError, export_random
 
 
 def write_onnx(seed: int, folder: Path) -> Path:
@@ -36,8 +37,7 @@ def write_onnx(seed: int, folder: Path) -> Path:
 
 def write_torch(seed: int, folder: Path) -> Path:
     path = folder / f"torch{seed}.pt2"
-    module, x = random_torch(seed)
-    torch.export.save(torch.export.export(module, (x,)), path)
+    torch.export.save(export_random(seed), path)
     return path
 
 
@@ -59,7 +59,11 @@ def main() -> int:
     with Checker() as check:
         for seed in range(given.seed, given.seed + given.count):
             for kind in given.kinds.split(","):
-                path = WRITERS[kind](seed, given.out)
+                try:
+                    path = WRITERS[kind](seed, given.out)
+                except NotExportedError as e:
+                    refused[f"{kind}: {e}"] += 1
+                    continue
                 failed = False
                 for target in given.targets.split(","):
                     tries += 1
@@ -83,11 +87,23 @@ def main() -> int:
 
 
 def _reduce(path: Path, case: Case, failure: Failure) -> None:
-    if path.suffix != ".onnx" or failure.kind == "timeout":
+    if failure.kind == "timeout":
         return
-    found = reduce_model(path, case=case)
-    kinds = [node.op_type for node in onnx.load(found.path).graph.node]
-    print(f"  smallest part: {', '.join(kinds)} ({found.path})", flush=True)
+    try:
+        found = reduce_model(
+            path, path.with_suffix(f".reduced{path.suffix.replace('.pt2', '')}"), case
+        )
+    except UsageError as e:
+        print(f"  not reduced: {e.what}", flush=True)
+        return
+    print(f"  smallest part, of {found.after} ops: {_ops_of(found.path)} {found.path}", flush=True)
+
+
+def _ops_of(path: Path) -> str:
+    """Return the ops of an ONNX model by name; a program prints itself."""
+    if path.suffix != ".onnx":
+        return ""
+    return ", ".join(node.op_type for node in onnx.load(path).graph.node)
 
 
 if __name__ == "__main__":

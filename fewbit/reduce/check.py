@@ -2,7 +2,8 @@
 
 What is true is said by the tool that the model comes from: onnxruntime for an ONNX model, if it is
 installed, PyTorch for an exported program. Then the interpreter must agree with it, and the target
-with the interpreter. Inputs are random; a size that is not known is 2. Where a graph cancels what
+with the interpreter. Inputs are random; sizes that are not known are 2, and then 3 and 5, where the
+model takes such sizes. Where a graph cancels what
 it computes (a norm of equal elements), float32 results are noise; how large it is, PyTorch's
 float64 says.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import multiprocessing
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.connection import Connection
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from fewbit.program.program import Program
     from fewbit.program.tensor_file import Array
 
-UNKNOWN_SIZE = 2
+UNKNOWN_SIZES = (2, 3, 5)
+"""What sizes are that a model leaves open, one after the other."""
 FLOAT_TOLERANCE = 1e-4
 """How far floats may be apart, relative to the largest."""
 NARROW_TOLERANCE = 2e-2
@@ -127,53 +129,83 @@ def check_here(model: Path, case: Case) -> Failure | None:
         return Failure("internal error", f"{type(e).__name__}: {e}")
 
 
+@dataclass(frozen=True)
+class Run:
+    """Inputs, what the interpreter makes of them, and what of that differs from the truth."""
+
+    inputs: Sequence[Array]
+    results: Sequence[Array]
+    what: str | None
+
+
 def _check(model: Path, case: Case) -> Failure | None:
     import fewbit
     from fewbit.base import progress
 
     progress.set_verbosity(progress.QUIET)
-    program, inputs, results, what = _interpret(model, model.stat().st_mtime_ns, case.seed)
-    if what is not None:
-        return Failure("wrong", f"the interpreter gives other results than {what}")
+    program, runs = _interpret(model, model.stat().st_mtime_ns, case.seed)
+    for run in runs:
+        if run.what is not None:
+            return Failure("wrong", f"the interpreter gives other results than {run.what}")
+    if case.target == INTERPRETER and case.recipe is None:
+        return None
     tolerance = FLOAT_TOLERANCE
     if case.recipe is not None:
         program = fewbit.quantize(program, case.recipe)
-        results, tolerance = program.run(*inputs), QUANTIZED_TOLERANCE
+        tolerance = QUANTIZED_TOLERANCE
+        runs = [Run(run.inputs, program.run(*run.inputs), None) for run in runs]
     if case.target == INTERPRETER:
         return None
-    compiled: Any = fewbit.compile(program, target=case.target, name="net")(*inputs)
-    if what := difference(results, _as_list(compiled), tolerance):
-        return Failure("wrong", f"{case.target} gives other results than {what}")
+    compiled: Any = fewbit.compile(program, target=case.target, name="net")
+    for run in runs:
+        if what := difference(run.results, _as_list(compiled(*run.inputs)), tolerance):
+            return Failure("wrong", f"{case.target} gives other results than {what}")
     return None
 
 
 @lru_cache(maxsize=1)
-def _interpret(
-    model: Path, changed: int, seed: int
-) -> tuple[Program, list[Array], Sequence[Array], str | None]:
-    """Import a model and run it; with its inputs, results, and what differs from the truth.
+def _interpret(model: Path, changed: int, seed: int) -> tuple[Program, Sequence[Run]]:
+    """Import a model and run it, at several sizes where it leaves some open.
 
     The last one is kept, for the next target; `changed` is when the file was.
     """
     import fewbit
 
     program = fewbit.import_model(str(model))
-    inputs = random_inputs(program, seed)
+    return program, list(_runs(model, program, seed))
+
+
+def _runs(model: Path, program: Program, seed: int) -> Iterator[Run]:
+    """Yield a run at each size that the model's tool takes; at the first, if there is no tool."""
+    is_open = any(None in (spec.shape or ()) for spec in program.signature.inputs)
+    none = True
+    for size in UNKNOWN_SIZES if is_open else ():
+        inputs = random_inputs(program, seed, size)
+        truth = reference(model, program, inputs)
+        if truth is not None:
+            none = False
+            yield _run(model, program, inputs, truth)
+    if none:
+        inputs = random_inputs(program, seed)
+        yield _run(model, program, inputs, reference(model, program, inputs))
+
+
+def _run(
+    model: Path, program: Program, inputs: Sequence[Array], truth: Sequence[Array] | None
+) -> Run:
     results = program.run(*inputs)
-    truth = reference(model, program, inputs)
-    what = None
-    if truth is not None:
-        noise = rounding_errors(model, inputs, truth)
-        what = difference(truth, results, FLOAT_TOLERANCE, noise)
-    return program, inputs, results, what
+    if truth is None:
+        return Run(inputs, results, None)
+    noise = rounding_errors(model, inputs, truth)
+    return Run(inputs, results, difference(truth, results, FLOAT_TOLERANCE, noise))
 
 
-def random_inputs(program: Program, seed: int) -> list[Array]:
+def random_inputs(program: Program, seed: int, unknown: int = UNKNOWN_SIZES[0]) -> list[Array]:
     """Return inputs of a program: normal floats, integers below 4, and truth values."""
     rng = np.random.default_rng(seed)
     inputs: list[Array] = []
     for spec in program.signature.inputs:
-        shape = [UNKNOWN_SIZE if size is None else size for size in spec.shape or ()]
+        shape = [unknown if size is None else size for size in spec.shape or ()]
         if spec.dtype.kind in "iub":
             drawn = rng.integers(0, 2 if spec.dtype.kind == "b" else 4, shape)
         else:
@@ -187,13 +219,7 @@ def reference(model: Path, program: Program, inputs: Sequence[Array]) -> Sequenc
     if model.suffix == ".onnx":
         return _onnx_reference(model, program, inputs)
     if model.suffix == ".pt2":
-        import torch
-
-        from fewbit.base.typed_torch import from_numpy
-
-        exported = torch.export.load(model)
-        results = exported.module()(*map(from_numpy, inputs))
-        return [result.detach().numpy() for result in _as_list(results)]
+        return _torch_reference(model, inputs)
     return None
 
 
@@ -211,7 +237,7 @@ def rounding_errors(
     wide = [from_numpy(x.astype(np.float64) if x.dtype == np.float32 else x) for x in inputs]
     try:
         exact = torch.export.load(model).module().double()(*wide)
-    except RuntimeError:  # the graph has float32 written in it
+    except (RuntimeError, TypeError):  # the graph has float32 written in it
         return nothing
     pairs = zip(_as_list(exact), results, strict=True)
     errors = [_largest_difference(a.detach().numpy(), b) for a, b in pairs]
@@ -226,6 +252,19 @@ def _largest_difference(a: Array, b: Array) -> float:
 
 def _as_list(results: Any) -> list[Any]:
     return [*results] if isinstance(results, tuple | list) else [results]
+
+
+def _torch_reference(model: Path, inputs: Sequence[Array]) -> Sequence[Array] | None:
+    import torch
+
+    from fewbit.base.typed_torch import from_numpy
+
+    exported = torch.export.load(model)
+    try:
+        results = exported.module()(*map(from_numpy, inputs))
+    except (AssertionError, RuntimeError):  # sizes that it does not take
+        return None
+    return [result.detach().numpy() for result in _as_list(results)]
 
 
 def _onnx_reference(
