@@ -47,7 +47,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -137,10 +137,11 @@ def _compute_in_each_run(module: ModuleOp) -> None:
 
 
 def _depends_on_inputs(value: SSAValue) -> bool:
-    waiting, seen = [value], set[SSAValue]()
+    waiting: list[SSAValue] = [value]
+    seen = set[SSAValue]()
     while waiting:
         each = waiting.pop()
-        if isinstance(each, BlockArgument):
+        if isinstance(each.owner, Block):
             return True
         if each not in seen:
             seen.add(each)

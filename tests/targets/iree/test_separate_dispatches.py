@@ -136,8 +136,8 @@ def test_single_unsigned_numbers() -> None:
         helper.make_node("Add", ["f", "f"], ["s"]),
         helper.make_node("Cast", ["s"], ["y"], to=TensorProto.UINT8),
     ]
-    ports = [[helper.make_tensor_value_info(name, TensorProto.UINT8, ())] for name in "xy"]
-    program = fewbit.import_model(helper.make_model(helper.make_graph(nodes, "net", *ports)))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.UINT8, ()) for name in "xy")
+    program = fewbit.import_model(helper.make_model(helper.make_graph(nodes, "net", [x], [y])))
     art = fewbit.compile(program, "iree-cpu", name="net")
     assert art.run(np.array(100, np.uint8))[0] == 200
 
