@@ -5,6 +5,8 @@ python tools/coverage.py --only 'timm/*vit*'  some of them
 python tools/coverage.py --resume             those that this commit has no result for
 python tools/coverage.py --failed             those that did not pass
 python tools/coverage.py --page               none: the page alone, of the results that there are
+
+Models without a result on this machine keep the rows that they have.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.strangers.catalog import STRANGERS  # noqa: E402
 from tests.strangers.check import Kind, Result  # noqa: E402
-from tests.strangers.page import write_page  # noqa: E402
+from tests.strangers.page import read_page, write_page  # noqa: E402
 from tests.strangers.stranger import Stranger  # noqa: E402
 from tests.strangers.sweep import (  # noqa: E402
     current_commit,
@@ -58,7 +60,11 @@ def main() -> int:
     due = [each for each in STRANGERS if fnmatch(each.key, given.only) and is_due(each)]
     if not given.page:
         sweep(due, given.results, commit, tell)
-    write_page(PAGE, {each.key: load_result(each, given.results) for each in STRANGERS})
+    old = read_page(PAGE)
+    write_page(
+        PAGE,
+        {each.key: load_result(each, given.results) or old.get(each.key) for each in STRANGERS},
+    )
     return 0
 
 

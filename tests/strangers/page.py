@@ -1,4 +1,8 @@
-"""docs/coverage.md, written from the results of a sweep."""
+"""docs/coverage.md, written from the results of a sweep, and read back.
+
+Results are kept on the machine that they were found on; the page is what all have. So rows of models
+that this machine has no result of are taken from the page as it was.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ from tests.strangers.onnx_files import WHEELS
 from tests.strangers.stranger import PACKAGES
 from tests.strangers.stranger import WHEELS as WHEELS_VARIABLE
 
+COLUMNS = 9
+
 
 def write_page(path: Path, results: Mapping[str, Result | None]) -> None:
     """Write the page from results by key; None is a stranger that was not tried yet."""
@@ -20,8 +26,44 @@ def write_page(path: Path, results: Mapping[str, Result | None]) -> None:
     path.write_text("\n".join([_head(known), _summary(results), _tables(known)]), encoding="utf-8")
 
 
+def read_page(path: Path) -> dict[str, Result]:
+    """Return the results that a page shows, by key, as exactly as it shows them."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    commits = re.search(r"Results are of commits? ([\w+, ]+)", text)
+    commit = commits[1].strip() if commits else ""
+    found: dict[str, Result] = {}
+    group = ""
+    for line in text.splitlines():
+        if line.startswith("## "):
+            group = line.removeprefix("## ")
+        cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if group in GROUPS and len(cells) == COLUMNS and cells[0] not in ("model", "---"):
+            result = _read_row(f"{group}/{cells[0]}", cells[1:])
+            result.commit = commit
+            found[result.key] = result
+    return found
+
+
+def _read_row(key: str, cells: Sequence[str]) -> Result:
+    kind, reason, named = Kind.PASSED, "", 0
+    if told := re.match(r"\*\*(.+?)\*\*: (.*)", cells[0]):
+        kind, reason = Kind(told[1]), told[2].replace("&lt;", "<")
+    elif told := re.match(r"passed, (\d+) weights", cells[0]):
+        named = int(told[1])
+    result = Result(key, kind, reason, float_weights=[""] * named)
+    result.import_s, result.compile_s, result.compile_w8a8_s, result.error = (
+        float(cells[i]) if cells[i] else None for i in (1, 2, 3, 6)
+    )
+    result.bytes, result.bytes_w8a8 = (
+        round(float(cell.split()[0]) * 1e6) if cell else None for cell in cells[4:6]
+    )
+    if cells[7]:
+        result.snr, result.snr_fake = map(float, cells[7].split(","))
+    return result
+
+
 def _head(results: Sequence[Result]) -> str:
-    commits = sorted({result.commit for result in results})
+    commits = sorted({commit for result in results for commit in result.commit.split(", ")})
     versions = f"Results are of commit {commits[0]}" if len(commits) == 1 else _several(commits)
     return f"""# Coverage: models that nobody here chose
 
@@ -123,7 +165,7 @@ def _result(row: Result) -> str:
 
 def _escape(text: str) -> str:
     """Return a message as a cell of a table shows it, without the folders of a machine."""
-    short = re.sub(r"(?<![\w.])(?:/[^\s/:'\"]+)+/", "", text)[:160]
+    short = re.sub(r"(?<![\w.])(?:/[^\s/:'\"]+)+/", "", text)[:160].strip()
     return short.replace("|", "\\|").replace("<", "&lt;").replace("](", "] (")
 
 

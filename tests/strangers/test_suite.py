@@ -16,7 +16,7 @@ from tests.strangers.catalog import STRANGERS, find
 from tests.strangers.check import Kind, Result, relative_error, signal_to_noise, silent_floats
 from tests.strangers.fake_quantization import FakeQuantization
 from tests.strangers.onnx_fake_quantization import quantize_dequantize
-from tests.strangers.page import write_page
+from tests.strangers.page import read_page, write_page
 from tests.strangers.stranger import PACKAGES, AbsentError, need
 from tests.strangers.sweep import load_result, sweep
 from tests.strangers.weights import settle
@@ -129,6 +129,17 @@ def test_page_counts_results(tmp_path: Path) -> None:
     assert "| timm | 3 | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 50 % |" in text
     assert "| a | passed | 1.0 | 2.0 |  | 0.00 MB |  | 1e-06 | 30.0, 31.0 |" in text
     assert "**wrong**: b.py:3: floats differ \\| all of them" in text
+
+
+def test_a_page_that_is_read_is_written_again(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "coverage.md"
+    rows = read_page(page)
+    assert len(rows) > 300
+    again = tmp_path / "page.md"
+    write_page(again, {stranger.key: rows.get(stranger.key) for stranger in STRANGERS})
+    assert read_page(again) == rows
+    tables = [text.partition("## timm")[2] for text in (page.read_text(), again.read_text())]
+    assert tables[0].strip() == tables[1].strip()
 
 
 @pytest.mark.slow
