@@ -30,8 +30,6 @@ _WINDOWS = {
     aten.conv1d.padding: 1,
     aten.conv2d.default: 2,
     aten.conv2d.padding: 2,
-    aten.avg_pool2d.default: 2,
-    aten.avg_pool3d.default: 3,
     aten.max_pool2d.default: 2,
     aten.max_pool2d_with_indices.default: 2,
     aten.max_pool3d.default: 3,
@@ -56,6 +54,8 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **windows,
         **recurrent_decompositions(),
         **{op: _as_batch(op, moved) for op, moved in _WINDOWS.items()},
+        aten.avg_pool2d.default: _average(aten.avg_pool2d.default, 2),
+        aten.avg_pool3d.default: _average(aten.avg_pool3d.default, 3),
         aten.amax.default: _extreme_of_scalar,
         aten.amin.default: _extreme_of_scalar,
         aten.clamp.default: _clamp,
@@ -97,6 +97,18 @@ def _as_batch(op: Any, moved: int) -> Callable[..., Any]:
         if isinstance(results, torch.Tensor):
             return results.squeeze(0)
         return tuple(result.squeeze(0) for result in results)
+
+    return decomposed
+
+
+def _average(op: Any, moved: int) -> Callable[..., Any]:
+    """An average over windows; of integers, it is rounded towards zero."""
+    of_floats = _as_batch(op, moved)
+
+    def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if x.is_floating_point():
+            return of_floats(x, *args, **kwargs)
+        return op(x.to(torch.float64), *args, **kwargs).trunc().to(x.dtype)
 
     return decomposed
 

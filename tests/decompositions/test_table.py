@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
+from torch.nn.functional import avg_pool1d, avg_pool2d
 
 import fewbit
 from fewbit.frontends import import_model
@@ -93,6 +94,13 @@ def test_pool_of_one_sample(pool: nn.Module) -> None:
     program = import_model(pool, (x,))
     for found in (program.run(x.numpy())[0], fewbit.compile(program)(x.numpy())):
         np.testing.assert_allclose(found, pool(x).numpy(), rtol=1e-6, atol=1e-7)
+
+
+def test_averages_of_integers_are_rounded_towards_zero() -> None:
+    def averages(x: Tensor) -> Tensor:
+        return torch.cat([avg_pool1d(x, 3, 2, 1), avg_pool2d(x, (1, 3), (1, 2), (0, 1))], -1)
+
+    check(averages, torch.randint(-20, 20, (2, 3, 9)))
 
 
 def test_hypotenuse() -> None:
