@@ -83,6 +83,8 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.sort.stable: _stable_sort,
         aten.topk.default: _topk,
         aten.squeeze.dims: _squeeze,
+        aten.select_scatter.default: _as_written(aten.select_scatter.default),
+        aten.slice_scatter.default: _as_written(aten.slice_scatter.default),
         aten.where.self: _where,
     }
 
@@ -109,6 +111,17 @@ def _average(op: Any, moved: int) -> Callable[..., Any]:
         if x.is_floating_point():
             return of_floats(x, *args, **kwargs)
         return op(x.to(torch.float64), *args, **kwargs).trunc().to(x.dtype)
+
+    return decomposed
+
+
+def _as_written(op: Any) -> Callable[..., Any]:
+    """A write into a part of a tensor, which keeps its type: PyTorch's own rule widens it."""
+
+    def decomposed(x: torch.Tensor, src: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if x.dtype == src.dtype:
+            return NotImplemented
+        return op(x, src.to(x.dtype), *args, **kwargs)
 
     return decomposed
 

@@ -103,6 +103,14 @@ def test_averages_of_integers_are_rounded_towards_zero() -> None:
     check(averages, torch.randint(-20, 20, (2, 3, 9)))
 
 
+def test_a_written_tensor_keeps_its_type() -> None:
+    def written(x: Tensor) -> Tensor:
+        y = x > 0
+        return y.select_scatter(y[0] * 2, 0, 1) ^ y.slice_scatter(x[:1], 0, 2, 3)
+
+    check(written, torch.randint(-2, 3, (3, 4)))
+
+
 def test_hypotenuse() -> None:
     x = torch.tensor([0.0, 3.0, -3e38, 1e-30, float("inf"), float("nan")])
     y = torch.tensor([0.0, -4.0, 1e38, 1e-30, float("nan"), 1.0])
