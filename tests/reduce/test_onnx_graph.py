@@ -12,7 +12,7 @@ from onnx import ModelProto, helper
 
 from fewbit.reduce.onnx_graph import cuts_of, size_of
 from fewbit.reduce.search import search
-from tests.fuzz.onnx_kinds import random_onnx
+from tests.fuzz.onnx_models import random_onnx
 
 
 def check(model: ModelProto) -> None:
