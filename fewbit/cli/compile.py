@@ -24,11 +24,14 @@ from fewbit.cli.options import (
     Context,
     InputShape,
     KeepBatchNorm,
+    LogitsKind,
+    LogitsOption,
     ModelName,
     OptionalMethod,
     OptionalRecipe,
     Place,
     Samples,
+    Sequences,
     Strict,
     TargetText,
     parse_constants,
@@ -40,8 +43,9 @@ from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
-    from fewbit.language.config import CacheType
+    from fewbit.language.config import Logits
     from fewbit.program.program import Program
+    from fewbit.quant.cache_scheme import CacheScheme
     from fewbit.runtime import Artifact
     from fewbit.targets.target import Target
 
@@ -102,6 +106,8 @@ def compile_model(
     constant: Constants = None,
     context_length: Context = None,
     cache: Cache = None,
+    logits: LogitsOption = LogitsKind.LAST,
+    sequences: Sequences = 1,
     calibrate: CalibrateData = None,
     calibration_method: OptionalMethod = None,
     samples: Samples = None,
@@ -112,8 +118,8 @@ def compile_model(
     from fewbit.cli.insert_pass import parse_inserted
     from fewbit.program.artifact import BUILD
     from fewbit.targets.compile import (
-        cache_type,
         check_target,
+        choose_cache,
         compile,
         is_read_by,
         lower,
@@ -132,9 +138,15 @@ def compile_model(
     if recipe is None and not strict and is_read_by(chosen, model) and stop_after is None:
         _summarize(compile(model, target, folder, name=name, **given), perf_counter() - start)
         return
-    kept = cache_type(recipe, None if cache is None else cache.value)
     program = _import(
-        model, parse_shapes(input_shape), parse_constants(constant), name, context_length, kept
+        model,
+        parse_shapes(input_shape),
+        parse_constants(constant),
+        name,
+        context=context_length,
+        cache=choose_cache(recipe, cache),
+        logits=logits.value,
+        sequences=sequences,
     )
     if dump is not None:
         dump(GRAPH, program.text())
@@ -167,8 +179,11 @@ def _import(
     shapes: Shapes | None,
     constants: dict[str, Any] | None,
     name: str,
+    *,
     context: int | None,
-    cache: CacheType,
+    cache: CacheScheme,
+    logits: Logits,
+    sequences: int,
 ) -> Program:
     from fewbit.base.progress import progress
     from fewbit.frontends import import_model
@@ -184,7 +199,13 @@ def _import(
     with progress(f"Importing {name}"):
         if not zoo or not shapes:
             return import_model(
-                model, input_shapes=shapes, constants=constants, context=context, cache=cache
+                model,
+                input_shapes=shapes,
+                constants=constants,
+                context=context,
+                cache=cache,
+                logits=logits,
+                sequences=sequences,
             )
         from fewbit.models.registry import create
 

@@ -100,18 +100,49 @@ Context = Annotated[
 ]
 
 
-class CacheKind(Enum):
-    """What a language model keeps keys and values as."""
+def _check_cache(context: typer.Context, text: str | None) -> str | None:
+    """Refuse what is no scheme for keys and values before a verb begins."""
+    if text is not None and not context.resilient_parsing:
+        from fewbit.quant.cache_scheme import CacheScheme
 
-    F32 = "f32"
-    F16 = "f16"
+        CacheScheme.of(text)
+    return text
 
 
 Cache = Annotated[
-    CacheKind | None,
+    str | None,
     typer.Option(
         "--cache",
-        help="What keys and values are kept as; f16 with a recipe, and f32 without.",
+        metavar="f32|f16|q8|q4|q8h64|q4h64",
+        callback=_check_cache,
+        help="What keys and values are kept as; f16 with a recipe that does not say, f32 without.",
+        rich_help_panel=LANGUAGE_MODELS,
+    ),
+]
+
+
+class LogitsKind(Enum):
+    """Which logits a call of a language model gives."""
+
+    LAST = "last"
+    ALL = "all"
+
+
+LogitsOption = Annotated[
+    LogitsKind,
+    typer.Option(
+        "--logits",
+        help="Give the logits behind the last token of a call, or behind all of them.",
+        rich_help_panel=LANGUAGE_MODELS,
+    ),
+]
+Sequences = Annotated[
+    int,
+    typer.Option(
+        "--sequences",
+        min=1,
+        metavar="COUNT",
+        help="Decode so many texts together, each with a position of its own.",
         rich_help_panel=LANGUAGE_MODELS,
     ),
 ]

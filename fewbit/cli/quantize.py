@@ -48,13 +48,17 @@ def quantize(
     """Import a model, quantize it by a recipe, and save the program."""
     from fewbit.base.progress import say
     from fewbit.frontends import import_model
+    from fewbit.quant.cache_scheme import F32
+    from fewbit.quant.recipe import Recipe
 
     options = CalibrationOptions(
         calibrate, calibration_method, samples, keep_batch_norm, strict, gptq=gptq
     )
     shapes, constants = parse_shapes(input_shape), parse_constants(constant)
-    program = options.quantize(
-        import_model(model, input_shapes=shapes, constants=constants, context=context), recipe
+    cache = Recipe.of(recipe).cache or F32
+    program = import_model(
+        model, input_shapes=shapes, constants=constants, context=context, cache=cache
     )
+    program = options.quantize(program, recipe)
     program.save(output)
     say(f"{output}: {program.store.nbytes():,} bytes of weights")

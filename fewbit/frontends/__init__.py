@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from torch import nn
     from torch.export import ExportedProgram
 
-    from fewbit.language.config import CacheType
+    from fewbit.language.config import Logits
+    from fewbit.quant.cache_scheme import CacheSchemeLike
 
     Model = nn.Module | ExportedProgram | Program | str | Path | Any
 
@@ -34,7 +35,9 @@ def import_model(
     input_shapes: Shapes | None = None,
     constants: Mapping[str, Any] | None = None,
     context: int | None = None,
-    cache: CacheType = "f32",
+    cache: CacheSchemeLike = "f32",
+    logits: Logits = "last",
+    sequences: int = 1,
 ) -> Program:
     """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
     Keras model, or of what a text names.
@@ -46,15 +49,25 @@ def import_model(
     makes example inputs where there are none: floats, or of the type in a text such as `1x16:i64`;
     it fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
     ONNX model is to have built in. `context` is how many tokens a language model can keep, and
-    `cache` what their keys and values are kept as.
+    `cache` what their keys and values are kept as. `logits` of all tokens, and several `sequences`
+    that are decoded together, are for decoders from checkpoints; see docs/language-models.md.
     """
+    given = Given(
+        example_inputs,
+        example_kwargs,
+        dynamic_shapes,
+        input_shapes,
+        constants,
+        context,
+        cache,
+        logits,
+        sequences,
+    )
     if isinstance(model, Program):
         if context is not None:
             raise UsageError("a program has its context already", hint="leave the context out")
+        given.refuse_decoding()
         return model
-    given = Given(
-        example_inputs, example_kwargs, dynamic_shapes, input_shapes, constants, context, cache
-    )
     named = isinstance(model, str | Path)
     with progress(f"Importing {model if named else type(model).__name__}"):
         return _import_named(str(model), given) if named else _import_object(model, given)
@@ -70,6 +83,7 @@ def _import_object(model: Any, given: Given) -> Program:
     from fewbit.frontends.registry import find_for_object
     from fewbit.frontends.torch.frontend import Torch
 
+    given.refuse_decoding()
     if given.context is not None:
         from fewbit.frontends.language.transformers_model import import_decoder
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import UsageError
-from fewbit.language.config import CacheType
+from fewbit.language.config import Logits
+from fewbit.quant.cache_scheme import F32, CacheSchemeLike
 
 if TYPE_CHECKING:
     from fewbit.frontends import Shapes
@@ -32,8 +33,20 @@ class Given:
     """Values of inputs that are to be built in."""
     context: int | None = None
     """How many tokens a language model is to keep."""
-    cache: CacheType = "f32"
+    cache: CacheSchemeLike = F32
     """What a language model keeps keys and values as."""
+    logits: Logits = "last"
+    """Whether a language model gives the logits of the last token, or of all."""
+    sequences: int = 1
+    """How many texts a language model decodes together."""
+
+    def refuse_decoding(self) -> None:
+        """Refuse what only checkpoints of decoders have."""
+        if self.logits != "last" or self.sequences != 1:
+            raise UsageError(
+                "logits of all tokens, and several sequences, are for checkpoints of decoders",
+                hint="give a GGUF file or a Hugging Face folder",
+            )
 
     @property
     def inputs_in_order(self) -> Sequence[Any]:

@@ -55,6 +55,8 @@ def _refuse_options(given: Given, frontend: Frontend | None = None) -> None:
             "a context is for language models: checkpoints, and models of transformers",
             hint="give a GGUF file, a Hugging Face folder or transformers:CALL, or no --context",
         )
+    if not (frontend and frontend.takes_context):
+        given.refuse_decoding()
 
 
 def takes_sizes(name: str) -> bool:

@@ -4,8 +4,9 @@
                            i64 m, i64 n, i64 k, float lo, float hi, i64 thread, i64 threads)
 
 c = clamp(f(a · b + bias + add), lo, hi), f being the activation, if there is one. `bias` and `add`,
-which is laid out as c and may be c itself, may be null. Strides are in floats. With `halves`, b is
-f16, and the function is `fewbit_matmul_f32f16`: keys and values that are kept so.
+which is laid out as c and may be c itself, may be null. Strides are in floats. b may be `stored` as
+something narrower, which the name then says, as in `fewbit_matmul_f32f16`: keys and values that are
+kept so.
 """
 
 from __future__ import annotations
@@ -18,15 +19,9 @@ from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.kernel import Floats, Kernel
 from fewbit.kernels.pack import pack_panels
+from fewbit.kernels.stored import NAMES, Stored, takes_stored
 from fewbit.kernels.sweep import BLOCK_ROWS, part_of_sum, row_of, share, sweep
 from fewbit.numerics.approximations.activations import Activation
-from fewbit.toolchain.isa import Isa
-
-
-def takes_halves(isa: Isa) -> bool:
-    """Return whether a processor loads vectors of f16 as float."""
-    is_wide_x86 = isa.architecture == "x86_64" and isa.vector_bits >= 256
-    return is_wide_x86 or isa.architecture == "aarch64"
 
 
 def depth_of_block(f: Arithmetic[T], m: T, k: T) -> T:
@@ -42,17 +37,16 @@ class Matmul(Kernel):
     """A matmul with a matrix in panels, as `pack` or the kernel `PackB` makes them."""
 
     activation: Activation | None = None
-    halves: bool = False
-    """Whether the matrix is stored as f16."""
+    stored: Stored = "f32"
+    """What the matrix is stored as."""
 
     def __post_init__(self) -> None:
-        if self.halves and not takes_halves(self.isa):
-            raise UnsupportedError(f"'{self.isa.name}' takes no matrix of f16")
+        if not takes_stored(self.isa, self.stored):
+            raise UnsupportedError(f"'{self.isa.name}' takes no matrix of {self.stored}")
 
     @property
     def symbol(self) -> str:
-        name = "fewbit_matmul_f32f16" if self.halves else "fewbit_matmul_f32"
-        return with_activation(name, self.activation)
+        return with_activation(f"fewbit_matmul_{NAMES[self.stored]}", self.activation)
 
     def pack(self, weight: Floats) -> Floats:
         """Return a layer's weight, [n, k], in panels."""
@@ -80,7 +74,7 @@ class Matmul(Kernel):
                 with f.loop(0, rows) as loop:
                     f.store(f.at(a, (row + loop.index) * lda + start), table, loop.index)
                 f.call(
-                    sweep(self.isa, self.activation, self.halves),
+                    sweep(self.isa, self.activation, self.stored),
                     table,
                     rows,
                     f.smaller(k, 1),

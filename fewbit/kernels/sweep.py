@@ -18,6 +18,7 @@ from fewbit.kernels.activation import activate, with_activation
 from fewbit.kernels.cuts import Arithmetic, S, T
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.pack import Panels
+from fewbit.kernels.stored import NAMES, SIZES, Stored
 from fewbit.kernels.tile import LINE, tile
 from fewbit.numerics.approximations.activations import Activation
 from fewbit.toolchain.isa import TALLEST, Isa
@@ -189,15 +190,15 @@ def shapes(isa: Isa, tallest: int = TALLEST) -> list[tuple[int, int, int]]:
 
 
 @cache
-def sweep(isa: Isa, activation: Activation | None = None, halves: bool = False) -> Function:
+def sweep(isa: Isa, activation: Activation | None = None, stored: Stored = "f32") -> Function:
     """Return the macrokernel: a block of rows, by their table, times panels `first` up to `last`.
 
     The block is the steps `k_first` and on of a sum of `k_total`: `taps` times `depth` of them.
-    Where it `ends` the sum, that is activated. With `halves`, weights are f16.
+    Where it `ends` the sum, that is activated.
     """
     f = Function(
         isa,
-        f"fewbit_{with_activation('sweep_f32f16' if halves else 'sweep_f32', activation)}",
+        f"fewbit_{with_activation(f'sweep_{NAMES[stored]}', activation)}",
         "ptr table, i64 rows, i64 taps, i64 depth, ptr w, i64 k_first, i64 k_total, "
         "ptr bias, ptr add, ptr c, i64 c_step, i64 columns, i64 first, i64 last, i64 ends, "
         "float lo, float hi",
@@ -210,11 +211,11 @@ def sweep(isa: Isa, activation: Activation | None = None, halves: bool = False) 
     bias_start, bias_step = or_zeros(f, bias)
     add_start, add_step = or_zeros(f, add)
     add_row_step = c_step * add_step
-    weights = Weights(w, k_first, k_total, taps * depth, 2 if halves else 4)
+    weights = Weights(w, k_first, k_total, taps * depth, SIZES[stored])
     with places(f, rows, n, first, last, weights) as p:
         f.switch(
             p.shape,
-            [(number, tile(isa, r, v, halves)) for number, r, v in shapes(isa)],
+            [(number, tile(isa, r, v, stored)) for number, r, v in shapes(isa)],
             f.at(table, p.row, "ptr"),
             rows,
             taps,

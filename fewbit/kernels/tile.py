@@ -11,8 +11,8 @@ row of the panel:
             for r, v: sum[r][v] += row[r][i] * w[v]        <- `dot`
             w += width of the panel
 
-Accumulators start from bias + add and are clamped between lo and hi. Weights of a panel may be f16,
-and are widened when they are loaded.
+Accumulators start from bias + add and are clamped between lo and hi. Weights of a panel may be
+stored narrower, and are widened when they are loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from fewbit.kernels.emit import Function, Value
-from fewbit.llvm.types import F16, Vector
+from fewbit.kernels.stored import NAMES, Stored, element_of, load_widened
 from fewbit.toolchain.isa import Isa
 
 LINE = 64
@@ -30,19 +30,11 @@ LINE = 64
 Sums = list[list[Value]]
 
 
-def load_weights(f: Function, w: Value, vectors: int, halves: bool) -> list[Value]:
-    """Return one step of a panel, as vectors of float."""
-    if not halves:
-        return [f.load(f.vector, w, v) for v in range(vectors)]
-    stored = (f.load(Vector(f.isa.lanes, F16), w, v, align=2) for v in range(vectors))
-    return [f.convert("fpext", each, "float") for each in stored]
-
-
 def dot(
-    f: Function, rows: Sequence[Value], w: Value, i: Value, sums: Sums, halves: bool = False
+    f: Function, rows: Sequence[Value], w: Value, i: Value, sums: Sums, stored: Stored = "f32"
 ) -> Sums:
     """Return all accumulators after one step of K, a rank-1 update: this is the inner loop."""
-    weights = load_weights(f, w, len(sums[0]), halves)
+    weights = [load_widened(f, stored, w, v) for v in range(len(sums[0]))]
     done: Sums = []
     for row, totals in zip(rows, sums, strict=True):
         x = f.broadcast(f.load("float", row, i))
@@ -51,11 +43,11 @@ def dot(
 
 
 @cache
-def tile(isa: Isa, rows: int, vectors: int, halves: bool = False) -> Function:
+def tile(isa: Isa, rows: int, vectors: int, stored: Stored = "f32") -> Function:
     """Return the microkernel of `rows` rows times a panel that is `vectors` vectors wide."""
     f = Function(
         isa,
-        f"fewbit_tile_{'f32f16' if halves else 'f32'}_{rows}x{vectors}",
+        f"fewbit_tile_{NAMES[stored]}_{rows}x{vectors}",
         "ptr table, i64 table_step, i64 taps, i64 depth, ptr w, ptr ahead, ptr bias, "
         "ptr add, i64 add_step, ptr c, i64 c_step, i64 columns, float lo, float hi",
         apart=True,
@@ -84,8 +76,8 @@ def tile(isa: Isa, rows: int, vectors: int, halves: bool = False) -> Function:
             if rows > 1 and vectors > isa.tile_vectors // 2:  # else it takes more than it gives
                 f.prefetch(line)
                 next_line = f.at(line, LINE // 4)
-            done = dot(f, pointers, step_w, inner.index, grid(sums, vectors), halves)
-            following = f.at(step_w, width, "half" if halves else "float")
+            done = dot(f, pointers, step_w, inner.index, grid(sums, vectors), stored)
+            following = f.at(step_w, width, element_of(f, stored))
             inner.carry(following, next_line, *(sum_ for row in done for sum_ in row))
         outer.carry(*inner.results)
 

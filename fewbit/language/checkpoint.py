@@ -20,7 +20,7 @@ import numpy as np
 
 from fewbit.base.progress import progress
 from fewbit.errors import Error, Place, UnsupportedError
-from fewbit.language.config import CacheType, DecoderConfig
+from fewbit.language.config import DecoderConfig, Decoding
 from fewbit.language.pieces import Array, Piece, find_piece
 from fewbit.language.text_files import TextFiles
 from fewbit.numerics import Quantized
@@ -141,9 +141,13 @@ class OwnWeights(Mapping[str, Quantized]):
         return len(self._pieces)
 
 
-def build_decoder(checkpoint: Checkpoint, context: int) -> LanguageModel:
-    """Return the decoder with the weights of a checkpoint, ready to be called."""
-    return _make_decoder(checkpoint.config, read_weights(checkpoint), context)
+def build_decoder(checkpoint: Checkpoint, decoding: Decoding | int) -> LanguageModel:
+    """Return the decoder with the weights of a checkpoint, ready to be called.
+
+    A number is the context of one that is plain otherwise.
+    """
+    decoding = Decoding(decoding) if isinstance(decoding, int) else decoding
+    return _make_decoder(checkpoint.config, read_weights(checkpoint), decoding)
 
 
 def read_weights(checkpoint: WeightSource) -> dict[str, Any]:
@@ -161,12 +165,10 @@ def read_weights(checkpoint: WeightSource) -> dict[str, Any]:
     return weights
 
 
-def build_traced_decoder(
-    config: DecoderConfig, context: int, cache: CacheType = "f32"
-) -> LanguageModel:
+def build_traced_decoder(config: DecoderConfig, decoding: Decoding) -> LanguageModel:
     """Return a decoder with one layer of each kind, whose weights have shapes and no memory."""
     short = replace(config, layers=tuple(dict.fromkeys(config.layers)))
-    return _make_decoder(short, shapes_alone(_weight_shapes(short)), context, cache)
+    return _make_decoder(short, shapes_alone(_weight_shapes(short)), decoding)
 
 
 def shapes_alone(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
@@ -183,14 +185,14 @@ def make_parameters(weights: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _make_decoder(
-    config: DecoderConfig, weights: Mapping[str, Any], context: int, cache: CacheType = "f32"
+    config: DecoderConfig, weights: Mapping[str, Any], decoding: Decoding
 ) -> LanguageModel:
     model = _empty_decoder(config)
     parameters = make_parameters(weights)
     if config.tied:
         parameters[HEAD] = parameters[EMBEDDING]
     model.load_state_dict(parameters, assign=True)
-    model.model.allocate(context, cache)
+    model.allocate(decoding)
     return model.eval()
 
 

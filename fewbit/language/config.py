@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-CacheType = Literal["f32", "f16"]
-"""What keys and values are kept as."""
+from fewbit.quant.cache_scheme import F32, CacheScheme
+
+Logits = Literal["last", "all"]
+"""Whether a call gives the logits behind its last token, or behind all of them."""
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "relu2"]
 Norm = Literal["rms", "layer"]
 Pooling = Literal["mean", "cls", "max"]
@@ -35,6 +37,18 @@ class LayerKind:
     """None where positions are embedded beside the tokens."""
     window: int | None = None
     """How many tokens attention reaches back, the current one counted; None for all."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How a decoder is compiled: what it keeps of tokens, and what a call takes and gives."""
+
+    context: int
+    """How many tokens are kept."""
+    cache: CacheScheme = F32
+    logits: Logits = "last"
+    sequences: int = 1
+    """How many texts are decoded together, each with a position of its own."""
 
 
 @dataclass(frozen=True)

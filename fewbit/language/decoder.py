@@ -1,12 +1,12 @@
 """The decoder of all families, as a torch module: tokens and a position to the next token's logits.
 
 A call takes any number of tokens, so one program reads a prompt and decodes. Keys and values of all
-tokens before are in buffers of a fixed length, the *context*, which a call updates in place. What a
-token attends to is a slice of these, or what is gathered of a window, so that a step costs what is
-kept, not what there is room for. Keys are kept transposed, in blocks of 64 tokens: a matmul reads
-them as they are, where others would be transposed in every step. Query heads that share keys are
-rows of one matrix: keys are read once for all of them, and not repeated. Only the logits of the
-last token are computed: the head is the largest layer of small models.
+tokens before are in buffers of a fixed length, the *context*, which a call updates in place
+(`cache.py`). What a token attends to is a slice of these, or what is gathered of a window
+(`places.py`), so that a step costs what is kept, not what there is room for. Query heads that share
+keys are rows of one matrix: keys are read once for all of them, and not repeated. Unless all are
+asked for, only the logits of the last token are computed: the head is the largest layer of small
+models.
 
 Modules have the names of LLaMa checkpoints, `model.layers.0.self_attn.q_proj`, in all families, so
 recipes name layers alike. A module is built without memory for its weights, which are assigned.
@@ -21,49 +21,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from fewbit.base.typed_torch import sym_max, sym_min
+from fewbit.language.cache import BLOCK, Shape, make_cache
 from fewbit.language.config import (
     Activation,
-    CacheType,
     DecoderConfig,
+    Decoding,
     EncoderConfig,
     LayerKind,
+    Logits,
     Rope,
 )
+from fewbit.language.places import (
+    Located,
+    Sight,
+    last_tokens,
+    locate_one,
+    locate_several,
+    see,
+)
+from fewbit.language.torch_ops import rotate as rotate_blocks
 from fewbit.models.llama import SelfAttention, rotate
+from fewbit.quant.cache_scheme import CacheScheme
 
 
 class Place(NamedTuple):
-    """What a layer has to know of the tokens' positions.
-
-    What is read of keys and values is a number of first ones, or in a window their places.
-    """
+    """What a layer has to know of the tokens' positions."""
 
     cos: Tensor | None
     sin: Tensor | None
-    positions: Tensor
-    """Where values of the tokens are kept."""
-    blocks: Tensor
-    """The blocks in which keys of the tokens are kept."""
-    columns: Tensor
-    """Where in their blocks."""
-    seen: Tensor
-    """The mask, [rows, tokens]: which of those that are read a token attends to."""
-    rows: int
-    """Queries that share keys."""
-    read_blocks: int | Tensor
-    read_tokens: int
-    """How many tokens are in these blocks."""
-    wanted: int | Tensor
-    """Which of these are wanted."""
-    values: int | Tensor
-    """Which values are read."""
+    sight: Sight
 
-
-BLOCK = 64
-"""Tokens of a block of keys: as many as the matmul of the widest processors takes at once."""
-
-CACHE_TYPES: dict[CacheType, torch.dtype] = {"f32": torch.float32, "f16": torch.float16}
 
 ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
@@ -93,9 +80,6 @@ def make_norm(config: DecoderConfig | EncoderConfig, width: int) -> nn.Module:
 class CachedAttention(SelfAttention):
     """Attention of tokens to themselves and to those before, whose keys and values are kept."""
 
-    keys: Tensor
-    values: Tensor
-
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__(
             config.width,
@@ -116,11 +100,12 @@ class CachedAttention(SelfAttention):
         if config.sub_norms:
             self.attn_sub_norm = make_norm(config, config.heads * config.head_width)
 
-    def allocate(self, blocks: int, dtype: torch.dtype) -> None:
-        keys = torch.zeros(1, self.kv_heads, blocks, self.head_width, BLOCK, dtype=dtype)
-        values = torch.zeros(1, self.kv_heads, blocks * BLOCK, self.head_width, dtype=dtype)
-        self.register_buffer("keys", keys, persistent=False)
-        self.register_buffer("values", values, persistent=False)
+    def allocate(self, scheme: CacheScheme, sequences: int, blocks: int) -> None:
+        self.rotated = scheme.hadamard
+        shape = Shape(sequences, self.kv_heads, self.head_width, blocks)
+        self.cache = make_cache(scheme, shape)
+        for name, buffer in self.cache.allocate().items():
+            self.register_buffer(name, buffer, persistent=False)
 
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, x: Tensor, place: Place
@@ -134,34 +119,31 @@ class CachedAttention(SelfAttention):
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)
         if place.cos is not None and place.sin is not None:
             q, k = (rotate_first(each, place.cos, place.sin) for each in (q, k))
-        kept = k.permute(2, 0, 1, 3).to(self.keys.dtype)
-        self.keys[:, :, place.blocks, :, place.columns] = kept
-        self.values.index_copy_(2, place.positions, v.to(self.values.dtype))
-        y = self.attend(q.reshape(self.kv_heads, place.rows, self.head_width), place)
-        return self.join_heads(y.reshape(q.shape))
+        q, k, v = (rotate_blocks(each, self.rotated) for each in (q, k, v))
+        self.cache.write(self, k, v, place.sight.kept)
+        y = self.attend(q.reshape(-1, place.sight.rows, self.head_width), place.sight)
+        return self.join_heads(rotate_blocks(y, self.rotated).reshape(q.shape))
 
     def join_heads(self, y: Tensor) -> Tensor:
         joined = y.transpose(1, 2).flatten(2)
         return self.o_proj(joined if self.attn_sub_norm is None else self.attn_sub_norm(joined))
 
-    def attend(self, q: Tensor, place: Place) -> Tensor:
-        keys = take(self.keys[0], 1, place.read_blocks)
-        scores = torch.einsum("hrd,hbdk->hrbk", q, keys.float())
-        scores = scores.reshape(self.kv_heads, place.rows, place.read_tokens)
-        scores = take(scores, 2, place.wanted)
+    def attend(self, q: Tensor, sight: Sight) -> Tensor:
+        scores = self.cache.scores(self, q, sight.kept)
         if self.cap is None:
             scores = scores * self.scale
         else:
             scores = self.cap * torch.tanh(scores * (self.scale / self.cap))
-        weights = scores.masked_fill(~place.seen, float("-inf")).softmax(-1)
-        return torch.bmm(weights, take(self.values[0], 1, place.values).float())
+        weights = mask_scores(scores, sight.seen).softmax(-1)
+        return self.cache.weigh(self, weights, sight.kept)
 
 
-def take(x: Tensor, axis: int, which: int | Tensor) -> Tensor:
-    """Return the first so many along an axis, or those at the places that are given."""
-    if isinstance(which, Tensor):
-        return x.index_select(axis, which)
-    return x.narrow(axis, 0, which)
+def mask_scores(scores: Tensor, seen: Tensor) -> Tensor:
+    """Return scores, [heads, rows, tokens], less those of tokens that are not to be seen."""
+    low = float("-inf")
+    if seen.ndim == 2:
+        return scores.masked_fill(~seen, low)
+    return scores.unflatten(0, (seen.shape[0], -1)).masked_fill(~seen, low).flatten(0, 1)
 
 
 def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -221,7 +203,7 @@ class Decoder(nn.Module):
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.context = 0
+        self.context, self.sequences = 0, 1
         self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
         self.embed_positions = None
         if config.has_positions:
@@ -231,83 +213,80 @@ class Decoder(nn.Module):
         self.ropes = list(dict.fromkeys(kind.rope for kind in config.layers if kind.rope))
         """The distinct tables of angles; a model has one or two."""
 
-    def allocate(self, context: int, cache: CacheType = "f32") -> None:
-        """Make the tables of angles, and the caches of keys and values, of whole blocks."""
-        blocks = -(-context // BLOCK)
-        self.context = context = blocks * BLOCK
+    def allocate(self, decoding: Decoding) -> None:
+        """Make the tables of angles, and the caches of keys and values, of whole blocks.
+
+        Several sequences have a block more, where tokens are kept that are none.
+        """
+        blocks = -(-decoding.context // BLOCK)
+        self.context, self.sequences = blocks * BLOCK, decoding.sequences
         for number, rope in enumerate(self.ropes):
-            cos, sin = rotation_table(rope, context)
+            cos, sin = rotation_table(rope, self.context)
             self.register_buffer(f"cos_{number}", cos, persistent=False)
             self.register_buffer(f"sin_{number}", sin, persistent=False)
+        room = blocks + (self.sequences > 1)
         for layer in self.layers:
-            cast(DecoderLayer, layer).self_attn.allocate(blocks, CACHE_TYPES[cache])
+            attention = cast(DecoderLayer, layer).self_attn
+            attention.allocate(decoding.cache, self.sequences, room)
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
-        length = tokens.shape[1]
-        places = position + torch.arange(length)
-        x = self.embed_tokens(tokens)
+        located = self.locate(tokens, position)
+        x = self.embed_tokens(tokens if self.sequences == 1 else tokens.clamp_min(0))
         if self.config.embedding_scale is not None:
             x = x * self.config.embedding_scale
         if self.embed_positions is not None:
-            x = x + self.embed_positions(places)
-        kinds = {
-            kind: self.place(kind, places, end_of(position, length, self.context))
-            for kind in dict.fromkeys(self.config.layers)
-        }
+            x = x + self.embed_positions(located.positions)
+        kinds = {kind: self.place(kind, located) for kind in dict.fromkeys(self.config.layers)}
         for layer, kind in zip(self.layers, self.config.layers, strict=True):
             x = layer(x, kinds[kind])
         return self.norm(x)
 
-    def place(self, kind: LayerKind, positions: Tensor, end: int) -> Place:
+    def locate(self, tokens: Tensor, position: Tensor) -> Located:
+        if self.sequences == 1:
+            return locate_one(tokens, position, self.context)
+        last = min(self.context, self.config.longest) - 1
+        return locate_several(tokens, position, self.context, last)
+
+    def place(self, kind: LayerKind, located: Located) -> Place:
         shared = self.config.heads // self.config.kv_heads
-        blocks = sym_min((end + BLOCK - 1) // BLOCK, self.context // BLOCK)
-        end = sym_min(end, blocks * BLOCK)  # No change, but a compiler then knows that it fits.
-        kept = torch.arange(end)
-        read = (blocks, blocks * BLOCK, end, end)
-        seen = kept <= positions.unsqueeze(1)
-        if kind.window is not None and kind.window < self.context:
-            count = sym_min(end, kind.window - 1 + positions.shape[0])
-            kept = end - count + torch.arange(count)
-            first = (end - count) // BLOCK
-            some = sym_min(blocks - first, blocks)  # Bounded, for a compiler that plans memory.
-            read = (first + torch.arange(some), some * BLOCK, kept - first * BLOCK, kept)
-            seen = (kept <= positions.unsqueeze(1)) & (kept > positions.unsqueeze(1) - kind.window)
-        cos = sin = None
-        if kind.rope is not None:
-            number = self.ropes.index(kind.rope)
-            cos = self.get_buffer(f"cos_{number}")[positions]
-            sin = self.get_buffer(f"sin_{number}")[positions]
-        return Place(
-            cos,
-            sin,
-            positions,
-            positions >> BLOCK.bit_length() - 1,
-            positions & BLOCK - 1,
-            seen.repeat(shared, 1),
-            shared * positions.shape[0],
-            *read,
-        )
-
-
-def end_of(position: Tensor, length: int, context: int) -> int:
-    """Return the position behind the last token.
-
-    It is cut to what there is, so that a compiler knows without data that slices fit.
-    """
-    first = sym_max(cast(int, position[0].item()), 0)
-    return sym_min(first + length, context)
+        sight = see(located, self.context, kind.window, shared)
+        if kind.rope is None:
+            return Place(None, None, sight)
+        number = self.ropes.index(kind.rope)
+        tables = (self.get_buffer(f"{name}_{number}") for name in ("cos", "sin"))
+        cos, sin = (table[located.positions] for table in tables)
+        if self.sequences > 1:
+            cos, sin = cos.unsqueeze(1), sin.unsqueeze(1)
+        return Place(cos, sin, sight)
 
 
 class LanguageModel(nn.Module):
-    """Tokens, [1, n], and the position of the first, [1], to logits, [1, 1, vocabulary]."""
+    """Tokens and the position of the first to logits of the last, or of all.
+
+    They are [sequences, n], [sequences] and [sequences, 1 or n, vocabulary].
+    """
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
         self.model = Decoder(config)
         self.lm_head = nn.Linear(config.width, config.vocabulary, bias=False)
+        self.gives: Logits = "last"
+
+    def allocate(self, decoding: Decoding) -> None:
+        self.gives = decoding.logits
+        self.model.allocate(decoding)
 
     def forward(self, tokens: Tensor, position: Tensor) -> Tensor:
-        logits = self.lm_head(self.model(tokens, position)[:, -1:])
+        logits = self.lm_head(self.select(tokens, self.model(tokens, position)))
         cap = self.config.logit_cap
         return logits if cap is None else cap * torch.tanh(logits / cap)
+
+    def select(self, tokens: Tensor, states: Tensor) -> Tensor:
+        """Return the states of tokens whose logits are wanted."""
+        if self.gives == "all":
+            return states
+        if self.model.sequences == 1:
+            return states[:, -1:]
+        last = last_tokens(tokens).reshape(-1, 1, 1)
+        return states.gather(1, last.expand(-1, 1, states.shape[-1]))

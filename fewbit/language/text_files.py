@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from fewbit.base.folders import Record
+from fewbit.language.config import Decoding, Logits
 
 TOKENIZER = "tokenizer.json"
 TEMPLATE = "chat_template.jinja"
@@ -29,6 +30,10 @@ class GenerationSettings(Record):
     version: Literal[1] = 1
     context: int
     """How many tokens the caches hold."""
+    sequences: int = 1
+    """How many texts are decoded together."""
+    logits: Logits = "last"
+    """Whether a call gives those behind its last token, or behind all."""
     vocabulary: int
     end_tokens: tuple[int, ...] = ()
     """Tokens at which an answer ends."""
@@ -59,10 +64,12 @@ class TextFiles:
     special_tokens: Mapping[str, str] | None = None
 
 
-def files_for(text: TextFiles | None, context: int, vocabulary: int) -> dict[str, bytes]:
+def files_for(text: TextFiles | None, decoding: Decoding, vocabulary: int) -> dict[str, bytes]:
     """Return what is written beside a library, by the names of files."""
     settings = GenerationSettings(
-        context=context,
+        context=decoding.context,
+        sequences=decoding.sequences,
+        logits=decoding.logits,
         vocabulary=vocabulary,
         end_tokens=text.end_tokens if text else (),
         special_tokens=dict(text.special_tokens or {}) if text else {},

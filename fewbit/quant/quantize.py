@@ -50,6 +50,7 @@ from fewbit.ir.verify import verify
 from fewbit.numerics import Quantized, pack
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
+from fewbit.quant.cache_scheme import check_noted
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile, same_weight
 from fewbit.quant.recipe import Recipe, RecipeLike
@@ -121,6 +122,7 @@ class _Quantization:
         self.layers = layers(self.module)
         if not self.layers:
             raise UsageError("the program has no layer whose weight could be quantized")
+        check_noted(self.module, recipe.cache)
         self.schemes = schemes_of(Program(self.module, given.store), recipe)
         self.weights = dict.fromkeys(self._kept_as_given(), given.own_weights)
         self.weights |= dict.fromkeys(weights, weights)
@@ -163,10 +165,11 @@ class _Quantization:
             return recipe
         if recipe.order is not None:
             order = registered_layers(self.module) or list(self.layers)
-            return Recipe(order=tuple(self.schemes[name] for name in order))
+            return recipe.with_layers(order=tuple(self.schemes[name] for name in order))
         if filled.keys() <= self.given.own_weights.keys():
-            return Recipe.with_exceptions(self.schemes)
-        return Recipe(default=recipe.default, layers=recipe.layers | filled)
+            short = Recipe.with_exceptions(self.schemes)
+            return recipe.with_layers(default=short.default, layers=short.layers)
+        return recipe.with_layers(layers=recipe.layers | filled)
 
     def _given(self, name: str, scheme: LayerScheme) -> Quantized:
         """The weight that is given for a layer, in the form that its scheme says."""

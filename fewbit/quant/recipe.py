@@ -29,6 +29,7 @@ from fewbit.base.files import PathLike, replacing_file
 from fewbit.errors import Error, Place, UsageError
 from fewbit.numerics import WidthLike
 from fewbit.passes.graph.names import REGEX_PREFIX, NamePattern
+from fewbit.quant.cache_scheme import CacheScheme
 from fewbit.quant.recipe_text import (
     SUFFIXES,
     Source,
@@ -43,7 +44,8 @@ from fewbit.quant.scheme import LayerScheme, SchemeLike, read_width
 __all__ = ["LayerScheme", "Recipe", "RecipeLike", "SchemeLike"]
 
 _FLOAT = LayerScheme()
-_FIELDS = ("version", "default", "layers", "order")
+_FIELDS = ("version", "default", "layers", "order", "cache")
+_CACHE = "cache"
 _MICO_TERNARY = 1.5
 
 
@@ -51,7 +53,8 @@ class Recipe(BaseModel):
     """Schemes by layer: a default with exceptions by name, or a list in the order of layers.
 
     For a layer the exact name wins, then the nearest module above it that is named, then the
-    first `re:` pattern that matches, then the default.
+    first `re:` pattern that matches, then the default. `cache` is what a language model keeps keys
+    and values as; None leaves that open.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +63,7 @@ class Recipe(BaseModel):
     default: LayerScheme = _FLOAT
     layers: dict[str, LayerScheme] = {}
     order: tuple[LayerScheme, ...] | None = None
+    cache: CacheScheme | None = None
 
     @staticmethod
     def of(value: RecipeLike) -> Recipe:
@@ -109,6 +113,10 @@ class Recipe(BaseModel):
         is_same = all(short.layer(name) == scheme for name, scheme in schemes.items())
         return short if is_same else Recipe.by_name(schemes)
 
+    def with_layers(self, **fields: Any) -> Recipe:
+        """The recipe with other schemes of layers, and the same of what is no layer."""
+        return self.model_copy(update=fields)
+
     def layer(self, name: str) -> LayerScheme:
         """The scheme of one layer."""
         if self.order is not None:
@@ -144,7 +152,9 @@ class Recipe(BaseModel):
     def __str__(self) -> str:
         if self.order is not None or not all(_in_text(name) for name in self.layers):
             return self.model_dump_json()
-        exceptions = (f"{name}={scheme}" for name, scheme in self.layers.items())
+        exceptions = [f"{name}={scheme}" for name, scheme in self.layers.items()]
+        if self.cache is not None:
+            exceptions.append(f"{_CACHE}={self.cache}")
         return ",".join([str(self.default), *exceptions])
 
     def __eq__(self, other: object) -> bool:
@@ -156,6 +166,8 @@ class Recipe(BaseModel):
     @model_serializer
     def _written(self) -> dict[str, Any]:
         data: dict[str, Any] = {"version": self.version}
+        if self.cache is not None:
+            data[_CACHE] = str(self.cache)
         if self.order is not None:
             return data | {"order": [str(scheme) for scheme in self.order]}
         data["default"] = str(self.default)
@@ -200,9 +212,13 @@ def _from_text(text: str) -> Recipe:
     """`w8a8`, or `w8a8,fc1=w4a8,re:conv.*=w6a8`: the default, then exceptions."""
     default, *exceptions = text.split(",")
     layers: dict[str, LayerScheme] = {}
+    cache: CacheScheme | None = None
     for exception in exceptions:
         name, equals, scheme = exception.rpartition("=")
         name = name.strip()
+        if name == _CACHE and cache is None and CacheScheme.is_one(scheme):
+            cache = CacheScheme.of(scheme)
+            continue
         if not equals or name in layers:
             problem = "is given twice" if equals else "is not 'name=scheme'"
             raise UsageError(
@@ -210,7 +226,7 @@ def _from_text(text: str) -> Recipe:
                 hint="write the default and then the exceptions: 'w8a8,fc1=w4a8'",
             )
         layers[name] = _scheme(scheme, Place(layer=name))
-    return Recipe(default=LayerScheme.of(default), layers=layers)
+    return Recipe(default=LayerScheme.of(default), layers=layers, cache=cache)
 
 
 def _in_text(name: str) -> bool:
@@ -255,10 +271,21 @@ def _from_mapping(data: Mapping[str, Any], source: Source) -> Recipe:
     }
     if order is not None:
         fields["order"] = _schemes(order, source.place("order"))
+    if data.get(_CACHE) is not None:
+        fields[_CACHE] = _cache(data[_CACHE], source.place(_CACHE))
     try:
         return Recipe(**fields)
     except Error as error:
         raise error.at(file=source.file) from None
+
+
+def _cache(value: Any, place: Place) -> CacheScheme:
+    if not isinstance(value, str | CacheScheme):
+        raise UsageError("'cache' is a text, such as 'q8'", place=place)
+    try:
+        return CacheScheme.of(value)
+    except Error as error:
+        raise error.at(**vars(place)) from None
 
 
 def _schemes(order: Any, place: Place) -> tuple[LayerScheme, ...]:

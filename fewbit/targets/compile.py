@@ -25,7 +25,8 @@ from fewbit.targets.target import Inserted, Request, Target, Watcher
 
 if TYPE_CHECKING:
     from fewbit.frontends import Model, Shapes
-    from fewbit.language.config import CacheType
+    from fewbit.language.config import Logits
+    from fewbit.quant.cache_scheme import CacheScheme, CacheSchemeLike
     from fewbit.quant.calibration import Calibration
     from fewbit.quant.recipe import RecipeLike
     from fewbit.targets.placed.rules import Rules
@@ -44,7 +45,9 @@ def compile(
     input_shapes: Shapes | None = None,
     dynamic_shapes: Any = None,
     context: int | None = None,
-    cache: CacheType | None = None,
+    cache: CacheSchemeLike | None = None,
+    logits: Logits = "last",
+    sequences: int = 1,
     passes: Inserted | None = None,
     watch: Watcher | None = None,
     integer_only: bool = False,
@@ -59,8 +62,9 @@ def compile(
     ["my-pass"]}`. With a `recipe`, batch norms become part of layers before these are quantized;
     `integer_only` leaves no floats between layers of a static recipe. With `strict`, weights that
     stay float although the recipe does not ask for it are an error. `context` is how many tokens a
-    language model can keep, and `cache` what their keys and values are kept as: f16 with a recipe,
-    f32 without; see docs/language-models.md.
+    language model can keep, and `cache` what their keys and values are kept as: what the recipe
+    says, or f16 with one, and f32 without. It gives the `logits` of the last token or of all, and
+    decodes so many `sequences` together; see docs/language-models.md.
 
     `place` puts modules of the model on other targets, by rules such as "layers.0=iree-cpu": each
     part is compiled by its own, and the artifact runs them by turns; see docs/placement.md. So it
@@ -94,7 +98,9 @@ def compile(
             input_shapes=input_shapes,
             dynamic_shapes=dynamic_shapes,
             context=context,
-            cache=cache_type(recipe, cache),
+            cache=choose_cache(recipe, cache),
+            logits=logits,
+            sequences=sequences,
         )
     if strict:
         refuse_floats(program)
@@ -182,9 +188,19 @@ def name_of(model: Model) -> str:
     return type(model).__name__.lower()
 
 
-def cache_type(recipe: RecipeLike | None, asked: CacheType | None) -> CacheType:
+def choose_cache(recipe: RecipeLike | None, asked: CacheSchemeLike | None) -> CacheScheme:
     """Return what a language model keeps keys and values as: f32, unless a recipe rounds anyway."""
-    return asked or ("f32" if recipe is None else "f16")
+    from fewbit.quant.cache_scheme import F16, F32, CacheScheme
+    from fewbit.quant.recipe import Recipe
+
+    said = None if recipe is None else Recipe.of(recipe).cache
+    given = None if asked is None else CacheScheme.of(asked)
+    if said is not None and given is not None and said != given:
+        raise UsageError(
+            f"the recipe keeps keys and values as {said}, and the option as {given}",
+            hint="give one of them",
+        )
+    return given or said or (F32 if recipe is None else F16)
 
 
 def _program(

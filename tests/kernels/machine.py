@@ -35,6 +35,7 @@ from fewbit.kernels import (
 )
 from fewbit.kernels.integer.output import ACTIVATED, LARGEST, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
+from fewbit.kernels.stored import Stored
 from fewbit.numerics.approximations.activations import ACTIVATIONS
 from fewbit.toolchain.objects import jit_machine
 
@@ -100,9 +101,9 @@ def compiled(isa: Isa) -> dict[type, Call]:
 
 
 @cache
-def compiled_halves(isa: Isa) -> Call:
-    """Return the matmul with a matrix of f16, compiled once."""
-    kernel = Matmul(isa, halves=True)
+def compiled_stored(isa: Isa, stored: Stored) -> Call:
+    """Return the matmul with a matrix that is stored narrower, compiled once."""
+    kernel = Matmul(isa, stored=stored)
     return load(module_text([kernel], isa), isa, {kernel.symbol: SIGNATURES[Matmul]})[kernel.symbol]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,18 +11,19 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import Isa, Matmul, PackB
-from fewbit.kernels.matmul import takes_halves
 from fewbit.kernels.pack import packed_size
+from fewbit.kernels.stored import Stored, takes_stored
 from tests.kernels.machine import (
     Floats,
     address,
     compiled,
-    compiled_halves,
+    compiled_stored,
     guarded,
     on_threads,
 )
 
 INF = float("inf")
+Forms = dict[Stored, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
 
 
 def matmul(
@@ -140,20 +143,30 @@ def test_packs_as_at_compile_time(
     assert np.array_equal(packed, Matmul(isa).pack(b.T))
 
 
-@settings(max_examples=40)
+def stored_forms(generator: np.random.Generator, shape: tuple[int, int]) -> Forms:
+    """Return matrices of floats, and as they are stored: in panels already."""
+    halves = generator.standard_normal(shape).astype(np.float16)
+    low, high = (generator.integers(-8, 8, shape) for _ in range(2))
+    both = ((low & 15) | (high << 4)).astype(np.int8)
+    whole = generator.integers(-128, 128, shape).astype(np.int8)
+    return {"f16": (halves, halves), "i8": (whole, whole), "low": (low, both), "high": (high, both)}
+
+
+@pytest.mark.parametrize("stored", ["f16", "i8", "low", "high"])
+@settings(max_examples=12)
 @given(size=sizes(), seed=st.integers(0, 2**32), threads=st.integers(1, 3))
-def test_a_matrix_of_f16_is_widened(
-    isa: Isa, size: tuple[int, int, int], seed: int, threads: int
+def test_a_narrow_matrix_is_widened(
+    isa: Isa, stored: Stored, size: tuple[int, int, int], seed: int, threads: int
 ) -> None:
     """The bits are those of the same numbers in float."""
-    if not takes_halves(isa):
+    if not takes_stored(isa, stored):
         return
     rng, (m, n, k) = np.random.default_rng(seed), size
     a = rng.standard_normal((m, k)).astype(np.float32)
-    b = rng.standard_normal((k, n)).astype(np.float16)
-    packed = guarded(Matmul(isa).pack(b.T.astype(np.float32)).astype(np.float16))
+    numbers, kept = stored_forms(rng, (k, n))[stored]
+    packed = guarded(Matmul(isa).pack(kept.T.astype(np.float32)).astype(kept.dtype))
     given, c = guarded(a), np.full((m, n + 1), np.nan, np.float32)
-    call = compiled_halves(isa)
+    call = compiled_stored(isa, stored)
 
     def part(thread: int, threads: int) -> None:
         call(
@@ -163,9 +176,9 @@ def test_a_matrix_of_f16_is_widened(
 
     on_threads(threads, part)
     assert np.isnan(c[:, n]).all(), "wrote beside the matrix"
-    np.testing.assert_array_equal(c[:, :n], matmul(isa, a, b.astype(np.float32)))
+    np.testing.assert_array_equal(c[:, :n], matmul(isa, a, numbers.astype(np.float32)))
 
 
 def test_processors_without_f16_take_no_halves() -> None:
     with pytest.raises(UnsupportedError, match="no matrix of f16"):
-        Matmul(Isa.of("x86-64-v2"), halves=True)
+        Matmul(Isa.of("x86-64-v2"), stored="f16")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 from fewbit.base.files import PathLike
 from fewbit.errors import Place, UsageError
-from fewbit.frontends.language.checks import check_text, choose_context
+from fewbit.frontends.language.checks import (
+    check_alone,
+    check_cache,
+    check_decoding,
+    check_text,
+    choose_context,
+)
 from fewbit.language.checkpoint import (
     EMBEDDING,
     HEAD,
@@ -18,7 +23,7 @@ from fewbit.language.checkpoint import (
     build_traced_decoder,
     open_weights,
 )
-from fewbit.language.config import CacheType, DecoderConfig
+from fewbit.language.config import DecoderConfig, Decoding, Logits
 from fewbit.language.encoder_families import ENCODERS
 from fewbit.language.encoder_folder import EncoderFolder, build_encoder, is_encoder
 from fewbit.language.huggingface import is_left_to_transformers
@@ -26,6 +31,7 @@ from fewbit.language.text_files import files_for
 from fewbit.numerics import Width
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
+from fewbit.quant.cache_scheme import F32, CacheScheme, CacheSchemeLike, note_cache
 
 __all__ = [
     "build_decoder",
@@ -64,36 +70,51 @@ def open_encoder(path: PathLike) -> EncoderFolder:
 
 
 def import_language_model(
-    path: PathLike, context: int | None = None, cache: CacheType = "f32"
+    path: PathLike,
+    context: int | None = None,
+    cache: CacheSchemeLike = F32,
+    logits: Logits = "last",
+    sequences: int = 1,
 ) -> Program:
     """Return a program of tokens, their position and the caches, with what text needs beside it.
 
-    That of an encoder is of tokens alone. Decoders that transformers reads keep float32, whatever
-    `cache` is.
+    That of an encoder is of tokens alone. Decoders that transformers reads keep floats of their
+    own type, one sequence, and give the last token's logits.
     """
-    from fewbit.frontends.language.repeat_layers import repeat_layers
-
-    _check_cache(cache)
+    cache = CacheScheme.of(cache)
+    check_decoding(logits, sequences)
     if is_left_to_transformers(Path(path)):
         from fewbit.frontends.language.transformers_model import import_folder
 
+        check_alone("a decoder that transformers reads", cache, logits, sequences)
         return import_folder(Path(path), context)
     if is_encoder(Path(path)):
         from fewbit.frontends.language.import_encoder import import_encoder
 
+        check_alone("an encoder", cache, logits, sequences)
         return import_encoder(Path(path), context)
     checkpoint = open_checkpoint(path)
     context = choose_context(checkpoint, checkpoint.config.longest, context)
+    check_cache(checkpoint, cache, checkpoint.config.head_width)
     check_text(checkpoint, checkpoint.config.vocabulary)
+    decoding = Decoding(context, cache, logits, sequences)
+    program = _import_decoder(checkpoint, decoding)
+    program.files = files_for(checkpoint.text, decoding, checkpoint.config.vocabulary)
+    return _take_integers(program, checkpoint)
+
+
+def _import_decoder(checkpoint: Checkpoint, decoding: Decoding) -> Program:
+    from fewbit.frontends.language.repeat_layers import repeat_layers
+
     weights, config = open_weights(checkpoint), checkpoint.config
     if config.tied:
         weights.merge(weights.select({HEAD: EMBEDDING}))
     kinds = list(dict.fromkeys(config.layers))
-    short = _import_kinds(config, context, weights, cache)
+    short = _import_kinds(config, decoding, weights)
     program = repeat_layers(short, LAYERS, [kinds.index(kind) for kind in config.layers], weights)
     program.own_weights = OwnWeights(checkpoint)
-    program.files = files_for(checkpoint.text, context, checkpoint.config.vocabulary)
-    return _take_integers(program, checkpoint)
+    note_cache(program.module, decoding.cache)
+    return program
 
 
 def _take_integers(program: Program, checkpoint: Checkpoint) -> Program:
@@ -111,25 +132,16 @@ def _take_integers(program: Program, checkpoint: Checkpoint) -> Program:
     return quantize(program, Recipe.with_exceptions(schemes))
 
 
-def _check_cache(cache: str) -> None:
-    """Refuse types that there are not."""
-    if cache not in get_args(CacheType):
-        raise UsageError(
-            f"keys and values are not kept as '{cache}'",
-            hint=f"there are {', '.join(get_args(CacheType))}",
-        )
-
-
-def _import_kinds(
-    config: DecoderConfig, context: int, weights: WeightStore, cache: CacheType
-) -> Program:
+def _import_kinds(config: DecoderConfig, decoding: Decoding, weights: WeightStore) -> Program:
     """Return the program of a decoder with one layer of each kind."""
     import torch
 
     from fewbit.frontends.torch import import_with_weights
 
-    model = build_traced_decoder(config, context, cache)
-    tokens, position = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    model = build_traced_decoder(config, decoding)
+    sequences = decoding.sequences
+    tokens = torch.zeros(sequences, 4, dtype=torch.int64)
+    position = torch.zeros(sequences, dtype=torch.int64)
     # torch.export takes a length of 1 for a constant; a compiled program takes it, too.
-    length = torch.export.Dim("length", min=2, max=context)
+    length = torch.export.Dim("length", min=2, max=decoding.context)
     return import_with_weights(model, (tokens, position), ({1: length}, None), weights)

@@ -27,7 +27,9 @@ class Language(Frontend):
     def import_file(self, path: Path, given: Given) -> Program:
         from fewbit.frontends.language import import_language_model
 
-        return import_language_model(path, given.context, given.cache)
+        return import_language_model(
+            path, given.context, given.cache, given.logits, given.sequences
+        )
 
 
 def _begins_with_magic(path: Path) -> bool:

@@ -17,8 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from fewbit.errors import UnsupportedError, UsageError
-from fewbit.language.decoder import end_of
+from fewbit.language.config import Decoding
 from fewbit.language.huggingface import read_text
+from fewbit.language.places import end_of
 from fewbit.language.text_files import TextFiles, files_for
 from fewbit.program.program import Program
 
@@ -55,7 +56,7 @@ def import_decoder(model: Any, context: int, text: TextFiles | None = None) -> P
     tokens, position = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
     length = torch.export.Dim("length", min=2, max=context)
     program = import_torch(decoder, (tokens, position), dynamic_shapes=({1: length}, None))
-    program.files = files_for(text, context, decoder.config.vocab_size)
+    program.files = files_for(text, Decoding(context), decoder.config.vocab_size)
     return program
 
 
@@ -127,7 +128,7 @@ class CachedDecoder(nn.Module):
         places = position + torch.arange(tokens.shape[1])
         end = self.context
         if self.config._attn_implementation == "sdpa":  # pyright: ignore[reportPrivateUsage]
-            end = end_of(position, tokens.shape[1], self.context)
+            end = end_of(position[0], tokens.shape[1], self.context)
         layers = [self.layer(number, places, end) for number in range(len(self.shapes))]
         given: dict[str, Any] = {"position_ids": places[None]} if self.takes_position_ids else {}
         if self.takes_last_only:

@@ -25,11 +25,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from fewbit.dialects import graph, mico
 from fewbit.errors import UnsupportedError
 
-# Importing `einsum` and `indexed_writes` enters their converters.
+# Importing `einsum` and its like enters their converters.
 from fewbit.frontends.torch import (
     aten,
     einsum,  # noqa: F401  # pyright: ignore[reportUnusedImport]
     indexed_writes,  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    language_ops,  # noqa: F401  # pyright: ignore[reportUnusedImport]
 )
 from fewbit.frontends.torch.control_flow import emit_control_flow
 from fewbit.frontends.torch.hierarchy import Frame

@@ -35,8 +35,8 @@ from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
 from fewbit.kernels.integer.tile import Groups
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
-from fewbit.kernels.matmul import takes_halves
 from fewbit.kernels.pack import pack_panels
+from fewbit.kernels.stored import takes_halves
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 from fewbit.toolchain.isa import Isa
 

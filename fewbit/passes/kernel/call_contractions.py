@@ -6,7 +6,7 @@ matrix, one of the second its columns, a reduction its depth; all other loops ar
 calls. The second matrix is packed at run time, whatever its strides; the first is read as it is, so
 its depth must be innermost, and so must the columns in the result. Values of attention whose heads
 are as wide as a panel have the kernel's layout already, and are not packed; if they were widened
-from f16, the kernel reads them as f16. Matrices are of floats,
+from f16, from bytes or from halves of bytes, the kernel reads these. Matrices are of floats,
 or of bytes with i32 accumulators: queries and keys that are quantized. What does not fit stays
 loops, and so does a GEMV with a transposed matrix, such as a query and its keys: packing them would
 take longer than the matmul.
@@ -28,14 +28,13 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     ModuleOp,
-    f16,
     f32,
     i8,
     i32,
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr
 from xdsl.passes import ModulePass
 
 from fewbit.codegen.memref import Size
@@ -43,9 +42,10 @@ from fewbit.codegen.stubs import ONE_SCALE, KernelCalls, Memref, Stub
 from fewbit.cost.cpu.calibration import Calibration
 from fewbit.cost.cpu.kernel_call import KernelCall, MatrixSizes
 from fewbit.kernels import IntegerMatmul, IntegerPackB, Matmul, PackB
-from fewbit.kernels.matmul import takes_halves
+from fewbit.kernels.stored import Stored
 from fewbit.llvm.values import NULL, Value
 from fewbit.passes.kernel.call_site import CallSite, shape_of, tensor_of
+from fewbit.passes.kernel.stored_matrix import find_stored
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
 
@@ -193,8 +193,9 @@ class _Call(CallSite[Operation]):
         if accumulates and contraction.is_integer:
             return
         is_panel = self.is_panel(contraction, rhs)
-        narrow = _narrow(rhs) if is_panel and takes_halves(self.isa) else None
-        rhs = rhs if narrow is None else narrow
+        stored: Stored = "f32"
+        if is_panel:
+            rhs, stored = find_stored(rhs, self.isa)
         if not is_panel and _rows(contraction) == 1 and contraction.rhs[-1] == contraction.depth:
             return
         packed = rhs if is_panel else self.pack(contraction, rhs)
@@ -206,7 +207,7 @@ class _Call(CallSite[Operation]):
             contraction,
             contraction.rhs if is_panel else contraction.packed_loops,
             accumulates,
-            halves=narrow is not None,
+            stored=stored,
         )
         sizes = [
             self.make(tensor.DimOp(start, self.index(axis)))
@@ -272,9 +273,9 @@ class _Call(CallSite[Operation]):
         panels: Dims,
         accumulates: bool,
         *,
-        halves: bool,
+        stored: Stored,
     ) -> None:
-        matmul = Matmul(self.isa, halves=halves)
+        matmul = Matmul(self.isa, stored=stored)
         if contraction.is_integer:
             matmul = IntegerMatmul(self.isa, "i32")
         kernel = self.calls.use(matmul)
@@ -334,20 +335,6 @@ def _rows(contraction: Contraction) -> int:
         if contraction.row is None
         else shape_of(contraction.operands[0])[contraction.lhs.index(contraction.row)]
     )
-
-
-def _narrow(value: SSAValue) -> SSAValue | None:
-    """Return the f16 that a tensor was widened from, element by element; None if it was not."""
-    op = value.owner
-    if not isinstance(op, linalg.GenericOp) or len(op.inputs) != 1 or len(op.outputs) != 1:
-        return None
-    ops = list(op.body.block.ops)
-    if len(ops) != 2 or not isinstance(ops[0], arith.ExtFOp):
-        return None
-    is_whole = all(m.data == AffineMap.identity(m.data.num_dims) for m in op.indexing_maps)
-    is_half = tensor_of(op.inputs[0]).element_type == f16
-    takes_input = ops[0].operands[0] is op.body.block.args[0]
-    return op.inputs[0] if is_whole and is_half and takes_input else None
 
 
 def _is_zero(value: SSAValue) -> bool:

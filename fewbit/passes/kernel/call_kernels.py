@@ -49,8 +49,8 @@ from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.fields import takes_unsigned
 from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups, takes_offsets
 from fewbit.kernels.integer.output import LARGEST
-from fewbit.kernels.matmul import takes_halves
 from fewbit.kernels.pack import packed_size
+from fewbit.kernels.stored import takes_halves
 from fewbit.llvm.types import Spelled
 from fewbit.llvm.values import Operand, Value
 from fewbit.passes.kernel.call_max_pool import MaxPoolSite

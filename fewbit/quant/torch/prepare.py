@@ -57,6 +57,11 @@ def resolve_layers(model: nn.Module, recipe: RecipeLike) -> dict[str, LayerSchem
     Lists of widths count layers that are modules; the others stay float.
     """
     recipe = Recipe.of(recipe)
+    if recipe.cache is not None:
+        raise UsageError(
+            f"the recipe says 'cache={recipe.cache}', and a module in training keeps no tokens",
+            hint="leave it out; it is for checkpoints of language models",
+        )
     layers = list(quantizable_layers(model))
     others = [name for name in map(layer_name, weights_of(model)) if name not in layers]
     if recipe.order is not None:
