@@ -7,7 +7,8 @@ transposed in every step. What is kept narrower than float32 is widened in the m
 Integers have a scale for each token, in every group of channels; so scores are multiplied by the
 scales of keys behind the matmul, and weights by those of values before it: neither is ever
 dequantized. Integers of 4 bits share a byte with those half a head away, and a matmul reads one
-half of all bytes: two matmuls of half the depth, or width, in place of one.
+half of all bytes: two matmuls of half the depth, or width, in place of one. Keys of 4 bits have
+offsets, too, because what they lose is most of what a cache loses: tokens have much in common.
 """
 
 from __future__ import annotations
@@ -180,34 +181,37 @@ class HalfByteCache(Cache):
         return {
             "keys": self.keys(pairs, group, torch.int8),
             "key_scales": self.scales(2 * pairs),
+            "key_offsets": self.scales(2 * pairs),
             "values": self.values(pairs, group, torch.int8),
             "value_scales": self.scales(2 * pairs),
         }
 
     def write(self, buffers: nn.Module, k: Tensor, v: Tensor, kept: Kept) -> None:
-        for name, x, write in (("key", k, write_keys), ("value", v, write_tokens)):
-            # [sequences, heads, 2, pairs, tokens, group]
-            grouped = x.unflatten(-1, (2, self.pairs, self.group)).permute(0, 1, 3, 4, 2, 5)
-            integers, scales = quantize(grouped, 4)
-            low, high = integers.unbind(2)
-            write(buffers.get_buffer(f"{name}s"), join_halves(low, high).flatten(1, 2), kept)
-            write_tokens(buffers.get_buffer(f"{name}_scales"), scales.flatten(1, 3), kept)
+        integers, scales, offsets = quantize_with_offset(self._group(k))
+        write_keys(buffers.get_buffer("keys"), self._join(integers), kept)
+        write_tokens(buffers.get_buffer("key_scales"), scales.flatten(1, 3), kept)
+        write_tokens(buffers.get_buffer("key_offsets"), offsets.flatten(1, 3), kept)
+        integers, scales = quantize(self._group(v), 4)
+        write_tokens(buffers.get_buffer("values"), self._join(integers), kept)
+        write_tokens(buffers.get_buffer("value_scales"), scales.flatten(1, 3), kept)
 
     def scores(self, buffers: nn.Module, q: Tensor, kept: Kept) -> Tensor:
         keys = buffers.get_buffer("keys")
         queries = q.unflatten(-1, (2 * self.pairs, self.group)).unbind(2)
-        products = [
-            multiply_keys(queries[group], self._read(keys, group, read_keys, kept), kept)
-            * self._scales(buffers, "key_scales", group, kept)
-            for group in range(2 * self.pairs)
-        ]
+        products: list[Tensor] = []
+        for group, query in enumerate(queries):
+            product = multiply_keys(query, self._read(keys, group, read_keys, kept), kept)
+            scales, offsets = (
+                self._take(buffers, f"key_{name}", group, kept) for name in ("scales", "offsets")
+            )
+            products.append(product * scales + query.sum(-1, keepdim=True) * offsets)
         return reduce(torch.add, products)
 
     def weigh(self, buffers: nn.Module, weights: Tensor, kept: Kept) -> Tensor:
         values = buffers.get_buffer("values")
         sums = [
             torch.bmm(
-                weights * self._scales(buffers, "value_scales", group, kept),
+                weights * self._take(buffers, "value_scales", group, kept),
                 self._read(values, group, read_tokens, kept),
             )
             for group in range(2 * self.pairs)
@@ -220,8 +224,17 @@ class HalfByteCache(Cache):
         own = buffer.unflatten(1, (-1, self.pairs))[:, :, pair]
         return (high_half if part else low_half)(read(own, kept))
 
-    def _scales(self, buffers: nn.Module, name: str, group: int, kept: Kept) -> Tensor:
-        """Return the scales of a group, [heads, 1, tokens]."""
+    def _group(self, x: Tensor) -> Tensor:
+        """Return channels in groups, [sequences, heads, 2, pairs, tokens, group]."""
+        return x.unflatten(-1, (2, self.pairs, self.group)).permute(0, 1, 3, 4, 2, 5)
+
+    def _join(self, integers: Tensor) -> Tensor:
+        """Return bytes, [sequences, heads · pairs, tokens, group]."""
+        low, high = integers.unbind(2)
+        return join_halves(low, high).flatten(1, 2)
+
+    def _take(self, buffers: nn.Module, name: str, group: int, kept: Kept) -> Tensor:
+        """Return scales or offsets of a group, [heads, 1, tokens]."""
         own = buffers.get_buffer(name).unflatten(1, (-1, 2 * self.pairs))[:, :, group]
         return read_tokens(own, kept).float().unsqueeze(1)
 
@@ -231,8 +244,23 @@ def quantize(x: Tensor, bits: int) -> tuple[Tensor, Tensor]:
     most = 2 ** (bits - 1) - 1
     magnitude = x.abs().amax(-1, keepdim=True).clamp_min(LEAST)
     scales = (magnitude * (1 / most)).to(torch.float16)
-    steps = (x / scales.float()).round()
-    return steps.clamp(-most - 1, most).to(torch.int8), scales.squeeze(-1)
+    return round_steps(x / scales.float(), bits), scales.squeeze(-1)
+
+
+def quantize_with_offset(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return integers of 4 bits, scales, and what an integer of 0 stands for, both of f16."""
+    least = x.amin(-1, keepdim=True)
+    extent = (x.amax(-1, keepdim=True) - least).clamp_min(LEAST)
+    scales = (extent * (1 / 15)).to(torch.float16)
+    offsets = (least + 8 * scales.float()).to(torch.float16)
+    integers = round_steps((x - offsets.float()) / scales.float(), 4)
+    return integers, scales.squeeze(-1), offsets.squeeze(-1)
+
+
+def round_steps(steps: Tensor, bits: int) -> Tensor:
+    """Return the nearest integers of so many bits, as bytes."""
+    most = 2 ** (bits - 1) - 1
+    return steps.round().clamp(-most - 1, most).to(torch.int8)
 
 
 def write_keys(buffer: Tensor, k: Tensor, kept: Kept) -> None:
