@@ -32,6 +32,7 @@ from fewbit.language.config import (
     Rope,
 )
 from fewbit.language.places import (
+    Heads,
     Located,
     Sight,
     last_tokens,
@@ -134,16 +135,8 @@ class CachedAttention(SelfAttention):
             scores = scores * self.scale
         else:
             scores = self.cap * torch.tanh(scores * (self.scale / self.cap))
-        weights = mask_scores(scores, sight.seen).softmax(-1)
+        weights = scores.masked_fill(~sight.seen, float("-inf")).softmax(-1)
         return self.cache.weigh(self, weights, sight.kept)
-
-
-def mask_scores(scores: Tensor, seen: Tensor) -> Tensor:
-    """Return scores, [heads, rows, tokens], less those of tokens that are not to be seen."""
-    low = float("-inf")
-    if seen.ndim == 2:
-        return scores.masked_fill(~seen, low)
-    return scores.unflatten(0, (seen.shape[0], -1)).masked_fill(~seen, low).flatten(0, 1)
 
 
 def rotate_first(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -248,8 +241,8 @@ class Decoder(nn.Module):
         return locate_several(tokens, position, self.context, last)
 
     def place(self, kind: LayerKind, located: Located) -> Place:
-        shared = self.config.heads // self.config.kv_heads
-        sight = see(located, self.context, kind.window, shared)
+        heads = Heads(self.config.kv_heads, self.config.heads // self.config.kv_heads)
+        sight = see(located, self.context, kind.window, heads)
         if kind.rope is None:
             return Place(None, None, sight)
         number = self.ropes.index(kind.rope)

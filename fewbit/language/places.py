@@ -32,13 +32,20 @@ class Located(NamedTuple):
     """Which sequence each is of; None where there is one."""
 
 
+class Heads(NamedTuple):
+    keys: int
+    """How many heads keys have."""
+    sharing: int
+    """How many heads of queries have the same keys."""
+
+
 class Sight(NamedTuple):
     """What tokens attend to."""
 
     seen: Tensor
     """The mask, [rows, tokens]: which of those that are read a token attends to.
 
-    Of several sequences it is [sequences, 1, rows, tokens].
+    Of several sequences it is [heads of all, rows, tokens].
     """
     rows: int
     """Queries that share keys."""
@@ -60,10 +67,10 @@ def locate_several(tokens: Tensor, position: Tensor, context: int, last: int) ->
     return Located(places.clamp(0, last), end, kept_at, sequences)
 
 
-def see(located: Located, context: int, window: int | None, shared: int) -> Sight:
-    """Return what queries see, `shared` of which have the same keys, in a window or in all."""
+def see(located: Located, context: int, window: int | None, heads: Heads) -> Sight:
+    """Return what queries see, in a window or of all that was kept."""
     positions, sequences = located.positions, located.sequences
-    queries = positions.unsqueeze(-1)
+    queries = _rows(positions, heads).unsqueeze(-1)
     blocks = sym_min((located.end + BLOCK - 1) // BLOCK, context // BLOCK)
     end = sym_min(located.end, blocks * BLOCK)  # No change, but a compiler then knows that it fits.
     kept = torch.arange(end)
@@ -77,14 +84,18 @@ def see(located: Located, context: int, window: int | None, shared: int) -> Sigh
             some = sym_min(blocks - first, blocks)  # Bounded, for a compiler that plans memory.
             read = (first + torch.arange(some), some * BLOCK, kept - first * BLOCK, kept)
         seen = (kept <= queries) & (kept > queries - window)
-    ones = (1,) * (seen.ndim - 2)
-    seen = seen.repeat(*ones, shared, 1)
-    if sequences is not None:
-        seen = seen.unsqueeze(1)
     where = located.kept_at
     columns = where & BLOCK - 1
     kept_places = Kept(where, where >> BLOCK.bit_length() - 1, columns, sequences, *read)
-    return Sight(seen, shared * positions.shape[-1], kept_places)
+    return Sight(seen, heads.sharing * positions.shape[-1], kept_places)
+
+
+def _rows(positions: Tensor, heads: Heads) -> Tensor:
+    """Return the position of each query, [rows], or of several sequences [heads of all, rows]."""
+    if positions.ndim == 1:
+        return positions.repeat(heads.sharing)
+    rows = positions.repeat(1, heads.sharing)
+    return rows.unsqueeze(1).expand(-1, heads.keys, -1).flatten(0, 1)
 
 
 def end_of(position: Tensor, length: int, context: int) -> int:

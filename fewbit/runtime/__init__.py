@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from fewbit.base.files import PathLike
 from fewbit.errors import UsageError
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fewbit.language.evaluate import TextScore
+    from fewbit.runtime.decode_session import DecodeSession
     from fewbit.runtime.embedding import EmbeddingScore, TextEncoding
     from fewbit.runtime.generation import Generation, Prompt, TextModel
     from fewbit.runtime.profile import CallProfile
     from fewbit.runtime.session import Session
+    from fewbit.runtime.together import Answer
 
 
 class Artifact:
@@ -88,8 +91,19 @@ class Artifact:
 
         if SETTINGS not in self.manifest.files:
             return Session(self.runner, threads)
-        from fewbit.runtime.generation import DecodeSession
+        return self.decode_session(threads=threads)
 
+    def decode_session(self, *, threads: int | None = None) -> DecodeSession:
+        """Call a language model step by step: one sequence, or several."""
+        from fewbit.runtime.decode_session import DecodeSession
+        from fewbit.runtime.session import StatefulRunner
+
+        if not isinstance(self.runner, StatefulRunner):
+            raise UsageError(
+                f"this was compiled for {self.manifest.target}, and text is decoded by libraries "
+                "for this machine",
+                hint="compile it for the target cpu",
+            )
         return DecodeSession(self.runner, self.text_model.settings, threads)
 
     @property
@@ -145,6 +159,7 @@ class Artifact:
 
         return compare_embeddings(self, against, texts, threads)
 
+    @overload
     def generate(
         self,
         prompt: Prompt,
@@ -155,27 +170,53 @@ class Artifact:
         top_p: float = 1.0,
         seed: int | None = None,
         threads: int | None = None,
-    ) -> Generation:
+    ) -> Generation: ...
+
+    @overload
+    def generate(
+        self,
+        prompt: list[str],
+        tokens: int = 64,
+        *,
+        chat: bool = False,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> list[Answer]: ...
+
+    def generate(
+        self,
+        prompt: Prompt | list[str],
+        tokens: int = 64,
+        *,
+        chat: bool = False,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> Generation | list[Answer]:
         """Decode up to so many tokens behind a prompt, and return an iterator of pieces of text.
 
         A prompt is a text, or, with the model's chat template, a question (`chat=True`) or the
-        messages of a conversation. A temperature of 0 takes the likeliest token of each step.
+        messages of a conversation. A temperature of 0 takes the likeliest token of each step. A
+        list of texts gives the answers to all, decoded together as far as the program was compiled
+        for several sequences.
         """
         from fewbit.language.sampling import Sampler
-        from fewbit.runtime.generation import Generation
-        from fewbit.runtime.session import StatefulRunner
+        from fewbit.runtime.generation import Generation, several_texts
+        from fewbit.runtime.together import decode_together
 
-        sampler = Sampler(temperature, top_p, seed)
         model = self.text_model
-        if not isinstance(self.runner, StatefulRunner):
-            raise UsageError(
-                f"this was compiled for {self.manifest.target}, and text is decoded by libraries "
-                "for this machine",
-                hint="compile it for the target cpu",
-            )
-        given = model.encode(prompt, chat=chat)
+        make_sampler = partial(Sampler, temperature, top_p, seed)
+        if (texts := several_texts(prompt)) is not None:
+            encoded = [model.encode(text, chat=chat) for text in texts]
+            session = self.decode_session(threads=threads)
+            return decode_together(model, session, encoded, tokens, make_sampler)
+        sampler = make_sampler()
+        given = model.encode(cast("Prompt", prompt), chat=chat)
         model.check_room(given)
-        return Generation(model, self.session(threads=threads), given, tokens, sampler)
+        return Generation(model, self.decode_session(threads=threads), given, tokens, sampler)
 
     def evaluate(
         self,

@@ -2,8 +2,9 @@
 
     art.evaluate(text, against=reference)
 
-A window of a text is decoded token by token, as an answer is, because an artifact gives the logits
-of the last token alone; so what is evaluated is the code that runs, with its rounding.
+What is evaluated is the code that runs, with its rounding. An artifact that gives the logits of all
+tokens reads a window in a few calls; one that gives those of the last alone decodes it token by
+token, as an answer is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from fewbit.runtime import Artifact
 
 Array = np.ndarray[Any, Any]
+LOGITS = 1 << 24
+"""How many are computed at once, at most: 64 MiB."""
 
 
 def evaluate_text(
@@ -83,12 +86,13 @@ def _tokens(artifact: Artifact, text: str | Sequence[int]) -> tuple[list[int], l
 
 
 def _predict(artifact: Artifact, threads: int | None) -> Predict:
-    session = artifact.session(threads=threads)
+    session, settings = artifact.decode_session(threads=threads), artifact.text_model.settings
+    at_once = max(LOGITS // settings.vocabulary, 1) if settings.logits == "all" else 1
 
     def predict(tokens: Sequence[int]) -> Iterator[Array]:
         session.reset()
-        for position, token in enumerate(tokens):
-            yield session(np.array([[token]]), np.array([position]))
+        for position in range(0, len(tokens), at_once):
+            yield from session.decode([tokens[position : position + at_once]], [position])[0]
 
     return predict
 

@@ -10,10 +10,10 @@ decoding ends where the context does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from fewbit.language.text_files import (
 )
 from fewbit.language.tokenizer import open_tokenizer, stream_text
 from fewbit.program.artifact import KIND, Folder
+from fewbit.runtime.decode_session import DecodeSession
 from fewbit.runtime.native import Array
-from fewbit.runtime.session import Session, StatefulRunner
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -115,28 +115,20 @@ class TextModel:
             )
 
 
-class DecodeSession(Session):
-    """A session of a language model, which refuses tokens and positions that there are not."""
+def several_texts(prompt: Prompt | list[str]) -> list[str] | None:
+    """Return prompts that are a list of texts; None where it is one, of messages or tokens."""
+    if not isinstance(prompt, list) or not prompt:
+        return None
+    texts = [each for each in prompt if isinstance(each, str)]
+    return texts if len(texts) == len(prompt) else None
 
-    def __init__(
-        self, library: StatefulRunner, settings: GenerationSettings, threads: int | None = None
-    ) -> None:
-        super().__init__(library, threads)
-        self._settings = settings
 
-    def run(self, *arrays: Any) -> tuple[Array, ...]:
-        tokens, position = self._library.check_own(arrays)
-        context, vocabulary = self._settings.context, self._settings.vocabulary
-        if tokens.size and not 0 <= tokens.min() <= tokens.max() < vocabulary:
-            raise UsageError("a token is not in the vocabulary", hint=f"0 to {vocabulary - 1}")
-        first, end = int(position[0]), int(position[0]) + tokens.shape[1]
-        if first < 0 or end > context:
-            raise UsageError(
-                f"tokens at the positions {first} to {end - 1} do not fit into the context, "
-                f"which holds {context}",
-                hint="begin anew with reset(), or compile with a larger context: --context",
-            )
-        return super().run(tokens, position)
+def choose_token(sampler: Sampler, logits: Array) -> int:
+    """Return the token behind the last of those whose logits are given."""
+    last = logits[-1]
+    if not np.isfinite(last).all():
+        raise StoreError("the model gave logits that are no numbers")
+    return sampler.choose(last)
 
 
 class Generation:
@@ -145,7 +137,7 @@ class Generation:
     def __init__(
         self,
         model: TextModel,
-        session: Session,
+        session: DecodeSession,
         prompt: Sequence[int],
         tokens: int,
         sampler: Sampler,
@@ -160,7 +152,7 @@ class Generation:
         self.step_seconds: list[float] = []
         """How long each call took; the first reads the prompt."""
         self._model = model
-        self._step: Callable[..., Any] = session
+        self._session = session
         self._sampler = sampler
         self._most = min(tokens, model.settings.context - len(prompt))
         self._is_cut = self._most < tokens
@@ -178,11 +170,9 @@ class Generation:
         ends = self._model.settings.end_tokens
         for _ in range(self._most):
             start = perf_counter()
-            logits = self._step(np.array([given]), np.array([position])).reshape(-1)
+            logits = self._session.decode([given], [position])[0]
             self.step_seconds.append(perf_counter() - start)
-            if not np.isfinite(logits).all():
-                raise StoreError("the model gave logits that are no numbers")
-            token = self._sampler.choose(logits)
+            token = choose_token(self._sampler, logits)
             if token in ends:
                 self.finish = STOP
                 return
