@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     ModelWrapValidatorHandler,
     ValidationError,
@@ -49,6 +50,13 @@ _CACHE = "cache"
 _MICO_TERNARY = 1.5
 
 
+def _read_cache(value: object) -> object:
+    return CacheScheme.of(value) if isinstance(value, str) else value
+
+
+_Cache: TypeAlias = Annotated[CacheScheme | None, BeforeValidator(_read_cache)]
+
+
 class Recipe(BaseModel):
     """Schemes by layer: a default with exceptions by name, or a list in the order of layers.
 
@@ -63,7 +71,7 @@ class Recipe(BaseModel):
     default: LayerScheme = _FLOAT
     layers: dict[str, LayerScheme] = {}
     order: tuple[LayerScheme, ...] | None = None
-    cache: CacheScheme | None = None
+    cache: _Cache = None
 
     @staticmethod
     def of(value: RecipeLike) -> Recipe:

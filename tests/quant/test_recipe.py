@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from fewbit.errors import Error, UsageError, WidthError
 from fewbit.numerics import WIDTHS, Width
 from fewbit.quant.attention_scheme import AttentionScheme
+from fewbit.quant.cache_scheme import CacheScheme
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
@@ -51,15 +52,20 @@ odd_names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter
     lambda text: not text.startswith("re:")
 )
 patterns = st.sampled_from([r"re:conv.*", r"re:layers\.\d+\.fc[12]", "re:a{1,2}", "re:(?=x).*"])
+caches = st.sampled_from([None, *map(CacheScheme.of, ("f32", "f16", "q8", "q4", "q4h64"))])
 text_recipes = st.builds(
-    Recipe, default=schemes(), layers=st.dictionaries(plain_names, schemes(), max_size=4)
+    Recipe,
+    default=schemes(),
+    layers=st.dictionaries(plain_names, schemes(), max_size=4),
+    cache=caches,
 )
 named_recipes = st.builds(
     Recipe,
     default=schemes(),
     layers=st.dictionaries(plain_names | odd_names | patterns, schemes(), max_size=4),
+    cache=caches,
 )
-ordered_recipes = st.builds(Recipe, order=st.lists(schemes(), max_size=5).map(tuple))
+ordered_recipes = st.builds(Recipe, order=st.lists(schemes(), max_size=5).map(tuple), cache=caches)
 recipes = named_recipes | ordered_recipes
 
 
@@ -442,3 +448,29 @@ def test_narrow_weights_have_no_offsets() -> None:
     for text in ("w1a8g32-offset", "w1.58a8g32-offset"):
         with pytest.raises(WidthError, match="have no offset"):
             LayerScheme.of(text)
+
+
+def test_the_cache_is_no_layer() -> None:
+    recipe = Recipe.of("w4a8g32,cache=q8h64,lm_head=w8a8")
+    assert recipe.cache == CacheScheme("q8", 64)
+    assert str(recipe) == "w4a8g32,lm_head=w8a8,cache=q8h64"
+    assert recipe.resolve(["lm_head"]) == {"lm_head": LayerScheme.of("w8a8")}
+    assert Recipe.of({"default": "w4a8", "cache": "q4"}) == Recipe.of("w4a8,cache=q4")
+    assert Recipe.of("w4a8") != Recipe.of("w4a8,cache=q4")
+    layer = Recipe.of("w4a8,cache=w8a8")
+    assert layer.cache is None
+    assert layer.layer("cache") == LayerScheme.of("w8a8")
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ("w4a8,cache=q5", "'q5' is not a scheme"),
+        ("w4a8,cache=q8,cache=q4", "'q4' is not a scheme"),
+        ({"default": "w4a8", "cache": "q5"}, "not kept as 'q5'"),
+        ({"default": "w4a8", "cache": 8}, "'cache' is a text"),
+    ],
+)
+def test_caches_that_there_are_not(value: Any, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        Recipe.of(value)
