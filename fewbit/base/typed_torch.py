@@ -51,6 +51,11 @@ def split(tensor: Tensor, size: int | Sequence[int], dim: int = 0) -> tuple[Tens
     return cast(Any, tensor).split(size, dim)
 
 
+def unflatten(tensor: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """A dimension as several of these sizes, one of which may be -1."""
+    return cast(Any, tensor).unflatten(dim, tuple(sizes))
+
+
 def sym_min(a: int, b: int) -> int:
     """The smaller of two sizes; `min` would decide which that is while a model is traced."""
     return _torch.sym_min(a, b)

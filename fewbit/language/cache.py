@@ -22,6 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from fewbit.base.typed_torch import unflatten
 from fewbit.language.torch_ops import high_half, join_halves, low_half
 from fewbit.numerics.formulas import EPS
 from fewbit.quant.cache_scheme import CacheScheme
@@ -197,7 +198,7 @@ class HalfByteCache(Cache):
 
     def scores(self, buffers: nn.Module, q: Tensor, kept: Kept) -> Tensor:
         keys = buffers.get_buffer("keys")
-        queries = q.unflatten(-1, (2 * self.pairs, self.group)).unbind(2)
+        queries = unflatten(q, -1, (2 * self.pairs, self.group)).unbind(2)
         products: list[Tensor] = []
         for group, query in enumerate(queries):
             product = multiply_keys(query, self._read(keys, group, read_keys, kept), kept)
@@ -221,12 +222,12 @@ class HalfByteCache(Cache):
     def _read(self, buffer: Tensor, group: int, read: Read, kept: Kept) -> Tensor:
         """Return the channels of a group, as float: a half of bytes."""
         part, pair = divmod(group, self.pairs)
-        own = buffer.unflatten(1, (-1, self.pairs))[:, :, pair]
+        own = unflatten(buffer, 1, (-1, self.pairs))[:, :, pair]
         return (high_half if part else low_half)(read(own, kept))
 
     def _group(self, x: Tensor) -> Tensor:
         """Return channels in groups, [sequences, heads, 2, pairs, tokens, group]."""
-        return x.unflatten(-1, (2, self.pairs, self.group)).permute(0, 1, 3, 4, 2, 5)
+        return unflatten(x, -1, (2, self.pairs, self.group)).permute(0, 1, 3, 4, 2, 5)
 
     def _join(self, integers: Tensor) -> Tensor:
         """Return bytes, [sequences, heads · pairs, tokens, group]."""
@@ -235,7 +236,7 @@ class HalfByteCache(Cache):
 
     def _take(self, buffers: nn.Module, name: str, group: int, kept: Kept) -> Tensor:
         """Return scales or offsets of a group, [heads, 1, tokens]."""
-        own = buffers.get_buffer(name).unflatten(1, (-1, 2 * self.pairs))[:, :, group]
+        own = unflatten(buffers.get_buffer(name), 1, (-1, 2 * self.pairs))[:, :, group]
         return read_tokens(own, kept).float().unsqueeze(1)
 
 

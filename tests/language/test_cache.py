@@ -173,7 +173,8 @@ def test_what_a_model_cannot_keep_is_refused_before_it_is_read(tmp_path: Path) -
         fewbit.import_model(tmp_path, sequences=0)
     with pytest.raises(UsageError, match="recipe keeps keys and values as q8, and the option as"):
         fewbit.compile(tmp_path, recipe="w8a8,cache=q8", cache="q4")
-    for given in ({"logits": "all"}, {"sequences": 2}):
+    refused: tuple[dict[str, Any], ...] = ({"logits": "all"}, {"sequences": 2})
+    for given in refused:
         with pytest.raises(UsageError, match="are for checkpoints of decoders"):
             fewbit.import_model("zoo:lenet", **given)
 

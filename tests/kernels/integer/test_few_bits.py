@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import IntegerMatmul, Isa
-from fewbit.kernels.matmul import takes_halves
+from fewbit.kernels.stored import takes_halves
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Outputs, Wanted
 from tests.kernels.machine import address, compiled_groups, guarded, on_threads
 
