@@ -6,7 +6,7 @@ matrix, one of the second its columns, a reduction its depth; all other loops ar
 calls. The second matrix is packed at run time, whatever its strides; the first is read as it is, so
 its depth must be innermost, and so must the columns in the result. Values of attention whose heads
 are as wide as a panel have the kernel's layout already, and are not packed; if they were widened
-from f16, from bytes or from halves of bytes, the kernel reads these. Matrices are of floats,
+from f16, from bytes or from four bits of each, the kernel reads these. Matrices are of floats,
 or of bytes with i32 accumulators: queries and keys that are quantized. What does not fit stays
 loops, and so does a GEMV with a transposed matrix, such as a query and its keys: packing them would
 take longer than the matmul.

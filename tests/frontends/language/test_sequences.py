@@ -93,7 +93,7 @@ def test_a_draft_is_checked_in_one_call_and_taken_back(alone: Artifact) -> None:
 
 @pytest.mark.slow
 def test_texts_together_are_those_of_each_alone(alone: Artifact, together: Artifact) -> None:
-    """Of unequal lengths, more than there are sequences, and one ends before the others."""
+    """Lengths are unequal, there are more texts than sequences, and one ends before the others."""
     expected = [alone.generate(prompt, 30) for prompt in PROMPTS]
     texts = ["".join(generation) for generation in expected]
     answers = together.generate(PROMPTS, 30)
