@@ -17,6 +17,7 @@ ROOMS = {
         "fold-layer-weights",
         "fold-weights",
         "inline",
+        "outline-repeats",
         "outline-subgraph",
         "place-devices",
         "recognize-layers",

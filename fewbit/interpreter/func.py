@@ -10,6 +10,7 @@ from fewbit.errors import InterpretError
 from fewbit.interpreter.interpreter import Frame
 from fewbit.interpreter.registry import Leave, register
 from fewbit.interpreter.values import Value
+from fewbit.program.repeats import names_for
 
 
 @register(FuncOp)
@@ -19,8 +20,11 @@ def func(frame: Frame, op: FuncOp, operands: Sequence[Value]) -> Sequence[Value]
 
 @register(CallOp)
 def call(frame: Frame, op: CallOp, operands: Sequence[Value]) -> Sequence[Value]:
-    name = op.callee.root_reference.data
-    return frame.interpreter.call_symbol(name, FuncOp, "function", operands)
+    name, constants = op.callee.root_reference.data, dict[str, str]()
+    callee = frame.interpreter.symbols.get(name)
+    if isinstance(callee, FuncOp) and op.attributes:
+        constants = names_for(op, callee)
+    return frame.interpreter.call_symbol(name, FuncOp, "function", operands, constants)
 
 
 @register(ReturnOp)

@@ -37,6 +37,7 @@ Observer: TypeAlias = Callable[[Operation, Sequence[Value]], None]
 """Called after every op outside of element-wise bodies, with the op's results."""
 
 MAX_STEPS = 1_000_000
+NONE: Mapping[str, str] = {}
 MAX_DEPTH = 100
 
 
@@ -114,16 +115,26 @@ class Interpreter:
         return tuple(np.array(result) for result in results)
 
     def call_symbol(
-        self, name: str, of: type[FuncOp | SubgraphOp], what: str, arguments: Sequence[Value]
+        self,
+        name: str,
+        of: type[FuncOp | SubgraphOp],
+        what: str,
+        arguments: Sequence[Value],
+        constants: Mapping[str, str] = NONE,
     ) -> Sequence[Value]:
         """Run what a call op names, which has to be of class `of`."""
         callee = self.symbols.get(name)
         if not isinstance(callee, of):
             raise InterpretError(f"calls @{name}, which is not a {what} of the module")
-        return self.invoke(callee, arguments)
+        return self.invoke(callee, arguments, constants)
 
-    def invoke(self, callee: FuncOp | SubgraphOp, arguments: Sequence[Value]) -> Sequence[Value]:
-        """Run a callee in a frame of its own, as a call op does."""
+    def invoke(
+        self,
+        callee: FuncOp | SubgraphOp,
+        arguments: Sequence[Value],
+        constants: Mapping[str, str] = NONE,
+    ) -> Sequence[Value]:
+        """Run a callee in a frame of its own, as a call op does; `constants` replace others."""
         name = callee.sym_name.data
         if not callee.body.blocks:
             raise InterpretError(f"@{name} is declared but has no body")
@@ -133,7 +144,9 @@ class Interpreter:
                 hint="recursion that deep is not interpreted",
             )
         self._depth += 1
-        results = self.frame().run(callee.body, arguments)
+        frame = self.frame()
+        frame.constants = constants
+        results = frame.run(callee.body, arguments)
         self._depth -= 1
         return results
 
@@ -173,6 +186,8 @@ class Frame:
         self.interpreter = interpreter
         self.values: dict[SSAValue, Value] = {}
         self.points: list[tuple[int, ...]] = []
+        self.constants: Mapping[str, str] = NONE
+        """The constants that are read in place of others, by their names."""
 
     def __getitem__(self, value: SSAValue) -> Value:
         try:

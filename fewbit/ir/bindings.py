@@ -6,7 +6,7 @@ comes back as one error that names the pass, with MLIR's own words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -126,6 +126,16 @@ def update_type(function: OpView) -> None:
     types = [argument.type for argument in function.entry_block.arguments]
     type = ir.FunctionType.get(types, function.type.results)
     function.attributes["function_type"] = ir.TypeAttr.get(type)
+
+
+def add_operands(call: OpView, values: Sequence[Value]) -> None:
+    """Replace a call that has no results by one that is given more."""
+    from torch_mlir import ir
+    from torch_mlir.dialects import func
+
+    with ir.InsertionPoint(call), call.operation.location:
+        func.CallOp([], call.operation.attributes["callee"], [*call.operation.operands, *values])
+    call.operation.erase()
 
 
 def is_block(owner: object) -> TypeIs[Block]:

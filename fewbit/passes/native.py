@@ -28,6 +28,8 @@ from fewbit.passes.pipelines import (
 )
 from fewbit.pipeline.stage import Pipeline, Stage
 
+REPEATS = ("outline-repeats",)
+"""Parts that repeat are compiled once, but for a profile, which counts each, and for BLAS."""
 FOR_ALL = "kernel"
 """The last stage that is the same for all processors."""
 
@@ -37,7 +39,7 @@ def native_pipeline(*, blas: bool = False, profile: bool = False) -> Pipeline:
     return Pipeline(
         (
             Stage("mico"),
-            Stage("kernel", (*TO_KERNELS, "fold-weights")),
+            Stage("kernel", (*TO_KERNELS, "fold-weights", *([] if blas or profile else REPEATS))),
             Stage("linalg", _linalg(blas, profile)),
             Stage("memref", _memref(blas), form="upstream"),
             Stage("loops", _loops(profile), form="upstream"),
@@ -78,6 +80,7 @@ def _memref(blas: bool) -> tuple[str, ...]:
         "collapse-loops",
         "reassociate-sums",
         "outline-loops",
+        "plan-repeats",
         "plan-memory",
         "add-shape-function",
     )

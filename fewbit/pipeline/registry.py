@@ -76,6 +76,7 @@ BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
         "measure-before-collapse",
         "place-outputs",
         "plan-memory",
+        "plan-repeats",
     ),
     "fewbit.pipeline": ("to-upstream",),
     "fewbit.targets.bitfusion": ("to-blocks",),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from fewbit.program.tensor_file import (
     raw_bytes,
     write,
 )
+
+if TYPE_CHECKING:
+    from fewbit.program.derived import Derivation
 
 FORMAT_KEY = "fewbit.program.store"
 FORMAT = "1"
@@ -80,6 +83,7 @@ class WeightStore:
 
     def __init__(self) -> None:
         self._tensors: dict[str, _Tensor] = {}
+        self._derivations: dict[str, Derivation] = {}
         self.path: Path | None = None
         """The file this store was opened from."""
         self.header_sha256: str | None = None
@@ -119,6 +123,18 @@ class WeightStore:
         _check_addable(key, np.empty(0, dtype))
         self._check_new(key)
         self._tensors[key] = _Tensor(dtype, shape, lambda: _as_stored(compute()), None, True, None)
+
+    def note_derivation(self, key: str, derivation: Derivation) -> None:
+        """Note how a tensor was computed from others."""
+        self._derivations[key] = derivation
+
+    def derivation(self, key: str) -> Derivation | None:
+        """Return how a tensor was computed, if that was noted."""
+        return self._derivations.get(key)
+
+    def forget_derivations(self) -> None:
+        """Take all tensors for given ones from now on."""
+        self._derivations.clear()
 
     def __getitem__(self, key: str) -> Array:
         """Return the tensor, read-only; a view of the mapped file when it comes from one."""

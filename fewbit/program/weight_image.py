@@ -7,7 +7,7 @@ some of them lie there once; a weight that is packed for a processor lies there 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,13 @@ class WeightImage:
         self.nbytes = aligned(offset + data.nbytes)
         return offset
 
+    def add_together(self, named: Sequence[tuple[str, Array]]) -> int:
+        """Place constants one behind another, each aligned, and return where the first is."""
+        start = self.nbytes
+        for name, array in named:
+            self.add(name, array)
+        return start
+
     @property
     def bytes_read(self) -> int:
         """The bytes of all constants, each counted once, with the gaps behind them."""
@@ -77,10 +84,14 @@ class SharedWeights(WeightImage):
     offsets: dict[bytes, int] = field(default_factory=dict[bytes, int])
     """Where bytes lie, by their hash."""
 
-    def place(self, name: str, array: Array) -> int:
-        digest = hashlib.sha256(raw_bytes(array)).digest()
+    def place(self, *named: tuple[str, Array]) -> int:
+        """Place constants one behind another, where they are not there yet in this order."""
+        content = hashlib.sha256()
+        for _, array in named:
+            content.update(hashlib.sha256(raw_bytes(array)).digest())
+        digest = content.digest()
         if digest not in self.offsets:
-            self.offsets[digest] = self.add(name, array)
+            self.offsets[digest] = self.add_together(named)
         return self.offsets[digest]
 
 
@@ -92,7 +103,18 @@ class VariantWeights(WeightImage):
 
     def add(self, name: str, array: Array) -> int:
         data = np.ascontiguousarray(array)
-        offset = self.shared.place(name, data)
-        self.entries.append(Placed(name, offset, data))
-        self.nbytes = max(self.nbytes, aligned(offset + data.nbytes))
+        offset = self.shared.place((name, data))
+        self._note(name, offset, data)
         return offset
+
+    def add_together(self, named: Sequence[tuple[str, Array]]) -> int:
+        arrays = [(name, np.ascontiguousarray(array)) for name, array in named]
+        start = offset = self.shared.place(*arrays)
+        for name, array in arrays:
+            self._note(name, offset, array)
+            offset = aligned(offset + array.nbytes)
+        return start
+
+    def _note(self, name: str, offset: int, array: Array) -> None:
+        self.entries.append(Placed(name, offset, array))
+        self.nbytes = max(self.nbytes, aligned(offset + array.nbytes))

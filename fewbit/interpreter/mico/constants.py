@@ -40,6 +40,7 @@ def constant(frame: Frame, op: ConstantOp, operands: Sequence[Value]) -> Sequenc
 @register(GetConstantOp)
 def get_constant(frame: Frame, op: GetConstantOp, operands: Sequence[Value]) -> Sequence[Value]:
     name = op.symbol.root_reference.data
+    name = frame.constants.get(name, name)
     cache = frame.interpreter.globals
     if name not in cache:
         definition = frame.interpreter.symbols.get(name)

@@ -21,6 +21,7 @@ from fewbit.interpreter.mico.constants import constant_value
 from fewbit.interpreter.values import dtype_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.numerics import pack
+from fewbit.program.derived import Derivation
 from fewbit.program.program import Program
 
 Array = npt.NDArray[Any]
@@ -56,12 +57,14 @@ class ChangedWeights:
         type: Attribute,
         reader: Operation,
         like: ConstantOp | None = None,
+        derivation: Derivation | None = None,
     ) -> SSAValue:
         """Return a read of a new constant for `reader`, with the scale of the one it is `like`."""
         name = _fresh(name, self.symbols)
-        constant = ConstantOp(
-            name, cast("TensorType[Attribute]", type), self._store(name, values, type)
-        )
+        stored = self._store(name, values, type)
+        if derivation is not None:
+            self.program.store.note_derivation(stored.key, derivation)
+        constant = ConstantOp(name, cast("TensorType[Attribute]", type), stored)
         if like is not None:
             constant.properties = {**like.properties, **constant.properties}
         constant.location = reader.location

@@ -8,20 +8,21 @@ kept. A result much larger than its operands, such as a broadcast weight, is lef
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fewbit.dialects.mico import GetConstantOp, element_width
+from fewbit.dialects.mico import ConstantOp, GetConstantOp, element_width
 from fewbit.interpreter import evaluate_op
 from fewbit.interpreter.constants import read_constant
-from fewbit.interpreter.values import Value
+from fewbit.interpreter.values import Value, dtype_of
 from fewbit.ir.symbols import using
 from fewbit.passes.graph.changed_weights import ChangedWeights
 from fewbit.passes.graph.fold_constants import (
@@ -31,7 +32,9 @@ from fewbit.passes.graph.fold_constants import (
     is_function_of_operands,
 )
 from fewbit.pipeline.context import compile_context
+from fewbit.program.derived import Derivation
 from fewbit.program.program import Program
+from fewbit.program.repeats import count_of
 
 GROWTH = 8
 """How many times larger than its operands a result may be: one bit becomes a byte."""
@@ -109,7 +112,8 @@ class _Folding:
     def _keep(self, value: SSAValue) -> None:
         op = cast(Operation, value.owner)
         name = f"{self._source(value)}.folded"
-        read = self.changed.add(name, self._evaluate(value), value.type, op)
+        derivation = _derivation(value)
+        read = self.changed.add(name, self._evaluate(value), value.type, op, derivation=derivation)
         read.name_hint = value.name_hint
         value.replace_all_uses_with(read)
         self.known.add(read)
@@ -146,3 +150,39 @@ class _Folding:
             if op.results and op.results[0] in self.known and not any(r.uses for r in op.results):
                 Rewriter.erase_op(op)
         self.changed.sweep()
+
+
+def _derivation(value: SSAValue) -> Derivation | None:
+    """Return how weights become a value, where other calls compute it from weights of their own."""
+    if count_of(cast(Operation, value.owner)) == 1:
+        return None
+    sources: list[ConstantOp] = []
+    copies: dict[SSAValue, SSAValue] = {}
+    body = Block()
+
+    def copy(each: SSAValue) -> None:
+        op = cast(Operation, each.owner)
+        if each in copies:
+            return
+        if isinstance(op, GetConstantOp):
+            copies[each] = body.insert_arg(each.type, len(body.args))
+            sources.append(op.constant)
+            return
+        for operand in op.operands:
+            copy(operand)
+        body.add_op(op.clone(copies))
+
+    copy(value)
+    return Derivation.of(lambda *arrays: _run(body, arrays, copies[value]), *sources)
+
+
+def _run(body: Block, arrays: Sequence[Value], wanted: SSAValue) -> Value:
+    """Evaluate the ops of a block for what it is given."""
+    values: dict[SSAValue, Value] = dict(zip(body.args, arrays, strict=True))
+    for op in body.ops:
+        if isinstance(op, arith.ConstantOp):
+            results = [read_constant(op.value, op.result.type)]
+        else:
+            results = evaluate_op(op, [values[operand] for operand in op.operands])
+        values.update(zip(op.results, results, strict=True))
+    return values[wanted].astype(dtype_of(wanted.type), copy=False)

@@ -294,7 +294,7 @@ class _Call(CallSite[Operation]):
             depth if isinstance(depth, int) else 1,
         )
         call = KernelCall(matmul, matrices, calls=prod(known[loop] for loop in contraction.outer))
-        self.calls.seconds += Calibration.default(self.isa).seconds(call)
+        self.calls.seconds += self.times * Calibration.default(self.isa).seconds(call)
         with ExitStack() as loops:
             place = {
                 loop: loops.enter_context(stub.loop(0, sizes[loop])).index

@@ -114,7 +114,7 @@ class _Contraction(StoringSite[ContractionT]):
         self, program: Program, op: ContractionT, calls: KernelCalls, unsigned: bool
     ) -> None:
         super().__init__(program, op, calls)
-        self.weight = self.constant(op.weight)
+        self.has_weight = self.is_constant(op.weight)
         self.is_integer = not op.is_float
         self.unsigned = unsigned and takes_unsigned(self.isa, self.widths[1])
 
@@ -123,7 +123,7 @@ class _Contraction(StoringSite[ContractionT]):
         if not self.is_integer:
             return True
         scales = (self.op.weight_scale, self.op.weight_offset, self.op.multiplier)
-        if self.weight is None or any(s is not None and self.constant(s) is None for s in scales):
+        if not self.has_weight or any(s is not None and not self.is_constant(s) for s in scales):
             return False
         return self.op.step is None or self.steps is not None
 
@@ -151,14 +151,19 @@ class _Contraction(StoringSite[ContractionT]):
 
     def scale_of_each(self, scale: SSAValue) -> SSAValue:
         """Return a scale for each output channel."""
-        array = cast(Array, self.constant(scale))
         channels = shape_of(self.op.weight)[0]
-        if array.shape == (channels,):
+        if isinstance(scale.type, TensorType) and shape_of(scale) == (channels,):
             return scale
-        # Layers that share a weight may have multipliers of their own.
-        bits = array.astype(np.float32).view(np.uint32)
-        what = "weight_scale" if self.op.multiplier is None else f"multiplier_{int(bits):08x}"
-        return self.keep_for_weight(what, np.full(channels, array, np.float32), f32)
+        what = "weight_scale"
+        if self.op.multiplier is not None:
+            # Layers that share a weight may have multipliers of their own.
+            bits = cast(Array, self.constant(scale)).astype(np.float32).view(np.uint32)
+            what = f"multiplier_{int(bits):08x}"
+
+        def fill(number: Array) -> Array:
+            return np.full(channels, number, np.float32)
+
+        return self.keep_for_weight(what, f32, fill, scale)
 
     @cached_property
     def finds_largest(self) -> bool:
@@ -183,7 +188,7 @@ class _Contraction(StoringSite[ContractionT]):
         """Add the call's time to the program's, and limit it to the threads that it can use."""
         if not is_counted(call.kernel):
             return
-        self.calls.seconds += Calibration.default(self.isa).seconds(call)
+        self.calls.seconds += self.times * Calibration.default(self.isa).seconds(call)
         if any(not isinstance(size, int) for size in sizes):
             return
         useful = useful_threads(call, MAX_THREADS)
@@ -225,13 +230,19 @@ class _Contraction(StoringSite[ContractionT]):
 
     def pack_constant(self, pack: Callable[[Any], Any]) -> SSAValue:
         """Return the weight in the kernel's layout, as a constant."""
-        packed = np.ravel(pack(self.weight))
-        return self.keep_for_weight("packed", packed, i8 if self.is_integer else f32)
 
-    def keep_for_weight(self, what: str, array: Array, element: Attribute) -> SSAValue:
-        """Return a constant derived from the weight; equal ones are kept once."""
+        def arrange(weight: Array) -> Array:
+            return np.ravel(pack(weight))
+
+        element = i8 if self.is_integer else f32
+        return self.keep_for_weight("packed", element, arrange, self.op.weight)
+
+    def keep_for_weight(
+        self, what: str, element: Attribute, compute: Callable[..., Array], *sources: SSAValue
+    ) -> SSAValue:
+        """Return a constant derived from the weight and others; equal ones are kept once."""
         name = f"{self._weight_name()}.{what}{'.unsigned' if self.unsigned else ''}"
-        return self.keep(name, array, element)
+        return self.keep(name, element, compute, *sources)
 
     def _weight_name(self) -> str:
         kind = type(self).__name__.strip("_").lower()
@@ -249,8 +260,7 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         if self.is_shifted and not takes_offsets(self.widths[1]):
             return
         matmul = self.calls.use(self.kernel())
-        constant = self.weight is not None
-        weight = self.pack_constant(self.pack) if constant else self.pack_at_run_time(n, k)
+        weight = self.pack_constant(self.pack) if self.has_weight else self.pack_at_run_time(n, k)
         stub, p = self.prepare(weight)
         sizes = self.memrefs["x"].sizes
         m = stub.product(sizes[:-1])
@@ -279,8 +289,10 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
     def has_halves(self) -> bool:
         """Whether scales and offsets of groups are numbers of f16, as those of GGUF files are."""
         given = (self.op.weight_scale, self.op.weight_offset)
-        arrays = [self.constant(value) for value in given if value is not None]
-        return takes_halves(self.isa) and all(a is not None and _fits_f16(a) for a in arrays)
+        values = [value for value in given if value is not None]
+        return takes_halves(self.isa) and all(
+            _fits_f16(array) for value in values for array in self.constants(value)
+        )
 
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
@@ -309,11 +321,9 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         matmul = self.kernel()
         if self.groups is None or not isinstance(matmul, IntegerMatmul):
             return super().scale_of_each(scale)
-        offset = self.op.weight_offset
-        packed = matmul.pack_scale(
-            cast(Array, self.constant(scale)), None if offset is None else self.constant(offset)
-        )
-        return self.keep_for_weight("weight_scale", packed, f16 if matmul.halves else f32)
+        sources = [scale] if self.op.weight_offset is None else [scale, self.op.weight_offset]
+        element = f16 if matmul.halves else f32
+        return self.keep_for_weight("weight_scale", element, matmul.pack_scale, *sources)
 
     def pack_at_run_time(self, n: int, k: int) -> SSAValue:
         pack = self.calls.use(PackB(self.isa))
@@ -328,7 +338,7 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
 
 class _Conv2d(_Contraction[kernel.Conv2dOp]):
     def run(self) -> None:
-        if not self.is_callable() or self.weight is None:
+        if not self.is_callable() or not self.has_weight:
             return
         op = self.op
         outputs, inputs, kh, kw = shape_of(op.weight)

@@ -6,7 +6,7 @@ that is the tensor which others read. Bufferization then finds nothing left to d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
@@ -28,8 +28,11 @@ from fewbit.codegen.stubs import KernelCalls, Stub
 from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr, ReshapeOp
 from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
+from fewbit.ir.symbols import lookup
 from fewbit.llvm.types import Int
+from fewbit.program.derived import Derivation
 from fewbit.program.program import Program
+from fewbit.program.repeats import count_of, replacements_for
 
 ALIGNMENT = 64
 
@@ -53,6 +56,14 @@ def constant_name(value: SSAValue) -> str:
     while isinstance(read, ReshapeOp):
         read = read.input.owner
     return cast(GetConstantOp, read).symbol.root_reference.data
+
+
+def source_of(value: SSAValue) -> ConstantOp | None:
+    """Return the constant of the module that a value is, perhaps reshaped."""
+    owner = value.owner
+    while isinstance(owner, ReshapeOp):
+        owner = owner.input.owner
+    return owner.constant if isinstance(owner, GetConstantOp) else None
 
 
 class CallSite(Generic[OpT]):
@@ -82,15 +93,60 @@ class CallSite(Generic[OpT]):
             return np.array(cast("FloatAttr[Any]", owner.value).value.data, np.float32)
         return None
 
-    def keep(self, name: str, array: Array, element: Attribute) -> SSAValue:
-        """Return a constant of this name; where there is one already, that one."""
-        store, type = self.program.store, TensorType(element, array.shape)
+    @property
+    def times(self) -> int:
+        """How often the program does what this op does."""
+        return count_of(self.op)
+
+    def constants(self, value: SSAValue) -> Iterator[Array]:
+        """Yield the arrays that a constant is in all calls of the function that the op is in."""
+        constant = source_of(value)
+        if constant is None:
+            if (array := self.constant(value)) is not None:
+                yield array
+            return
+        for names in replacements_for(self.op):
+            other = lookup(self.op, names.get(constant.sym_name.data, constant.sym_name.data))
+            yield constant_value(cast(ConstantOp, other), self.program.store)
+
+    def keep(
+        self, name: str, element: Attribute, compute: Callable[..., Array], *sources: SSAValue
+    ) -> SSAValue:
+        """Return a constant of this name, computed from others; one that there is, is taken."""
+        store = self.program.store
         if name not in store:
+            derivation = self._derive(compute, sources)
+            array = derivation.compute(*(constant_value(s, store) for s in derivation.sources))
             reference = store.add(name, array, copy=False)
+            store.note_derivation(name, derivation)
+            type = TensorType(element, array.shape)
             constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))
             constant.location = self.op.location
             Rewriter.insert_op(constant, InsertPoint.at_start(self.program.module.body.block))
-        return self.make(GetConstantOp(name, type))
+        return self.make(GetConstantOp(name, TensorType(element, store.shape(name))))
+
+    def _derive(self, compute: Callable[..., Array], values: Sequence[SSAValue]) -> Derivation:
+        """Return a function of arrays as one of constants; numbers in the text are in it."""
+        constants = [source_of(value) for value in values]
+        known = [
+            self.constant(v) if c is None else None for v, c in zip(values, constants, strict=True)
+        ]
+        shapes = [shape_of(v) if isinstance(v.type, TensorType) else () for v in values]
+
+        def derive(*arrays: Array) -> Array:
+            given = iter(arrays)
+            return compute(
+                *(
+                    next(given).reshape(shape) if number is None else number
+                    for number, shape in zip(known, shapes, strict=True)
+                )
+            )
+
+        return Derivation.of(derive, *(c for c in constants if c is not None))
+
+    def is_constant(self, value: SSAValue) -> bool:
+        """Return whether `constant` has a value."""
+        return source_of(value) is not None or self.constant(value) is not None
 
     def index(self, value: int) -> SSAValue:
         return self.make(arith.ConstantOp(IntegerAttr(value, IndexType())))

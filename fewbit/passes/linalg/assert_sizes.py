@@ -26,7 +26,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from fewbit.dialects import kernel, mico
-from fewbit.pipeline.entry import entry_of
+from fewbit.pipeline.entry import functions_of
 
 Place = tuple[SSAValue, int]
 """A tensor, and one of its dimensions."""
@@ -42,7 +42,8 @@ class AssertSizes(ModulePass):
     """Whether ops of the kernel dialect are looked at, or loops and slices."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        (assert_kernel_sizes if self.kernels else assert_tensor_sizes)(entry_of(op))
+        for function in functions_of(op):
+            (assert_kernel_sizes if self.kernels else assert_tensor_sizes)(function)
 
 
 def assert_kernel_sizes(entry: func.FuncOp) -> None:

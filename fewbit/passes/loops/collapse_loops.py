@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import find_function, loop_kinds, mlir_context, walk
 from fewbit.pipeline.context import CompileContext
-from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ class CollapseLoops(BindingsPass):
     name = "collapse-loops"
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
-        collapse_loops(module, ENTRY)
+        for name in function_names(module):
+            collapse_loops(module, name)
 
 
 def collapse_loops(module: Module, entry: str) -> None:

@@ -23,7 +23,7 @@ from fewbit.ir.bindings import (
     walk,
 )
 from fewbit.pipeline.context import CompileContext
-from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
@@ -107,18 +107,19 @@ class OutlineLoops(BindingsPass):
     name = "outline-loops"
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
-        outline_loops(module, ENTRY)
+        outline_loops(module, *function_names(module))
 
 
-def outline_loops(module: Module, entry: str) -> list[Outlined]:
-    """Move each linalg op of the entry into a function, in place; return the functions."""
+def outline_loops(module: Module, *names: str) -> list[Outlined]:
+    """Move each linalg op of these functions into one of its own; return those, in place."""
     from torch_mlir import ir
 
     with mlir_context(), ir.Location.unknown():
-        function = find_function(module, entry)
         outlined: dict[str, Outlined] = {}
-        for number, op in enumerate(list(_loops(function.entry_block))):
-            _outline(module, op, f"{entry}_{number:03}{layer_hint(op)}", outlined)
+        for name in names:
+            function = find_function(module, name)
+            for number, op in enumerate(list(_loops(function.entry_block))):
+                _outline(module, op, f"{name}_{number:03}{layer_hint(op)}", outlined)
         return list(outlined.values())
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import (
+    add_operands,
     find_function,
     index_constant,
     mlir_context,
@@ -22,7 +23,7 @@ from fewbit.ir.bindings import (
 )
 from fewbit.passes.loops.outline_loops import ThreadArguments, outlined_of
 from fewbit.pipeline.context import CompileContext
-from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
@@ -43,15 +44,17 @@ class ShareWork(BindingsPass):
     """Whether threads wait for one another after every nest, as a profile needs it."""
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
-        share_work(module, ENTRY, wait_always=self.wait_always)
+        share_work(module, *function_names(module), wait_always=self.wait_always)
 
 
-def share_work(module: Module, entry: str, *, wait_always: bool = False) -> None:
-    """Add to the entry `thread`, `threads` and what the barrier needs; split loops in place.
+def share_work(module: Module, *names: str, wait_always: bool = False) -> None:
+    """Add to functions `thread`, `threads` and what the barrier needs; split loops in place.
 
-    `wait_always` is for a profile, which counts from wait to wait.
+    All threads run what these functions do, and call each other with. `wait_always` is for a
+    profile, which counts from wait to wait.
     """
     from torch_mlir import ir
+    from torch_mlir.dialects import func
 
     with mlir_context(), ir.Location.unknown():
         outlined = outlined_of(module)
@@ -62,7 +65,12 @@ def share_work(module: Module, entry: str, *, wait_always: bool = False) -> None
             else:
                 _split(function, each.split)
         alone = set[str]() if wait_always else {e.name for e in outlined if e.split is None}
-        _pass_threads(module, entry, alone)
+        index = ir.IndexType.get()
+        with ir.InsertionPoint(module.body):
+            type = ir.FunctionType.get([ir.Type.parse("!llvm.ptr"), index], [])
+            func.FuncOp(BARRIER, type, visibility="private")
+        for name in names:
+            _pass_threads(find_function(module, name), alone, names)
 
 
 def _split(function: Any, depth: int) -> None:
@@ -110,11 +118,10 @@ def _guard(ops: Sequence[OpView], thread: Value) -> Any:
     return branch
 
 
-def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
+def _pass_threads(function: Any, alone: Collection[str], together: Collection[str]) -> None:
     from torch_mlir import ir
     from torch_mlir.dialects import func
 
-    function = find_function(module, entry)
     block = function.entry_block
     index = ir.IndexType.get()
     pointer = ir.Type.parse("!llvm.ptr")
@@ -122,9 +129,6 @@ def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
         block.add_argument(type, ir.Location.unknown()) for type in (index, index, pointer)
     )
     update_type(function)
-    with ir.InsertionPoint(module.body):
-        type = ir.FunctionType.get([pointer, index], [])
-        func.FuncOp(BARRIER, type, visibility="private")
 
     def wait_after(op: Any) -> None:
         with ir.InsertionPoint(op), op.operation.location:
@@ -142,6 +146,9 @@ def _pass_threads(module: Module, entry: str, alone: Collection[str]) -> None:
         if op.operation.name == READS:
             # Nobody may overwrite it before all have read it.
             wait_after(op)
+        elif op.operation.name == "func.call" and op.callee.value in together:
+            # All threads take part in it, and wait where it ends.
+            add_operands(op, [thread, threads, state])
         elif op.operation.name == "func.call":
             ThreadArguments(thread, threads).give_to(op)
             if not is_followed:

@@ -42,7 +42,6 @@ from xdsl.utils.hints import isa
 from fewbit.dialects.mico import ConstantOp, GetConstantOp
 from fewbit.dialects.upstream.tensor import BitcastOp
 from fewbit.errors import UnsupportedError
-from fewbit.interpreter.mico.constants import constant_value
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.passes.linalg.building.tensors import (
@@ -52,10 +51,13 @@ from fewbit.passes.linalg.building.tensors import (
     size_product,
     sizes_of,
 )
+from fewbit.passes.memory.bind_repeats import RepeatedCalls
 from fewbit.passes.memory.make_shape_function import ShapeFunction
+from fewbit.passes.memory.place_weights import PlacedConstants, place_entry, place_repeated
 from fewbit.pipeline.context import compile_context
 from fewbit.pipeline.entry import entry_of
 from fewbit.program.program import Program
+from fewbit.program.repeats import repeated_functions
 from fewbit.program.state import updated_inputs
 from fewbit.program.weight_image import WeightImage
 
@@ -81,32 +83,22 @@ def bind_memory(
 ) -> WeightImage:
     """Rewrite the entry function in place; return the image with the weights that it reads."""
     image = WeightImage() if image is None else image
+    functions = repeated_functions(program.module)
+    calls = RepeatedCalls(entry, functions)
     with using(SymbolTable(program.module)):
-        offsets = _place_weights(program, entry, image)
-        _bind(entry, offsets, image.nbytes, counted)
+        for name, function in functions.items():
+            calls.placed[name] = place_repeated(program, function, calls.of(name), image)
+            _bind_repeated(function, calls.placed[name])
+        _bind(entry, place_entry(program, entry, image), counted, calls)
     _drop_constants(program.module)
     return image
 
 
-def _place_weights(
-    program: Program, entry: func.FuncOp, image: WeightImage
-) -> dict[GetConstantOp, int]:
-    placed: dict[str, int] = {}
-    offsets: dict[GetConstantOp, int] = {}
-    for op in entry.walk():
-        if isinstance(op, GetConstantOp):
-            name = op.symbol.root_reference.data
-            if name not in placed:
-                placed[name] = image.add(name, constant_value(op.constant, program.store))
-            offsets[op] = placed[name]
-    return offsets
-
-
 def _bind(
     entry: func.FuncOp,
-    offsets: dict[GetConstantOp, int],
-    nbytes: int,
+    placed: PlacedConstants,
     counted: Sequence[tuple[int, int]],
+    calls: RepeatedCalls,
 ) -> None:
     block = entry.body.block
     inputs = list(block.args)
@@ -120,6 +112,7 @@ def _bind(
         output: _read_in_place(read[given], memories[output])
         for output, given in updated_inputs(entry).items()
     }
+    calls.bind({tensor: memories[output] for output, tensor in state.items()})
     for number, axis in counted:
         size = block.insert_arg(MemRefType(i64, []), len(block.args))
         size.name_hint = f"output{number}_dim{axis}"
@@ -132,16 +125,65 @@ def _bind(
         if i not in state:
             _store(returned.operands[i], memory, returned)
     _update(state, memories, returned)
-    weights = block.insert_arg(MemRefType(i8, [nbytes]), len(block.args))
+    calls.give_weights(_take_weights(entry, placed))
+
+
+def _bind_repeated(function: func.FuncOp, placed: PlacedConstants) -> None:
+    """Bind a function that the entry calls, which owns the memory that it gives.
+
+    State is read and written in one memory, and what is computed last has the caller's at once.
+    """
+    block = function.body.block
+    inputs, updates = list(block.args), updated_inputs(function)
+    returned = cast(func.ReturnOp, block.last_op)
+    memories: list[SSAValue] = []
+    for value in returned.operands:
+        memories.append(block.insert_arg(memory_type(value.type, function), len(block.args)))
+    state: dict[int, SSAValue] = {}
+    for output, given in updates.items():
+        read = bufferization.ToTensorOp(memories[output], restrict=True, writable=True)
+        Rewriter.insert_op(read, InsertPoint.at_start(block))
+        inputs[given].replace_all_uses_with(read.tensor)
+        block.erase_arg(cast(Any, inputs[given]))
+        state[output] = read.tensor
+    for value in inputs:
+        if value in block.args and isinstance(value.type, TensorType):
+            _bind_input(block, block.args.index(cast(Any, value)), value)
+    for i, memory in enumerate(memories):
+        if i not in state and not _compute_in(memory, returned.operands[i]):
+            _store(returned.operands[i], memory, returned)
+    _update(state, memories, returned)
+    _take_weights(function, placed)
+
+
+def _compute_in(memory: SSAValue, value: SSAValue) -> bool:
+    """Have a kernel write to the caller's memory, if it is one that makes the value."""
+    read = value.owner
+    if not isinstance(read, bufferization.ToTensorOp):
+        return False
+    buffer = read.memref.owner
+    if not isinstance(buffer, memref.AllocOp):
+        return False
+    buffer.memref.replace_all_uses_with(memory)
+    Rewriter.erase_op(buffer)
+    return True
+
+
+def _take_weights(function: func.FuncOp, placed: PlacedConstants) -> SSAValue:
+    """Give a function its last argument, and no results; return that argument."""
+    block = function.body.block
+    returned = cast(func.ReturnOp, block.last_op)
+    weights = block.insert_arg(MemRefType(i8, [placed.nbytes]), len(block.args))
     weights.name_hint = "weights"
-    for op, offset in offsets.items():
+    for op, offset in placed.offsets.items():
         _bind_constant(op, weights, offset)
     _insert_before(returned, [bare := func.ReturnOp()])
     bare.location = returned.location
     Rewriter.erase_op(returned)
-    entry.properties["function_type"] = FunctionType.from_lists(list(block.arg_types), [])
-    entry.properties.pop("arg_attrs", None)
-    entry.properties.pop("res_attrs", None)
+    function.properties["function_type"] = FunctionType.from_lists(list(block.arg_types), [])
+    function.properties.pop("arg_attrs", None)
+    function.properties.pop("res_attrs", None)
+    return weights
 
 
 def memory_type(type: Attribute, op: Operation) -> MemRefType[Attribute]:

@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from fewbit.pipeline.entry import entry_of
+from fewbit.pipeline.entry import functions_of
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class BoundLookups(ModulePass):
     name = "bound-lookups"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        bound_lookups(entry_of(op))
+        for function in functions_of(op):
+            bound_lookups(function)
 
 
 def bound_lookups(entry: func.FuncOp) -> None:

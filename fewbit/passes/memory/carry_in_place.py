@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
-from fewbit.pipeline.entry import entry_of
+from fewbit.pipeline.entry import functions_of
 
 VIEWS = (
     tensor.ConcatOp,
@@ -38,7 +38,8 @@ class CarryInPlace(ModulePass):
     name = "carry-in-place"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        carry_in_place(entry_of(op))
+        for function in functions_of(op):
+            carry_in_place(function)
 
 
 def carry_in_place(entry: func.FuncOp) -> None:

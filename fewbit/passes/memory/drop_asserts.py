@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from fewbit.pipeline.entry import entry_of
+from fewbit.pipeline.entry import functions_of
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,6 @@ class DropAsserts(ModulePass):
     name = "drop-asserts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in list(entry_of(op).walk()):
+        for each in [inner for function in functions_of(op) for inner in function.walk()]:
             if isinstance(each, cf.AssertOp):
                 Rewriter.erase_op(each)

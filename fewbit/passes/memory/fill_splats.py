@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.ir.parse import LARGE_SPLAT
-from fewbit.pipeline.entry import entry_of
+from fewbit.pipeline.entry import functions_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class FillSplats(ModulePass):
     name = "fill-splats"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        fill_splats(entry_of(op))
+        for function in functions_of(op):
+            fill_splats(function)
 
 
 def fill_splats(entry: func.FuncOp) -> None:

@@ -10,7 +10,7 @@ be, and the size is *counted*: the run tells it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -48,6 +48,7 @@ from fewbit.passes.memory.size_bounds import as_value, depends_on_data, upper_bo
 from fewbit.passes.memory.size_proofs import always_holds
 from fewbit.pipeline.context import compile_context
 from fewbit.pipeline.entry import entry_of
+from fewbit.program.repeats import calls_of_repeated, repeated_functions, sized_like
 from fewbit.program.signature import signature_of
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     # They say which result is the new value of which input; sizes are no such results.
     asking.properties.pop("arg_attrs", None)
     asking.properties.pop("res_attrs", None)
+    module = entry.parent_op()
+    assert isinstance(module, ModuleOp)
+    _open_calls(asking, repeated_functions(module))
     _hold_scalars(asking)
     returned = asking.body.block.last_op
     assert isinstance(returned, func.ReturnOp)
@@ -139,6 +143,38 @@ def _ask_sizes(entry: func.FuncOp) -> func.FuncOp:
     inputs, outputs = asking.body.block.arg_types, [v.type for v in end.operands]
     asking.properties["function_type"] = FunctionType.from_lists(list(inputs), outputs)
     return asking
+
+
+def _open_calls(asking: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> None:
+    """Put what the first call of a function does in its place, and sizes in place of the others.
+
+    All calls have the same sizes, so what is asserted in one holds in all.
+    """
+    seen: set[str] = set()
+    for call in calls_of_repeated(asking, functions):
+        name = call.callee.root_reference.data
+        function = functions[name]
+        if name in seen:
+            like = sized_like(function)
+            new_ops = [
+                tensor.EmptyOp([], result.type)
+                for i, result in enumerate(call.results)
+                if i not in like
+            ]
+            empty = iter(new_ops)
+            results = [
+                call.operands[like[i]] if i in like else next(empty).tensor
+                for i in range(len(call.results))
+            ]
+            Rewriter.replace_op(call, new_ops, results)
+            continue
+        seen.add(name)
+        block = function.body.block
+        values: dict[SSAValue, SSAValue] = dict(zip(block.args, call.operands, strict=True))
+        copies = [op.clone(values) for op in block.ops]
+        end = copies.pop()
+        Rewriter.replace_op(call, copies, list(end.operands))
+        end.erase()
 
 
 def _all_of(conditions: Sequence[SSAValue], new_ops: list[Operation]) -> SSAValue:

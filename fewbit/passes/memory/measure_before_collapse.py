@@ -18,7 +18,7 @@ from fewbit.ir.bindings import (
     walk,
 )
 from fewbit.pipeline.context import CompileContext
-from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class MeasureBeforeCollapse(BindingsPass):
         from torch_mlir import ir
 
         with mlir_context(), ir.Location.unknown():
-            for op in list(walk(find_function(module, ENTRY))):
+            functions = [find_function(module, name) for name in function_names(module)]
+            for op in [inner for function in functions for inner in walk(function)]:
                 if op.operation.name != "memref.dim":
                     continue
                 source, axis = op.operation.operands[0], known_integer(op.operation.operands[1])

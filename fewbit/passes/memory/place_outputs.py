@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fewbit.ir.bindings import mlir_context
 from fewbit.passes.loops.outline_loops import find_function, is_block
 from fewbit.pipeline.context import CompileContext
-from fewbit.pipeline.entry import ENTRY
+from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class PlaceOutputs(BindingsPass):
     name = "place-outputs"
 
     def apply(self, ctx: CompileContext, module: Module) -> None:
-        place_outputs(module, ENTRY)
+        for name in function_names(module):
+            place_outputs(module, name)
 
 
 def place_outputs(module: Module, entry: str) -> None:

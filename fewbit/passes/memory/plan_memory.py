@@ -9,7 +9,7 @@ decides on is planned by its bound, and the buffer has its true size there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,10 @@ class Region:
     buffers: list[Buffer] = field(default_factory=list[Buffer])
     plan: Plan = field(default_factory=lambda: Plan((), 0))
 
+    def place(self) -> None:
+        """Find a place for each buffer; one of any size is aligned as far as its unit is."""
+        self.plan = plan(self.buffers, 64 if not self.dims else 16)
+
 
 @dataclass(frozen=True)
 class Arena:
@@ -76,7 +80,7 @@ def plan_memory(module: Module, entry: str) -> Arena:
         function = find_function(module, entry)
         regions = _regions(function.entry_block)
         for region in regions:
-            region.plan = plan(region.buffers, 64 if not region.dims else 16)
+            region.place()
         _make_size_function(module, function, regions)
         _use_arena(function, regions)
         static = sum(r.plan.peak for r in regions) if all(not r.dims for r in regions) else None
@@ -85,14 +89,22 @@ def plan_memory(module: Module, entry: str) -> Arena:
 
 def _regions(block: Block) -> list[Region]:
     sizes = _planned_sizes(block)
-    times = _Times(block)
+    times = Times(block)
+    return regions_of(times.allocs, sizes, times, times)
+
+
+def regions_of(
+    allocs: Sequence[OpView],
+    sizes: Mapping[Any, Sequence[int | Value]],
+    lives: Times,
+    times: Times,
+) -> list[Region]:
+    """Return buffers by their units: their sizes, where they live, and when sizes are computed."""
     regions: dict[tuple[Any, ...], Region] = {}
-    for op in times.order:
-        if op.operation.name != "memref.alloc":
-            continue
+    for op in allocs:
         factor, dims = _product_of(sizes[op.operation], times)
         region = regions.setdefault(dims, Region(dims))
-        first, last = times.lifetime(op)
+        first, last = lives.lifetime(op)
         region.allocs.append(op)
         region.buffers.append(Buffer(_unit_bytes(op, factor, bool(dims)), first, last))
     return sorted(regions.values(), key=lambda r: len(r.dims))
@@ -114,7 +126,7 @@ def _within(block: Block) -> Iterator[OpView]:
     return (each for op in block.operations for each in walk(op))
 
 
-def _product_of(values: Sequence[int | Value], times: _Times) -> tuple[int, tuple[Value, ...]]:
+def _product_of(values: Sequence[int | Value], times: Times) -> tuple[int, tuple[Value, ...]]:
     """Return the product of sizes as a number and the dynamic dimensions that it multiplies."""
     factor, dims = 1, list[Any]()
     for value in values:
@@ -167,7 +179,7 @@ def element_bytes(type: Any) -> int:
     return -(-type.width // 8)
 
 
-class _Times:
+class Times:
     """When ops of a function happen: each starts at a time and ends at one."""
 
     def __init__(self, block: Block) -> None:
@@ -184,6 +196,10 @@ class _Times:
                 for inner in region.blocks:
                     self._visit(inner)
             self.end[op.operation] = len(self.order)
+
+    @property
+    def allocs(self) -> list[OpView]:
+        return [op for op in self.order if op.operation.name == "memref.alloc"]
 
     def start_of(self, value: Value) -> int:
         return -1 if is_block(value.owner) else self.start[value.owner]
@@ -263,11 +279,11 @@ def _make_size_function(module: Module, function: Any, regions: list[Region]) ->
     )
     block = size_function.add_entry_block()
     with ir.InsertionPoint(block):
-        copies = _Copies(dict(zip(function.entry_block.arguments, block.arguments, strict=True)))
+        copies = Copies(dict(zip(function.entry_block.arguments, block.arguments, strict=True)))
         total, about = index_constant(0), _float(index_constant(0))
         for region in regions:
             dims = [copies.of(dim) for dim in region.dims]
-            total = _add(total, _mul(index_constant(region.plan.peak), *dims))
+            total = _add(total, multiply(index_constant(region.plan.peak), *dims))
             about = _about(about, [index_constant(region.plan.peak), *dims])
         func.ReturnOp([_unless_too_large(total, about)])
 
@@ -316,24 +332,25 @@ def _use_arena(function: Any, regions: list[Region]) -> None:
     update_type(function)
     placed: list[tuple[OpView, Value]] = []
     with ir.InsertionPoint(block.operations[0]):
-        copies = _Copies({argument: argument for argument in arguments})
+        copies = Copies({argument: argument for argument in arguments})
         base = index_constant(0)
         for region in regions:
-            scale = _mul(index_constant(1), *map(copies.of, region.dims))
+            scale = multiply(index_constant(1), *map(copies.of, region.dims))
             offsets = [
-                _add(base, _mul(index_constant(offset), scale))
+                _add(base, multiply(index_constant(offset), scale))
                 if region.dims
                 else index_constant(offset)
                 for offset in region.plan.offsets
             ]
             placed += zip(region.allocs, offsets, strict=True)
-            base = _add(base, _mul(index_constant(region.plan.peak), scale))
+            base = _add(base, multiply(index_constant(region.plan.peak), scale))
     # The first op may itself be one that is replaced.
     for op, offset in placed:
-        _view(op, arena, offset)
+        use_view(op, arena, offset)
 
 
-def _view(alloc: OpView, arena: Value, offset: Value) -> None:
+def use_view(alloc: OpView, arena: Value, offset: Value) -> None:
+    """Replace an allocation by memory at an offset in the arena."""
     from torch_mlir import ir
     from torch_mlir.dialects import memref
 
@@ -344,7 +361,7 @@ def _view(alloc: OpView, arena: Value, offset: Value) -> None:
     alloc.operation.erase()
 
 
-class _Copies:
+class Copies:
     """Copies of computations of sizes, at the place where they are asked for."""
 
     def __init__(self, known: dict[Any, Any]) -> None:
@@ -373,7 +390,8 @@ def _add(a: Value, b: Value) -> Value:
     return arith.AddIOp(a, b).result
 
 
-def _mul(first: Value, *others: Value) -> Value:
+def multiply(first: Value, *others: Value) -> Value:
+    """Return the product of some sizes."""
     from torch_mlir.dialects import arith
 
     for other in others:

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from fewbit.errors import UnsupportedError
 from fewbit.ir.locations import place_of
-from fewbit.pipeline.entry import entry_of
+from fewbit.pipeline.entry import functions_of
 
 LOWERED = frozenset((
     "arith", "affine", "bufferization", "builtin", "cf", "complex", "func", "index", "linalg",
@@ -26,7 +26,8 @@ class RefuseForeign(ModulePass):
     name = "refuse-foreign"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        refuse_foreign(entry_of(op))
+        for function in functions_of(op):
+            refuse_foreign(function)
 
 
 def refuse_foreign(entry: func.FuncOp) -> None:

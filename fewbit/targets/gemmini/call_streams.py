@@ -224,7 +224,7 @@ class _Contraction(_Site):
             return
         stream, packed = sent
         name = f"{constant_name(op.weight)}.{stream.kind}"
-        given = [self.bytes(op.x), self.keep(name, packed.astype(np.int8), i8)]
+        given = [self.bytes(op.x), self.keep(name, i8, lambda: packed.astype(np.int8))]
         if biased:
             given.append(cast(SSAValue, op.bias))
         y = self.result(i32 if output.full else i8, op.result if pool is None else pool.result)

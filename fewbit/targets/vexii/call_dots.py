@@ -128,7 +128,7 @@ class _Call(CallSite[kernel.MatmulOp | kernel.Conv2dOp]):
         function, room, packed = self._function(weight)
         x = self._bytes(op.x)
         name = f"{constant_name(op.weight)}.panels_a{_bits(op.x)}"
-        panels = self.keep(name, packed, i8)
+        panels = self.keep(name, i8, lambda: packed)
         memory = [self.buffer(x), self.buffer(panels)]
         sizes = [self._size(axis) for axis in dynamic_axes(op.result)]
         sums = self.allocate(i32, shape_of(op.result), sizes)

@@ -46,6 +46,8 @@ func.func private @helper(%n: index) -> index {
 // CHECK-NEXT:    call @small(%arg0, %arg1, %arg2)
 // CHECK-NEXT:    call @small(%arg0, %arg1, %arg2)
 // CHECK-NEXT:    call @threads.barrier(%arg3, %arg2)
+// CHECK-NEXT:    call @program.repeated_0(%arg0, %arg1, %arg2, %arg3)
+// CHECK-NEXT:    return
 // ALWAYS:         call @small
 // ALWAYS-NEXT:    call @threads.barrier
 // ALWAYS-NEXT:    call @small
@@ -55,6 +57,19 @@ func.func @program.entry(%x: memref<64xf32>) {
   %one = arith.constant 1 : index
   call @split(%x, %zero, %one) : (memref<64xf32>, index, index) -> ()
   call @small(%x, %zero, %one) : (memref<64xf32>, index, index) -> ()
+  call @small(%x, %zero, %one) : (memref<64xf32>, index, index) -> ()
+  call @program.repeated_0(%x) : (memref<64xf32>) -> ()
+  return
+}
+
+// All threads take part in a call for a part that repeats, which waits for itself.
+// CHECK-LABEL: func.func private @program.repeated_0(%arg0: memref<64xf32>, %arg1: index, %arg2: index, %arg3: !llvm.ptr)
+// CHECK:         call @small(%arg0, %arg1, %arg2)
+// CHECK-NEXT:    call @threads.barrier(%arg3, %arg2)
+// CHECK-NEXT:    return
+func.func private @program.repeated_0(%x: memref<64xf32>) attributes {fewbit.repeated = 2 : i64} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
   call @small(%x, %zero, %one) : (memref<64xf32>, index, index) -> ()
   return
 }
