@@ -38,6 +38,7 @@ Observer: TypeAlias = Callable[[Operation, Sequence[Value]], None]
 
 MAX_STEPS = 1_000_000
 NONE: Mapping[str, str] = {}
+"""No constants that are read in place of others."""
 MAX_DEPTH = 100
 
 

@@ -49,6 +49,8 @@ class WeightSource:
     """The name of the architecture in Hugging Face's words."""
     text: TextFiles | None
     """None where there is no tokenizer."""
+    is_mapped: bool = False
+    """Whether some rows of a tensor can be read alone."""
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
@@ -112,7 +114,8 @@ def open_weights(checkpoint: WeightSource) -> WeightStore:
     store = WeightStore()
     for name, (piece, _) in pieces.items():
         read = partial(_as_float, checkpoint, piece)
-        store.add_computed(name, shapes[name], np.dtype(np.float32), read)
+        rows = partial(_rows_as_float, checkpoint, piece) if checkpoint.is_mapped else None
+        store.add_computed(name, shapes[name], np.dtype(np.float32), read, rows)
     return store
 
 
@@ -229,13 +232,24 @@ def repeat_shapes(model: nn.Module, depth: int) -> dict[str, tuple[int, ...]]:
 
 
 def _as_float(checkpoint: WeightSource, piece: Piece) -> Array:
-    array = piece.take(checkpoint.read(piece.key))
+    return np.ascontiguousarray(piece.take(_read_float(checkpoint, piece)), np.float32)
+
+
+def _rows_as_float(checkpoint: WeightSource, piece: Piece, start: int, stop: int) -> Array:
+    whole = _read_float(checkpoint, piece)
+    first = 0 if piece.rows is None else piece.rows[0]
+    rows = replace(piece, rows=(first + start, first + stop))
+    return np.ascontiguousarray(rows.take(whole), np.float32)
+
+
+def _read_float(checkpoint: WeightSource, piece: Piece) -> Array:
+    array = checkpoint.read(piece.key)
     if str(array.dtype) not in FLOATS:
         raise UnsupportedError(
             f"the tensor '{piece.key}' is of {array.dtype}, which is no float",
             place=checkpoint.place,
         )
-    return np.ascontiguousarray(array, np.float32)
+    return array
 
 
 def _check_shapes(

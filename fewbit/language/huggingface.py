@@ -66,6 +66,7 @@ class HuggingFaceFolder(Checkpoint):
         self._tensors = open_tensors(path)
         self._prefixed = _strip_prefix(self._tensors)
         self._ternary = self._find_ternary()
+        self.is_mapped = self._ternary is None
         if "lm_head.weight" not in self._prefixed and "tie_word_embeddings" not in self.settings:
             # Newer configurations leave out what is the family's own default.
             self.config = replace(self.config, tied=True)

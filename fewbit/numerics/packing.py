@@ -57,7 +57,10 @@ def pack(values: npt.ArrayLike, width: WidthLike, *, align: int = 1) -> UInt8Arr
 
 
 def unpack(packed: npt.ArrayLike, width: WidthLike, k: int, *, align: int = 1) -> Int8Array:
-    """Unpack bytes [..., row_bytes(k)] into integers [..., k]; padding is ignored."""
+    """Unpack bytes [..., row_bytes(k)] into integers [..., k]; padding is ignored.
+
+    Bytes of 8 bits are the integers: those are the same memory.
+    """
     array = np.asarray(packed)
     width = Width.of(width)
     expected = row_bytes(k, width, align=align)
@@ -69,6 +72,8 @@ def unpack(packed: npt.ArrayLike, width: WidthLike, k: int, *, align: int = 1) -
             f"{expected}",
             hint="the width, K or alignment is not the one the data were packed with",
         )
+    if width.bits == 8 and expected == k:
+        return array.view(np.int8)
     values = np.empty((*array.shape[:-1], k), np.int8)
     count, length, size = _rows(values.shape, expected, width.bits)
     rows, row_in = values.reshape(count, length), array.reshape(count, size)

@@ -13,6 +13,7 @@ are held exactly whose smallest value of a group is stored beside its scale.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,21 @@ class Quantized:
         if self.offset is not None:
             runs += self.offset.reshape(-1, 1)
         return runs.reshape(self.shape)
+
+
+def join_rows(values: Int8Array, parts: Sequence[Quantized]) -> Quantized:
+    """Return the quantized tensor of these values, whose rows were quantized part by part."""
+
+    def join(arrays: Sequence[Any]) -> Any:
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    return Quantized(
+        values,
+        join([part.scale for part in parts]),
+        join([part.zero_point for part in parts]),
+        parts[0].width,
+        join([part.offset for part in parts]),
+    )
 
 
 def covers(scale: tuple[int, ...], values: tuple[int, ...]) -> bool:

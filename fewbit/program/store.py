@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Callable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Iterable, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 
 from fewbit.base.files import PathLike
 from fewbit.base.progress import progress
+from fewbit.base.spool import Spool, is_mapped
 from fewbit.errors import Place, StoreError
 from fewbit.program.tensor_file import (
     CODES,
@@ -37,6 +38,8 @@ from fewbit.program.tensor_file import (
 if TYPE_CHECKING:
     from fewbit.program.derived import Derivation
 
+BLOCK = 32 << 20
+"""Bytes of a tensor that are read at once, where some of it is enough."""
 FORMAT_KEY = "fewbit.program.store"
 FORMAT = "1"
 HASH_PREFIX = "sha256:"
@@ -63,6 +66,8 @@ class _Tensor:
     sha256: str | None
     checked: bool
     path: Path | None
+    rows: Callable[[int, int], Array] | None = None
+    """Reads some rows alone, where that is less work than to read all."""
 
     @property
     def place(self) -> Place:
@@ -72,9 +77,14 @@ class _Tensor:
 def sha256_of_tensor(array: Array) -> str:
     """Return the hash of one tensor: dtype and shape as one line of text, then the raw bytes."""
     array = _as_stored(array)
-    line = f"{CODES[array.dtype]} {'x'.join(map(str, array.shape))}\n"
+    return _sha256(array.dtype, array.shape, [array])
+
+
+def _sha256(dtype: np.dtype[Any], shape: tuple[int, ...], parts: Iterable[Array]) -> str:
+    line = f"{CODES[dtype]} {'x'.join(map(str, shape))}\n"
     digest = hashlib.sha256(line.encode("ascii"))
-    digest.update(raw_bytes(array))
+    for part in parts:
+        digest.update(raw_bytes(part))
     return digest.hexdigest()
 
 
@@ -84,6 +94,8 @@ class WeightStore:
     def __init__(self) -> None:
         self._tensors: dict[str, _Tensor] = {}
         self._derivations: dict[str, Derivation] = {}
+        self.spool = Spool()
+        """Where passes keep what they make of weights."""
         self.path: Path | None = None
         """The file this store was opened from."""
         self.header_sha256: str | None = None
@@ -104,25 +116,44 @@ class WeightStore:
             )
         return store
 
-    def add(self, key: str, array: Array, *, copy: bool = True) -> WeightRef:
-        """Add a tensor. `copy=False` keeps the caller's memory, which must then never change."""
+    def add(
+        self, key: str, array: Array, *, copy: bool = True, spool: Spool | None = None
+    ) -> WeightRef:
+        """Add a tensor; with a spool, a large one is kept in its file.
+
+        `copy=False` keeps the caller's memory, which must then never change.
+        """
         _check_addable(key, array)
         if array.dtype.newbyteorder("<") not in CODES:
             hint = f"known dtypes: {', '.join(DTYPES)}; pack sub-byte values into uint8"
             raise StoreError(f"the weight {key!r} has the dtype {array.dtype}", hint=hint)
         self._check_new(key)
+        if spool is not None:
+            array = spool.keep(array)
+            copy = copy and not is_mapped(array)
         kept = _as_stored(array, copy)
         tensor = _Tensor(kept.dtype, kept.shape, lambda: kept, sha256_of_tensor(kept), True, None)
         self._tensors[key] = tensor
         return self.ref(key)
 
     def add_computed(
-        self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any], compute: Callable[[], Array]
+        self,
+        key: str,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        compute: Callable[[], Array],
+        rows: Callable[[int, int], Array] | None = None,
     ) -> None:
-        """Add a tensor that is computed whenever it is read, and not kept; always the same one."""
+        """Add a tensor that is computed whenever it is read, and not kept; always the same one.
+
+        `rows` computes those of a range alone.
+        """
         _check_addable(key, np.empty(0, dtype))
         self._check_new(key)
-        self._tensors[key] = _Tensor(dtype, shape, lambda: _as_stored(compute()), None, True, None)
+        read = partial(_compute, compute)
+        self._tensors[key] = _Tensor(
+            dtype, shape, read, None, True, None, rows and partial(_compute, rows)
+        )
 
     def note_derivation(self, key: str, derivation: Derivation) -> None:
         """Note how a tensor was computed from others."""
@@ -139,6 +170,18 @@ class WeightStore:
     def __getitem__(self, key: str) -> Array:
         """Return the tensor, read-only; a view of the mapped file when it comes from one."""
         return self._tensor(key).read()
+
+    def blocks(self, key: str) -> Iterator[Array]:
+        """Yield a tensor as a few rows at a time, in order; a small one as a whole."""
+        tensor = self._tensor(key)
+        size = int(np.prod(tensor.shape, dtype=np.int64)) * tensor.dtype.itemsize
+        if size <= BLOCK or len(tensor.shape) < 2:
+            yield tensor.read()
+            return
+        count = max(1, BLOCK * tensor.shape[0] // size)
+        rows = tensor.rows or _rows_of(tensor.read())
+        for start in range(0, tensor.shape[0], count):
+            yield rows(start, min(start + count, tensor.shape[0]))
 
     def __contains__(self, key: object) -> bool:
         return key in self._tensors
@@ -235,7 +278,8 @@ class WeightStore:
 
     def _recorded_hash(self, key: str, tensor: _Tensor) -> str:
         if tensor.sha256 is None:
-            tensor.sha256, tensor.checked = sha256_of_tensor(tensor.read()), True
+            tensor.sha256 = _sha256(tensor.dtype, tensor.shape, self.blocks(key))
+            tensor.checked = True
         return tensor.sha256
 
     def _check_bytes(self, key: str, tensor: _Tensor) -> None:
@@ -273,6 +317,14 @@ def _as_stored(array: Array, copy: bool = False) -> Array:
     kept = np.array(array, dtype=dtype, order="C", copy=copy or None).view(np.ndarray)
     kept.flags.writeable = False
     return kept
+
+
+def _rows_of(whole: Array) -> Callable[[int, int], Array]:
+    return lambda start, stop: whole[start:stop]
+
+
+def _compute(compute: Callable[..., Array], *rows: int) -> Array:
+    return _as_stored(compute(*rows))
 
 
 def _recorded_hashes(file: TensorFile) -> dict[str, str]:

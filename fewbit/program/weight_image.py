@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fewbit.base.spool import Spool
 from fewbit.program.tensor_file import Array, raw_bytes
 
 ALIGNMENT = 64
@@ -34,10 +35,11 @@ class Placed:
 class WeightImage:
     entries: list[Placed] = field(default_factory=list[Placed])
     nbytes: int = 0
+    spool: Spool = field(default_factory=Spool)
 
     def add(self, name: str, array: Array) -> int:
         """Place a constant behind the others and return its offset."""
-        data = np.ascontiguousarray(array)
+        data = self.spool.keep(np.ascontiguousarray(array))
         offset = self.nbytes
         self.entries.append(Placed(name, offset, data))
         self.nbytes = aligned(offset + data.nbytes)
@@ -102,13 +104,13 @@ class VariantWeights(WeightImage):
     shared: SharedWeights = field(default_factory=SharedWeights)
 
     def add(self, name: str, array: Array) -> int:
-        data = np.ascontiguousarray(array)
+        data = self.spool.keep(np.ascontiguousarray(array))
         offset = self.shared.place((name, data))
         self._note(name, offset, data)
         return offset
 
     def add_together(self, named: Sequence[tuple[str, Array]]) -> int:
-        arrays = [(name, np.ascontiguousarray(array)) for name, array in named]
+        arrays = [(name, self.spool.keep(np.ascontiguousarray(array))) for name, array in named]
         start = offset = self.shared.place(*arrays)
         for name, array in arrays:
             self._note(name, offset, array)

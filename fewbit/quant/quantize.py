@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -30,6 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from fewbit.base.garbage import collect_rarely
 from fewbit.base.progress import progress
+from fewbit.base.spool import Spool
 from fewbit.dialects.mico import (
     ConstantOp,
     EmbeddingOp,
@@ -48,8 +49,10 @@ from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.ir.verify import verify
 from fewbit.numerics import Quantized, pack
+from fewbit.numerics.quantized import join_rows
 from fewbit.program.program import Program
-from fewbit.program.store import WeightStore
+from fewbit.program.references import weight_ref
+from fewbit.program.store import BLOCK, WeightStore
 from fewbit.quant.cache_scheme import check_noted
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile, same_weight
@@ -117,7 +120,7 @@ class _Quantization:
         self.originals = {
             op.sym_name.data: op for op in given.module.body.block.ops if isinstance(op, ConstantOp)
         }
-        self.store = WeightStore()
+        self.store, self.spool = WeightStore(), Spool()
         self.stored: dict[tuple[str, LayerScheme], _Stored] = {}
         self.layers = layers(self.module)
         if not self.layers:
@@ -264,7 +267,7 @@ class _Quantization:
                 if key in self.taken:
                     quantized = self._given(self.taken[key], scheme)
                 else:
-                    quantized = scheme.quantize_weight(self._data(constant))
+                    quantized = self._quantize_weight(constant, scheme)
             except Error as e:
                 raise e.at(layer=name) from None
             shared = len(self.uses[constant]) > 1
@@ -272,10 +275,26 @@ class _Quantization:
             self.stored[key] = self._constants(name, constant, quantized)
         return self.stored[key]
 
-    def _data(self, constant: str) -> np.ndarray[Any, Any]:
+    def _quantize_weight(self, constant: str, scheme: LayerScheme) -> Quantized:
+        """Quantize a weight; a large one some rows at a time, where rows have scales of their own.
+
+        The table of a language model is its largest weight by far.
+        """
         from fewbit.interpreter.mico.constants import constant_value
 
-        return constant_value(self.originals[constant], self.given.store)
+        op, store = self.originals[constant], self.given.store
+        ref, shape = weight_ref(op), shape_of(op.type)
+        is_large = ref is not None and store.nbytes(ref.key) > BLOCK
+        if ref is None or not is_large or scheme.granularity == "tensor" or len(shape) != 2:
+            return scheme.quantize_weight(constant_value(op, store))
+        store.check(ref)
+        values = self.spool.empty(shape, np.int8)
+        parts: list[Quantized] = []
+        for block in store.blocks(ref.key):
+            part, start = scheme.quantize_weight(block), sum(len(p.values) for p in parts)
+            values[start : start + len(block)] = part.values
+            parts.append(replace(part, values=values[start : start + len(block)]))
+        return join_rows(values, parts)
 
     def _constants(self, name: str, original: str, quantized: Quantized) -> _Stored:
         arrays: dict[str, tuple[npt.NDArray[Any], Attribute]] = {"scale": (quantized.scale, f32)}
@@ -305,7 +324,7 @@ class _Quantization:
         type: TensorType[Any],
         parts: Mapping[str, ConstantOp] | None = None,
     ) -> ConstantOp:
-        ref = self.store.add(name, data)
+        ref = self.store.add(name, data, spool=self.spool)
         named = {part: op.sym_name.data for part, op in (parts or {}).items()}
         return ConstantOp(name, type, RefAttr(ref.key, ref.sha256), **named)
 

@@ -117,7 +117,7 @@ class CallSite(Generic[OpT]):
         if name not in store:
             derivation = self._derive(compute, sources)
             array = derivation.compute(*(constant_value(s, store) for s in derivation.sources))
-            reference = store.add(name, array, copy=False)
+            reference = store.add(name, array, copy=False, spool=store.spool)
             store.note_derivation(name, derivation)
             type = TensorType(element, array.shape)
             constant = ConstantOp(name, type, RefAttr(reference.key, reference.sha256))

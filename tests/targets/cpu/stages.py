@@ -9,7 +9,7 @@ weights, the arena, and the kernels, which are machine code wherever they are ca
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from xdsl.rewriter import Rewriter
 from fewbit.codegen.interface import Interface, Port
 from fewbit.codegen.stubs import KernelCalls
 from fewbit.interpreter import registry
-from fewbit.interpreter.interpreter import Interpreter
+from fewbit.interpreter.interpreter import NONE, Interpreter
 from fewbit.interpreter.values import dtype_of
 from fewbit.ir.bindings import mlir_context, parse_mlir, run_upstream
 from fewbit.passes.loops.share_work import BARRIER
@@ -88,9 +88,11 @@ def _as_tensor(type: Attribute) -> Any:
 class _WithKernels(Interpreter):
     kernels: Jit
 
-    def invoke(self, callee: Any, arguments: Sequence[Any]) -> Sequence[Any]:
+    def invoke(
+        self, callee: Any, arguments: Sequence[Any], constants: Mapping[str, str] = NONE
+    ) -> Sequence[Any]:
         if not isinstance(callee, func.FuncOp) or callee.body.blocks:
-            return super().invoke(callee, arguments)
+            return super().invoke(callee, arguments, constants)
         memory = [isinstance(type, TensorType) for type in callee.function_type.inputs]
         values = [
             np.require(value, requirements="C") if is_memory else value
