@@ -10,7 +10,7 @@ from __future__ import annotations
 from mmap import mmap
 from os import posix_fallocate, pwrite
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Spool:
 
 def is_mapped(array: Array) -> bool:
     """Return whether an array is a view of a mapped file."""
-    base: object = array
+    base: Any = array
     while isinstance(base, np.ndarray):
-        base = base.base
+        base = cast(Any, base).base
     return isinstance(base, mmap)

@@ -49,15 +49,17 @@ def calls_of_repeated(entry: FuncOp, functions: Mapping[str, FuncOp]) -> list[Ca
 
 def count_of(op: Operation) -> int:
     """Return how often the function that an op is in is called."""
-    count = _function_of(op).attributes.get(REPEATED)
-    return 1 if count is None else cast("IntegerAttr[Any]", count).value.data
+    function = _function_of(op)
+    if function is None or REPEATED not in function.attributes:
+        return 1
+    return cast("IntegerAttr[Any]", function.attributes[REPEATED]).value.data
 
 
 def replacements_for(op: Operation) -> list[dict[str, str]]:
     """Return the constants that each call of the function that an op is in reads for others."""
     function = _function_of(op)
-    module = function.parent_op()
-    if REPEATED not in function.attributes or not isinstance(module, ModuleOp):
+    module = None if function is None else function.parent_op()
+    if function is None or REPEATED not in function.attributes or not isinstance(module, ModuleOp):
         return [{}]
     named = {function.sym_name.data: function}
     entries = [
@@ -67,11 +69,10 @@ def replacements_for(op: Operation) -> list[dict[str, str]]:
     return [names_for(call, function) for call in calls]
 
 
-def _function_of(op: Operation) -> FuncOp:
+def _function_of(op: Operation) -> FuncOp | None:
     above: Operation | None = op
     while above is not None and not isinstance(above, FuncOp):
         above = above.parent_op()
-    assert above is not None
     return above
 
 

@@ -460,3 +460,21 @@ def test_computed_tensors_are_not_kept(tmp_path: Path) -> None:
     np.testing.assert_array_equal(WeightStore.open(tmp_path / "w.safetensors")["w"], compute())
     with pytest.raises(StoreError, match="already stored"):
         store.add_computed("w", (2, 3), np.dtype(np.float32), compute)
+
+
+@pytest.mark.parametrize("is_by_rows", [False, True])
+def test_blocks_of_rows_are_the_whole(is_by_rows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fewbit.program.store.BLOCK", 100)
+    whole, asked = np.arange(70, dtype=np.float32).reshape(10, 7), list[tuple[int, int]]()
+
+    def rows(start: int, stop: int) -> Array:
+        asked.append((start, stop))
+        return whole[start:stop]
+
+    store = WeightStore()
+    store.add_computed("w", (10, 7), whole.dtype, lambda: whole, rows if is_by_rows else None)
+    blocks = list(store.blocks("w"))
+    assert len(blocks) == 4
+    np.testing.assert_array_equal(np.concatenate(blocks), whole)
+    assert asked == ([(0, 3), (3, 6), (6, 9), (9, 10)] if is_by_rows else [])
+    assert store.hash("w") == sha256_of_tensor(whole)

@@ -204,3 +204,17 @@ def test_tied_weights_share_one_constant() -> None:
     (ops,) = layers(quantized.module).values()
     assert [type(op) for op in ops] == [EmbeddingOp, BitLinearOp]
     quantized.run(np.array([1, 2, 9]))
+
+
+@pytest.mark.parametrize("scheme", ["w8a8", "w4a8g2-offset", "w4a8g2-mse", "w2a8"])
+def test_rows_at_a_time_give_the_same(
+    program: Program, scheme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = quantize(program, scheme)
+    monkeypatch.setattr("fewbit.program.store.BLOCK", 40)
+    monkeypatch.setattr("fewbit.quant.quantize.BLOCK", 40)
+    parts = quantize(program, scheme)
+    assert parts.text() == whole.text()
+    assert {key: parts.store.hash(key) for key in parts.store} == {
+        key: whole.store.hash(key) for key in whole.store
+    }
