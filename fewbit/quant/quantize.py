@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -48,14 +48,14 @@ from fewbit.ir.layers import Layer, layer_name, layers, registered_layers
 from fewbit.ir.locations import place_of
 from fewbit.ir.symbols import SymbolTable, value_name
 from fewbit.ir.verify import verify
-from fewbit.numerics import Quantized, pack
-from fewbit.numerics.quantized import join_rows
+from fewbit.numerics import Quantized
 from fewbit.program.program import Program
 from fewbit.program.references import weight_ref
 from fewbit.program.store import BLOCK, WeightStore
 from fewbit.quant.cache_scheme import check_noted
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.given import GivenWeights, check_names, check_shape, reconcile, same_weight
+from fewbit.quant.large_weights import has_own_scales, pack_by_rows, quantize_by_rows
 from fewbit.quant.recipe import Recipe, RecipeLike
 from fewbit.quant.scheme import LayerScheme, check_blocks
 
@@ -276,25 +276,14 @@ class _Quantization:
         return self.stored[key]
 
     def _quantize_weight(self, constant: str, scheme: LayerScheme) -> Quantized:
-        """Quantize a weight; a large one some rows at a time, where rows have scales of their own.
-
-        The table of a language model is its largest weight by far.
-        """
         from fewbit.interpreter.mico.constants import constant_value
 
         op, store = self.originals[constant], self.given.store
-        ref, shape = weight_ref(op), shape_of(op.type)
-        is_large = ref is not None and store.nbytes(ref.key) > BLOCK
-        if ref is None or not is_large or scheme.granularity == "tensor" or len(shape) != 2:
+        ref = weight_ref(op)
+        if ref is None or store.nbytes(ref.key) <= BLOCK or not has_own_scales(scheme, ref.shape):
             return scheme.quantize_weight(constant_value(op, store))
         store.check(ref)
-        values = self.spool.empty(shape, np.int8)
-        parts: list[Quantized] = []
-        for block in store.blocks(ref.key):
-            part, start = scheme.quantize_weight(block), sum(len(p.values) for p in parts)
-            values[start : start + len(block)] = part.values
-            parts.append(replace(part, values=values[start : start + len(block)]))
-        return join_rows(values, parts)
+        return quantize_by_rows(store.blocks(ref.key), ref.shape, scheme, self.spool)
 
     def _constants(self, name: str, original: str, quantized: Quantized) -> _Stored:
         arrays: dict[str, tuple[npt.NDArray[Any], Attribute]] = {"scale": (quantized.scale, f32)}
@@ -308,7 +297,7 @@ class _Quantization:
             for part, (array, element) in arrays.items()
         }
         shape = quantized.values.shape
-        packed = pack(quantized.values.reshape(shape[0], -1), quantized.width)
+        packed = pack_by_rows(quantized.values.reshape(shape[0], -1), quantized.width, self.spool)
         few = TensorType(few_bit_type(quantized.width), shape)
         weight = self._constant(name, packed, few, parts)
         before = self.symbols[original]

@@ -213,6 +213,7 @@ def test_rows_at_a_time_give_the_same(
     whole = quantize(program, scheme)
     monkeypatch.setattr("fewbit.program.store.BLOCK", 40)
     monkeypatch.setattr("fewbit.quant.quantize.BLOCK", 40)
+    monkeypatch.setattr("fewbit.quant.large_weights.BLOCK", 40)
     parts = quantize(program, scheme)
     assert parts.text() == whole.text()
     assert {key: parts.store.hash(key) for key in parts.store} == {

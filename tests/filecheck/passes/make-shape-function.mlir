@@ -93,3 +93,25 @@ func.func @main(%x: tensor<4xf32>, %m: tensor<index>, %n: tensor<index>) -> tens
   %s = tensor.from_elements %z : tensor<f32>
   func.return %s : tensor<f32>
 }
+
+// -----
+
+// Of parts that repeat, the first call says what is asserted; the others have its sizes.
+// CHECK-LABEL: func.func @parts_shapes(%arg0: index) -> (index, i1) {
+// CHECK:         %[[HOLDS:.*]] = arith.cmpi eq, %arg0, %c4
+// CHECK-NEXT:    return %arg0, %[[HOLDS]] : index, i1
+func.func @parts(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %a = func.call @program.repeated_0(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %b = func.call @program.repeated_0(%a) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %c = func.call @program.repeated_0(%b) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %c : tensor<?x4xf32>
+}
+func.func private @program.repeated_0(%x: tensor<?x4xf32>) -> (tensor<?x4xf32> {fewbit.sized_like = 0 : i64}) attributes {fewbit.repeated = 3 : i64, fewbit.constants = []} {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %m = tensor.dim %x, %zero : tensor<?x4xf32>
+  %fits = arith.cmpi eq, %m, %four : index
+  cf.assert %fits, "sizes differ"
+  %y = linalg.add ins(%x, %x : tensor<?x4xf32>, tensor<?x4xf32>) outs(%x : tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %y : tensor<?x4xf32>
+}
