@@ -45,7 +45,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
 from fewbit.dialects import kernel
-from fewbit.dialects.mico import ConstantOp, GetConstantOp, PackedAttr, shape_of
+from fewbit.dialects.mico import (
+    ConstantOp,
+    GetConstantOp,
+    LayerNormOp,
+    PackedAttr,
+    RmsNormOp,
+    shape_of,
+)
 from fewbit.passes.graph.find_repeats import Repeat, find_repeats
 from fewbit.passes.graph.op_forms import FormTable, is_leaf
 from fewbit.passes.kernel.call_quantize_rows import finds_largest
@@ -278,6 +285,8 @@ class _Shared:
         if place is None:
             return value, axis
         op = self.parts[0][place[0]]
+        if isinstance(op, LayerNormOp | RmsNormOp):
+            return self._source(op.operands[0], axis)
         if not isinstance(op, kernel.MatmulOp) or axis == len(shape_of(value.type)) - 1:
             return None
         return self._source(op.x if op.add is None else op.add, axis)
