@@ -7,13 +7,13 @@ inference knows its type; a node is left out where it has an input of its result
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
+from fewbit.reduce.onnx_types import types_of
 from fewbit.reduce.search import halves_first
 
 
@@ -29,7 +29,7 @@ def size_of(model: ModelProto) -> int:
 
 def cuts_of(model: ModelProto) -> Iterator[ModelProto]:
     """Return smaller models, the largest cuts first."""
-    types = _types(model)
+    types = types_of(model)
     outputs = [output.name for output in model.graph.output]
     if len(outputs) > 1:
         for output in outputs:
@@ -60,23 +60,6 @@ def _results(node: NodeProto) -> list[str]:
     return [name for name in node.output if name]
 
 
-def _types(model: ModelProto) -> dict[str, ValueInfoProto]:
-    """Return the tensors whose types are known."""
-    with suppress(Exception):  # a model that ONNX cannot read through still has its inputs
-        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    graph = model.graph
-    known = {value.name: value for value in (*graph.value_info, *graph.output, *graph.input)}
-    for tensor in graph.initializer:
-        known[tensor.name] = helper.make_tensor_value_info(
-            tensor.name, tensor.data_type, list(tensor.dims)
-        )
-    return {name: value for name, value in known.items() if _is_known(value)}
-
-
-def _is_known(value: ValueInfoProto) -> bool:
-    return value.type.tensor_type.elem_type != 0 and value.type.tensor_type.HasField("shape")
-
-
 def _has_same_type(types: dict[str, ValueInfoProto], one: str, other: str) -> bool:
     if one not in types or other not in types:
         return False
@@ -91,12 +74,23 @@ def _leave_out(
     copy.CopyFrom(model)
     node = copy.graph.node.pop(number)
     result = node.output[0]
-    for other in copy.graph.node:
-        for at, name in enumerate(other.input):
-            if name == result:
-                other.input[at] = instead
+    _rename_reads(copy.graph, result, instead)
     outputs = [instead if o.name == result else o.name for o in model.graph.output]
     return _cut(copy, types, outputs=outputs)
+
+
+def _rename_reads(graph: GraphProto, old: str, new: str) -> None:
+    """Read another tensor in place of one, in graphs within nodes, too."""
+    for node in graph.node:
+        for at, name in enumerate(node.input):
+            if name == old:
+                node.input[at] = new
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                _rename_reads(inner, old, new)
+    for output in graph.output:
+        if output.name == old:
+            output.name = new
 
 
 def _cut(
