@@ -13,6 +13,7 @@ from fewbit.errors import FewbitWarning
 from fewbit.frontends.language import build_decoder, import_language_model, open_checkpoint
 from fewbit.frontends.torch import import_torch
 from fewbit.program.program import Program
+from fewbit.quant.cache_scheme import F32, note_cache
 from tests.language.checkpoints import SETTINGS, family_folder
 
 CONTEXT = 24
@@ -23,7 +24,9 @@ def import_all_layers(folder: Path) -> Program:
     model = build_decoder(open_checkpoint(folder), CONTEXT)
     given = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
     length = torch.export.Dim("length", min=2, max=CONTEXT)
-    return import_torch(model, given, dynamic_shapes=({1: length}, None))
+    program = import_torch(model, given, dynamic_shapes=({1: length}, None))
+    note_cache(program.module, F32)
+    return program
 
 
 def plain_text(program: Program) -> str:
