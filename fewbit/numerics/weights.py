@@ -16,10 +16,11 @@ from fewbit.numerics import formulas
 from fewbit.numerics.arrays import Float32Array, Int8Array, finite_float32
 from fewbit.numerics.fitted_scales import fitted
 from fewbit.numerics.quantized import Quantized, check_offset_width
-from fewbit.numerics.widths import Granularity, WeightMode, Width, WidthLike
+from fewbit.numerics.widths import Granularity, ScaleType, WeightMode, Width, WidthLike
 
 BLOCK = 1 << 20
 """Elements that are quantized at once."""
+LARGEST_HALF = np.float32(65504)
 
 
 def quantize_weight(
@@ -30,23 +31,27 @@ def quantize_weight(
     granularity: Granularity = "channel",
     group: int | None = None,
     symmetric: bool = True,
+    scales: ScaleType = "f32",
 ) -> Quantized:
     """Quantize a weight; scales have shape (), (N,) or (N, K/group) by granularity.
 
     `mode` matters for 3 to 8 bits; narrower widths always use mean|w|, and have no other modes but
     `offset`. Asymmetric weights and those with offsets (2 to 8 bits) take their scale from
-    max - min.
+    max - min. `scales` of f16, which asymmetric weights do not have, are rounded before the weight
+    is.
     """
     array = finite_float32(w, "weight")
     width = Width.of(width)
     scale_shape = weight_scale_shape(array.shape, granularity, group)
     runs = array.reshape(math.prod(scale_shape), -1)
     if symmetric:
-        values, scale, offset = _by_mode(runs, width, mode)
+        values, scale, offset = _by_mode(runs, width, mode, scales)
         if offset is not None:
             offset = offset.reshape(scale_shape)
         scale = scale.reshape(scale_shape)
         return Quantized(values.reshape(array.shape), scale, None, width, offset)
+    if scales != "f32":
+        raise UsageError("an asymmetric weight has scales of float32")
     if mode != "max":
         raise UsageError(
             f"an asymmetric weight has no mode '{mode}'", hint="its scale comes from max - min"
@@ -61,7 +66,7 @@ def quantize_weight(
 
 
 def _by_mode(
-    runs: Float32Array, width: Width, mode: WeightMode
+    runs: Float32Array, width: Width, mode: WeightMode, type: ScaleType
 ) -> tuple[Int8Array, Float32Array, Float32Array | None]:
     """Return values, scales and perhaps offsets.
 
@@ -75,11 +80,25 @@ def _by_mode(
     count = max(1, BLOCK // max(1, runs.shape[1]))
     for start in range(0, len(runs), count):
         part = slice(start, start + count)
+        here = runs[part]
         if offsets is None:
-            values[part], scales[part] = fitted(runs[part], width, mode)
+            values[part], scales[part] = fitted(here, width, mode)
         else:
-            values[part], scales[part], offsets[part] = formulas.from_lowest(runs[part], width)
+            values[part], scales[part], offsets[part] = formulas.from_lowest(here, width)
+        if type == "f32":
+            continue
+        scales[part] = as_half(scales[part])
+        if offsets is None:
+            values[part] = formulas.with_scale(here, width, scales[part])
+        else:
+            offsets[part] = as_half(offsets[part])
+            values[part] = formulas.with_offset(here, width, scales[part], offsets[part])
     return values, scales, offsets
+
+
+def as_half(numbers: Float32Array) -> Float32Array:
+    """Return the nearest numbers of f16, those of the largest magnitude where f16 has none."""
+    return np.clip(numbers, -LARGEST_HALF, LARGEST_HALF).astype(np.float16).astype(np.float32)
 
 
 def weight_scale_shape(

@@ -22,6 +22,9 @@ WeightMode = Literal["max", "mean", "mse", "signed-max", "offset"]
 Granularity = Literal["tensor", "channel", "group"]
 """What shares one scale in a weight: everything, an output channel, a group along K."""
 
+ScaleType = Literal["f32", "f16"]
+"""What scales and offsets of a weight are numbers of; they are used as float32."""
+
 ActivationGranularity = Literal["tensor", "row", "sample", "group"]
 """What shares one scale in an activation: everything, a last-dimension row, a sample."""
 

@@ -167,6 +167,7 @@ def _scales(part: Matrix, scheme: LayerScheme) -> Quantized:
         mode=scheme.mode,
         granularity="tensor" if scheme.granularity == "tensor" else "channel",
         symmetric=scheme.symmetric,
+        scales=scheme.scales,
     )
 
 

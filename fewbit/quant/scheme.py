@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from fewbit.errors import UsageError
-from fewbit.numerics import Granularity, Quantized, WeightMode, Width, quantize_weight
+from fewbit.numerics import Granularity, Quantized, ScaleType, WeightMode, Width, quantize_weight
 from fewbit.numerics.fitted_scales import FITTED, check_fitted
 from fewbit.numerics.formulas import check_asymmetric
 from fewbit.numerics.hadamard import check_rotation, check_size, rotate
@@ -35,11 +35,11 @@ FLOAT = "fp"
 
 _GRAMMAR = (
     "write 'w<bits>a<bits>', then perhaps 'g<size>', 'h<size>' and '-tensor', '-mean', '-mse', "
-    "'-signed', '-offset', '-blocks', '-static', '-asym'"
+    "'-signed', '-offset', '-f16', '-blocks', '-static', '-asym'"
 )
 _TEXT = re.compile(
     r"w(?P<weight>fp|[0-9.]+)a(?P<act>fp|[0-9.]+)(g(?P<group>[0-9]{1,9}))?"
-    r"(h(?P<hadamard>[0-9]{1,9}))?(?P<words>(-[a-z]*)*)"
+    r"(h(?P<hadamard>[0-9]{1,9}))?(?P<words>(-[a-z0-9]*)*)"
 )
 _WORDS: dict[str, tuple[str, object]] = {
     "tensor": ("granularity", "tensor"),
@@ -47,6 +47,7 @@ _WORDS: dict[str, tuple[str, object]] = {
     "mse": ("mode", "mse"),
     "signed": ("mode", "signed-max"),
     "offset": ("mode", "offset"),
+    "f16": ("scales", "f16"),
     "blocks": ("blocks", True),
     "static": ("static", True),
     "asym": ("symmetric", False),
@@ -68,10 +69,10 @@ _Width: TypeAlias = Annotated[Width | None, BeforeValidator(read_width)]
 class LayerScheme(BaseModel):
     """Widths of a layer's weight and activations (None stays float), and how scales are taken.
 
-    `granularity`, `group` and `mode` concern the weight. `static` activations take their scale
-    from calibration. Asymmetric means zero points: for the weight, and for static activations.
-    With `hadamard`, both are rotated in blocks of that size before they are quantized. With
-    `blocks`, activations have a scale for each group of the weight, in place of one a row.
+    `granularity`, `group`, `mode` and the type of `scales` concern the weight. `static` activations
+    take their scale from calibration. Asymmetric means zero points: for the weight, and for static
+    activations. With `hadamard`, both are rotated in blocks of that size before they are quantized.
+    With `blocks`, activations have a scale for each group of the weight, in place of one a row.
     """
 
     model_config = ConfigDict(
@@ -84,6 +85,7 @@ class LayerScheme(BaseModel):
     group: int | None = None
     hadamard: int | None = None
     mode: WeightMode = "max"
+    scales: ScaleType = "f32"
     blocks: bool = False
     static: bool = False
     symmetric: bool = True
@@ -116,6 +118,7 @@ class LayerScheme(BaseModel):
             granularity=self.granularity,
             group=self.group,
             symmetric=self.symmetric,
+            scales=self.scales,
         )
 
     def __str__(self) -> str:
@@ -222,6 +225,10 @@ def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
             yield "a rotation of a weight that stays float", "give the weight a width: 'w8a8h64'"
     if not few_bit and (scheme.granularity, scheme.mode) != ("channel", "max"):
         yield "options for a weight that stays float", "give the weight a width, or leave them out"
+    if scheme.scales == "f16" and scheme.group is None:
+        yield "scales of f16 of a weight without groups", "give groups a size: 'w4a8g32-f16'"
+    if scheme.scales == "f16" and not scheme.symmetric:
+        yield "scales of f16 beside zero points", "leave '-asym' out: 'w4a8g32-offset-f16'"
     if scheme.blocks:
         yield from _block_problems(scheme)
     if scheme.act is None and scheme.static:

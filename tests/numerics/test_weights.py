@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from fewbit.errors import Error, ShapeError, UsageError, WidthError
 from fewbit.numerics import WIDTHS, Granularity, Mode, Width, quantize_weight
+from fewbit.numerics.formulas import with_scale
 from fewbit.numerics.mean_magnitude import LANES, PART, PARTS, mean_magnitude
 from tests.numerics.ties import runs_at_ties
 
@@ -286,3 +287,39 @@ def test_calls_that_make_no_sense():
 def test_empty_weights_are_refused(shape: tuple[int, ...]):
     with pytest.raises(ShapeError):
         quantize_weight(np.zeros(shape), 4)
+
+
+@pytest.mark.parametrize("width", [1, 1.58, 2, 3, 4, 8])
+@pytest.mark.parametrize("size", [1e-7, 1.0, 1e5, 1e30])
+def test_scales_of_f16(width: float, size: float) -> None:
+    w = (np.random.default_rng(0).standard_normal((6, 32)) * size).astype(np.float32)
+    found = quantize_weight(w, width, granularity="group", group=8, scales="f16")
+    halves = found.scale.astype(np.float16)
+    assert np.isfinite(halves).all()
+    assert (halves > 0).all()
+    np.testing.assert_array_equal(halves.astype(np.float32), found.scale)
+    expected = with_scale(w.reshape(24, 8), Width.of(width), found.scale.reshape(-1))
+    np.testing.assert_array_equal(found.values.reshape(24, 8), expected)
+
+
+def test_scales_of_f16_lose_little() -> None:
+    w = np.random.default_rng(1).standard_normal((64, 256)).astype(np.float32)
+    errors = [
+        np.square(quantize_weight(w, 4, granularity="group", group=32, scales=s).dequantize() - w)
+        for s in ("f32", "f16")
+    ]
+    assert errors[1].sum() < 1.01 * errors[0].sum()
+
+
+def test_offsets_of_f16() -> None:
+    w = np.random.default_rng(2).standard_normal((4, 64)).astype(np.float32)
+    found = quantize_weight(w, 4, mode="offset", granularity="group", group=32, scales="f16")
+    assert found.offset is not None
+    for numbers in (found.scale, found.offset):
+        np.testing.assert_array_equal(numbers.astype(np.float16).astype(np.float32), numbers)
+    assert np.abs(found.dequantize() - w).max() < 0.55 * found.scale.max()
+
+
+def test_zero_points_have_no_scales_of_f16() -> None:
+    with pytest.raises(UsageError, match="scales of float32"):
+        quantize_weight(np.ones((2, 4)), 4, symmetric=False, scales="f16")

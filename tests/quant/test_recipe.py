@@ -34,6 +34,8 @@ def schemes(draw: st.DrawFn) -> LayerScheme:
         is_shiftable = fields["granularity"] == "group" and fields["weight"].precision >= 2
         offset = ["offset"] if is_shiftable else []
         fields["mode"] = draw(st.sampled_from(["max", "mean", *fitted, *offset]))
+        if fields["granularity"] == "group":
+            fields["scales"] = draw(st.sampled_from(["f32", "f16"]))
         fields["hadamard"] = draw(st.sampled_from([None, 2, 32, 64, 128]))
     if fields.get("granularity") == "group":
         fields["group"] = draw(st.integers(1, 4096))
@@ -42,7 +44,8 @@ def schemes(draw: st.DrawFn) -> LayerScheme:
     if fields["act"] is not None and not fields["static"] and in_groups:
         fields["blocks"] = draw(st.booleans())
     affected = [fields["weight"]] * few_bit + [fields["act"]] * fields["static"]
-    if affected and fields.get("mode", "max") == "max" and all(w.precision >= 2 for w in affected):
+    plain = (fields.get("mode", "max"), fields.get("scales", "f32")) == ("max", "f32")
+    if affected and plain and all(w.precision >= 2 for w in affected):
         fields["symmetric"] = draw(st.booleans())
     return LayerScheme(**fields)
 
@@ -132,6 +135,7 @@ def test_file_is_read_back(
         ("w4a8-mse", {"mode": "mse"}),
         ("w4a8g32-signed", {"mode": "signed-max", "group": 32}),
         ("w4a8g32-offset", {"mode": "offset", "group": 32, "symmetric": True}),
+        ("w4a8g32-f16-mse", {"mode": "mse", "scales": "f16"}),
         ("w4a8g32-blocks", {"blocks": True, "group": 32, "act_group": 32}),
         ("wfpa8-blocks", {"blocks": True, "act_group": None}),
         ("w4a8-asym-static", {"static": True, "symmetric": False}),
@@ -166,6 +170,9 @@ def test_canonical_text() -> None:
         ("w4a8-asym-mse", "asymmetric weight has no mode 'mse'"),
         ("w4a8-mse-mean", "says 'mode' twice"),
         ("wfpa8-signed", "weight that stays float"),
+        ("w4a8-f16", "scales of f16 of a weight without groups"),
+        ("w4a8g32-asym-f16", "scales of f16 beside zero points"),
+        ("wfpa8-f16", "weight that stays float|without groups"),
         ("w4a8-blocks", "blocks beside a weight without groups"),
         ("w4afpg32-blocks", "blocks of activations that stay float"),
         ("w4a8g32-blocks-static", "static scales for blocks"),

@@ -31,6 +31,7 @@ from fewbit.numerics.fitted_scales import CANDIDATES
 from fewbit.numerics.formulas import check_asymmetric
 from fewbit.numerics.hadamard import factor
 from fewbit.numerics.mean_magnitude import LANES, part_length
+from fewbit.numerics.weights import LARGEST_HALF
 from fewbit.quant.scheme import LayerScheme
 
 _EPS = float(EPS)
@@ -70,6 +71,8 @@ def quantize_weight(weight: Tensor, scheme: LayerScheme) -> Integers:
     runs = weight.reshape(math.prod(shape), -1)
     if scheme.symmetric:
         integers = _fitted(runs, scheme.weight, scheme.mode)
+        if scheme.scales == "f16":
+            integers = _with_half_scales(runs, scheme.weight, integers)
     else:
         integers = _asymmetric(runs, scheme.weight)
     return _shape(integers, weight.shape, shape)
@@ -210,6 +213,21 @@ def _fitted(runs: Tensor, width: Width, mode: WeightMode) -> Integers:
     else:
         scale = _least_error_scale(runs, width)
     return Integers(_with_scale(runs, width, scale), scale)
+
+
+def _with_half_scales(runs: Tensor, width: Width, given: Integers) -> Integers:
+    """Round scales and offsets to f16, and then the weight by them."""
+    scale = _as_half(given.scale)
+    if given.offset is None:
+        return Integers(_with_scale(runs, width, scale), scale)
+    offset = _as_half(given.offset)
+    values = _with_scale(runs - offset[:, None], width, scale, given.zero_point)
+    return Integers(values, scale, given.zero_point, offset)
+
+
+def _as_half(numbers: Tensor) -> Tensor:
+    largest = float(LARGEST_HALF)
+    return numbers.clamp(-largest, largest).half().float()
 
 
 def _from_lowest(runs: Tensor, width: Width, low: Tensor, high: Tensor) -> Integers:

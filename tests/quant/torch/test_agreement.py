@@ -33,6 +33,8 @@ RECIPES = [
     "w8a8,3=w5a8g32h64-offset,5=w8afpg10-offset",
     "w8a8,3=w4a8g16-blocks,5=w3a4g5-blocks",
     "w8a8,3=w4a8g32h64-offset-blocks,5=w4a8g2-blocks-asym",
+    "w4a8,3=w4a8g16-signed-f16,5=w2a8g5-offset-f16",
+    "w8a8,3=w1.58a8g8-f16,5=w5a8g2-mse-f16-blocks",
     [[8, 6, 4], [8, 8, 8]],
 ]
 

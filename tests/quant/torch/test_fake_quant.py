@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as arrays
 from fewbit import numerics
 from fewbit.base.typed_torch import backward, from_numpy
 from fewbit.errors import Error, ShapeError, WidthError
-from fewbit.numerics import WIDTHS, ActivationGranularity, Granularity, WeightMode, Width
+from fewbit.numerics import WIDTHS, ActivationGranularity, Granularity, ScaleType, WeightMode, Width
 from fewbit.numerics.hadamard import rotate as numpy_rotate
 from fewbit.quant.scheme import LayerScheme
 from fewbit.quant.torch.fake_quant import (
@@ -85,6 +85,10 @@ def weight_schemes(width: Width) -> list[LayerScheme]:
             LayerScheme(weight=width, symmetric=False),
             LayerScheme(weight=width, granularity="group", group=8, symmetric=False),
         ]
+    found += [
+        LayerScheme(weight=width, granularity="group", group=8, mode=mode, scales="f16")
+        for mode in (ALL_MODES if width.bits > 2 else ("max", "mean"))
+    ]
     return found
 
 
@@ -98,8 +102,11 @@ def test_weights(width: Width, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("bits", range(2, 9))
-def test_weights_with_offsets(bits: int) -> None:
-    scheme = LayerScheme(weight=Width.of(bits), granularity="group", group=8, mode="offset")
+@pytest.mark.parametrize("scales", get_args(ScaleType))
+def test_weights_with_offsets(bits: int, scales: ScaleType) -> None:
+    scheme = LayerScheme(
+        weight=Width.of(bits), granularity="group", group=8, mode="offset", scales=scales
+    )
     for scale in (1.0, 1e-6, 1e6):
         w = normal(7, 24, scale=scale)
         same(quantize_weight(from_numpy(w), scheme), scheme.quantize_weight(w))
