@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from fewbit.bench.text_work import TextWork
+
 Array = np.ndarray[Any, Any]
 
 COMPILED = "compiled"
@@ -30,6 +32,10 @@ class Case(BaseModel):
     """What names the PyTorch model; None where there is a program only."""
     quantized: bool
     """Whether other tools shall compute with integers, where they can."""
+    text: TextWork | None = None
+    """What a language model has to do; None where a model has inputs."""
+    gguf: Path | None = None
+    """The file of llama.cpp."""
 
     def save(
         self, module: Any, inputs: Sequence[Array], samples: Sequence[Sequence[Array]]
@@ -55,6 +61,12 @@ class Case(BaseModel):
     def samples(self) -> list[list[Array]]:
         """Inputs to calibrate with."""
         return [read_arrays(path) for path in sorted(self.folder.glob("sample*.npz"))]
+
+    @property
+    def work(self) -> TextWork:
+        """What a language model has to do."""
+        assert self.text is not None
+        return self.text
 
     def place(self, tool: str) -> Path:
         """Return the folder of a tool."""

@@ -95,7 +95,7 @@ def prepare(case: Case, tools: Sequence[str]) -> tuple[dict[str, Prepared], dict
     absent: dict[str, str] = {}
     with progress("Preparing other tools", len(tools)) as step:
         for tool in tools:
-            peer = find_tool(tool)
+            peer = find_tool(tool, case.text is not None)
             if not peer.makes_files:
                 prepared[tool] = Prepared(peer.variants(case.quantized)[0])
                 step()

@@ -151,7 +151,7 @@ def measure(
         inputs=[f"{'x'.join(map(str, a.shape))} {a.dtype}" for a in subject.inputs],
         date=datetime.now(UTC).date().isoformat(),
         processor=this_machine().processor,
-        versions=_versions(plan.peers),
+        versions=package_versions(plan.peers),
         sizes=sizes,
         times=times,
         layers=layers,
@@ -245,7 +245,8 @@ def _float_bytes(subject: Subject) -> int:
     return sum(4 * p.numel() for p in subject.module.parameters())
 
 
-def _versions(peers: Sequence[str]) -> dict[str, str]:
+def package_versions(peers: Sequence[str]) -> dict[str, str]:
+    """Return the versions of fewbit and of other tools, as far as they are installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     packages = {

@@ -9,6 +9,7 @@ they come from where the whole program fits; what flows between layers has just 
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -22,6 +23,8 @@ FOOTPRINTS = tuple(1 << bits for bits in (14, 17, 19, 20, 21, 22, 23, 25, 27))
 """Bytes that are read again and again, from a first cache to main memory."""
 SECONDS = 0.05
 """For each measurement."""
+ROUNDS = 10
+"""How much longer threads read that have to be at it together."""
 STEPS = 20_000
 _FLOATS = re.compile(r"fewbit_(matmul|conv2d|depthwise)_f32")
 
@@ -59,6 +62,21 @@ def measure_roofline(isa: Isa) -> Roofline:
             {size: size / _minimum(bench.read(size)) for size in FOOTPRINTS}
         ),
     )
+
+
+def measure_reading(isa: Isa, size: int, threads: int) -> float:
+    """Return bytes a second that so many threads read together, each its part of this size."""
+    part = max(size // threads, min(FOOTPRINTS))
+    benches = [Bench(isa, part) for _ in range(threads)]
+    timers = [bench.read(part) for bench in benches]
+    best, end = 0.0, perf_counter() + ROUNDS * SECONDS
+    with ThreadPoolExecutor(threads) as pool:
+        while perf_counter() < end:
+            start = perf_counter()
+            wait([pool.submit(timer.run) for timer in timers])
+            read = sum(timer.repeats for timer in timers) * part
+            best = max(best, read / (perf_counter() - start))
+    return best
 
 
 def _make_monotonic(rates: dict[int, float]) -> dict[int, float]:

@@ -32,7 +32,8 @@ def main(folder: str, tool: str, task: str) -> None:
     say = _private_stdout()
     try:
         request = json.loads(task)
-        case, peer = Case.load(Path(folder)), find_tool(tool)
+        case = Case.load(Path(folder))
+        peer = find_tool(tool, case.text is not None)
         if request["cpus"] and hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, request["cpus"])
         if request["task"] == "prepare":

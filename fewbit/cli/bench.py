@@ -1,4 +1,4 @@
-"""`fewbit bench model|...`: how fast a model is, beside other tools and beside what is possible.
+"""`fewbit bench model|text|...`: how fast a model is, beside other tools and the machine's bounds.
 
 `fewbit bench MODEL` is `fewbit bench model MODEL`. Single ops can be measured on some targets: each
 benchmark that a target has is a subcommand.
@@ -10,14 +10,14 @@ anything is measured; a tool that fails on the model is shown with its reason, w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
 
-from fewbit.base.json_output import json_text
+from fewbit.cli.bench_options import BenchCommand, Figures, parse_counts, write_figures
 from fewbit.cli.bench_report import print_report
+from fewbit.cli.bench_text import bench_text
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.modes import ModeGroup
 from fewbit.cli.options import (
@@ -34,18 +34,13 @@ from fewbit.cli.options import (
     parse_shapes,
     place_option,
 )
-from fewbit.cli.target_options import TargetCommand, make_command, target_options
+from fewbit.cli.target_options import make_command, target_options
 from fewbit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fewbit.bench.report import Report
     from fewbit.targets.bench import Bench
 
 DEFAULT_PEERS = "torch"
-
-Figures = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="Write figures; - prints them only.")
-]
 
 
 class BenchGroup(ModeGroup):
@@ -60,16 +55,11 @@ class BenchGroup(ModeGroup):
         return _command(name)
 
 
-class BenchCommand(TargetCommand):
-    """A benchmark that takes the options of its target."""
-
-    verb = "bench"
-
-
 bench = typer.Typer(
     cls=BenchGroup,
     help="Measure a model beside other tools ('bench MODEL'), or one op in every way.",
 )
+bench.command("text", cls=BenchCommand)(bench_text)
 
 
 @bench.command("model", cls=BenchCommand)
@@ -112,7 +102,7 @@ def bench_model(
     target = target or DEFAULT_TARGET
     given = target_options(context) | place_option(place)
     check_target(target, **given)
-    counts = _counts(threads)
+    counts = parse_counts(threads)
     for count in counts:
         check_threads(count)
     peers = parse_peers(against or DEFAULT_PEERS, recipe is not None)
@@ -136,7 +126,7 @@ def bench_model(
         refuse_missing(peers, True)
     plan = Plan(program.recipe, target, tuple(peers), counts, seconds, layers, given)
     report = measure(subject, program, plan, options.inputs(subject.program) if calibrate else None)
-    _write(report, as_json)
+    write_figures(report.plain(), as_json)
     if as_json != "-":
         print_report(report)
 
@@ -171,26 +161,3 @@ def _command(name: str) -> typer.core.TyperCommand:
 
     declared = ((option, None) for option in by_target[first].options.declared())
     return make_command(name, by_target[first].help, run, declared)
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    try:
-        counts = tuple(dict.fromkeys(int(part) for part in text.split(",")))
-    except ValueError:
-        counts = ()
-    if not counts or min(counts) < 1:
-        raise UsageError(f"'{text}' is no list of numbers of threads", hint="write 1 or 1,2")
-    return counts
-
-
-def _write(report: Report, to: str | None) -> None:
-    if to is None:
-        return
-    text = json_text(report.plain(), indent=2) + "\n"
-    if to == "-":
-        print(text, end="")
-        return
-    from fewbit.base.files import replacing_file
-
-    with replacing_file(Path(to)) as file:
-        file.write(text.encode())

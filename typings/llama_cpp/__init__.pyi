@@ -6,8 +6,10 @@ class llama_model_params: ...
 
 class llama_context_params:
     n_ctx: int
+    n_batch: int
     n_threads: int
     n_threads_batch: int
+    flash_attn_type: int
 
 class llama_batch:
     n_tokens: int

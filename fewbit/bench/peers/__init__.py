@@ -19,12 +19,15 @@ PEERS = {
 SPECIAL = {"llama.cpp": "llamacpp:LlamaCpp"}
 """Tools that run one family of models, and are asked for by name."""
 OURS = "fewbit"
+OF_TEXT = {OURS: "text_compiled:TextCompiled", "llama.cpp": "text_llamacpp:TextLlamaCpp"}
+"""Tools that read a text with a language model and keep its caches themselves."""
 AVAILABLE, NONE = "available", "none"
 
 
-def find_tool(name: str) -> Peer:
+def find_tool(name: str, of_text: bool = False) -> Peer:
     """Return what runs the model by a tool; `fewbit` is one of them."""
-    place = "compiled:Compiled" if name == OURS else {**PEERS, **SPECIAL}[name]
+    places = OF_TEXT if of_text else {OURS: "compiled:Compiled", **PEERS, **SPECIAL}
+    place = places[name]
     module, _, kind = place.partition(":")
     return getattr(import_module(f"fewbit.bench.peers.{module}"), kind)()
 
@@ -46,8 +49,26 @@ def parse_peers(text: str, quantized: bool) -> list[str]:
     return names
 
 
-def refuse_missing(names: Sequence[str], quantized: bool) -> None:
-    missing = {name: missing_packages(name, quantized) for name in names}
+def parse_text_peers(text: str) -> list[str]:
+    """Return the tools to read text beside that `llama.cpp`, `available` or `none` means."""
+    others = [name for name in OF_TEXT if name != OURS]
+    if text == NONE:
+        return []
+    if text == AVAILABLE:
+        return [name for name in others if not missing_packages(name, True, of_text=True)]
+    names = list(dict.fromkeys(part.strip() for part in text.split(",")))
+    for name in names:
+        if name not in others:
+            raise UsageError(
+                f"there is no tool '{name}' to read text beside",
+                hint=f"tools are {', '.join(others)}; or {AVAILABLE}, or {NONE}",
+            )
+    refuse_missing(names, True, of_text=True)
+    return names
+
+
+def refuse_missing(names: Sequence[str], quantized: bool, of_text: bool = False) -> None:
+    missing = {name: missing_packages(name, quantized, of_text) for name in names}
     absent = {name: packages for name, packages in missing.items() if packages}
     if not absent:
         return
@@ -58,9 +79,9 @@ def refuse_missing(names: Sequence[str], quantized: bool) -> None:
     )
 
 
-def missing_packages(name: str, quantized: bool) -> list[str]:
+def missing_packages(name: str, quantized: bool, of_text: bool = False) -> list[str]:
     """Return the packages of a tool that are not installed."""
-    return [p for p in find_tool(name).packages(quantized) if not _is_installed(p)]
+    return [p for p in find_tool(name, of_text).packages(quantized) if not _is_installed(p)]
 
 
 def _is_installed(package: str) -> bool:

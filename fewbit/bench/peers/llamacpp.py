@@ -107,18 +107,35 @@ def interleave_halves(weight: Array, heads: int) -> Array:
 
 def open_step(path: Path, tokens: list[int], threads: int) -> Session:
     """Return the step of the last token, after all others were read."""
+    *before, last = tokens
+    return open_tokens(path, before, [last], threads, context=2 * len(before))
+
+
+def open_tokens(
+    path: Path,
+    before: list[int],
+    measured: list[int],
+    threads: int,
+    *,
+    context: int,
+    flash: bool | None = None,
+) -> Session:
+    """Return what reads `measured`, after all tokens `before`; `flash` is how attention is done."""
     import llama_cpp as lib
 
     lib.llama_backend_init()
     model = lib.llama_model_load_from_file(str(path).encode(), lib.llama_model_default_params())
     assert model is not None, "llama.cpp does not load the file"
     parameters = lib.llama_context_default_params()
-    parameters.n_ctx = 2 * (len(tokens) - 1)
+    parameters.n_ctx = context
+    parameters.n_batch = max(len(before), len(measured))
     parameters.n_threads = parameters.n_threads_batch = threads
-    context = lib.llama_init_from_model(model, parameters)
-    assert context is not None, "llama.cpp does not start"
+    if flash is not None:
+        parameters.flash_attn_type = int(flash)
+    own = lib.llama_init_from_model(model, parameters)
+    assert own is not None, "llama.cpp does not start"
     vocabulary = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model))
-    memory = lib.llama_get_memory(context)
+    memory = lib.llama_get_memory(own)
 
     def batch_of(part: list[int], first: int) -> lib.llama_batch:
         batch = lib.llama_batch_init(len(part), 0, 1)
@@ -129,18 +146,18 @@ def open_step(path: Path, tokens: list[int], threads: int) -> Session:
             batch.logits[i] = i + 1 == len(part)
         return batch
 
-    *before, last = tokens
+    if before:
+        assert lib.llama_decode(own, batch_of(before, 0)) == 0
     position = len(before)
-    assert lib.llama_decode(context, batch_of(before, 0)) == 0
-    step = batch_of([last], position)
+    call = batch_of(measured, position)
 
     def run() -> None:
         lib.llama_memory_seq_rm(memory, 0, position, -1)
-        assert lib.llama_decode(context, step) == 0
-        lib.llama_synchronize(context)
+        assert lib.llama_decode(own, call) == 0
+        lib.llama_synchronize(own)
 
     def outputs() -> list[Array]:
-        logits = lib.llama_get_logits_ith(context, 0)
+        logits = lib.llama_get_logits_ith(own, len(measured) - 1)
         return [np.ctypeslib.as_array(logits, (vocabulary,)).copy()]
 
     return Session(run, outputs)
