@@ -8,7 +8,7 @@ Which of llama.cpp's types a model is compared with follows from the bytes that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
@@ -52,8 +52,6 @@ class TextPlan:
     target: str = DEFAULT_TARGET
     threads: tuple[int, ...] = (1,)
     seconds: float = 2.0
-    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The target's options, as `fewbit.compile` takes them."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def measure_text(
     name = name_of(model)
     with TemporaryDirectory(prefix="fewbit-bench-") as temporary:
         folder = Path(temporary)
-        artifact = compile(program, plan.target, folder / COMPILED, name=name, **plan.options)
+        artifact = compile(program, plan.target, folder / COMPILED, name=name)
         settings = artifact.text_model.settings
         read = _step_weight_bytes(program, plan, name)
         with progress("Measuring how fast memory is read"):
@@ -177,7 +175,7 @@ def _step_weight_bytes(program: Program, plan: TextPlan, name: str) -> int:
     """Return what a step's kernels read; loops look up some rows of a table, and read little."""
     from fewbit.targets.compile import compile
 
-    artifact = compile(program, plan.target, name=name, profile=True, **plan.options)
+    artifact = compile(program, plan.target, name=name, profile=True)
     session = artifact.decode_session()
     artifact.profile(reset=True)
     session(np.array([[0]]), np.array([0]))

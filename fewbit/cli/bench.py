@@ -59,7 +59,7 @@ bench = typer.Typer(
     cls=BenchGroup,
     help="Measure a model beside other tools ('bench MODEL'), or one op in every way.",
 )
-bench.command("text", cls=BenchCommand)(bench_text)
+bench.command("text")(bench_text)
 
 
 @bench.command("model", cls=BenchCommand)

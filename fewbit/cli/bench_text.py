@@ -15,7 +15,6 @@ from fewbit.cli.bench_options import Figures, parse_counts, write_figures
 from fewbit.cli.bench_report import print_text_report
 from fewbit.cli.calibration import CalibrationOptions
 from fewbit.cli.options import Cache, Context, ModelName, OptionalRecipe, TargetText
-from fewbit.cli.target_options import target_options
 from fewbit.errors import UsageError
 from fewbit.language.export.weight_type import WeightType
 
@@ -29,7 +28,6 @@ NOTHING = "none"
 
 
 def bench_text(
-    context: typer.Context,
     model: ModelName,
     recipe: OptionalRecipe = None,
     target: TargetText = None,
@@ -69,8 +67,7 @@ def bench_text(
     from fewbit.targets.registry import DEFAULT_TARGET
 
     target = target or DEFAULT_TARGET
-    given = target_options(context)
-    check_target(target, **given)
+    check_target(target, profile=True)  # counts the bytes that a step reads
     counts = parse_counts(threads)
     for count in counts:
         check_threads(count)
@@ -83,7 +80,6 @@ def bench_text(
         target=target,
         threads=counts,
         seconds=seconds,
-        options=given,
     )
     if gguf is not None and not gguf.is_file():
         raise UsageError(f"there is no file '{gguf}'")

@@ -53,10 +53,13 @@ class Timer:
 class Bench:
     """Compiled kernels, and the memory that they work on."""
 
-    def __init__(self, isa: Isa, most_bytes: int = 96 << 20) -> None:
+    def __init__(
+        self, isa: Isa, most_bytes: int = 96 << 20, written_bytes: int | None = None
+    ) -> None:
         self.isa = isa
+        written = most_bytes // 2 if written_bytes is None else written_bytes
         self._memory = np.ones(most_bytes // 4 + (1 << 14), np.float32)
-        self._written = np.ones(most_bytes // 8 + (1 << 14), np.float32)
+        self._written = np.ones(written // 4 + (1 << 14), np.float32)
         self._functions: dict[str, Callable[..., None]] = {}
         self._engines: list[Any] = []
         self._images: list[NDArray[np.int64]] = []

@@ -6,6 +6,7 @@ Speeds that nobody measured are those of the cost model's calibration, or its de
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from fewbit.cost.cpu.calibration import Bounds
 from fewbit.cost.cpu.store import load_calibration
 from fewbit.cost.hardware.description import Hardware, Memory, read_hardware, to_toml
 from fewbit.toolchain.isa import Isa
-from fewbit.toolchain.machine import this_machine
+from fewbit.toolchain.machine import Machine, this_machine
 
 if TYPE_CHECKING:
     from fewbit.cost.cpu.measure import Timer
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 ROUNDS = 9
 UNKNOWN_CACHES = {"L1d": 32 << 10, "L2": 512 << 10, "L3": 8 << 20}
 """Sizes in bytes, where a machine does not report them."""
-SHARED = "L3"
+SHARED, MAIN = "L3", "memory"
 UNITS = 2.0
 LATENCY = 4.0
 """Cycles; what processors with vectors have had for ten years."""
 LARGEST = 64 << 20
-"""Bytes that are read to measure main memory."""
+"""Bytes that are read to measure main memory, unless the last cache holds them."""
 PEAK_TURNS = 2000
 
 
@@ -55,10 +56,10 @@ def host() -> Hardware:
 def describe(bounds: Bounds, *, measured: bool) -> Hardware:
     """Return this machine with given speeds."""
     machine, isa = this_machine(), Isa.host()
-    caches = {name: machine.caches.get(name) or size for name, size in UNKNOWN_CACHES.items()}
-    sizes = {**caches, "memory": machine.memory or 1 << 33}
+    sizes = memory_sizes(machine)
+    footprints = measured_footprints(sizes)
     memories = tuple(
-        Memory(name=name, bytes=size, bytes_per_second=bounds.bandwidth(_measured_at(name, size)))
+        Memory(name=name, bytes=size, bytes_per_second=bounds.bandwidth(footprints[name]))
         for name, size in sizes.items()
     )
     return Hardware(
@@ -84,21 +85,31 @@ def measure_host() -> Hardware:
     from fewbit.cost.cpu.probes import FloatPeak
 
     isa = Isa.host()
-    bench, peak = Bench(isa), FloatPeak(isa)
-    machine = this_machine()
-    caches = {name: machine.caches.get(name) or size for name, size in UNKNOWN_CACHES.items()}
-    points = [_measured_at(name, size) for name, size in caches.items()]
+    footprints = sorted(measured_footprints(memory_sizes(this_machine())).values())
+    bench, peak = Bench(isa, max(footprints), written_bytes=LARGEST), FloatPeak(isa)
     times: list[tuple[int, float]] = []
-    for size in sorted({*points, LARGEST}):
+    for size in footprints:
         time = _least(bench.read(size)) / size
         times.append((size, max(time, times[-1][1]) if times else time))
     macs = PEAK_TURNS * peak.macs / _least(bench.peak(peak, PEAK_TURNS))
     return describe(Bounds({"f32": macs}, Read(tuple(times))), measured=True)
 
 
-def _measured_at(name: str, size: int) -> int:
-    """Return the bytes to read to measure a memory; the last cache is shared with others."""
-    return size // 3 if name == SHARED else min(size * 3 // 4, LARGEST)
+def memory_sizes(machine: Machine) -> dict[str, int]:
+    """Return the bytes of a machine's memories, the fastest first."""
+    caches = {name: machine.caches.get(name) or size for name, size in UNKNOWN_CACHES.items()}
+    return {**caches, MAIN: machine.memory or 1 << 33}
+
+
+def measured_footprints(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the bytes to read to measure each memory.
+
+    The last cache is shared with others, and of a virtual machine it may be that of a whole socket.
+    """
+    within = {name: size * 3 // 4 for name, size in sizes.items()}
+    last = sizes[SHARED]
+    main = min(max(LARGEST, 2 * last), sizes[MAIN] // 8)
+    return {**within, SHARED: min(last, main) // 3, MAIN: main}
 
 
 def _least(timer: Timer) -> float:

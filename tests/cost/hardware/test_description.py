@@ -8,7 +8,7 @@ import pytest
 
 from fewbit.cost.hardware import find_hardware, known, read_hardware
 from fewbit.cost.hardware.description import to_toml
-from fewbit.cost.hardware.host import host, measure_host, write_host
+from fewbit.cost.hardware.host import host, measure_host, measured_footprints, write_host
 from fewbit.errors import UsageError
 
 
@@ -40,6 +40,21 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     path.write_text("name = ")
     with pytest.raises(UsageError, match="not TOML"):
         read_hardware(path)
+
+
+@pytest.mark.parametrize(
+    ("last", "memory"),
+    [(8 << 20, 16 << 30), (480 << 20, 24 << 30), (480 << 20, 1 << 30), (2 << 20, 256 << 20)],
+)
+def test_main_memory_is_read_beyond_the_last_cache_where_there_is_room(
+    last: int, memory: int
+) -> None:
+    sizes = {"L1d": 48 << 10, "L2": 512 << 10, "L3": last, "memory": memory}
+    read = measured_footprints(sizes)
+    assert list(read.values()) == sorted(read.values())
+    assert read["memory"] <= memory // 8
+    assert read["memory"] >= min(2 * last, memory // 8)
+    assert read["L3"] <= last // 3
 
 
 def test_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
