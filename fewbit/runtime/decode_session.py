@@ -1,8 +1,8 @@
 """A session of a language model: its caches, checked calls, and what beams and drafts need.
 
-A long prompt is read in pieces, each of which attends to what is kept until its own end: a call that
-reads all at once computes the scores of every token for every other, and then hides those behind it.
-Results are the same bits.
+A long prompt is read in pieces, each of which attends to what is kept until its own end: a call
+that reads all at once computes the scores of every token for every other, and then hides those
+behind it. Results are the same bits.
 
 A program decodes one sequence or several, each with a position of its own. Positions are arguments,
 so stepping back, behind a speculative check, is a call with a smaller one: what was kept from there
@@ -25,7 +25,7 @@ NONE = -1
 """A token that is none, behind the others of its sequence."""
 Tokens = Sequence[int]
 PIECE = 128
-"""Tokens of a piece: as many rows as a kernel of few bits takes over weights that it unpacked once."""
+"""Tokens of a piece: as many as kernels of few bits take over weights that they unpack once."""
 
 
 class DecodeSession(Session):
