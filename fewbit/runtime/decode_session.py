@@ -60,8 +60,9 @@ class DecodeSession(Session):
             pieces += super().run(piece, position + np.minimum(start, counts))
         if self._settings.logits == "all":
             return np.concatenate(pieces, axis=1)
-        last = np.maximum(counts - 1, 0) // PIECE
-        return np.stack([pieces[piece][row] for row, piece in enumerate(last)])
+        ends: list[int] = (np.maximum(counts - 1, 0) // PIECE).tolist()
+        rows: list[Array] = [pieces[end][row] for row, end in enumerate(ends)]
+        return np.stack(rows)
 
     def _check_tokens(self, tokens: Array) -> None:
         vocabulary, least = self._settings.vocabulary, NONE if self.sequences > 1 else 0
