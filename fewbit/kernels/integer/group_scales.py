@@ -22,6 +22,7 @@ from fewbit.kernels.kernel import Floats
 from fewbit.kernels.pack import split_panels
 from fewbit.kernels.stored import takes_halves
 from fewbit.llvm.types import F16, I8, Vector
+from fewbit.numerics.arrays import fits_f16
 from fewbit.numerics.super_blocks import SUPER_BLOCK, split_products
 from fewbit.toolchain.isa import Isa
 
@@ -49,8 +50,7 @@ def narrowest_storage(isa: Isa, arrays: Iterable[Floats], depth: int) -> ScaleSt
 def _fits(array: Floats, storage: ScaleStorage, depth: int) -> bool:
     if storage == "super":
         return depth in SUPER_GROUPS and split_products(array, SUPER_BLOCK // depth) is not None
-    with np.errstate(over="ignore"):
-        return np.array_equal(array.astype(np.float16).astype(np.float32), array)
+    return fits_f16(array)
 
 
 @dataclass(frozen=True)
