@@ -134,6 +134,12 @@ def test_unknown_encoders_name_the_nearest(tmp_path: Path) -> None:
         open_checkpoint(tmp_path)
 
 
+def test_encoders_are_no_models_that_decode(tmp_path: Path) -> None:
+    write_encoder(tmp_path, "bert")
+    with pytest.raises(UsageError, match="the folder of an encoder"):
+        open_checkpoint(tmp_path)
+
+
 def test_a_tokenizer_of_another_model_is_refused(tmp_path: Path) -> None:
     write_encoder(tmp_path, "bert", vocab_size=8)
     write_words(tmp_path)

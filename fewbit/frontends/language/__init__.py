@@ -47,6 +47,12 @@ def open_checkpoint(path: PathLike) -> Checkpoint:
     """Read what a checkpoint says of itself; its weights stay in the file."""
     path = Path(path)
     if path.is_dir():
+        if is_encoder(path):
+            raise UsageError(
+                "this is the folder of an encoder, not of a model that decodes",
+                place=Place(file=str(path)),
+                hint="open_encoder reads it, and 'fewbit compile' and 'run' take it as it is",
+            )
         from fewbit.language.huggingface import HuggingFaceFolder
 
         return HuggingFaceFolder(path)
