@@ -210,7 +210,7 @@ def run(
         space=_space(weights, acts, rules, groups, tie, keep, free_ends),
     )
     folder = output or RUNS / _folder_name(model)
-    asked = _asked(model, data, input_shape, samples, train, seed, folder)
+    asked = _asked(model, data, input_shape, samples, train, folder)
     with opened(asked, settings, folder) as made:
         if not as_json:
             print_ranges(made)
@@ -248,6 +248,7 @@ def sensitivity(
     """Measure what each layer loses at each width, alone: which layer broke the accuracy?"""
     from fewbit.cli.search_report import plain_sensitivity, print_sensitivity
     from fewbit.search.run import Settings, opened
+    from fewbit.search.sensitivity import measure_sensitivity
     from fewbit.targets.registry import DEFAULT_TARGET
 
     settings = Settings(
@@ -259,9 +260,9 @@ def sensitivity(
         space=_space(weights, acts, rules, groups, tie, keep, free_ends),
     )
     folder = output or RUNS / _folder_name(model)
-    asked = _asked(model, data, input_shape, samples, train, seed, folder)
+    asked = _asked(model, data, input_shape, samples, train, folder)
     with opened(asked, settings, folder) as made:
-        found = made.problem().sensitivity()
+        found = measure_sensitivity(made.space, made.probe)
         if as_json:
             print_json(plain_sensitivity(found, model))
         else:
@@ -286,7 +287,6 @@ def _asked(
     input_shape: list[str] | None,
     samples: int | None,
     train: int,
-    seed: int,
     folder: Path,
 ) -> Asked:
     from fewbit.search.load import Asked
@@ -297,7 +297,6 @@ def _asked(
         input_shapes=parse_shapes(input_shape),
         samples=samples,
         train=train,
-        seed=seed,
         folder=folder,
     )
 

@@ -95,7 +95,6 @@ def search(
             dynamic_shapes,
             samples=samples,
             train=train,
-            seed=seed,
             folder=folder,
         )
         with opened(asked, settings, folder) as run:

@@ -65,7 +65,6 @@ class Asked:
     samples: int | None = None
     train: int = 0
     """Epochs for which a module is trained on the data first."""
-    seed: int = 0
     folder: Path | None = None
     """Where a trained module is kept."""
 
@@ -142,7 +141,7 @@ def _load_module(
     def train() -> Loaded:
         from fewbit.search.training import train_module
 
-        trained = train_module(module, fitted, asked.train, asked.seed, asked.folder)
+        trained = train_module(module, fitted, asked.train, asked.folder)
         return replace(make(trained, remake(trained)), is_trained=True)
 
     return replace(untrained, trained=train)

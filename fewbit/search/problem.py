@@ -10,7 +10,7 @@ import numpy as np
 
 from fewbit.search.budget import Limit
 from fewbit.search.evaluation import Evaluated, Evaluator
-from fewbit.search.objective import Objective
+from fewbit.search.objective import Metrics, Objective
 from fewbit.search.space import Candidate, Space, replace_choice
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class Problem:
     objective: Objective
     evaluator: Evaluator
     probe: Evaluator
-    """What sensitivities are measured with: without training, where candidates are trained."""
+    """What sensitivities are measured with: without training, and on fewer examples."""
+    widest: Metrics
+    """Numbers of the widest candidate, on all examples."""
     subject: Subject
     trials: int
     front: int = 0

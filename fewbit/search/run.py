@@ -31,6 +31,8 @@ from fewbit.targets.registry import DEFAULT_TARGET, find_target
 
 SAVE_SECONDS = 2.0
 """How often what is found so far is written."""
+SENSED = 256
+"""Examples that sensitivities are measured on, where they are a search's first step."""
 TRIALS = 60
 FRONT = 8
 MODEL = "model"
@@ -83,6 +85,7 @@ class Search:
         self.evaluator = self._evaluator(self.measure, self.data.selection)
         probe = AsItIs(loaded.subject, self.objective)
         self.probe = self._evaluator(probe, self.data.selection) if settings.qat else self.evaluator
+        self.sensed = self._evaluator(probe, self.data.selection[slice(0, SENSED)])
         self.evaluated: list[Evaluated] = []
         self.interrupted = False
         self.result = self._begin()
@@ -166,7 +169,8 @@ class Search:
             self.limits,
             self.objective,
             self.evaluator,
-            self.probe,
+            self.sensed,
+            self.result.widest.metrics,
             self.loaded.subject,
             self.settings.trials,
             self.settings.front,
@@ -224,8 +228,8 @@ class Search:
         """Take what was evaluated into the result."""
         best = self.problem().best(self.evaluated)
         points = [self._point(each) for each in self.evaluated]
-        samples = self.evaluator.samples
-        samples += self.probe.samples if self.probe is not self.evaluator else 0
+        used = {id(each): each for each in (self.evaluator, self.probe, self.sensed)}
+        samples = sum(each.samples for each in used.values())
         self.result = self.result.model_copy(
             update={
                 "points": points,

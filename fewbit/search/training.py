@@ -31,17 +31,18 @@ QAT_RATE = 2e-3
 """The learning rate of a short training after rounding."""
 
 
-def train_module(
-    model: nn.Module, data: SearchData, epochs: int, seed: int, folder: Path | None
-) -> nn.Module:
-    """Return a copy of a module that was trained on the data, read where it was before."""
+def train_module(model: nn.Module, data: SearchData, epochs: int, folder: Path | None) -> nn.Module:
+    """Return a copy of a module that was trained on the data, read where it was before.
+
+    No seed of a search changes it.
+    """
     part = _labelled(data.train)
     model = copy.deepcopy(model)
-    path = None if folder is None else folder / f"trained-{_name(model, part, epochs, seed)}"
+    path = None if folder is None else folder / f"trained-{_name(model, part, epochs)}"
     if path is not None and path.with_suffix(".safetensors").is_file():
         _read(model, path.with_suffix(".safetensors"))
         return model.eval()
-    train(model, part.inputs[0], _labels(part), epochs=epochs, seed=seed, distort=_distort(part))
+    train(model, part.inputs[0], _labels(part), epochs=epochs, distort=_distort(part))
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(model, path.with_suffix(".safetensors"))
@@ -113,8 +114,8 @@ def _distort(part: Examples) -> float:
     return 1.0 if x.ndim == 4 and bool((x[:, :1] == x).all()) else 0.0
 
 
-def _name(model: nn.Module, part: Examples, epochs: int, seed: int) -> str:
-    digest = sha256(f"{part.hash()} {epochs} {seed} {torch.__version__}".encode())
+def _name(model: nn.Module, part: Examples, epochs: int) -> str:
+    digest = sha256(f"{part.hash()} {epochs} {torch.__version__}".encode())
     for name, tensor in _state(model).items():
         digest.update(f"{name} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())

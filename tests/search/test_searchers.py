@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -70,7 +70,8 @@ def problem(folder: Path, trials: int = 40) -> Problem:
     objective, part = OBJECTIVES["loss"], Examples((np.zeros((10, 1)),))
     evaluator = Evaluator(SPACE, "model", Store(folder), Known(), part, objective)
     subject = cast(Subject, None)
-    return Problem(SPACE, [LIMIT], objective, evaluator, evaluator, subject, trials)
+    widest = evaluator.one(SPACE.widest).metrics
+    return Problem(SPACE, [LIMIT], objective, evaluator, evaluator, widest, subject, trials)
 
 
 def search(name: str, folder: Path, trials: int = 40, seed: int = 0) -> list[Evaluated]:
@@ -154,13 +155,8 @@ def test_a_front_has_what_nothing_beats(points: list[tuple[int, int]]) -> None:
 
 @given(st.integers(0, 10**6))
 def test_random_candidates_are_within_limits(seed: int) -> None:
-    given = Problem(
-        SPACE,
-        [LIMIT],
-        OBJECTIVES["loss"],
-        *cast("tuple[Evaluator, Evaluator, Subject]", (None,) * 3),
-        10,
-    )
+    none = cast(Any, None)
+    given = Problem(SPACE, [LIMIT], OBJECTIVES["loss"], none, none, {}, none, 10)
     rng = np.random.default_rng(seed)
     assert LIMIT.is_met(given.random(rng))
     wide = tuple(int(rng.integers(len(u.choices))) for u in SPACE.units)

@@ -30,7 +30,7 @@ class Auto(Searcher):
         super().__init__(problem, seed)
         sensitivity = problem.sensitivity()
         penalties = sensitivity.penalties(problem.objective.penalty)
-        self.base = problem.objective.penalty(sensitivity.widest)
+        self.base = problem.objective.penalty(problem.widest)
         self.scores = [penalties]
         if problem.objective.smooth != "kl" and "kl" in sensitivity.widest:
             self.scores.append(sensitivity.losses("kl"))
