@@ -64,6 +64,7 @@ def run(model: str, budget: str, searcher: str, seed: int, given: Any) -> Result
         seed=seed,
         train=EPOCHS[model],
         front=0,
+        free_ends=True,
         qat=given.qat,
         output=given.output / model,
     )

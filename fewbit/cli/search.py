@@ -230,7 +230,6 @@ def sensitivity(
     data: Data = "none",
     target: TargetText = None,
     objective: ObjectiveName = None,
-    seed: Seed = 0,
     workers: Workers = 1,
     train: Train = 0,
     samples: Samples = None,
@@ -243,7 +242,6 @@ def sensitivity(
     groups: Groups = None,
     tie: Tie = "none",
     keep: Keep = None,
-    free_ends: FreeEnds = True,
 ) -> None:
     """Measure what each layer loses at each width, alone: which layer broke the accuracy?"""
     from fewbit.cli.search_report import plain_sensitivity, print_sensitivity
@@ -255,9 +253,8 @@ def sensitivity(
         name=model,
         target=target or DEFAULT_TARGET,
         objective=objective,
-        seed=seed,
         workers=workers,
-        space=_space(weights, acts, rules, groups, tie, keep, free_ends),
+        space=_space(weights, acts, rules, groups, tie, keep, free_ends=True),
     )
     folder = output or RUNS / _folder_name(model)
     asked = _asked(model, data, input_shape, samples, train, folder)
@@ -318,7 +315,7 @@ def _space(
         rules=tuple(_words(rules)),
         groups=tuple(_whole(word) for word in _words(groups or "")),
         tie=tie,
-        keep=dict(_kept(text) for text in keep or []),
+        keep=dict(_read_kept(text) for text in keep or []),
         free_ends=free_ends,
     )
 
@@ -333,7 +330,7 @@ def _whole(word: str) -> int:
     return int(word)
 
 
-def _kept(text: str) -> tuple[str, Any]:
+def _read_kept(text: str) -> tuple[str, Any]:
     name, equals, scheme = text.rpartition("=")
     if not equals or not name:
         raise UsageError(f"'{text}' is not NAME=SCHEME", hint="write --keep head=w8a8")

@@ -117,6 +117,11 @@ class Limit:
     def is_met(self, candidate: Candidate) -> bool:
         return self.limit is None or self.table.of(candidate) <= self.limit * (1 + _TINY)
 
+    def room(self, candidate: Sequence[int]) -> float:
+        """Return how much more a candidate may cost; less than 0 where it exceeds the limit."""
+        assert self.limit is not None
+        return self.limit * (1 + _TINY) - self.table.of(candidate)
+
     @property
     def is_reachable(self) -> bool:
         """Whether some candidate meets the limit."""

@@ -7,7 +7,7 @@ without making its program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fewbit.quant.scheme import LayerScheme
@@ -65,7 +65,7 @@ class CostTable:
     rows: tuple[tuple[float, ...], ...]
     """For each unit, what each of its choices adds."""
 
-    def of(self, candidate: Candidate) -> float:
+    def of(self, candidate: Sequence[int]) -> float:
         """Return the cost of a candidate."""
         chosen = (row[choice] for row, choice in zip(self.rows, candidate, strict=True))
         return self.fixed + sum(chosen)

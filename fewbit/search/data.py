@@ -60,6 +60,8 @@ class SearchData:
     test: Examples | None = None
     train: Examples | None = None
     is_real: bool = True
+    usual: str | None = None
+    """The objective that is meant if none is named, where data is of a kind that has one."""
 
     @property
     def has_labels(self) -> bool:

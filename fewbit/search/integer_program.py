@@ -15,9 +15,10 @@ from fewbit.search.budget import Limit
 from fewbit.search.extras import import_extra
 from fewbit.search.space import Candidate
 
-STEPS = 1 << 40
-"""How finely costs and scores are told apart."""
-SECONDS = 10.0
+STEPS = 1 << 24
+"""How finely scores, and costs that are no whole numbers, are told apart."""
+EFFORT = 2.0
+"""When to be content with what was found; counted in work and not in time, which differs."""
 
 Scores = Sequence[Sequence[float]]
 """For each unit, what each of its choices loses; smaller is better."""
@@ -64,7 +65,7 @@ def solve(
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = seed
-    solver.parameters.max_time_in_seconds = SECONDS
+    solver.parameters.max_deterministic_time = EFFORT
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
     return tuple(

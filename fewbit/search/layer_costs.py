@@ -31,7 +31,7 @@ class FloatLayer:
 
     searched: SearchedLayer
     bytes: int
-    """Of its weight as floats."""
+    """Those of its weight as floats."""
 
 
 def find_layers(program: Program, inputs: Sequence[Any]) -> dict[str, FloatLayer]:

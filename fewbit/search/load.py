@@ -36,7 +36,7 @@ class Loaded:
     data: SearchData
     layers: dict[str, FloatLayer]
     inputs: Sequence[Any]
-    """Of a batch of one."""
+    """Inputs of a batch of one."""
     remake: Callable[[nn.Module], Program] | None = None
     """Imports the module again, with other weights."""
     trained: Callable[[], Loaded] | None = None
@@ -82,7 +82,7 @@ def load(asked: Asked) -> Loaded:
 
 
 def _load_text(asked: Asked, path: Path) -> Loaded:
-    from fewbit.search.text_subject import load_text_model, read_text
+    from fewbit.search.text_subject import load_text_model, read_windows
 
     _refuse_training(asked)
     if not isinstance(asked.model, str | Path):
@@ -90,9 +90,8 @@ def _load_text(asked: Asked, path: Path) -> Loaded:
             "a text is for language models from checkpoints",
             hint="name a GGUF file or a Hugging Face folder",
         )
-    subject = load_text_model(str(asked.model))
-    data = read_text(subject.program, path, asked.samples)
-    return _finish(subject, data)
+    subject = load_text_model(Path(asked.model))
+    return _finish(subject, read_windows(subject.program, path, asked.samples))
 
 
 def _load_program(asked: Asked, data: SearchData | None) -> Loaded:

@@ -94,7 +94,9 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a search; refuse one that has nothing to choose, or cannot be met."""
     data = loaded.data
-    chosen = find_objective(objective, has_data=data.is_real, has_labels=data.has_labels)
+    chosen = find_objective(
+        objective or data.usual, has_data=data.is_real, has_labels=data.has_labels
+    )
     space = _space(loaded, options, target, budgets)
     if all(len(unit.choices) == 1 for unit in space.units):
         raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from fewbit.search.budget import Limit
 from fewbit.search.evaluation import Evaluated, Evaluator
 from fewbit.search.objective import Metrics, Objective
-from fewbit.search.space import Candidate, Space, replace_choice
+from fewbit.search.space import Candidate, Space
 
 if TYPE_CHECKING:
     from fewbit.search.sensitivity import Sensitivity
@@ -65,47 +66,51 @@ class Problem:
 
     def repair(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
         """Return a candidate within all limits near a given one: bits are taken at random."""
-        while violated := [each for each in self.bounded if not each.is_met(candidate)]:
-            row = violated[0].table.rows
-            options = [
-                (unit, choice)
-                for unit, chosen in enumerate(candidate)
-                for choice in range(len(row[unit]))
-                if row[unit][choice] < row[unit][chosen]
-            ]
-            if not options:
-                return violated[0].table.cheapest()
-            candidate = replace_choice(candidate, *_nearest(options, candidate, row, rng))
-        return candidate
+        chosen = list(candidate)
+        for limit in self.bounded:
+            room = limit.room(chosen)
+            lower = _lower_choices(limit)
+            while room < 0:
+                units = [unit for unit, choice in enumerate(chosen) if lower[unit][choice]]
+                if not units:
+                    return limit.table.cheapest()
+                unit = units[int(rng.random() * len(units))]
+                options = lower[unit][chosen[unit]]
+                choice = options[int(rng.random() * len(options))]
+                row = limit.table.rows[unit]
+                room += row[chosen[unit]] - row[choice]
+                chosen[unit] = choice
+        repaired = tuple(chosen)
+        # What one limit asks for may break another: bits that are taken are never given back.
+        return repaired if self.is_met(repaired) else self.repair(repaired, rng)
 
     def random(self, rng: np.random.Generator) -> Candidate:
         """Return a random candidate within all limits, mostly near them."""
-        drawn = [int(rng.integers(len(unit.choices))) for unit in self.space.units]
+        drawn = [int(rng.random() * len(unit.choices)) for unit in self.space.units]
         candidate = self.repair(tuple(drawn), rng)
         return self.fill(candidate, rng) if rng.random() < CLOSE else candidate
 
     def fill(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
         """Give units more bits, in a random order, as long as all limits are met."""
-        order: list[int] = rng.permutation(len(candidate)).tolist()
+        chosen = list(candidate)
+        rows = [limit.table.rows for limit in self.bounded]
+        rooms: list[float] = [limit.room(chosen) for limit in self.bounded]
+        order: list[int] = rng.permutation(len(chosen)).tolist()
         for unit in order:
-            for choice in range(candidate[unit] + 1, len(self.space.units[unit].choices)):
-                wider = replace_choice(candidate, unit, choice)
-                if self.is_met(wider):
-                    candidate = wider
-        return candidate
+            for choice in range(len(self.space.units[unit].choices) - 1, chosen[unit], -1):
+                more: list[float] = [each[unit][choice] - each[unit][chosen[unit]] for each in rows]
+                if all(x <= room for x, room in zip(more, rooms, strict=True)):
+                    chosen[unit] = choice
+                    rooms = [room - x for x, room in zip(more, rooms, strict=True)]
+                    break
+        return tuple(chosen)
 
 
-def _nearest(
-    options: Sequence[tuple[int, int]],
-    candidate: Candidate,
-    row: Sequence[Sequence[float]],
-    rng: np.random.Generator,
-) -> tuple[int, int]:
-    """Return the smallest step down of a unit that is chosen at random."""
-    units = sorted({unit for unit, _ in options})
-    unit = units[int(rng.integers(len(units)))]
-    costs = row[unit]
-    below = [choice for each, choice in options if each == unit]
-    most = max(costs[choice] for choice in below)
-    same = [choice for choice in below if costs[choice] == most]
-    return unit, same[int(rng.integers(len(same)))]
+@lru_cache
+def _lower_choices(limit: Limit) -> list[list[list[int]]]:
+    """Return, for each choice of each unit, those that cost the next less."""
+    table: list[list[list[int]]] = []
+    for row in limit.table.rows:
+        below = [max((c for c in row if c < cost), default=None) for cost in row]
+        table.append([[i for i, c in enumerate(row) if c == next_cost] for next_cost in below])
+    return table

@@ -167,7 +167,7 @@ def make_space(
             "the model has no layer whose weight could be quantized",
             hint="linear layers, convolutions and tables of embeddings can be",
         )
-    fixed = _kept(layers, keep or {})
+    fixed = _fix(layers, keep or {})
     units: list[Unit] = []
     has_ends = len(layers) > 2 and not free_ends
     ends = {layers[0].name, layers[-1].name} if has_ends else set[str]()
@@ -188,9 +188,7 @@ def make_space(
     return Space(tuple(units), fixed)
 
 
-def _kept(
-    layers: Sequence[SearchedLayer], keep: Mapping[str, SchemeLike]
-) -> dict[str, LayerScheme]:
+def _fix(layers: Sequence[SearchedLayer], keep: Mapping[str, SchemeLike]) -> dict[str, LayerScheme]:
     names = [layer.name for layer in layers]
     fixed: dict[str, LayerScheme] = {}
     for text, scheme in keep.items():

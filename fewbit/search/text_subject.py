@@ -70,32 +70,36 @@ class TextSubject(Subject):
         return compile(quantize_program(self.program, schemes), "cpu", name="candidate")
 
 
-def load_text_model(model: str, window: int = WINDOW) -> TextSubject:
+def load_text_model(path: Path) -> TextSubject:
     """Import a checkpoint so that all logits of a window are given."""
     from fewbit.frontends import import_model
+    from fewbit.frontends.language import open_checkpoint
+    from fewbit.frontends.registry import find_for_file
 
-    return TextSubject(import_model(model, context=window, logits="all"))
+    frontend = find_for_file(path) if path.exists() else None
+    if frontend is None or not frontend.takes_context:
+        raise UsageError(
+            f"'{path}' is no language model that reads a text",
+            hint="name a GGUF file or a Hugging Face folder of a decoder",
+        )
+    context = min(WINDOW, open_checkpoint(path).config.longest)
+    return TextSubject(import_model(path, context=context, logits="all"))
 
 
-def read_text(
-    program: Program, path: Path, windows: int | None, window: int = WINDOW
-) -> SearchData:
+def read_windows(program: Program, path: Path, windows: int | None) -> SearchData:
     """Return a text in windows: the first to choose by, as many behind them for the test."""
     from fewbit.language.samples import text_samples
 
     if not path.is_file():
         raise UsageError(f"there is no file '{path}'")
-    count = windows or WINDOWS
-    samples = text_samples(
-        program, path.read_text(encoding="utf-8"), window=window, windows=2 * count
-    )
+    text = path.read_text(encoding="utf-8")
+    count = 2 * (windows or WINDOWS)
+    samples = text_samples(program, text, window=WINDOW, windows=count)
     tokens = np.concatenate([np.asarray(each[0]).reshape(1, -1) for each in samples])
     half = len(tokens) // 2
     if not half:
         raise UsageError(f"the text in {path} is too short to choose by and to test on")
-    labels = tokens
-    return SearchData(
-        f"text:{path.name}",
-        Examples((tokens[:half],), labels[:half]),
-        Examples((tokens[half : 2 * half],), labels[half : 2 * half]),
-    )
+    first, second = tokens[:half], tokens[half : 2 * half]
+    name = f"text:{path.name}"
+    parts = Examples((first,), first), Examples((second,), second)
+    return SearchData(name, parts[0], parts[1], usual="perplexity")

@@ -116,7 +116,7 @@ class Prepared:
     def __init__(self, model: nn.Module, names: Sequence[str]) -> None:
         self.model = prepare_qat(model, Recipe.by_name(dict.fromkeys(names, WIDE))).eval()
         self.rounded: dict[str, list[Rounded]] = {name: [] for name in names}
-        for name, each in _rounded(self.model):
+        for name, each in _places(self.model):
             if name in self.rounded:
                 self.rounded[name].append(each)
         paths = _weight_paths(self.model)
@@ -197,7 +197,7 @@ def _is_kept(scheme: LayerScheme) -> bool:
     return scheme.hadamard is None and not scheme.blocks
 
 
-def _rounded(model: nn.Module) -> Iterator[tuple[str, Rounded]]:
+def _places(model: nn.Module) -> Iterator[tuple[str, Rounded]]:
     """Yield all that rounds, by layer: a module, and its weight where functions may take it."""
     for name, layer in quantizable_layers(model).items():
         if isinstance(layer, QuantLayer):

@@ -32,7 +32,7 @@ class Surrogate(Searcher):
     """Tries what a model of the candidates bounds the highest."""
 
     weight = 0.5
-    """Of the spread beside the mean."""
+    """How much the spread counts beside the mean."""
 
     @property
     def initial(self) -> int:
@@ -87,20 +87,20 @@ class Surrogate(Searcher):
         return list(pool)
 
     def _offspring(self, parents: list[Candidate]) -> Candidate:
-        child = self.problem.random(self.rng)
-        if parents and self.rng.random() < 0.5:
-            child = parents[int(self.rng.integers(len(parents)))]
-            if self.rng.random() < CROSSOVER:
-                other = parents[int(self.rng.integers(len(parents)))]
-                picks = self.rng.random(len(child)) < 0.5
-                child = tuple(a if p else b for a, b, p in zip(child, other, picks, strict=True))
-            changed = self.rng.random(len(child)) < max(MUTATION, 1 / len(child))
-            child = tuple(
-                int(self.rng.integers(len(unit.choices))) if change else choice
-                for choice, unit, change in zip(child, self.space.units, changed, strict=True)
-            )
-            child = self.problem.repair(child, self.rng)
-        return child
+        if not parents or self.rng.random() < 0.5:
+            return self.problem.random(self.rng)
+        child = parents[int(self.rng.integers(len(parents)))]
+        if self.rng.random() < CROSSOVER:
+            other = parents[int(self.rng.integers(len(parents)))]
+            picks = self.rng.random(len(child)) < 0.5
+            child = tuple(a if p else b for a, b, p in zip(child, other, picks, strict=True))
+        draws: list[float] = self.rng.random(2 * len(child)).tolist()
+        chance = max(MUTATION, 1 / len(child))
+        mutated = [
+            int(draws[len(child) + i] * len(unit.choices)) if draws[i] < chance else child[i]
+            for i, unit in enumerate(self.space.units)
+        ]
+        return self.problem.repair(tuple(mutated), self.rng)
 
     def _is_near(self, candidate: Candidate, reach: float) -> bool:
         used = [
