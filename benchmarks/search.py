@@ -35,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", default="lenet,resnet8")
     parser.add_argument("--searchers", default="auto,mico,evolution,random,tpe,kl-lp,gradient-lp")
+    parser.add_argument("--budgets", help="Recipes whose sizes are the budgets; usual ones if not.")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--trials", type=int, default=MOST_TRIALS)
     parser.add_argument("--output", type=Path, default=Path("build/search"))
@@ -45,7 +46,7 @@ def main() -> None:
     print(f"fewbit {fewbit.__version__}, torch {torch.__version__}")
     for model in given.models.split(","):
         show_uniform(model, given.output)
-        for budget in BUDGETS[model]:
+        for budget in given.budgets.split(",") if given.budgets else BUDGETS[model]:
             print(f"\n{model}, at most the size of {budget}; accuracy in %")
             print("searcher     trials  examples  choose by (mean, least)   test (mean ± s)")
             for searcher in given.searchers.split(","):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Lock
 from time import perf_counter
 from typing import Protocol
 
@@ -70,9 +71,8 @@ class Evaluator:
     workers: int = 1
     samples: int = 0
     """Examples that were run, also those of rows that an earlier run made."""
-    made: int = 0
-    """Evaluations of this run."""
     _data: str = field(default="", init=False)
+    _counting: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._data = self.part.hash()
@@ -93,15 +93,18 @@ class Evaluator:
         key = self.key(schemes)
         with self.store.claim(key) as known:
             if known is not None:
-                self.samples += known.samples
+                self._count(known.samples)
                 return known, False
             start = perf_counter()
             metrics, samples = self.measure(schemes, self.part)
             row = Row(key, metrics, samples, perf_counter() - start)
             self.store.put(row)
-        self.samples += samples
-        self.made += 1
+        self._count(samples)
         return row, True
+
+    def _count(self, samples: int) -> None:
+        with self._counting:
+            self.samples += samples
 
     def key(self, schemes: Schemes) -> Key:
         how = self.measure.how

@@ -37,6 +37,8 @@ class Loaded:
     layers: dict[str, FloatLayer]
     inputs: Sequence[Any]
     """Inputs of a batch of one."""
+    unsearched: tuple[str, ...] = ()
+    """Layers that cannot be rounded where candidates are run, and stay float."""
     remake: Callable[[nn.Module], Program] | None = None
     """Imports the module again, with other weights."""
     trained: Callable[[], Loaded] | None = None
@@ -128,7 +130,7 @@ def _load_module(
     def make(module: nn.Module, program: Program) -> Loaded:
         folded = fold(module, inputs or made_up_inputs(program, dynamic=2))
         one = made_up_inputs(program, dynamic=1)
-        subject = TorchSubject(folded, program, list(find_layers(program, one)))
+        subject = TorchSubject(folded, program, list(find_layers(program, one)), one)
         return replace(_finish(subject, fitted, subject.names), remake=remake)
 
     untrained = make(module, program)
@@ -149,9 +151,8 @@ def _load_module(
 def _finish(subject: Subject, data: SearchData, names: Sequence[str] | None = None) -> Loaded:
     inputs = made_up_inputs(subject.program, dynamic=1)
     layers = find_layers(subject.program, inputs)
-    if names is not None:
-        layers = {name: layer for name, layer in layers.items() if name in set(names)}
-    return Loaded(subject, data, layers, inputs)
+    others = () if names is None else tuple(name for name in layers if name not in set(names))
+    return Loaded(subject, data, layers, inputs, others)
 
 
 def _module(asked: Asked, data: SearchData | None) -> tuple[nn.Module | None, Sequence[Any], Any]:

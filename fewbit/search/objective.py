@@ -58,8 +58,13 @@ class Objective:
         return self.tie or self.name
 
     def penalty(self, metrics: Metrics) -> float:
-        """Return a number without steps that is smaller for better candidates."""
+        """Return a number without steps that is smaller for better candidates, and nearly adds up.
+
+        Decibels do not, so of these it is the noise.
+        """
         value = metrics[self.smooth]
+        if self.smooth == "sqnr":
+            return 10 ** (-value / 10)
         return -value if self.smooth == self.name and self.larger_is_better else value
 
     def show(self, metrics: Metrics) -> str:

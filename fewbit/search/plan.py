@@ -113,7 +113,7 @@ def _space(loaded: Loaded, options: SpaceOptions, target: str, budgets: Sequence
     return make_space(
         [layer.searched for layer in loaded.layers.values()],
         options.choices(target, budgets),
-        keep=options.keep,
+        keep={**dict.fromkeys(loaded.unsearched, "fp"), **options.keep},
         tie=options.tie,
         free_ends=options.free_ends,
     )

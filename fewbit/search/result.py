@@ -26,6 +26,8 @@ BEST = "best.toml"
 FRONT = "front"
 TABLE = "table.csv"
 PLOT = "front.svg"
+LONGEST = 100
+"""How much of a recipe a table shows."""
 
 
 class Point(Record):
@@ -222,7 +224,7 @@ class Result(Record):
 
     def _cells(self, point: Point) -> list[str]:
         costs = [each.show(point.costs[each.name]) for each in self.ranges]
-        return [self.show(point.metrics), *costs, str(point.recipe)]
+        return [self.show(point.metrics), *costs, _shorten(str(point.recipe))]
 
     @property
     def title(self) -> str:
@@ -269,6 +271,11 @@ class Result(Record):
         return (
             f"<p>{escape(self.summary())}</p>{plot_front(self)}<table><tr>{head}</tr>{body}</table>"
         )
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a recipe of many layers; files have it whole."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def plain(result: Result) -> dict[str, object]:

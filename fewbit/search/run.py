@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from time import monotonic, perf_counter
 
@@ -189,7 +190,7 @@ class Search:
             self._test()
         self.result = self.result.model_copy(update={"seconds": perf_counter() - start})
         self.result.write(self.folder)
-        if (program := self.trained_program()) is not None:
+        if (program := self.trained_program) is not None:
             program.save(self.folder / MODEL)
         return self.result
 
@@ -254,6 +255,7 @@ class Search:
         )
         self.result = self.result.model_copy(update={"test": score})
 
+    @cached_property
     def trained_program(self) -> Program | None:
         """Return the float program whose weights were trained here; None where none were.
 
@@ -274,7 +276,7 @@ class Search:
 
         assert self.result.best is not None
         chosen = self.evaluated[self.result.chosen or 0]
-        program = self.trained_program() or self.loaded.program
+        program = self.trained_program or self.loaded.program
         made = quantize_program(program, self.space.schemes(chosen.candidate))
         made.recipe = str(self.result.best.recipe)
         return made

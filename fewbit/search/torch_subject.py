@@ -26,7 +26,7 @@ from fewbit.quant.torch.fake_quant import fake_quant_weight
 from fewbit.quant.torch.functional import held_tensor, layer_name, weights_of
 from fewbit.quant.torch.layers import QuantLayer
 from fewbit.quant.torch.prepare import prepare_qat, quantizable_layers
-from fewbit.quant.torch.scope import QuantScope
+from fewbit.quant.torch.scope import FewBitWeight, QuantScope
 from fewbit.search.data import Examples
 from fewbit.search.objective import Array
 from fewbit.search.space import WIDE, Space
@@ -48,11 +48,14 @@ class TorchSubject(ArraySubject):
     how = "torch"
     can_train = True
 
-    def __init__(self, model: nn.Module, program: Program, names: Sequence[str]) -> None:
+    def __init__(
+        self, model: nn.Module, program: Program, names: Sequence[str], inputs: Sequence[Any]
+    ) -> None:
+        """Take a module and its program's layers, and inputs to see which it can round."""
         super().__init__()
         self.program = program
         self.model = model
-        self.names = [name for name in names if name in set(_weight_names(model))]
+        self.names = _find_rounded(model, names, inputs)
         self._rounded: dict[tuple[str, str], Tensor] = {}
         self._own = threading.local()
         self._originals = {name: tensor.detach() for name, tensor in self._weights(model)}
@@ -143,6 +146,22 @@ def run(model: nn.Module, part: Examples) -> Array:
     return torch.cat(pieces).float().numpy()
 
 
+def _find_rounded(model: nn.Module, names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
+    """Return the layers that a prepared module rounds when it runs.
+
+    A weight that is computed from a parameter is a layer of the program, and none of the module.
+    """
+    held = set(_weight_paths(model))
+    prepared = Prepared(model, [name for name in names if name in held])
+    with torch.no_grad():
+        prepared.model(*(torch.as_tensor(each) for each in inputs))
+    return [
+        name
+        for name, places in prepared.rounded.items()
+        if any(not isinstance(each, FewBitWeight) or each.used for each in places)
+    ]
+
+
 def _squared_gradients(
     model: nn.Module, part: Examples, weights: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
@@ -214,7 +233,3 @@ def _weight_paths(model: nn.Module) -> dict[str, str]:
     for name in quantizable_layers(model):
         paths[name] = "weight" if name == "weight" else f"{name}.weight"
     return paths
-
-
-def _weight_names(model: nn.Module) -> list[str]:
-    return list(_weight_paths(model))

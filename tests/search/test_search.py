@@ -212,6 +212,7 @@ def test_a_pair_of_arrays_is_split_into_parts() -> None:
     assert (result.examples, result.test and result.test.examples) == (96, 96)
 
 
+@pytest.mark.slow
 def test_a_program_is_searched_by_compiling_it(tmp_path: Path) -> None:
     example = torch.as_tensor(images().train_x[:40])
     program = fewbit.import_model(small(), (example,))
@@ -303,3 +304,47 @@ def test_a_folder_without_a_search_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"format": "other"}))
     with pytest.raises(UsageError, match="this is no result of a search"):
         Result.load(tmp_path)
+
+
+def test_an_interrupt_before_any_trial_leaves_what_can_be_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fewbit.search.evaluation import Evaluator
+
+    def interrupted(self: Evaluator, candidates: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Evaluator, "evaluate", interrupted)
+    result = search(output=tmp_path)
+    assert result.best is None
+    assert "nothing within the budget yet" in str(result)
+    assert Result.load(tmp_path).ranges == result.ranges
+    assert not (tmp_path / BEST).exists()
+
+
+def test_a_package_that_is_missing_is_named_with_its_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python.cp_model", None)
+    with pytest.raises(Error, match=r"needs ortools(.|\n)*fewbit\[search\]"):
+        search(trials=2)
+
+
+def test_layers_that_cannot_be_rounded_stay_float() -> None:
+    class Tied(nn.Module):
+        """A weight that is computed from a parameter is a layer of the program alone."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.hidden = nn.Linear(256, 16)
+            self.middle = nn.Linear(16, 16)
+            self.scale = nn.Parameter(torch.ones(5, 16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.relu(self.middle(torch.relu(self.hidden(x.flatten(1)))))
+            return nn.functional.linear(x, self.scale * 0.5)
+
+    result = fewbit.search(Tied(), data=images(), budget={"size": 0.6}, trials=4, **FEW)
+    assert result.best is not None
+    assert {"hidden", "middle"} <= set(result.best.schemes)
+    assert result.best.schemes["scale"] == "fp"
