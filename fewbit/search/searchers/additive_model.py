@@ -46,12 +46,17 @@ class AdditiveModel:
         """Return what each choice is expected to lose."""
         return self._rows(self._posterior(known)[0])
 
-    def draw(self, known: Mapping[Candidate, float], rng: np.random.Generator) -> list[list[float]]:
-        """Return losses of choices that are as likely as what is known allows."""
+    def draw(
+        self, known: Mapping[Candidate, float], rng: np.random.Generator, boldness: float = 1.0
+    ) -> list[list[float]]:
+        """Return losses of choices that are as likely as what is known allows.
+
+        With less boldness they are nearer to what is expected, and with 0 they are that.
+        """
         mean, spread = self._posterior(known)
         values, vectors = np.linalg.eigh(spread)
         normal = rng.standard_normal(len(mean))
-        drawn = mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * normal)
+        drawn = mean + boldness * vectors @ (np.sqrt(np.maximum(values, 0.0)) * normal)
         return self._rows(drawn)
 
     def _posterior(self, known: Mapping[Candidate, float]) -> tuple[Array, Array]:

@@ -3,8 +3,9 @@
 What each choice loses alone is measured once. The integer program finds the choices that lose the
 least in sum, within all limits, in milliseconds; its candidates are the first that are evaluated.
 Losses do not quite add up, so each evaluation then corrects the sum (`additive_model`), and the
-program is solved again for what the corrected model draws as likely: near the best candidate at
-first, farther away when nothing new is near. The last evaluations go to other points of the front.
+program is solved again, by turns for what the corrected model expects and for what it draws as
+likely: near the best candidate at first, farther away when nothing new is near. The last
+evaluations go to other points of the front.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from fewbit.search.searchers.additive_model import AdditiveModel
 from fewbit.search.searchers.searcher import Searcher
 from fewbit.search.space import Candidate
 
+BOLDNESS = 0.6
+"""How far draws are from what is expected, as a part of how uncertain that is."""
 NEAR = (2, 3, 5)
 """How many units may differ from the best candidate; the next where nothing new is left."""
 
@@ -67,7 +70,9 @@ class Auto(Searcher):
     def _corrected(self, others: list[Candidate]) -> Candidate | None:
         """Return the best candidate by scores that what was evaluated makes likely."""
         best = self.best()
-        scores = self.model.draw(self._losses(), self.rng)
+        # By turns what is expected to be best, and what may be.
+        is_bold = (len(self.known) + len(others)) % 2 == 1
+        scores = self.model.draw(self._losses(), self.rng, BOLDNESS if is_bold else 0.0)
         without = [*self.known, *others]
         for distance in NEAR if best is not None else ():
             assert best is not None
