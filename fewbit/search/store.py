@@ -14,12 +14,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
+from threading import Lock, local
 from time import sleep
 
 from fewbit.errors import Error, Place
@@ -85,10 +85,16 @@ class Store:
         self._locks = os.open(folder / LOCKS, os.O_RDWR | os.O_CREAT, 0o644)
         self._held: set[int] = set()
         self._guard = Lock()
+        self._own = local()
         with self._open() as file:
             file.execute("pragma journal_mode=wal")
+            file.executescript(TABLE)
 
     def close(self) -> None:
+        """Let go of the files; connections of other threads end with these."""
+        if hasattr(self._own, "file"):
+            self._own.file.close()
+            del self._own.file
         os.close(self._locks)
 
     def get(self, key: Key) -> Row | None:
@@ -147,11 +153,12 @@ class Store:
 
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:
+        """Yield this thread's connection: each that is opened anew costs a flush when it closes."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=WAIT)) as file:
-                file.execute("pragma synchronous=normal")
-                file.executescript(TABLE)
-                yield file
+            if not hasattr(self._own, "file"):
+                self._own.file = sqlite3.connect(self.path, timeout=WAIT)
+                self._own.file.execute("pragma synchronous=normal")
+            yield self._own.file
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise Error(
                 f"the evaluations cannot be used: {error}",
