@@ -1,36 +1,29 @@
 """Fit the cycle models of the VexiiRiscv cores: `python benchmarks/fit_cycles.py DATA --write`.
 
 DATA is the folder of MiCo's tables (`benchmark_results` of its repository). Prints, for each table,
-the errors on shapes that were held out, and writes `fewbit/cost/cycles/coefficients.toml`.
-`docs/cycles.md` explains the terms, and the rules by which costs are derived where there are no
-measurements. The error of a rule is that on a table which it did not see.
+the errors on shapes that were held out, and those by size and width. `coefficients.toml` of
+`fewbit/cost/cycles` gets both, and `docs/cycles.md` the second; it also explains the terms, and the
+rules by which costs are derived where there are no measurements. The error of a rule is that on a
+table which it did not see.
 """
 # pyright: basic
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from fewbit.cost.cpu.nnls import nnls
-from fewbit.cost.cycles.counts import Counts, count
-from fewbit.cost.cycles.estimate import CACHES
-from fewbit.cost.cycles.tables import Measurement, read_table
+from fewbit.cost.cycles.errors import SIZES, WIDTHS, Errors, combine
+from fewbit.cost.cycles.fit import Costs, Sample
+from fewbit.cost.cycles.tables import read_table
 
 HOME = Path(__file__).parents[1] / "fewbit/cost/cycles/coefficients.toml"
-FOLDS = 5
-ROUNDS = 6
-FLOOR = 0.02
-"""Errors below this count alike when rows are weighted."""
+PAGE = Path(__file__).parents[1] / "docs/cycles.md"
+BEGIN, END = "<!-- by size and width: benchmarks/fit_cycles.py -->", "<!-- end -->"
 
-BASE = ("elements1", "elements32")
-"""Terms that `elements` stands for: other widths come on top of them."""
-
-Costs = dict[str, float]
 Key = tuple[str, str, str]
 """Core, release and kind of layer."""
 
@@ -48,6 +41,7 @@ FITS = {
     ("high", "2025", "maxpool"): ["mico_high_maxpool4d_f32_test"],
 }
 
+NAMES = {"matmul": "matmuls", "linear": "linear", "conv2d": "convolutions"}
 ROUNDING = ("elements8", "elements4", "elements2")
 PRODUCT = ("outputs", "loops", "dots", "narrow", "steps", "rows", "misses")
 
@@ -62,57 +56,6 @@ RULES = {
 
 CACHELESS_ERROR = 0.25
 """Expected of what is derived; nothing measured says so."""
-
-
-class Sample:
-    """Rows of tables as a matrix of counts."""
-
-    def __init__(self, rows: Sequence[Measurement]) -> None:
-        self.rows = rows
-        self.counts = [
-            count(row.shape, row.act_bits, row.weight_bits, CACHES[row.core]) for row in rows
-        ]
-        names = dict.fromkeys(name for counts in self.counts for name in counts)
-        self.names = [name for name in names if name not in BASE]
-        self.matrix = np.array([[c.get(name, 0.0) for name in self.names] for c in self.counts])
-        self.cycles = np.array([float(row.cycles) for row in rows])
-        self.shapes = [str(row.shape) for row in rows]
-
-    def fit(self, chosen: np.ndarray | None = None) -> Costs:
-        """Costs, none negative, for which relative errors are least.
-
-        Rows are weighted anew so that the sum of errors counts, not that of their squares.
-        """
-        chosen = np.ones(len(self.cycles), bool) if chosen is None else chosen
-        relative = self.matrix[chosen] / self.cycles[chosen, None]
-        scale = np.maximum(relative.max(axis=0), 1e-30)
-        weights = np.ones(len(relative))
-        found = np.zeros(len(scale))
-        for _ in range(ROUNDS):
-            found = nnls(relative / scale * weights[:, None], weights)
-            errors = np.abs(relative / scale @ found - 1)
-            weights = 1 / np.sqrt(np.maximum(errors, FLOOR))
-            weights /= weights.mean()
-        return dict(zip(self.names, found / scale, strict=True))
-
-    def held_out(self) -> np.ndarray:
-        """Each row as predicted by a fit that saw nothing of its shape."""
-        order = sorted(set(self.shapes))
-        np.random.default_rng(0).shuffle(order)
-        fold = np.array([order.index(shape) % FOLDS for shape in self.shapes])
-        predicted = np.zeros(len(self.cycles))
-        for held in range(FOLDS):
-            costs = self.fit(fold != held)
-            inside = np.flatnonzero(fold == held)
-            predicted[inside] = [price(costs, self.counts[row]) for row in inside]
-        return predicted
-
-    def priced(self, costs: Costs) -> np.ndarray:
-        return np.array([price(costs, counts) for counts in self.counts])
-
-
-def price(costs: Costs, counts: Counts) -> float:
-    return sum(costs.get(name, 0.0) * number for name, number in counts.items())
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
@@ -136,7 +79,7 @@ class Accuracy:
 
     @staticmethod
     def of(sample: Sample, predicted: np.ndarray) -> Accuracy:
-        errors = np.abs(predicted - sample.cycles) / sample.cycles
+        errors = sample.errors(predicted)
         places: dict[str, list[int]] = {}
         for row, shape in enumerate(sample.shapes):
             places.setdefault(shape, []).append(row)
@@ -227,15 +170,51 @@ def derive(fitted: dict[Key, Costs]) -> dict[Key, Costs]:
     return made
 
 
-def write(path: Path, every: dict[Key, tuple[Costs, float, str]]) -> None:
+@dataclass(frozen=True)
+class Model:
+    """Costs of one core, release and kind, and how far off they are."""
+
+    costs: Costs
+    error: float
+    source: str
+    errors: Errors | None
+    """By size and width; not of pools."""
+
+
+def write(path: Path, every: dict[Key, Model]) -> None:
     lines = ["# Cycles of one of each count; written by benchmarks/fit_cycles.py.", ""]
-    for (core, release, kind), (costs, error, source) in sorted(every.items()):
-        lines += [f"[{core}.{release}.{kind}]", f"error = {error:.3f}", f'source = "{source}"']
-        numbers = ", ".join(
-            f"{name} = {value:.4g}" for name, value in sorted(costs.items()) if value > 0
-        )
+    for (core, release, kind), model in sorted(every.items()):
+        title = f"[{core}.{release}.{kind}]"
+        lines += [title, f"error = {model.error:.3f}", f'source = "{model.source}"']
+        if model.errors is not None:
+            rows = (", ".join(f"{cell:.3f}" for cell in row) for row in model.errors.cells)
+            lines += [f"errors = [{', '.join(f'[{row}]' for row in rows)}]"]
+            lines += [f"measured = [{', '.join(str(x).lower() for x in model.errors.measured)}]"]
+        costs = sorted((name, value) for name, value in model.costs.items() if value > 0)
+        numbers = ", ".join(f"{name} = {value:.4g}" for name, value in costs)
         lines += [f"cycles = {{ {numbers} }}", ""]
     path.write_text("\n".join(lines))
+
+
+def table(every: dict[Key, Model]) -> str:
+    """The errors by size and width as docs/cycles.md has them."""
+    head = ["core, layers", "MACs", *(f"{bits} bits" if bits > 1 else "1 bit" for bits in WIDTHS)]
+    rows = [head, ["---"] * len(head)]
+    for (core, release, kind), model in sorted(every.items(), key=lambda each: each[0][1]):
+        if model.errors is None or core == "cacheless":
+            continue
+        title = f"`{core}`, {NAMES[kind]}, {release}"
+        for number, size in enumerate(SIZES):
+            cells = [f"{100 * cell:.1f} %" for cell in model.errors.cells[number]]
+            if not model.errors.measured[number]:
+                cells = [f"*{cell}*" for cell in cells]
+            rows.append([title if number == 0 else "", size, *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def write_table(path: Path, text: str) -> None:
+    before, rest = path.read_text().split(BEGIN)
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END, 1)[1]}")
 
 
 def read_samples(data: Path) -> dict[Key, Sample]:
@@ -245,32 +224,80 @@ def read_samples(data: Path) -> dict[Key, Sample]:
     }
 
 
-def fit_all(samples: dict[Key, Sample]) -> dict[Key, tuple[Costs, float, str]]:
+def fit_each(samples: dict[Key, Sample]) -> tuple[dict[Key, Costs], dict[Key, Costs]]:
+    """Costs fitted to each table, and those among them that were given.
+
+    No linear layer on `high` is so small that a table could tell what a call costs there. It costs
+    what it does on `small`, in the proportion in which a core does the same floats faster.
+    """
+    known: dict[Key, Costs] = {key: {} for key in samples}
+    linear = samples["small", "2025", "linear"].fit()
+    conv = {core: samples[core, "2025", "conv2d"].fit() for core in ("small", "high")}
+    dual = conv["high"]["elements"] / conv["small"]["elements"]
+    known["high", "2025", "linear"] = {"calls": linear["calls"] * dual}
+    return {key: each.fit(known=known[key]) for key, each in samples.items()}, known
+
+
+def fit_all(samples: dict[Key, Sample]) -> dict[Key, Model]:
     """Costs, errors on what was held out, and sources, of every core, release and kind."""
-    fitted = {key: sample.fit() for key, sample in samples.items()}
-    every: dict[Key, tuple[Costs, float, str]] = {}
+    fitted, known = fit_each(samples)
+    every: dict[Key, Model] = {}
+    elsewhere = worst_elsewhere(samples, known)
     for key, sample in samples.items():
-        error = report(" ".join(key), sample, sample.held_out())
-        every[key] = (fitted[key], error, f"fitted to {' and '.join(FITS[key])}")
-    errors = rule_errors(samples, fitted)
+        predicted = sample.hold_out(sample.folds(), known[key])
+        error = report(" ".join(key), sample, predicted)
+        kind, source = key[2], f"fitted to {' and '.join(FITS[key])}"
+        errors = sample.errors(predicted)
+        cells = sample.by_size(errors).fill(elsewhere[kind]) if kind in elsewhere else None
+        every[key] = Model(fitted[key], error, source, cells)
+    rules = rule_errors(samples, fitted)
     for key, costs in derive(fitted).items():
         core, _, kind = key
         if kind.endswith("pool"):
             every[key] = every[core, "2025", kind]
-        else:
-            error = sum(errors[rule] ** 2 for rule in RULES[core, kind]) ** 0.5
-            every[key] = (costs, error, "derived from the library of 2025")
-    for (core, release, kind), (costs, _, _) in list(every.items()):
+            continue
+        used = [rules[name] for name in RULES[core, kind]]
+        error = sum(each.mean**2 for each in used) ** 0.5
+        cells = combine([each.cells for each in used]).fill(elsewhere[kind])
+        every[key] = Model(costs, error, "derived from the library of 2025", cells)
+    for (core, release, kind), model in list(every.items()):
         if core == "small":
-            every["cacheless", release, kind] = (
-                without_cache(costs),
-                CACHELESS_ERROR,
-                "derived from small",
+            every["cacheless", release, kind] = Model(
+                without_cache(model.costs), CACHELESS_ERROR, "derived from small", expect(model)
             )
     return every
 
 
-def rule_errors(samples: dict[Key, Sample], fitted: dict[Key, Costs]) -> dict[str, float]:
+def expect(small: Model) -> Errors | None:
+    """Errors of `cacheless`: what is expected, or that of `small` where this is more."""
+    if small.errors is None:
+        return None
+    cells = tuple(tuple(max(x, CACHELESS_ERROR) for x in row) for row in small.errors.cells)
+    return Errors(cells, (False,) * len(SIZES))
+
+
+def worst_elsewhere(samples: dict[Key, Sample], known: dict[Key, Costs]) -> dict[str, float]:
+    """The error to expect of sizes that a table of a kind does not have.
+
+    It is the worst of all tables of that kind, since most have no layers far smaller or larger than
+    the rest that could be held out.
+    """
+    kinds = {key[2] for key in samples if not key[2].endswith("pool")}
+    return {
+        kind: max(each.elsewhere(known[key]) for key, each in samples.items() if key[2] == kind)
+        for kind in kinds
+    }
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How far off a rule is on a table whose costs it does not use."""
+
+    mean: float
+    cells: Errors
+
+
+def rule_errors(samples: dict[Key, Sample], fitted: dict[Key, Costs]) -> dict[str, Rule]:
     """Errors of the rules of `derive`, each on a measured table whose costs it does not use.
 
     `release`: convolutions of 2026 on small, from those of 2025; that rounding became an
@@ -297,10 +324,13 @@ def rule_errors(samples: dict[Key, Sample], fitted: dict[Key, Costs]) -> dict[st
             in_proportion(fitted, "linear", "conv2d"),
         ),
     }
-    return {
-        name: report(f"rule: {name}", samples[key], samples[key].priced(costs))
-        for name, (key, costs) in guesses.items()
-    }
+    rules: dict[str, Rule] = {}
+    for name, (key, costs) in guesses.items():
+        sample = samples[key]
+        predicted = sample.price(costs)
+        mean = report(f"rule: {name}", sample, predicted)
+        rules[name] = Rule(mean, sample.by_size(sample.errors(predicted)))
+    return rules
 
 
 def in_proportion(fitted: dict[Key, Costs], known: str, wanted: str) -> Costs:
@@ -322,8 +352,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     every = fit_all(read_samples(options.data))
+    print(table(every))
     if options.write:
         write(HOME, every)
+        write_table(PAGE, table(every))
 
 
 if __name__ == "__main__":

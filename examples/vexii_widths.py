@@ -1,5 +1,8 @@
 """One network at several widths on VexiiRiscv: instructions, dot products, estimated cycles.
 
+The cycles are of the program as fewbit compiles it. `hardware_costs.py` has those of MiCo's library
+beside them, which are of its layers alone and several times as many.
+
 python examples/vexii_widths.py zoo:lenet w8a8 w4a4 w2a2 w1a1
 """
 
@@ -28,7 +31,8 @@ def main(name: str, recipes: list[str]) -> None:
         counts = [f"{events.counts[kind]:,}" for kind in ("instructions", "dot")]
         size = f"{artifact.manifest.weight_bytes:,}"
         rows.append([recipe, *counts, *cycles, size, "yes" if same else "no"])
-    head = ["recipe", "instructions", "dots", "small", "high", "cacheless", "weights B", "exact"]
+    cores = [f"fewbit on {core}" for core in ("small", "high", "cacheless")]
+    head = ["recipe", "instructions", "dots", *cores, "weights B", "exact"]
     print(table(head, rows))
 
 

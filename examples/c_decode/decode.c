@@ -11,6 +11,11 @@
 
 #include "model.h"
 
+/* Tokens of a prompt that are read at once: the arena is for so many. */
+#ifndef PIECE
+#define PIECE 128
+#endif
+
 enum {
   VOCABULARY = MODEL_OUTPUT0_DIM2,
   CONTEXT = MODEL_B_MODEL_LAYERS_0_SELF_ATTN_VALUES_DIM2,
@@ -63,8 +68,9 @@ static int64_t likeliest(void) {
 }
 
 int main(int argc, char **argv) {
-  static int64_t tokens[CONTEXT];
+  static int64_t tokens[CONTEXT + 1];
   int64_t position = 0, left, given = argc - 3, i;
+  const int64_t piece = given < PIECE ? given : PIECE;
   model_inputs inputs = {0};
   model_outputs outputs = {0};
   size_t size, step;
@@ -85,24 +91,27 @@ int main(int argc, char **argv) {
 
   inputs.tokens_dim1 = 1;
   step = model_arena_bytes(&inputs);
-  inputs.tokens_dim1 = given;
+  inputs.tokens_dim1 = piece;
   size = model_arena_bytes(&inputs);
   if (size < step) size = step;
   size = (size + MODEL_ARENA_ALIGNMENT - 1) / MODEL_ARENA_ALIGNMENT * MODEL_ARENA_ALIGNMENT;
   arena = aligned_alloc(MODEL_ARENA_ALIGNMENT, size);
   if (arena == NULL) fail("there is too little memory");
 
-  /* The first run reads the prompt, and each other one the token that was decoded before. */
-  inputs.tokens = tokens;
+  /* Runs read the prompt piece by piece, and then each the token that was decoded before. */
   inputs.position = &position;
   outputs.output0 = logits;
   start = clock();
-  for (i = left; i > 0; i--) {
+  for (i = left; i > 0;) {
+    inputs.tokens = tokens + position;
+    inputs.tokens_dim1 = position < given ? given - position : 1;
+    if (inputs.tokens_dim1 > piece) inputs.tokens_dim1 = piece;
     if (model_run(&inputs, &outputs, arena, THREADS) != MODEL_OK) fail("a run failed");
     position += inputs.tokens_dim1;
-    tokens[0] = likeliest();
-    inputs.tokens_dim1 = 1;
-    printf("%lld%c", (long long)tokens[0], i > 1 ? ' ' : '\n');
+    if (position < given) continue;
+    i--;
+    tokens[position] = likeliest();
+    printf("%lld%c", (long long)tokens[position], i > 0 ? ' ' : '\n');
     fflush(stdout);
   }
   fprintf(stderr, "%.1f ms\n", (double)(clock() - start) * 1e3 / CLOCKS_PER_SEC);

@@ -1,4 +1,4 @@
-"""Where fewbit keeps what it can compute again: compiled tiles, measurements, tuning results."""
+"""Where fewbit keeps what it can get again: compiled tiles, measurements, data."""
 
 from __future__ import annotations
 

@@ -89,7 +89,8 @@ class Case(BaseModel):
         module = find_module(self.model or "")
         assert module is not None
         weights = torch.load(self.folder / "weights.pt", weights_only=True)
-        module.model.load_state_dict(weights)
+        # Its own parameters may be a file that is mapped for reading alone.
+        module.model.load_state_dict(weights, assign=True)
         return module.model
 
     def tensors(self) -> tuple[Any, ...]:

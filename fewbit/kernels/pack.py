@@ -31,11 +31,16 @@ def packed_size(k: int, n: int, isa: Isa) -> int:
 
 def pack_panels(matrix: Floats, isa: Isa) -> Floats:
     """Return a matrix [k, n] in panels, as one row of numbers."""
+    return np.concatenate(split_panels(matrix, isa))
+
+
+def split_panels(matrix: Floats, isa: Isa) -> list[Floats]:
+    """Return the panels of a matrix [k, n], each as one row of numbers."""
     k, n = matrix.shape
     starts = panel_starts(n, isa)
     padded = np.zeros((k, starts[-1]), np.float32)
     padded[:, :n] = matrix
-    return np.concatenate([padded[:, a:b].ravel() for a, b in pairwise(starts)])
+    return [padded[:, a:b].ravel() for a, b in pairwise(starts)]
 
 
 def panel_starts(n: int, isa: Isa) -> list[int]:

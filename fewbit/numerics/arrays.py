@@ -57,3 +57,9 @@ def integers(x: npt.ArrayLike, what: str) -> IntArray:
             hint="quantize floats first, with quantize_weight or quantize_activation",
         )
     return array
+
+
+def fits_f16(array: npt.NDArray[Any]) -> bool:
+    """Return whether all numbers are numbers of f16."""
+    with np.errstate(over="ignore"):
+        return np.array_equal(array.astype(np.float16).astype(array.dtype), array)

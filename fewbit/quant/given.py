@@ -21,7 +21,13 @@ import numpy.typing as npt
 
 from fewbit.errors import Error, Place, ShapeError, UsageError, WidthError
 from fewbit.numerics import Quantized, Width, WidthLike
-from fewbit.numerics.arrays import Float32Array, IntArray, finite_float32, integers
+from fewbit.numerics.arrays import (
+    Float32Array,
+    IntArray,
+    finite_float32,
+    fits_f16,
+    integers,
+)
 from fewbit.numerics.fitted_scales import FITTED
 from fewbit.quant.scheme import LayerScheme
 
@@ -199,6 +205,8 @@ def _scheme_with(weight: Quantized, scheme: LayerScheme) -> LayerScheme:
     is_symmetric = weight.zero_point is None
     # Scales that were fitted look like any others.
     mode = scheme.mode if is_symmetric and scheme.mode in FITTED else "max"
+    stored = [weight.scale] if weight.offset is None else [weight.scale, weight.offset]
+    is_narrow = scheme.scales == "f16" and all(map(fits_f16, stored))
     return LayerScheme(
         weight=weight.width,
         act=scheme.act,
@@ -209,4 +217,5 @@ def _scheme_with(weight: Quantized, scheme: LayerScheme) -> LayerScheme:
         group=None if groups is None else math.prod(weight.shape[1:]) // groups,
         static=scheme.static,
         symmetric=is_symmetric,
+        scales="f16" if is_narrow else "f32",
     )

@@ -174,6 +174,12 @@ def _mnist(signature: Signature) -> Array:
     return mnist().train_x
 
 
+def _fashion_mnist(signature: Signature) -> Array:
+    from fewbit.data import fashion_mnist
+
+    return fashion_mnist().train_x
+
+
 def _synthetic_images(signature: Signature) -> Array:
     from fewbit.data import synthetic_images
 
@@ -186,6 +192,7 @@ def _synthetic_images(signature: Signature) -> Array:
 
 NAMED: dict[str, Callable[[Signature], Array]] = {
     "mnist": _mnist,
+    "fashion-mnist": _fashion_mnist,
     "synthetic-images": _synthetic_images,
 }
-"""Data that comes with fewbit: of each the part to train on."""
+"""Data that fewbit knows by name: of each the part to train on."""

@@ -1,5 +1,9 @@
 """A session of a language model: its caches, checked calls, and what beams and drafts need.
 
+A long prompt is read in pieces, each of which attends to what is kept until its own end: a call
+that reads all at once computes the scores of every token for every other, and then hides those
+behind it. Results are the same bits.
+
 A program decodes one sequence or several, each with a position of its own. Positions are arguments,
 so stepping back, behind a speculative check, is a call with a smaller one: what was kept from there
 on is written again before it is read. A sequence that is to stay as it is gets no token.
@@ -20,6 +24,8 @@ from fewbit.runtime.session import Session, StatefulRunner
 NONE = -1
 """A token that is none, behind the others of its sequence."""
 Tokens = Sequence[int]
+PIECE = 128
+"""Tokens of a piece: as many as kernels of few bits take over weights that they unpack once."""
 
 
 class DecodeSession(Session):
@@ -42,7 +48,21 @@ class DecodeSession(Session):
         counts = (tokens != NONE).sum(1) if self.sequences > 1 else [tokens.shape[1]]
         for first, count in zip(position.tolist(), counts, strict=True):
             self._check_room(int(first), int(count))
-        return super().run(tokens, position)
+        if tokens.shape[1] <= PIECE:
+            return super().run(tokens, position)
+        return (self._read_in_pieces(tokens, position, np.asarray(counts)),)
+
+    def _read_in_pieces(self, tokens: Array, position: Array, counts: Array) -> Array:
+        """Return the logits of a long call, of all its tokens or of each sequence's last."""
+        pieces: list[Array] = []
+        for start in range(0, tokens.shape[1], PIECE):
+            piece = tokens[:, start : start + PIECE]
+            pieces += super().run(piece, position + np.minimum(start, counts))
+        if self._settings.logits == "all":
+            return np.concatenate(pieces, axis=1)
+        ends: list[int] = (np.maximum(counts - 1, 0) // PIECE).tolist()
+        rows: list[Array] = [pieces[end][row] for row, end in enumerate(ends)]
+        return np.stack(rows)
 
     def _check_tokens(self, tokens: Array) -> None:
         vocabulary, least = self._settings.vocabulary, NONE if self.sequences > 1 else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fewbit.program.artifact import Folder
@@ -40,3 +40,5 @@ class LayerModel:
     """What the machines are, and with which software."""
     cycles: Mapping[str, Sequence[float]]
     """Cycles of each layer, by machine."""
+    errors: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    """How far off these are on average, as fractions, where that is known."""

@@ -6,7 +6,7 @@ import numpy as np
 from rich.console import Console
 
 from fewbit.cli.layer_cycles import estimate, plain, show
-from fewbit.cost.cycles import CACHES
+from fewbit.cost.cycles import CACHES, Linear, cycles
 from fewbit.models import lenet_text
 from fewbit.program.program import Program
 from fewbit.targets.bitfusion.layer import Layer
@@ -24,6 +24,10 @@ def test_every_layer_on_every_machine() -> None:
     last = Layer(1, 84, 10, act_bits=8, weight_bits=4)
     assert rows[-1].cycles["bitfusion"] == cost(last).cycles
     assert plain(table)[0]["widths"] == "w8a8"
+    assert set(rows[0].errors) == set(CACHES)
+    assert rows[0].cell("bitfusion") == f"{rows[0].cycles['bitfusion']:,.0f}"
+    last_error = cycles("high", Linear(1, 10, 84)).error
+    assert rows[-1].cell("high").endswith(f" ±{100 * last_error:.0f} %")
     console = Console(width=120, record=True)
     show(table, console)
     shown = console.export_text()

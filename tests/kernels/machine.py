@@ -33,6 +33,7 @@ from fewbit.kernels import (
     RoundRows,
     module_text,
 )
+from fewbit.kernels.integer.group_scales import ScaleStorage
 from fewbit.kernels.integer.output import ACTIVATED, LARGEST, PLAIN, Output, pointers
 from fewbit.kernels.max_pool import Pooled
 from fewbit.kernels.stored import Stored
@@ -196,12 +197,16 @@ def compiled_further(isa: Isa) -> dict[str, Call]:
 
 @cache
 def compiled_groups(
-    isa: Isa, shifted: bool = False, halves: bool = False, blocks: bool = False
+    isa: Isa, shifted: bool = False, storage: ScaleStorage = "f32", blocks: bool = False
 ) -> dict[int, Call]:
     """Return matmuls with scales for groups, compiled once, by the bits of their weights."""
     widths = range(2, 8) if shifted else range(1, 9)
-    how = {"grouped": True, "shifted": shifted, "halves": halves, "blocks": blocks}
-    kernels = [IntegerMatmul(isa, "f32", bits, **how) for bits in widths]
+    kernels = [
+        IntegerMatmul(
+            isa, "f32", bits, grouped=True, shifted=shifted, storage=storage, blocks=blocks
+        )
+        for bits in widths
+    ]
     signatures = {kernel.symbol: "pippippppiiiiiffii" for kernel in kernels}
     calls = load(module_text(kernels, isa), isa, signatures)
     return {kernel.bits: calls[kernel.symbol] for kernel in kernels}

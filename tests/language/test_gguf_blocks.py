@@ -10,40 +10,9 @@ from numpy.typing import NDArray
 
 from fewbit.language.gguf_blocks import TYPES, holds_integers, read_blocks
 from fewbit.numerics import Quantized
+from tests.language.blocks import HALVES, random_blocks
 
 ROWS, COLUMNS = 5, 512
-HALVES = {
-    Kind.Q4_0: [0],
-    Kind.Q4_1: [0, 2],
-    Kind.Q5_0: [0],
-    Kind.Q5_1: [0, 2],
-    Kind.Q8_0: [0],
-    Kind.Q2_K: [80, 82],
-    Kind.Q3_K: [108],
-    Kind.Q4_K: [0, 2],
-    Kind.Q5_K: [0, 2],
-    Kind.Q6_K: [208],
-    Kind.TQ1_0: [52],
-    Kind.TQ2_0: [64],
-}
-"""Where in a block its f16 numbers are."""
-
-
-def random_blocks(kind: Kind, seed: int) -> NDArray[np.uint8]:
-    """Return a matrix of blocks of random bits, but for scales, which are numbers."""
-    rng = np.random.default_rng(seed)
-    elements, size = gguf.GGML_QUANT_SIZES[kind]
-    blocks = rng.integers(0, 256, (ROWS * COLUMNS // elements, size), np.uint8)
-    for place in HALVES[kind]:
-        scale = rng.standard_normal((len(blocks), 1)).astype("<f2")
-        blocks[:, place : place + 2] = scale.view(np.uint8)
-    if kind == Kind.TQ1_0:  # five digits of base 3 are no byte whatever
-        digits = rng.integers(0, 3**5, (len(blocks), 52))
-        blocks[:, :52] = (digits * 256 + 3**5 - 1) // 3**5
-    if kind == Kind.TQ2_0:
-        fields = rng.integers(0, 3, (len(blocks), 64, 4)).astype(np.uint8)
-        blocks[:, :64] = (fields << np.arange(0, 8, 2, dtype=np.uint8)).sum(2, dtype=np.uint8)
-    return blocks.reshape(ROWS, -1)
 
 
 def read(kind: Kind, data: NDArray[np.uint8]) -> Quantized:
@@ -54,14 +23,14 @@ def read(kind: Kind, data: NDArray[np.uint8]) -> Quantized:
 @pytest.mark.parametrize("kind", HALVES, ids=lambda kind: kind.name)
 def test_values_are_those_of_gguf(kind: Kind) -> None:
     for seed in range(4):
-        data = random_blocks(kind, seed)
+        data = random_blocks(kind, seed, ROWS, COLUMNS)
         expected = gguf.quants.dequantize(data, kind)
         np.testing.assert_array_equal(read(kind, data).dequantize(), expected)
 
 
 @pytest.mark.parametrize("kind", HALVES, ids=lambda kind: kind.name)
 def test_widths_and_groups(kind: Kind) -> None:
-    weight = read(kind, random_blocks(kind, 0))
+    weight = read(kind, random_blocks(kind, 0, ROWS, COLUMNS))
     name = kind.name
     width = "1.58" if name.startswith("TQ") else name[1]
     assert str(weight.width) == width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -162,6 +163,15 @@ def test_an_open_scheme_is_filled_in() -> None:
 def test_a_scheme_that_says_something_else_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="the weight that is given is 'w4a8'"):
         reconcile(LayerScheme.of(text), weight())
+
+
+def test_scales_of_f16_are_seen_where_a_recipe_asks_for_them() -> None:
+    rough = weight(groups=2)
+    half = replace(rough, scale=rough.scale.astype(np.float16).astype(np.float32))
+    assert str(reconcile(LayerScheme.of("w4a8g4-f16"), half)[0]) == "w4a8g4-f16"
+    assert str(reconcile(LayerScheme.of("w4a8g4"), half)[0]) == "w4a8g4"
+    with pytest.raises(UsageError, match="the weight that is given is 'w4a8g4'"):
+        reconcile(LayerScheme.of("w4a8g4-f16"), rough)
 
 
 def test_zero_points_are_not_dropped_for_a_symmetric_recipe() -> None:

@@ -100,7 +100,10 @@ def tokens(seed: int) -> list[Any]:
     return [np.random.default_rng(seed).integers(0, 30, (4, 8))]
 
 
-@pytest.mark.parametrize("recipe", ["w4a8", "w3a8g32,table=w8a8", "w4a8h64-mse", "w4a8-asym,up=fp"])
+@pytest.mark.parametrize(
+    "recipe",
+    ["w4a8", "w3a8g32,table=w8a8", "w4a8h64-mse", "w4a8-asym,up=fp", "w3a8g32-signed-f16"],
+)
 def test_a_program_comes_nearer_to_its_float_form(program: Program, recipe: str) -> None:
     weights = gptq(program, [tokens(i) for i in range(4)], recipe)
     layers = {"gate", "up", "twice"} - ({"up"} if "up=fp" in recipe else set())

@@ -14,7 +14,7 @@ import fewbit
 from fewbit.errors import StoreError, UsageError
 from fewbit.frontends.language import build_decoder, open_checkpoint
 from fewbit.program.program import Program
-from fewbit.runtime import Artifact
+from fewbit.runtime import Artifact, decode_session
 from tests.language.checkpoints import VOCABULARY, byte_tokens, plain_folder, write_gguf
 
 CONTEXT = 32
@@ -64,6 +64,18 @@ def test_text_is_that_of_the_module(artifact: Artifact, checkpoint: Path) -> Non
     assert generation.tokens == expected
     assert generation.finish == "length"
     assert text == artifact.text_model.tokenizer.decode(expected)
+
+
+def test_a_long_prompt_is_read_in_pieces_with_the_same_bits(
+    artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = np.random.default_rng(0).integers(0, VOCABULARY, (1, 23))
+    whole, pieces = artifact.decode_session(), artifact.decode_session()
+    expected = whole(tokens, np.array([3]))
+    monkeypatch.setattr(decode_session, "PIECE", 5)
+    np.testing.assert_array_equal(pieces(tokens, np.array([3])), expected)
+    for name, kept in whole.state.items():
+        np.testing.assert_array_equal(pieces.state[name], kept)
 
 
 def test_a_model_on_several_devices_says_the_same(

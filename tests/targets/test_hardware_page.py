@@ -99,7 +99,7 @@ def test_the_table_of_widths_on_vexii(
 
 
 def test_one_network_by_two_libraries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The same core takes three times as long with MiCo's library, and pages say which is which."""
+    """The same core takes several times as long with MiCo's library, and pages say which is which."""
     text = (ROOT / "docs" / "cycles.md").read_text()
     theirs, ours = re.findall(r"^\| `fewbit [^|]*\| ([^|]*) \|", text, re.MULTILINE)
     assert guarded(run, ["-q", "inspect", "zoo:lenet", "-r", "w8a8", "--cycles", "--json"]) in (0, None)  # fmt: skip

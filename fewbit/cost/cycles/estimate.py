@@ -2,7 +2,7 @@
 
 What each count costs was fitted to published measurements, with no cost negative, or derived from
 such a fit where there are no measurements; `coefficients.toml` says which, and how far off it was
-on shapes that were held out. `benchmarks/fit_cycles.py` wrote it.
+on shapes that were held out, by size and width. `benchmarks/fit_cycles.py` wrote it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 from fewbit.cost.cycles.cache import Cache
 from fewbit.cost.cycles.counts import Counts, count
+from fewbit.cost.cycles.errors import Errors, size_of
 from fewbit.cost.cycles.shapes import Conv2d, Linear, Pool, Shape
 from fewbit.errors import UsageError, WidthError
 
@@ -35,6 +36,7 @@ class Estimate:
 
     cycles: float
     error: float
+    """The mean over layers of this size and width, where it is known for these."""
     source: str
     """What the costs were fitted to, or derived from."""
 
@@ -45,11 +47,22 @@ class Costs:
 
     each: Mapping[str, float]
     error: float
+    """The mean over all layers of the table that it was measured on."""
     source: str
+    errors: Errors | None = None
+    """The same by size and width, where it was measured."""
 
     def cycles(self, counts: Counts) -> float:
         """Return the sum over all counts."""
         return sum(self.each.get(name, 0.0) * number for name, number in counts.items())
+
+    def estimate(self, counts: Counts, size: int, bits: int) -> Estimate:
+        """Return the cycles of a layer of this size, whose wider operand has so many bits."""
+        if self.errors is None:
+            return Estimate(self.cycles(counts), self.error, self.source)
+        known = "" if self.errors.measured[size] else "; no layers of this size were measured"
+        error = self.errors.at(size, bits)
+        return Estimate(self.cycles(counts), error, f"{self.source}{known}")
 
 
 def cycles(
@@ -57,8 +70,8 @@ def cycles(
 ) -> Estimate:
     """Return what a layer takes on a core, for activations and weights of 1 to 8 bits."""
     costs = costs_of(core, kind_of(shape), release)
-    counts = count(shape, stored_bits(act_bits), stored_bits(weight_bits), CACHES[core])
-    return Estimate(costs.cycles(counts), costs.error, costs.source)
+    bits = stored_bits(act_bits), stored_bits(weight_bits)
+    return costs.estimate(count(shape, *bits, CACHES[core]), size_of(shape), max(bits))
 
 
 def costs_of(core: str, kind: str, release: str = "2026") -> Costs:
@@ -70,7 +83,9 @@ def costs_of(core: str, kind: str, release: str = "2026") -> Costs:
             f"there is no release '{release}'", hint=f"releases: {', '.join(RELEASES)}"
         )
     entry = _coefficients()[core][release][kind]
-    return Costs(entry["cycles"], entry["error"], entry["source"])
+    cells = tuple(tuple(row) for row in entry.get("errors", ()))
+    errors = Errors(cells, tuple(entry["measured"])) if cells else None
+    return Costs(entry["cycles"], entry["error"], entry["source"], errors)
 
 
 def stored_bits(bits: int) -> int:

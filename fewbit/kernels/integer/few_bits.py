@@ -13,8 +13,9 @@ from functools import cache
 from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import weights
 from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.group_scales import Groups
 from fewbit.kernels.integer.output import Output, advance, finish, pointers
-from fewbit.kernels.integer.tile import TALLEST, Groups, tile
+from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.pack import Panels
 from fewbit.kernels.sweep import Weights, heights, highest_tile, row_of, shapes
 from fewbit.kernels.tile import LINE
@@ -100,14 +101,16 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -
     packed = Weights(w, k_first, k_total, taps * runs, cell)
     panels = Panels.of(f, n)
 
-    def scales(row: Value, tap: Value | int, column: Value, width: Value) -> list[Value]:
+    def scales(row: Value, tap: Value | int, column: Value) -> list[Value]:
         if groups is None:
             return []
         return [
             rows,
             f.at(offsets, rows * tap + row, "i32"),
             f.at(x_scales, rows * tap + row if groups.blocks else row),
-            groups.at(f, w_scale, column * taps + width * tap),
+            groups.panel(f, w_scale, column, taps, depth),
+            f.integer(tap),
+            taps,
         ]
 
     with f.loop(first, last) as over_panels:
@@ -135,7 +138,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -
                 panel,
                 f.select(begins.differs(0), f.zeros(), here),
                 here,
-                *scales(row, 0, column, width),
+                *scales(row, 0, column),
             )
         blocks = f.select(few, 0, f.larger(taps, 1))  # an empty sum is 0
         with f.loop(0, blocks, together) as over_taps, f.loop(0, depth, deep) as along:
@@ -174,7 +177,7 @@ def sweep_few_bits(isa: Isa, output: Output, bits: int, groups: Groups | None) -
                     f.at(block, size + f.select(asked < size, asked, 0), "i8"),
                     f.select(starts, f.zeros(), here),
                     here,
-                    *scales(row, tap, column, width),
+                    *scales(row, tap, column),
                 )
         with f.when(ends.differs(0)):
             f.call(

@@ -14,7 +14,7 @@ w_scale is in panels, by `pack_scale`:
 With `blocks`, x_scale is [m, groups], and a group's sum is multiplied by its own of them.
 With offsets (`shifted`), the weight w of b bits stands for w + 2^(b-1), and a group adds
 (sum of group · x_scale · w_scale + sum of its x · x_scale · w_offset). The name says `offsets`, and
-`f16` where scales and offsets are stored so (`halves`).
+how scales and offsets are stored, if not as float: `f16` or `super` (`group_scales.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fewbit.errors import UnsupportedError
@@ -30,13 +29,11 @@ from fewbit.kernels.cuts import Arithmetic, T
 from fewbit.kernels.emit import Function
 from fewbit.kernels.integer.few_bits import MOST_ROWS
 from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.group_scales import Groups, ScaleStorage, takes_storage
 from fewbit.kernels.integer.output import SCALED, Output, advance, pointers
 from fewbit.kernels.integer.pack import pack_taps, unpack_taps, widen
 from fewbit.kernels.integer.sweep import OFFSETS, Rows, sweep_of
-from fewbit.kernels.integer.tile import Groups
 from fewbit.kernels.kernel import Bytes, Floats, Kernel
-from fewbit.kernels.pack import pack_panels
-from fewbit.kernels.stored import takes_halves
 from fewbit.kernels.sweep import BLOCK_ROWS, row_of, share
 from fewbit.toolchain.isa import Isa
 
@@ -77,8 +74,8 @@ class IntegerMatmul(Kernel):
     """Whether no number of x is negative; see `takes_unsigned`."""
     shifted: bool = False
     """Whether groups have offsets beside their scales."""
-    halves: bool = False
-    """Whether scales and offsets of groups are stored as f16."""
+    storage: ScaleStorage = "f32"
+    """How scales and offsets of groups are stored."""
     blocks: bool = False
     """Whether rows have scales for each group as well."""
 
@@ -87,12 +84,12 @@ class IntegerMatmul(Kernel):
             raise UnsupportedError("offsets are for groups of weights of 2 to 7 bits")
         if self.blocks and not self.grouped:
             raise UnsupportedError("blocks of rows are groups of weights")
-        if self.halves and not (self.grouped and takes_halves(self.isa)):
-            raise UnsupportedError(f"'{self.isa.name}' takes no scales of groups as f16")
+        if self.storage != "f32" and not (self.grouped and takes_storage(self.isa, self.storage)):
+            raise UnsupportedError(f"'{self.isa.name}' takes no scales of groups as {self.storage}")
 
     @property
     def groups(self) -> Groups | None:
-        return Groups(self.shifted, self.halves, self.blocks) if self.grouped else None
+        return Groups(self.shifted, self.storage, self.blocks) if self.grouped else None
 
     @property
     def fields(self) -> Fields:
@@ -115,13 +112,14 @@ class IntegerMatmul(Kernel):
         taps = weight.T.reshape(groups, k // groups, n)
         return pack_taps(taps, self.fields)
 
-    def pack_scale(self, scale: Floats, offset: Floats | None = None) -> NDArray[Any]:
-        """Return scales of groups, [n, groups], in panels; each followed by its offsets."""
-        rows = scale.T
-        if offset is not None:
-            rows = np.stack([scale.T, offset.T], axis=1).reshape(2 * scale.shape[1], -1)
-        packed = pack_panels(rows, self.isa)
-        return packed.astype(np.float16) if self.halves else packed
+    def pack_scale(
+        self, scale: Floats, offset: Floats | None = None, *, depth: int = 0
+    ) -> NDArray[Any]:
+        """Return scales of groups, [n, groups], in panels; each followed by its offsets.
+
+        `depth` is how many numbers a group has, where scales are stored as products.
+        """
+        return Groups(self.shifted, self.storage).pack(self.isa, scale, offset, depth)
 
     def unpack(self, packed: Bytes, n: int, k: int, groups: int = 1) -> Bytes:
         taps = unpack_taps(packed, groups, k // groups, n, self.fields)

@@ -13,6 +13,7 @@ from fewbit.kernels.emit import Function, Value
 from fewbit.kernels.integer.dot import offsets
 from fewbit.kernels.integer.few_bits import SWEEP, sweep_few_bits
 from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.group_scales import Groups
 from fewbit.kernels.integer.output import (
     SCALED,
     Offset,
@@ -22,7 +23,7 @@ from fewbit.kernels.integer.output import (
     pointers,
     spread_scales,
 )
-from fewbit.kernels.integer.tile import TALLEST, Groups, tile
+from fewbit.kernels.integer.tile import TALLEST, tile
 from fewbit.kernels.sweep import (
     Heights,
     Weights,

@@ -12,14 +12,14 @@ count from 0, as they are stored, and the offsets of rows are the sums of their 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from fewbit.kernels.emit import Function, Loop, Value
 from fewbit.kernels.integer.dot import dot, weights
 from fewbit.kernels.integer.fields import Fields
+from fewbit.kernels.integer.group_scales import Groups
 from fewbit.kernels.tile import LINE, Sums, grid
-from fewbit.llvm.types import F16, I32, Vector
+from fewbit.llvm.types import I32, Vector
 from fewbit.toolchain.isa import Isa
 
 TALLEST = 10
@@ -30,36 +30,7 @@ PARAMETERS = (
     "ptr table, i64 table_step, i64 from, i64 tap_step, i64 taps, i64 depth, ptr w, ptr ahead, "
     "ptr start, ptr sums"
 )
-SCALES = "i64 offsets_step, ptr offsets, ptr x_scales, ptr w_scale"
-
-
-@dataclass(frozen=True)
-class Groups:
-    """What groups of weights have beside their integers, in vectors one after another."""
-
-    shifted: bool = False
-    """Whether offsets follow the scales, and weights count from 0."""
-    halves: bool = False
-    """Whether these numbers are stored as f16."""
-    blocks: bool = False
-    """Whether rows have scales for each group as well."""
-
-    @property
-    def name(self) -> str:
-        """What the names of functions say of it."""
-        kind = "offsets" if self.shifted else "groups"
-        return f"_{kind}{'_blocks' if self.blocks else ''}{'_f16' if self.halves else ''}"
-
-    def at(self, f: Function, pointer: Value, cells: Value) -> Value:
-        """Return the place of a group; each column has so many cells before it."""
-        return f.at(pointer, cells * (2 if self.shifted else 1), "half" if self.halves else "float")
-
-    def load(self, f: Function, group: Value, number: int) -> Value:
-        """Return a vector of scales or offsets, as float."""
-        if not self.halves:
-            return f.load(f.vector, group, number)
-        stored = f.load(Vector(f.isa.lanes, F16), group, number, align=2)
-        return f.convert("fpext", stored, "float")
+SCALES = "i64 offsets_step, ptr offsets, ptr x_scales, ptr w_scale, i64 first_group, i64 all_groups"
 
 
 @cache
@@ -133,9 +104,9 @@ def tile(
             with f.loop(complete, end, unit, carried=runs.results) as inner:
                 take(inner, pointers, last, whole=False)
         if groups:
-            offsets_step, offsets, x_scales, w_scale = scales
+            offsets_step, offsets, x_scales, w_scale, before, count = scales
             row_sums = f.at(offsets, tap * offsets_step, "i32")
-            group = groups.at(f, w_scale, tap * width)
+            group = groups.locate(f, w_scale, before + tap, count, f.integer(width), depth)
             totals = grid(inner.results[2:], vectors)
             row_scales = f.at(x_scales, tap * offsets_step) if groups.blocks else x_scales
             _add_group(f, groups, totals, row_sums, row_scales, group, sums)
@@ -162,7 +133,7 @@ def _add_group(
     totals: Sums,
     row_sums: Value,
     x_scales: Value,
-    group: Value,
+    group: list[Value],
     sums: Value,
 ) -> None:
     """Add total · x_scale · w_scale to the sums, each operation rounded on its own.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf, prod
 from typing import Any, TypeGuard, TypeVar, cast
 
@@ -47,10 +47,10 @@ from fewbit.kernels.choice import integer_conv2d, integer_matmul
 from fewbit.kernels.integer.conv2d import IntegerConv2d
 from fewbit.kernels.integer.depthwise import IntegerDepthwise
 from fewbit.kernels.integer.fields import takes_unsigned
+from fewbit.kernels.integer.group_scales import ScaleStorage, narrowest_storage
 from fewbit.kernels.integer.matmul import IntegerMatmul, takes_groups, takes_offsets
 from fewbit.kernels.integer.output import LARGEST
 from fewbit.kernels.pack import packed_size
-from fewbit.kernels.stored import takes_halves
 from fewbit.llvm.types import Spelled
 from fewbit.llvm.values import Operand, Value
 from fewbit.passes.kernel.call_max_pool import MaxPoolSite
@@ -286,13 +286,16 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         return self.op.weight_offset is not None
 
     @cached_property
-    def has_halves(self) -> bool:
-        """Whether scales and offsets of groups are numbers of f16, as those of GGUF files are."""
+    def scale_storage(self) -> ScaleStorage:
+        """How scales and offsets of groups are stored: those of GGUF files take less than float."""
         given = (self.op.weight_scale, self.op.weight_offset)
-        values = [value for value in given if value is not None]
-        return takes_halves(self.isa) and all(
-            _fits_f16(array) for value in values for array in self.constants(value)
-        )
+        arrays = (array for value in given if value is not None for array in self.constants(value))
+        return narrowest_storage(self.isa, arrays, self.depth)
+
+    @property
+    def depth(self) -> int:
+        """How many numbers of a row have a scale in common."""
+        return shape_of(self.op.weight)[1] // (self.groups or 1)
 
     def kernel(self) -> IntegerMatmul | BitMatmul | Matmul:
         if not self.is_integer:
@@ -304,7 +307,7 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
                 self.widths[1],
                 grouped=True,
                 shifted=self.is_shifted,
-                halves=self.has_halves,
+                storage=self.scale_storage,
                 blocks=self.op.has_row_groups,
             )
         if self.unsigned:
@@ -322,8 +325,9 @@ class _Matmul(_Contraction[kernel.MatmulOp | kernel.Conv2dOp]):
         if self.groups is None or not isinstance(matmul, IntegerMatmul):
             return super().scale_of_each(scale)
         sources = [scale] if self.op.weight_offset is None else [scale, self.op.weight_offset]
-        element = f16 if matmul.halves else f32
-        return self.keep_for_weight("weight_scale", element, matmul.pack_scale, *sources)
+        element = {"f32": f32, "f16": f16, "super": i8}[matmul.storage]
+        pack = partial(matmul.pack_scale, depth=self.depth)
+        return self.keep_for_weight("weight_scale", element, pack, *sources)
 
     def pack_at_run_time(self, n: int, k: int) -> SSAValue:
         pack = self.calls.use(PackB(self.isa))
@@ -416,11 +420,6 @@ class _Conv2d(_Contraction[kernel.Conv2dOp]):
         stride, dilation = ints(op.stride)[place], ints(op.dilation)[place]
         reach = dilation * (shape_of(op.weight)[2 + place] - 1) + 1
         return self.windows(axis, reach, stride, sum(op.padding_pairs[place]))
-
-
-def _fits_f16(array: Array) -> bool:
-    with np.errstate(over="ignore"):
-        return np.array_equal(array.astype(np.float16).astype(np.float32), array)
 
 
 def _static_sizes(sizes: Sequence[Size]) -> list[int]:

@@ -30,7 +30,7 @@ def _estimate(core: str, events: Events) -> Estimate:
     return Estimate(
         machine=core,
         cycles=whole.cycles,
-        error=f"+-{100 * whole.error:.0f} %; by {whole.source}",
+        error=f"+-{100 * whole.error:.0f} % expected; {whole.source}",
         layers=tuple(_layer(core, layer.name, layer.counts) for layer in events.layers),
     )
 

@@ -114,8 +114,12 @@ class Vexii(Device):
 
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
         """Model layers on each core, with MiCo's library, with which they were measured."""
-        cycles = {core: [each.cycles(core).cycles for each in layers] for core in CORES}
-        return LayerModel(f"{', '.join(CORES)} with MiCo's library", cycles)
+        found = {core: [each.cycles(core) for each in layers] for core in CORES}
+        return LayerModel(
+            f"{', '.join(CORES)} with MiCo's library",
+            {core: [each.cycles for each in estimates] for core, estimates in found.items()},
+            {core: [each.error for each in estimates] for core, estimates in found.items()},
+        )
 
 
 def is_depthwise(op: QuantizedLayerOp) -> bool:

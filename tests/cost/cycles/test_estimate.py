@@ -15,6 +15,7 @@ from fewbit.cost.cycles.estimate import RELEASES, costs_of
 from fewbit.cost.cycles.instructions import MISS
 from fewbit.cost.cycles.tables import Measurement, read_table
 from fewbit.errors import UsageError, WidthError
+from fewbit.riscv.instructions import Kind
 
 SHAPES = [Matmul(8, 64, 128), Linear(8, 64, 128), Conv2d(16, 32, (14, 14), (3, 3))]
 
@@ -62,6 +63,12 @@ def test_instructions_by_class() -> None:
     counts = {"alu": 100, "load": 40, "dot": 20, "branch": 10}
     few, many = instruction_cycles("high", counts), instruction_cycles("small", counts, taken=9)
     assert few.cycles < many.cycles
+
+
+def test_no_instruction_takes_less_than_a_slot() -> None:
+    for core, slot in {"small": 1.0, "high": 0.5, "cacheless": 1.0}.items():
+        for kind in map(str, Kind):
+            assert instruction_cycles(core, {kind: 1}).cycles >= slot, (core, kind)
 
 
 def test_only_caches_have_lines_to_wait_for() -> None:

@@ -12,7 +12,7 @@ import fewbit
 from fewbit.errors import FewbitWarning, UsageError
 from fewbit.program.program import Program
 from fewbit.program.state import initial_state
-from fewbit.runtime import Artifact
+from fewbit.runtime import Artifact, decode_session
 from tests.language.checkpoints import VOCABULARY, plain_folder, write_gguf
 
 CONTEXT = 24
@@ -117,6 +117,22 @@ def test_sequences_wait_and_take_over_from_others(alone: Artifact, together: Art
     session.reorder([2, 1, 0], kept=4)
     np.testing.assert_array_equal(session.decode([[2]], [2])[0], expected)
     assert len(first) == 3
+
+
+@pytest.mark.slow
+def test_long_prompts_together_are_read_in_pieces(
+    alone: Artifact, together: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each sequence's logits are those behind its own last token, whichever piece it is in."""
+    prompts = [[*range(3, 15)], [7, 8], [], [9, 9, 9, 9, 9]]
+    whole, pieces, single = together.decode_session(), together.decode_session(), alone
+    expected = whole.decode(prompts[:3], [0, 4, 0]), whole.decode(prompts[1:], [12, 0, 2])
+    every = single.decode_session().decode(prompts[:1], [0])
+    monkeypatch.setattr(decode_session, "PIECE", 4)
+    given = pieces.decode(prompts[:3], [0, 4, 0]), pieces.decode(prompts[1:], [12, 0, 2])
+    for ours, theirs in zip([*given[0], *given[1]], [*expected[0], *expected[1]], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(single.decode_session().decode(prompts[:1], [0]), every)
 
 
 @pytest.mark.slow

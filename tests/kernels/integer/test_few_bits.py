@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from fewbit.errors import UnsupportedError
 from fewbit.kernels import IntegerMatmul, Isa
+from fewbit.kernels.integer.group_scales import SUPER_GROUPS, ScaleStorage, takes_storage
 from fewbit.kernels.stored import takes_halves
+from fewbit.numerics.super_blocks import SUPER_BLOCK
 from tests.kernels.integer.epilogue import UNTOUCHED, Epilogue, Outputs, Wanted
 from tests.kernels.machine import address, compiled_groups, guarded, on_threads
 
@@ -25,28 +27,27 @@ def check(
     seed: int,
     *,
     shifted: bool = False,
-    halves: bool = False,
+    storage: ScaleStorage = "f32",
     blocks: bool = False,
 ) -> None:
     """Rows of x and y are one number further apart than they must be."""
     rng, k = np.random.default_rng(seed), groups * each
     x, weight = want.integers(rng, (m, k + 1)), want.weights(rng, (n, k), bits)
     epilogue = Epilogue(want, rng, (m, n + 1))
-    halves = halves and takes_halves(isa)
-    stored = np.float16 if halves else np.float32
-    scale = (rng.standard_normal((n, groups)) * 2.0**-12).astype(stored).astype(np.float32)
-    offset = rng.standard_normal((n, groups)).astype(stored).astype(np.float32) if shifted else None
+    storage = storage if takes_storage(isa, storage) else "f32"
+    scale = scales(rng, (n, groups), each, storage) * np.float32(2.0**-12)
+    offset = scales(rng, (n, groups), each, storage) if shifted else None
     from_zero = weight if offset is None else weight.astype(np.int16) + (1 << bits >> 1)
     rows = np.repeat(epilogue.x_scale, want.together)[:m, None].repeat(groups, 1)
     if blocks:
         rows = guarded(rng.standard_normal((m, groups)).astype(np.float32))
     expected = expect(x[:, :k], from_zero, rows, scale, offset, epilogue)
     kernel = IntegerMatmul(
-        isa, "f32", bits, grouped=True, shifted=shifted, halves=halves, blocks=blocks
+        isa, "f32", bits, grouped=True, shifted=shifted, storage=storage, blocks=blocks
     )
     packed = guarded(kernel.pack(weight, groups))
-    w_scale = guarded(kernel.pack_scale(scale, offset))
-    call = compiled_groups(isa, shifted, halves, blocks)[bits]
+    w_scale = guarded(kernel.pack_scale(scale, offset, depth=each))
+    call = compiled_groups(isa, shifted, storage, blocks)[bits]
     x_scale, together, _, bias, add = epilogue.scales()
     if blocks:
         x_scale = address(rows)
@@ -57,6 +58,19 @@ def check(
         on_threads(threads, lambda t, ts, given=given: call(*given, t, ts))
         assert y[:, :n].tobytes() == expected.tobytes()
         assert (y[:, n:] == UNTOUCHED).all(), "wrote beside the matrix"
+
+
+def scales(
+    rng: np.random.Generator, shape: tuple[int, int], each: int, storage: ScaleStorage
+) -> np.ndarray:
+    """Return random numbers that lose nothing where they are stored so, nor a 2^12th of them."""
+    together = SUPER_BLOCK // each if storage == "super" else 1
+    factors = rng.integers(-2047, 2048, (shape[0], shape[1] // together)).astype(np.float32) / 512
+    if storage == "f32":
+        return rng.standard_normal(shape).astype(np.float32)
+    if storage == "f16":
+        return factors
+    return factors.repeat(together, 1) * rng.integers(-127, 128, shape).astype(np.float32)
 
 
 def expect(
@@ -145,7 +159,39 @@ def test_scales_stored_as_f16(
     isa: Isa, sizes: Sizes, each: int, bits: int, shifted: bool, seed: int
 ) -> None:
     want = Wanted("f32", True, False, False, True, 1)
-    check(isa, *sizes, each, bits, want, seed, shifted=shifted, halves=True)
+    check(isa, *sizes, each, bits, want, seed, shifted=shifted, storage="f16")
+
+
+@pytest.mark.on_few
+@settings(max_examples=40)
+@given(
+    sizes=st.tuples(st.integers(1, 130), st.integers(1, 140)),
+    supers=st.integers(1, 5),
+    each=st.sampled_from(SUPER_GROUPS),
+    bits=st.integers(2, 8),
+    shifted=st.booleans(),
+    blocks=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+@example((100, 70), 4, 32, 4, True, False, 0)
+@example((1, 70), 3, 16, 6, False, True, 0)
+def test_scales_stored_as_products(
+    isa: Isa,
+    sizes: tuple[int, int],
+    supers: int,
+    each: int,
+    bits: int,
+    shifted: bool,
+    blocks: bool,
+    seed: int,
+) -> None:
+    want = Wanted("f32", True, False, False, True, 1)
+    groups = supers * SUPER_BLOCK // each
+    shifted = shifted and bits < 8
+    check(
+        isa, *sizes, groups, each, bits, want, seed,
+        shifted=shifted, storage="super", blocks=blocks,
+    )  # fmt: skip
 
 
 @pytest.mark.on_few
@@ -172,7 +218,7 @@ def test_processors_without_f16_take_no_halves() -> None:
     for name in ("x86-64-v2", "riscv64-v", "riscv64"):
         assert not takes_halves(Isa.of(name))
         with pytest.raises(UnsupportedError, match="no scales of groups as f16"):
-            IntegerMatmul(Isa.of(name), "f32", 4, grouped=True, halves=True)
+            IntegerMatmul(Isa.of(name), "f32", 4, grouped=True, storage="f16")
 
 
 def test_offsets_need_groups_of_fewer_than_eight_bits() -> None:

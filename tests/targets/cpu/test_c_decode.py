@@ -28,10 +28,10 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def build(artifact: Artifact, folder: Path) -> Path:
+def build(artifact: Artifact, folder: Path, *options: str) -> Path:
     made = folder / "decode"
     command = [
-        "gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", *STRICT, *MEMORY, f"-I{artifact.folder}",
+        "gcc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", *STRICT, *MEMORY, *options, f"-I{artifact.folder}",
         str(EXAMPLE / "decode.c"), str(artifact.folder / "libmodel.a"), "-lm", "-pthread", "-o", str(made),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True)
@@ -53,6 +53,10 @@ def test_tokens_are_those_of_python(checkpoint: Path, tmp_path: Path, weights: s
         context=CONTEXT, weights=weights,
     )  # fmt: skip
     assert (artifact.folder / "model.weights").exists() == (weights == "beside")
+    in_pieces = build(artifact, tmp_path, "-DPIECE=2")
+    assert [*map(int, run(in_pieces, artifact.folder, 6, *PROMPT).split())] == decoded(
+        artifact, PROMPT, 6
+    )
     program = build(artifact, tmp_path)
     for prompt, count in ((PROMPT, 20), (PROMPT[:1], 8)):
         said = run(program, artifact.folder, count, *prompt).decode()

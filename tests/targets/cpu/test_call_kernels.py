@@ -6,10 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from gguf import GGMLQuantizationType
 from torch import nn
 
 import fewbit
+from fewbit.language.gguf_blocks import read_blocks
 from fewbit.targets.compile import lower
+from tests.language.blocks import random_blocks
 
 
 class Block(nn.Module):
@@ -140,6 +143,27 @@ def test_scales_of_groups(recipe: str) -> None:
     for threads in (1, 2):
         np.testing.assert_array_equal(art.run(x.numpy(), threads=threads)[0], expected)
     assert lower(program, "linalg").count("call @kernel.") == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits"), [("Q4_0", 4.5), ("Q4_K", 4.625), ("Q5_K", 5.625), ("Q6_K", 6.5625)]
+)
+def test_scales_of_files_take_as_much_as_in_the_file(kind: str, bits: float) -> None:
+    """Factors of super-blocks stay f16, and what they are multiplied by stays a byte."""
+    outputs, inputs = 64, 512
+    program = fewbit.import_model(
+        nn.Linear(inputs, outputs, bias=False), example_inputs=(torch.randn(3, inputs),)
+    )
+    blocks = random_blocks(GGMLQuantizationType[kind], 0, outputs, inputs)
+    weights = {"weight": read_blocks(blocks, GGMLQuantizationType[kind], (outputs, inputs))}
+    program = fewbit.quantize(program, "wfpa8", weights=weights)
+    art = fewbit.compile(program, "cpu:x86-64-v4", name="net")
+    assert art.manifest.weight_bytes <= outputs * inputs * bits / 8 + 64
+    x = np.random.default_rng(0).standard_normal((3, inputs)).astype(np.float32)
+    expected = program.run(x)[0]
+    for threads in (1, 2):
+        found = fewbit.compile(program, name="net").run(x, threads=threads)[0]
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_scales_of_groups_behind_an_image() -> None:
