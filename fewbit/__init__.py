@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fewbit.quant.recipe import Recipe
     from fewbit.runtime import Artifact, load
     from fewbit.runtime.jit import jit
+    from fewbit.search.api import search
     from fewbit.targets.compile import compile
 
 __version__ = "0.2.0.dev0"
@@ -42,6 +43,7 @@ __all__ = [
     "parse",
     "quant",
     "quantize",
+    "search",
     "verify",
 ]
 
@@ -61,6 +63,7 @@ _HOMES = {
     "parse": ("fewbit.ir.parse", "parse_module"),
     "quant": ("fewbit.quant", None),
     "quantize": ("fewbit.frontends.quantize", "quantize"),
+    "search": ("fewbit.search", None),
     "verify": ("fewbit.ir.verify", "verify"),
 }
 """Where each public name lives: its module, and its name there (None: the module itself)."""

@@ -127,6 +127,15 @@ def test_dot_products_become_verilog(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
+def test_bits_are_searched_for(tmp_path: Path) -> None:
+    *_, uniform, best = run(sys.executable, EXAMPLES / "search_bits.py", tmp_path).splitlines()
+    (name, size, _, accuracy), (_, own_size, _, own_accuracy) = uniform.split(), best.split()
+    assert name == "w2a8"
+    assert int(own_size.replace(",", "")) <= int(size.replace(",", ""))
+    assert float(own_accuracy.strip("%")) > float(accuracy.strip("%"))
+
+
+@pytest.mark.slow
 def test_hardware_costs() -> None:
     out = run(sys.executable, EXAMPLES / "hardware_costs.py")
     rows = [line.split() for line in out.splitlines()[2:]]

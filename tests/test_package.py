@@ -23,6 +23,7 @@ NAMES = {
     "import-linter": "lint-imports",
     "llama-cpp-python": "llama_cpp",
     "nvidia-cutlass": "cutlass_library",
+    "scikit-learn": "sklearn",
     "pytest-timeout": "timeout = 300",
     "pytest-xdist": "pytest -n",
     "tensorflow-cpu": "tensorflow",

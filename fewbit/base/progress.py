@@ -41,7 +41,9 @@ def say(message: str, level: int = NORMAL) -> None:
 
 
 class Step(Protocol):
-    def __call__(self, count: int = 1, /) -> None: ...
+    def __call__(self, count: int = 1, /, *, note: str | None = None) -> None:
+        """Report steps that were done; a note stands behind the title from then on."""
+        ...
 
 
 class Meter:
@@ -53,11 +55,19 @@ class Meter:
         self.title = title
         self.total = total
         self.done = 0
+        self.note = ""
         self._clock = clock
         self._start = clock()
 
-    def step(self, count: int = 1) -> None:
+    def step(self, count: int = 1, /, *, note: str | None = None) -> None:
         self.done += count
+        if note is not None:
+            self.note = note
+
+    @property
+    def text(self) -> str:
+        """Return the title, with the last note behind it."""
+        return f"{self.title}, {self.note}" if self.note else self.title
 
     def elapsed(self) -> float:
         return self._clock() - self._start
@@ -66,9 +76,9 @@ class Meter:
         """Return `Packing weights: 25% (2 of 8), about 12 s left`, as much of it as is known."""
         if not self.total:
             count = f"{self.done} done, " if self.done else ""
-            return f"{self.title}: {count}{duration(self.elapsed())} so far"
+            return f"{self.text}: {count}{duration(self.elapsed())} so far"
         share = min(self.done / self.total, 1.0)
-        text = f"{self.title}: {share:.0%} ({self.done} of {self.total})"
+        text = f"{self.text}: {share:.0%} ({self.done} of {self.total})"
         if not share:
             return text
         return f"{text}, about {duration(self.elapsed() * (1 - share) / share)} left"
@@ -151,5 +161,5 @@ def _show_bar(meter: Meter, ended: Event, stream: TextIO) -> None:
     with Progress(*columns, console=Console(file=stream)) as bars:
         task = bars.add_task(meter.title, total=meter.total)
         while not ended.wait(0.1):
-            bars.update(task, completed=meter.done)
-        bars.update(task, completed=meter.done)
+            bars.update(task, completed=meter.done, description=meter.text)
+        bars.update(task, completed=meter.done, description=meter.text)

@@ -31,6 +31,8 @@ RECIPES = (
 )
 """Recipes that are often wanted; there are many more."""
 
+DATA = ("mnist", "fashion-mnist", "none")
+
 
 def complete_models(incomplete: str) -> list[str]:
     """Return models of the zoo, files that front ends read, and factories of a Python file."""
@@ -59,6 +61,21 @@ def complete_recipes(incomplete: str) -> list[str]:
     from fewbit.quant.recipe_text import SUFFIXES
 
     return [*RECIPES, *_paths(incomplete, lambda path: path.suffix in SUFFIXES)]
+
+
+def complete_searchers(incomplete: str) -> list[str]:
+    from fewbit.search.searchers import SEARCHERS
+
+    return list(SEARCHERS)
+
+
+def complete_data(incomplete: str) -> list[str]:
+    """Return data by name, and files with loaders."""
+    file, colon, _ = incomplete.rpartition(":")
+    if colon and file == "text":
+        begun = incomplete.partition(":")[2]
+        return [f"text:{path}" for path in _paths(begun, lambda path: True)]
+    return [*DATA, *_paths(incomplete, lambda path: path.suffix == ".py")]
 
 
 def is_asked_by_bash() -> bool:

@@ -23,7 +23,18 @@ from typer.exceptions import TyperException
 import fewbit
 from fewbit.base import progress
 from fewbit.base.garbage import THRESHOLDS
-from fewbit.cli import bench, compile, demo, doctor, export_dialect, inspect, quantize, reduce, tune
+from fewbit.cli import (
+    bench,
+    compile,
+    demo,
+    doctor,
+    export_dialect,
+    inspect,
+    quantize,
+    reduce,
+    search,
+    tune,
+)
 from fewbit.cli import eval as eval_verb
 from fewbit.cli import export as export_verb
 from fewbit.cli import run as run_verb
@@ -40,6 +51,7 @@ VERBS: dict[str, Callable[..., object] | typer.Typer] = {
     "quantize": quantize.quantize,
     "export": export_verb.export,
     "inspect": inspect.inspect,
+    "search": search.search,
     "tune": tune.tune,
     "reduce": reduce.reduce,
     "demo": demo.demo,

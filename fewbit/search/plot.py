@@ -1,0 +1,143 @@
+"""Pictures of a search as SVG: the front, and the sensitivity of layers. No library is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from fewbit.search.costs import amount
+
+if TYPE_CHECKING:
+    from fewbit.search.result import Result
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 80, 50, 34, 20
+TICKS = 5
+FRONT, OTHER, OVER, BEST = "#1f6feb", "#8c959f", "#d0d7de", "#cf222e"
+CELL, ROW = 58, 26
+
+
+def plot_front(result: Result) -> str:
+    """Return all points by their cost and objective, with the front as a line."""
+    cost = result.ranges[0]
+    points = [
+        (each.costs[cost.name], each.metrics[result.objective], each) for each in result.points
+    ]
+    reference = result.reference.get(result.objective)
+    xs = [x for x, _, _ in points] + ([cost.limit] if cost.limit is not None else [])
+    ys = [y for _, y, _ in points] + ([reference] if reference is not None else [])
+    axes = _Axes(_span(xs), _span(ys))
+    parts = [*axes.frame(result.title, cost.name, result.objective, cost.unit, result.kind.unit)]
+    if reference is not None:
+        parts.append(axes.horizontal(reference, "float"))
+    if cost.limit is not None:
+        parts.append(axes.vertical(cost.limit, "budget"))
+    front = result.front
+    parts += [axes.dot(x, y, OTHER if p.fits else OVER) for x, y, p in points if p not in front]
+    line = [(p.costs[cost.name], p.metrics[result.objective]) for p in front]
+    parts.append(axes.line(line, FRONT))
+    parts += [axes.dot(x, y, FRONT) for x, y in line]
+    if (best := result.best) is not None:
+        parts.append(axes.dot(best.costs[cost.name], best.metrics[result.objective], BEST, 6))
+    return _svg(WIDTH, HEIGHT, parts)
+
+
+def plot_sensitivity(
+    title: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]]
+) -> str:
+    """Return a table of cells that are the darker the more a layer loses at a width."""
+    left = 20 + 7 * max((len(name) for name, _ in rows), default=0)
+    most = max((x for _, row in rows for x in row if x is not None), default=0.0) or 1.0
+    parts = [_text(10, 20, title, "start")]
+    for column, name in enumerate(columns):
+        parts.append(_text(left + CELL * column + CELL / 2, 44, name))
+    for number, (name, row) in enumerate(rows):
+        top = 52 + ROW * number
+        parts.append(_text(left - 8, top + 17, name, "end"))
+        for column, value in enumerate(row):
+            if value is None:
+                continue
+            share = max(min(value / most, 1.0), 0.0) ** 0.5
+            x = left + CELL * column
+            parts.append(
+                f'<rect x="{x}" y="{top}" width="{CELL - 2}" height="{ROW - 2}" '
+                f'fill="{BEST}" fill-opacity="{share:.3f}"/>'
+            )
+            parts.append(_text(x + CELL / 2 - 1, top + 16, f"{value:.3g}"))
+    return _svg(left + CELL * len(columns) + 20, 70 + ROW * len(rows), parts)
+
+
+def _span(values: Sequence[float]) -> tuple[float, float]:
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    margin = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
+    return low - margin, high + margin
+
+
+class _Axes:
+    def __init__(self, x: tuple[float, float], y: tuple[float, float]) -> None:
+        self.x, self.y = x, y
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        across = (x - self.x[0]) / (self.x[1] - self.x[0])
+        up = (y - self.y[0]) / (self.y[1] - self.y[0])
+        return (
+            LEFT + across * (WIDTH - LEFT - RIGHT),
+            HEIGHT - BOTTOM - up * (HEIGHT - BOTTOM - TOP),
+        )
+
+    def frame(self, title: str, x: str, y: str, unit: str, y_unit: str) -> list[str]:
+        parts = [_text(WIDTH / 2, 18, title), _text(WIDTH / 2, HEIGHT - 10, x)]
+        parts.append(
+            f'<text x="16" y="{HEIGHT / 2}" transform="rotate(-90 16 {HEIGHT / 2})" '
+            f'text-anchor="middle">{escape(y)}</text>'
+        )
+        for tick in range(TICKS):
+            part = (tick + 0.5) / TICKS
+            xt = self.x[0] + part * (self.x[1] - self.x[0])
+            yt = self.y[0] + part * (self.y[1] - self.y[0])
+            across, _ = self.at(xt, self.y[0])
+            _, up = self.at(self.x[0], yt)
+            parts.append(_line(across, TOP, across, HEIGHT - BOTTOM, "#eaeef2"))
+            parts.append(_line(LEFT, up, WIDTH - RIGHT, up, "#eaeef2"))
+            parts.append(_text(across, HEIGHT - BOTTOM + 18, amount(xt, unit)))
+            shown = f"{yt:.1%}" if y_unit == "%" else f"{yt:.3g}"
+            parts.append(_text(LEFT - 8, up + 4, shown, "end"))
+        return parts
+
+    def dot(self, x: float, y: float, colour: str, radius: float = 3.5) -> str:
+        across, up = self.at(x, y)
+        return f'<circle cx="{across:.1f}" cy="{up:.1f}" r="{radius}" fill="{colour}"/>'
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str) -> str:
+        spots = " ".join(f"{a:.1f},{b:.1f}" for a, b in (self.at(*each) for each in points))
+        return f'<polyline points="{spots}" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+
+    def horizontal(self, y: float, label: str) -> str:
+        _, up = self.at(self.x[0], y)
+        drawn = _line(LEFT, up, WIDTH - RIGHT, up, OTHER, "4 4")
+        return drawn + _text(WIDTH - RIGHT, up - 5, label, "end")
+
+    def vertical(self, x: float, label: str) -> str:
+        across, _ = self.at(x, self.y[0])
+        drawn = _line(across, TOP, across, HEIGHT - BOTTOM, OTHER, "4 4")
+        return drawn + _text(across + 4, TOP + 12, label, "start")
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "") -> str:
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashed}/>'
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _svg(width: float, height: float, parts: Sequence[str]) -> str:
+    inner = "\n".join(parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" font-family="sans-serif" font-size="11" '
+        f'fill="#1f2328">\n<rect width="100%" height="100%" fill="white"/>\n{inner}\n</svg>\n'
+    )
