@@ -7,12 +7,13 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   right. So a result that one elementwise op reads at different coordinates, itself or through
   elementwise ops and reshapes, is complete before it is read.
 - **Ops that work in place.** `tm_tensor.sort` sorts the memory of its operand, even if the dispatch
-  gives the operand as a result too. So operands of such ops come from other dispatches. IREE merges
-  ops that are equal, but for what a barrier hides: two sorts would get the same memory. So they are
-  merged before. Indices, and what else depends on no input, IREE computes once for all runs, and
-  the second run would sort what the first one has sorted. So they depend on a number behind a
-  barrier. What nobody reads of the results, IREE would put on the stack, which does not hold a
-  tensor of dynamic or large size; a barrier reads it.
+  gives the operand as a result too. A barrier alone is no help where others read that memory: IREE
+  takes what lies behind it for another tensor, and merges two ops before it that turn out equal,
+  for instance when sizes do. So what such an op changes is a copy of its own, which a number behind
+  a barrier makes different from all others. That also keeps IREE from computing indices once for
+  all runs, of which the second would sort what the first has sorted. What nobody reads of the
+  results, IREE would put on the stack, which does not hold a tensor of dynamic or large size; a
+  barrier reads it.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
   slice takes one of two elements, as `x[..., :1]`, they read both. Vectors that are gathered from
   such a slice, which `tensor.extract` becomes, do not compile. So such a slice is a copy.
@@ -35,7 +36,7 @@ from typing import TypeAlias, cast
 
 from xdsl.builder import Builder, ImplicitBuilder
 from xdsl.context import Context
-from xdsl.dialects import arith, func, tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -47,12 +48,10 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
-from xdsl.transforms.common_subexpression_elimination import KnownOps
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import GetConstantOp
@@ -79,9 +78,9 @@ class SeparateDispatches(ModulePass):
     name = "separate-dispatches"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(each, DestinationOperation) for each in op.walk()):
-            _merge_equal(op)
-            _compute_in_each_run(op)
+        for each in list(op.walk()):
+            if isinstance(each, DestinationOperation):
+                _own(each)
         reads = _Reads({})
         apart: dict[SSAValue, None] = {}
         for each in op.walk():
@@ -103,59 +102,20 @@ class SeparateDispatches(ModulePass):
                 Rewriter.replace_op(each, TensorBitcastOp(each.source, each.dest.type))
 
 
-def _merge_equal(module: ModuleOp) -> None:
-    """Merge ops on tensors that are equal, so that all who read a result are known."""
-    for function in module.walk():
-        if not isinstance(function, func.FuncOp) or function.is_declaration:
-            continue
-        known = KnownOps()
-        for op in list(function.body.block.ops):
-            on_tensors = isinstance(op, LinalgStructuredOperation | DestinationOperation)
-            if not on_tensors and not is_side_effect_free(op):
-                continue
-            equal = known.get(op)
-            if equal is None:
-                known[op] = op
-            else:
-                Rewriter.replace_op(op, [], equal.results)
+def _own(op: DestinationOperation) -> None:
+    """Let an op change copies of what it is given to change, which no other op reads."""
+    first = len(op.inputs)
+    for index, value in enumerate(op.outputs, first):
+        if not isinstance(value.owner, _WITHOUT_WORK):
+            op.operands[index] = _copy(value, op)
 
 
-def _compute_in_each_run(module: ModuleOp) -> None:
-    """Let operands that depend on no input be computed by each run, since it changes them."""
-    operands = {
-        operand: None
-        for op in module.walk()
-        if isinstance(op, DestinationOperation)
-        for operand in op.operands
-        if _is_computed(operand) and not _depends_on_inputs(operand)
-    }
-    for value in operands:
-        copy = _copy_of_each_run(value)
-        value.replace_uses_with_if(
-            copy, lambda use: isinstance(use.operation, DestinationOperation)
-        )
-
-
-def _depends_on_inputs(value: SSAValue) -> bool:
-    waiting: list[SSAValue] = [value]
-    seen = set[SSAValue]()
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each.owner, Block):
-            return True
-        if each not in seen:
-            seen.add(each)
-            waiting += each.owner.operands
-    return False
-
-
-def _copy_of_each_run(value: SSAValue) -> SSAValue:
+def _copy(value: SSAValue, reader: Operation) -> SSAValue:
     """Return the tensor plus a zero, or times a one, of which IREE does not know what it is."""
-    assert isinstance(value, OpResult)
     element = element_type(value.type)
     is_float = isinstance(element, AnyFloat)
     operation = arith.MulfOp if is_float else arith.AddiOp
-    with ImplicitBuilder(Builder(InsertPoint.after(value.op))):
+    with ImplicitBuilder(Builder(InsertPoint.before(reader))):
         neutral = OptimizationBarrierOp(full([], element, 1 if is_float else 0)).outputs[0]
         return elementwise(
             [read(value, *loops(len(_sizes(value)))), read(neutral)],

@@ -61,6 +61,11 @@ def sort_twice(x: Tensor) -> tuple[Tensor, ...]:
     return *x.topk(3, 0), *x.sort(0), *x.topk(5, 0)
 
 
+def sort_beside_lists_of_places(x: Tensor) -> tuple[Tensor, ...]:
+    """Two sorts with the same places beside them, which IREE finds out when it knows the sizes."""
+    return (2 * x).sort(0, descending=True)[1], x.sort(0)[0]
+
+
 def places_of_largest(x: Tensor) -> Tensor:
     """A sort of which nobody reads the values."""
     return (2 * x).topk(5, 0)[1].float()
@@ -109,7 +114,14 @@ def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> Non
 
 
 @pytest.mark.parametrize(
-    "function", [outer, sort_beside, places_of_largest], ids=lambda f: f.__name__
+    "function",
+    [
+        outer,
+        sort_beside,
+        sort_beside_lists_of_places,
+        places_of_largest,
+    ],
+    ids=lambda f: f.__name__,
 )
 def test_sizes_are_known_behind_a_barrier(function: Callable[[Tensor], Tensor]) -> None:
     x = torch.randn(9, 7)
