@@ -83,7 +83,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.sort.stable: _stable_sort,
         aten.topk.default: _topk,
         aten.squeeze.dims: _squeeze,
-        aten.select_scatter.default: _as_written(aten.select_scatter.default),
+        aten.select_scatter.default: _select_scatter,
         aten.slice_scatter.default: _as_written(aten.slice_scatter.default),
         aten.where.self: _where,
     }
@@ -124,6 +124,13 @@ def _as_written(op: Any) -> Callable[..., Any]:
         return op(x, src.to(x.dtype), *args, **kwargs)
 
     return decomposed
+
+
+def _select_scatter(x: torch.Tensor, src: torch.Tensor, dim: int, index: int) -> Any:
+    """A write at an index from the front, beside the type: torch-mlir writes nothing at -1."""
+    if index < 0:
+        return aten.select_scatter.default(x, src.to(x.dtype), dim, index + x.shape[dim])
+    return _as_written(aten.select_scatter.default)(x, src, dim, index)
 
 
 def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
