@@ -17,12 +17,12 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
   slice takes one of two elements, as `x[..., :1]`, they read both. Vectors that are gathered from
   such a slice, which `tensor.extract` becomes, do not compile. So such a slice is a copy.
+- **Places within windows.** To find the place of a maximum, a reduction over windows reads the
+  result of another one. IREE takes both into a dispatch, and does not distribute the first. So
+  what was pooled is complete before it is read by a reduction, if by none of its loops.
 - **Single elements that are joined.** IREE makes a slice of one element a tensor of rank 0. Moving
   a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
   than the tensor has that it is taken from, which does not verify. So the element is a copy.
-
-- **Casts of single numbers to unsigned ones.** `tensor.bitcast` is no code, but that of a tensor of
-  rank 0 gets into a dispatch, which does not compile. So it is IREE's own op, outside of them.
 
 A barrier costs one pass over the tensor, and most programs have none. IREE does not see sizes
 through it, so those that are dynamic are said behind it.
@@ -56,8 +56,7 @@ from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import GetConstantOp
 from fewbit.dialects.mico.types import element_type
-from fewbit.dialects.upstream.iree import OptimizationBarrierOp, TensorBitcastOp, TieShapeOp
-from fewbit.dialects.upstream.tensor import BitcastOp
+from fewbit.dialects.upstream.iree import OptimizationBarrierOp, TieShapeOp
 from fewbit.dialects.upstream.tm_tensor import DestinationOperation
 from fewbit.passes.linalg.building.loops import elementwise, loops, read
 from fewbit.passes.linalg.building.tensors import full, sizes_of
@@ -91,15 +90,13 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(reads.at_different_places(each))
             elif isinstance(each, LinalgStructuredOperation):
                 apart |= dict.fromkeys(_loose_slices(each.inputs))
+                apart |= dict.fromkeys(_pooled_elements(each))
             elif isinstance(each, tensor.ExtractOp):
                 apart |= dict.fromkeys(_loose_slices([each.tensor]))
             elif isinstance(each, tensor.ConcatOp):
                 apart |= dict.fromkeys(_single_elements(each))
         for value in apart:
             _complete(value)
-        for each in list(op.walk()):
-            if isinstance(each, BitcastOp) and not _sizes(each.dest):
-                Rewriter.replace_op(each, TensorBitcastOp(each.source, each.dest.type))
 
 
 def _own(op: DestinationOperation) -> None:
@@ -123,6 +120,20 @@ def _copy(value: SSAValue, reader: Operation) -> SSAValue:
             element,
             lambda x, y: operation(x, y).result,
         )
+
+
+def _pooled_elements(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+    """Yield what was pooled, of those that a reduction reads one element of at a time."""
+    kinds = op.get_iterator_types()
+    reduced = {
+        AffineDimExpr(loop)
+        for loop, kind in enumerate(kinds)
+        if kind.data is IteratorType.REDUCTION
+    }
+    for value, map in zip(op.inputs, _maps(op), strict=False):
+        source = _before_reshapes(value)
+        if isinstance(source.owner, linalg.PoolingOperation) and not reduced & {*map.results}:
+            yield source
 
 
 def _loose_slices(values: Sequence[SSAValue]) -> Iterator[SSAValue]:

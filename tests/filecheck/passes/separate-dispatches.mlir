@@ -227,12 +227,29 @@ func.func @sorts_constants(%out: tensor<4xi64>) -> tensor<4xi64> {
   func.return %sorted : tensor<4xi64>
 }
 
-// A single number of another sign is cast outside of dispatches; a row of them is left alone.
-// CHECK-LABEL: func.func @casts
-// CHECK:         "flow.tensor.bitcast"(%{{.*}}) {{.*}} : (tensor<ui8>) -> tensor<i8>
-// CHECK:         tensor.bitcast %{{.*}} : tensor<3xui8> to tensor<3xi8>
-func.func @casts(%x: tensor<ui8>, %y: tensor<3xui8>) -> (tensor<i8>, tensor<3xi8>) {
-  %a = tensor.bitcast %x : tensor<ui8> to tensor<i8>
-  %b = tensor.bitcast %y : tensor<3xui8> to tensor<3xi8>
-  func.return %a, %b : tensor<i8>, tensor<3xi8>
+// What was pooled is complete before a reduction looks for its places, but not for a sum over it.
+// CHECK-LABEL: func.func @places
+// CHECK:         %[[MAX:.*]] = linalg.pooling_nchw_max
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[MAX]])
+// CHECK:         linalg.generic {{.*}} ins(%[[WHOLE]], %window
+// CHECK:         %[[OTHER:.*]] = linalg.pooling_nchw_max
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         linalg.generic {{.*}} ins(%[[OTHER]]
+#image = affine_map<(n, c, h, w, k, l) -> (n, c, h, w)>
+#window = affine_map<(n, c, h, w, k, l) -> (k, l)>
+func.func @places(%x: tensor<5x1x8x4xf32>, %window: tensor<2x2xf32>, %least: tensor<5x1x4x2xf32>, %none: tensor<5x1x4x2xi64>, %zeros: tensor<5x4x2xf32>) -> (tensor<5x1x4x2xi64>, tensor<5x4x2xf32>) {
+  %max = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%x, %window : tensor<5x1x8x4xf32>, tensor<2x2xf32>) outs(%least : tensor<5x1x4x2xf32>) -> tensor<5x1x4x2xf32>
+  %places = linalg.generic {indexing_maps = [#image, #window, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%max, %window : tensor<5x1x4x2xf32>, tensor<2x2xf32>) outs(%none : tensor<5x1x4x2xi64>) {
+  ^bb0(%a: f32, %b: f32, %c: i64):
+    %i = linalg.index 4 : index
+    %j = arith.index_cast %i : index to i64
+    linalg.yield %j : i64
+  } -> tensor<5x1x4x2xi64>
+  %other = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%x, %window : tensor<5x1x8x4xf32>, tensor<2x2xf32>) outs(%least : tensor<5x1x4x2xf32>) -> tensor<5x1x4x2xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, h, w)>], iterator_types = ["parallel", "reduction", "parallel", "parallel"]} ins(%other : tensor<5x1x4x2xf32>) outs(%zeros : tensor<5x4x2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<5x4x2xf32>
+  func.return %places, %sums : tensor<5x1x4x2xi64>, tensor<5x4x2xf32>
 }

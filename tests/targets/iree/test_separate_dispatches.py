@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.export import Dim
-from torch.nn.functional import elu, interpolate, layer_norm, max_pool1d
+from torch.nn.functional import elu, interpolate, layer_norm, max_pool1d, max_pool2d
 
 import fewbit
 from fewbit.runtime import Artifact
@@ -80,6 +80,10 @@ def gather_from_every_other_column(x: Tensor) -> Tensor:
     return interpolate(x[None, None, :, ::2][:, :, 1:], scale_factor=2)
 
 
+def places_in_windows(x: Tensor) -> tuple[Tensor, ...]:
+    return max_pool2d(torch.stack([x, -x]), 2, return_indices=True)
+
+
 def join_elements(x: Tensor) -> Tensor:
     return torch.cat([x[0, :1], x[1, 2:3]])[:, None, None][:1]
 
@@ -100,6 +104,7 @@ def join_reshaped_elements(x: Tensor) -> Tensor:
         sort_twice,
         gather_from_a_column,
         gather_from_every_other_column,
+        places_in_windows,
         join_elements,
         join_reshaped_elements,
     ],
@@ -139,19 +144,6 @@ def check(
         art.run(x.numpy()), expected if isinstance(expected, tuple) else (expected,), strict=True
     ):
         np.testing.assert_allclose(found, right.numpy(), atol=1e-5)
-
-
-def test_single_unsigned_numbers() -> None:
-    """A number of 8 bits without a sign comes in and goes out."""
-    nodes = [
-        helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
-        helper.make_node("Add", ["f", "f"], ["s"]),
-        helper.make_node("Cast", ["s"], ["y"], to=TensorProto.UINT8),
-    ]
-    x, y = (helper.make_tensor_value_info(name, TensorProto.UINT8, ()) for name in "xy")
-    program = fewbit.import_model(helper.make_model(helper.make_graph(nodes, "net", [x], [y])))
-    art = fewbit.compile(program, "iree-cpu", name="net")
-    assert art.run(np.array(100, np.uint8))[0] == 200
 
 
 def test_a_slice_of_single_elements_is_convolved() -> None:
