@@ -24,6 +24,10 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
   than the tensor has that it is taken from, which does not verify. So the element is a copy.
 
+- **What comes after a loop.** IREE schedules dispatches in groups, and may take into one of them
+  what a loop begins with and what reads its end, so that each waits for the other. A barrier
+  behind the loop begins another group.
+
 A barrier costs one pass over the tensor, and most programs have none. IREE does not see sizes
 through it, so those that are dynamic are said behind it.
 """
@@ -36,7 +40,7 @@ from typing import TypeAlias, cast
 
 from xdsl.builder import Builder, ImplicitBuilder
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -93,6 +97,8 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(_pooled_elements(each))
             elif isinstance(each, tensor.ExtractOp):
                 apart |= dict.fromkeys(_loose_slices([each.tensor]))
+            elif isinstance(each, scf.ForOp | scf.WhileOp):
+                apart |= {end: None for end in each.results if isinstance(end.type, TensorType)}
             elif isinstance(each, tensor.ConcatOp):
                 apart |= dict.fromkeys(_single_elements(each))
         for value in apart:
@@ -132,7 +138,7 @@ def _pooled_elements(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
     }
     for value, map in zip(op.inputs, _maps(op), strict=False):
         source = _before_reshapes(value)
-        if isinstance(source.owner, linalg.PoolingOperation) and not reduced & {*map.results}:
+        if isinstance(source.owner, linalg.PoolingNchwMaxOp) and not reduced & {*map.results}:
             yield source
 
 

@@ -253,3 +253,19 @@ func.func @places(%x: tensor<5x1x8x4xf32>, %window: tensor<2x2xf32>, %least: ten
   } -> tensor<5x4x2xf32>
   func.return %places, %sums : tensor<5x1x4x2xi64>, tensor<5x4x2xf32>
 }
+
+// What loops end with is read behind a barrier, but for numbers.
+// CHECK-LABEL: func.func @loops
+// CHECK:         %[[END:.*]], %[[COUNT:.*]] = scf.for
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[END]])
+// CHECK-NEXT:    func.return %[[WHOLE]], %[[COUNT]]
+func.func @loops(%x: tensor<4xf32>, %n: index) -> (tensor<4xf32>, index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end, %count = scf.for %i = %zero to %n step %one iter_args(%y = %x, %j = %zero) -> (tensor<4xf32>, index) {
+    %f = arith.constant 1.0 : f32
+    %z = tensor.insert %f into %y[%i] : tensor<4xf32>
+    scf.yield %z, %i : tensor<4xf32>, index
+  }
+  func.return %end, %count : tensor<4xf32>, index
+}

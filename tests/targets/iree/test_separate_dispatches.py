@@ -84,6 +84,12 @@ def places_in_windows(x: Tensor) -> tuple[Tensor, ...]:
     return max_pool2d(torch.stack([x, -x]), 2, return_indices=True)
 
 
+def write_rows_beside(x: Tensor) -> tuple[Tensor, ...]:
+    """A loop that begins with what is read after it as well."""
+    y = x.reshape(3, 3, 7) + 1
+    return y.index_fill(1, torch.tensor([0, 2, 2]), 0.25).amax(-1), y.cos()
+
+
 def join_elements(x: Tensor) -> Tensor:
     return torch.cat([x[0, :1], x[1, 2:3]])[:, None, None][:1]
 
@@ -105,6 +111,7 @@ def join_reshaped_elements(x: Tensor) -> Tensor:
         gather_from_a_column,
         gather_from_every_other_column,
         places_in_windows,
+        write_rows_beside,
         join_elements,
         join_reshaped_elements,
     ],
