@@ -20,6 +20,10 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
 - **Places within windows.** To find the place of a maximum, a reduction over windows reads the
   result of another one. IREE takes both into a dispatch, and does not distribute the first. So
   what was pooled is complete before it is read by a reduction, if by none of its loops.
+- **Whether any or all are true.** Where IREE finds out that they are (of `x == x`, for integers),
+  the reduction is one of nothing, and what nobody reads of a dispatch it puts on the stack, which
+  does not hold a tensor of open or large size. So such truth values are complete before they are
+  reduced.
 - **Single elements that are joined.** IREE makes a slice of one element a tensor of rank 0. Moving
   a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
   than the tensor has that it is taken from, which does not verify. So the element is a copy.
@@ -36,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.builder import Builder, ImplicitBuilder
@@ -48,6 +53,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     TensorType,
+    i1,
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -64,6 +70,7 @@ from fewbit.dialects.upstream.iree import OptimizationBarrierOp, TieShapeOp
 from fewbit.dialects.upstream.tm_tensor import DestinationOperation
 from fewbit.passes.linalg.building.loops import elementwise, loops, read
 from fewbit.passes.linalg.building.tensors import full, sizes_of
+from fewbit.toolchain.iree_devices import STACK
 
 Coordinate: TypeAlias = int | AffineExpr | Operation | None
 """Where in one dimension a value is read: by a dimension of the reader; at its only element; or in
@@ -95,6 +102,7 @@ class SeparateDispatches(ModulePass):
             elif isinstance(each, LinalgStructuredOperation):
                 apart |= dict.fromkeys(_loose_slices(each.inputs))
                 apart |= dict.fromkeys(_pooled_elements(each))
+                apart |= dict.fromkeys(_unbounded_truths(each))
             elif isinstance(each, tensor.ExtractOp):
                 apart |= dict.fromkeys(_loose_slices([each.tensor]))
             elif isinstance(each, scf.ForOp | scf.WhileOp):
@@ -140,6 +148,15 @@ def _pooled_elements(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
         source = _before_reshapes(value)
         if isinstance(source.owner, linalg.PoolingNchwMaxOp) and not reduced & {*map.results}:
             yield source
+
+
+def _unbounded_truths(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+    """Yield what is computed, of open or large size, and reduced to truth values."""
+    if any(element_type(result.type) == i1 for result in op.results):
+        for value in op.inputs:
+            sizes = _sizes(value)
+            if _is_computed(value) and (DYNAMIC_INDEX in sizes or prod(sizes) > STACK):
+                yield value
 
 
 def _loose_slices(values: Sequence[SSAValue]) -> Iterator[SSAValue]:

@@ -269,3 +269,37 @@ func.func @loops(%x: tensor<4xf32>, %n: index) -> (tensor<4xf32>, index) {
   }
   func.return %end, %count : tensor<4xf32>, index
 }
+
+// Truth values of open size are complete before one finds out whether any is true; others are not.
+// CHECK-LABEL: func.func @truths
+// CHECK:         %[[OPEN:.*]] = linalg.generic {{.*}} ins(%x : tensor<?xi1>)
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[OPEN]])
+// CHECK:         %[[KNOWN:.*]] = "flow.tensor.tie_shape"(%[[WHOLE]]
+// CHECK:         linalg.generic {{.*}}["reduction"]} ins(%[[KNOWN]]
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         func.return
+#one = affine_map<(i) -> (i)>
+#none = affine_map<(i) -> ()>
+func.func @truths(%x: tensor<?xi1>, %y: tensor<4xi1>, %f: tensor<i1>) -> (tensor<i1>, tensor<i1>) {
+  %open = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%x : tensor<?xi1>) outs(%x : tensor<?xi1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.xori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<?xi1>
+  %any = linalg.generic {indexing_maps = [#one, #none], iterator_types = ["reduction"]} ins(%open : tensor<?xi1>) outs(%f : tensor<i1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.ori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<i1>
+  %four = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%y : tensor<4xi1>) outs(%y : tensor<4xi1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.xori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<4xi1>
+  %of_four = linalg.generic {indexing_maps = [#one, #none], iterator_types = ["reduction"]} ins(%four : tensor<4xi1>) outs(%f : tensor<i1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.ori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<i1>
+  func.return %any, %of_four : tensor<i1>, tensor<i1>
+}
