@@ -80,6 +80,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.replication_pad2d.default: _replicate,
         aten.replication_pad3d.default: _replicate,
         aten.roll.default: _roll,
+        aten.sort.default: _sort,
         aten.sort.stable: _stable_sort,
         aten.topk.default: _topk,
         aten.squeeze.dims: _squeeze,
@@ -314,6 +315,14 @@ def _squeeze(x: torch.Tensor, dims: list[int]) -> Any:
     for dim in reversed(ones):
         x = aten.squeeze.dim(x, dim)
     return x
+
+
+def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> Any:
+    """Sort truth values as numbers: as one bit with a sign, which torch-mlir takes, true is -1."""
+    if x.dtype != torch.bool:
+        return NotImplemented
+    values, places = aten.sort.default(x.to(torch.int32), dim, descending)
+    return values != 0, places
 
 
 def _stable_sort(
