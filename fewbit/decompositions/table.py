@@ -16,6 +16,7 @@ from fewbit.decompositions.embedding_bags import bag_decompositions
 from fewbit.decompositions.masked_writes import masked_write_decompositions
 from fewbit.decompositions.masks import mask_decompositions
 from fewbit.decompositions.recurrent import recurrent_decompositions
+from fewbit.decompositions.scalars import scalar_decompositions
 from fewbit.decompositions.selection import selection_decompositions
 from fewbit.decompositions.sizes import is_static
 from fewbit.decompositions.suppression import suppression_decompositions
@@ -46,6 +47,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **convolution_decompositions(),
         **antialias_decompositions(),
         **bag_decompositions(),
+        **scalar_decompositions(),
         **selection_decompositions(),
         **mask_decompositions(),
         **masked_write_decompositions(),

@@ -142,6 +142,19 @@ def test_the_last_element_is_written_where_other_sizes_are_open() -> None:
             np.testing.assert_array_equal(found, written(x).numpy())
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.var(0, unbiased=False),
+        lambda x: x.std(-1, keepdim=True, unbiased=False),
+        lambda x: torch.stack(torch.var_mean(x, correction=0)),
+        lambda x: x.softmax(0),
+    ],
+)
+def test_a_scalar_has_a_dimension(function: Callable[[Tensor], Tensor]) -> None:
+    check(lambda x: function(x.sum()), torch.tensor([1.0, 2.0, -4.0]))
+
+
 def test_hypotenuse() -> None:
     x = torch.tensor([0.0, 3.0, -3e38, 1e-30, float("inf"), float("nan")])
     y = torch.tensor([0.0, -4.0, 1e38, 1e-30, float("nan"), 1.0])
