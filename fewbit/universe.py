@@ -90,6 +90,7 @@ ROOMS = {
     "fewbit.targets.iree": (
         "bind-parameters",
         "dispatch-kernels",
+        "legalize-for-iree",
         "separate-dispatches",
     ),
     "fewbit.targets.vexii": ("call-dots",),

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from fewbit.decompositions.sizes import is_static
 
@@ -139,11 +140,17 @@ def _distances(a: Tensor, b: Tensor, p: float, compute_mode: int | None = None) 
 def _from_the_front(
     scatter: Callable[..., Tensor], decomposed: Callable[..., Any] = lambda *_, **__: NotImplemented
 ) -> Callable[..., Any]:
-    """Count the dimension from the front: torch-mlir takes all memory where it is negative."""
+    """Count the dimension from the front: torch-mlir takes all memory where it is negative.
+
+    A scalar is a row of one, since IREE does not scatter without a dimension.
+    """
 
     def counted(x: Tensor, dim: int, *given: Any, **options: Any) -> Any:
+        if x.ndim == 0:
+            rows = tree_map_only(Tensor, lambda each: each.reshape([-1]), given)
+            return scatter(x.reshape([1]), 0, *rows, **options).reshape([])
         if dim < 0:
-            return scatter(x, dim + max(x.dim(), 1), *given, **options)
+            return scatter(x, dim + x.ndim, *given, **options)
         return decomposed(x, dim, *given, **options)
 
     return counted

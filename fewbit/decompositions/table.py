@@ -16,6 +16,7 @@ from fewbit.decompositions.embedding_bags import bag_decompositions
 from fewbit.decompositions.masked_writes import masked_write_decompositions
 from fewbit.decompositions.masks import mask_decompositions
 from fewbit.decompositions.recurrent import recurrent_decompositions
+from fewbit.decompositions.scalars import scalar_decompositions
 from fewbit.decompositions.selection import selection_decompositions
 from fewbit.decompositions.sizes import is_static
 from fewbit.decompositions.suppression import suppression_decompositions
@@ -46,6 +47,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **convolution_decompositions(),
         **antialias_decompositions(),
         **bag_decompositions(),
+        **scalar_decompositions(),
         **selection_decompositions(),
         **mask_decompositions(),
         **masked_write_decompositions(),
@@ -80,10 +82,11 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.replication_pad2d.default: _replicate,
         aten.replication_pad3d.default: _replicate,
         aten.roll.default: _roll,
+        aten.sort.default: _sort,
         aten.sort.stable: _stable_sort,
         aten.topk.default: _topk,
         aten.squeeze.dims: _squeeze,
-        aten.select_scatter.default: _as_written(aten.select_scatter.default),
+        aten.select_scatter.default: _select_scatter,
         aten.slice_scatter.default: _as_written(aten.slice_scatter.default),
         aten.where.self: _where,
     }
@@ -124,6 +127,13 @@ def _as_written(op: Any) -> Callable[..., Any]:
         return op(x, src.to(x.dtype), *args, **kwargs)
 
     return decomposed
+
+
+def _select_scatter(x: torch.Tensor, src: torch.Tensor, dim: int, index: int) -> Any:
+    """A write at an index from the front, beside the type: torch-mlir writes nothing at -1."""
+    if index < 0:
+        return aten.select_scatter.default(x, src.to(x.dtype), dim, index + x.shape[dim])
+    return _as_written(aten.select_scatter.default)(x, src, dim, index)
 
 
 def _extreme_of_scalar(x: torch.Tensor, dim: Any = (), keepdim: bool = False) -> Any:
@@ -307,6 +317,14 @@ def _squeeze(x: torch.Tensor, dims: list[int]) -> Any:
     for dim in reversed(ones):
         x = aten.squeeze.dim(x, dim)
     return x
+
+
+def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> Any:
+    """Sort truth values as numbers: as one bit with a sign, which torch-mlir takes, true is -1."""
+    if x.dtype != torch.bool:
+        return NotImplemented
+    values, places = aten.sort.default(x.to(torch.int32), dim, descending)
+    return values != 0, places
 
 
 def _stable_sort(

@@ -120,6 +120,7 @@ CPU_MEMORY: Final[tuple[str, ...]] = (
 """Tensors become memory."""
 
 PLACED: Final[tuple[str, ...]] = (
+    "order-outputs",
     "place-outputs",
     "copies-to-linalg",
     "measure-before-collapse",

@@ -74,6 +74,7 @@ BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
         "add-shape-function",
         "copies-to-linalg",
         "measure-before-collapse",
+        "order-outputs",
         "place-outputs",
         "plan-memory",
         "plan-repeats",

@@ -262,7 +262,7 @@ def _torch_reference(model: Path, inputs: Sequence[Array]) -> Sequence[Array] | 
     exported = torch.export.load(model)
     try:
         results = exported.module()(*map(from_numpy, inputs))
-    except (AssertionError, RuntimeError):  # sizes that it does not take
+    except (AssertionError, RuntimeError, IndexError):  # sizes that it does not take
         return None
     return [result.detach().numpy() for result in _as_list(results)]
 

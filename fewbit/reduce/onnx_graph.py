@@ -1,7 +1,7 @@
 """Smaller models of an ONNX model: other outputs, tensors as inputs, nodes left out.
 
 A cut keeps what its outputs need and nothing else. A tensor becomes an input where ONNX's shape
-inference knows its type; a node is left out where it has an input of its result's type.
+inference knows its type; a node is left out where it has an input of its result's type, and no other result that is read.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ def cuts_of(model: ModelProto) -> Iterator[ModelProto]:
         if known and len(known) == len(_results(nodes[number])):
             yield from _smaller(model, _cut(model, types, inputs=known))
     for number, node in enumerate(nodes):
+        if _reads_any(model.graph, _results(node)[1:]):
+            continue
         for name in dict.fromkeys(node.input):
             if _has_same_type(types, name, node.output[0]):
                 yield from _smaller(model, _leave_out(model, types, number, name))
@@ -58,6 +60,12 @@ def _smaller(model: ModelProto, cut: ModelProto) -> Iterator[ModelProto]:
 
 def _results(node: NodeProto) -> list[str]:
     return [name for name in node.output if name]
+
+
+def _reads_any(graph: GraphProto, names: list[str]) -> bool:
+    read = {output.name for output in graph.output}
+    read |= {name for node in graph.node for name in _uses(node)}
+    return not read.isdisjoint(names)
 
 
 def _has_same_type(types: dict[str, ValueInfoProto], one: str, other: str) -> bool:

@@ -7,13 +7,13 @@ the imported program is reduced, and saved as a folder.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fewbit.base.files import replacing_file
 from fewbit.errors import Error, UsageError
-from fewbit.reduce.check import Case, Checker
+from fewbit.reduce.check import INTERPRETER, Case, Checker
 from fewbit.reduce.failure import Failure
 from fewbit.reduce.search import search
 
@@ -51,6 +51,11 @@ def reduce_model(
         if model.suffix == ".onnx":
             output = output or model.with_suffix(".reduced.onnx")
             return _reduce_onnx(model, output, failure, check, tell)
+        if failure.kind == "crash" and checker(model, replace(case, target=INTERPRETER)):
+            raise UsageError(
+                "the process ends while the model is imported: there is no program to reduce",
+                hint="export it to ONNX: such models are reduced before they are imported",
+            )
         output = output or Path(f"{_stem(model)}.reduced")
         return _reduce_program(model, output, failure, check, tell)
 

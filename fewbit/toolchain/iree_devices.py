@@ -34,11 +34,13 @@ SPEED = (
     # heads of attention, they keep it from being laid out in tiles, and it takes 3 times as long.
     "--iree-global-opt-propagate-transposes=false",
 )
+STACK = 65536
+"""How many bytes a dispatch may have on the stack."""
 SMALL = (
     # What a dispatch keeps between its loops is on the stack of a thread, of which IREE's runtime
     # gives 131072 bytes. A sum with two uses, normalized and rounded at once, takes too much.
     "--iree-dispatch-creation-fuse-multi-use=false",
-    "--iree-llvmcpu-stack-allocation-limit=65536",
+    f"--iree-llvmcpu-stack-allocation-limit={STACK}",
 )
 DATA_TILING = (
     # Not --iree-opt-data-tiling, which does the same later: in IREE 3.13 it gives wrong numbers

@@ -96,6 +96,21 @@ def test_pool_of_one_sample(pool: nn.Module) -> None:
         np.testing.assert_allclose(found, pool(x).numpy(), rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize(
+    "pool",
+    [nn.MaxPool1d(3, 2, ceil_mode=True), nn.MaxPool2d(3, 2, ceil_mode=True),
+     nn.MaxPool3d(3, 2, ceil_mode=True), nn.AvgPool1d(3, 2, ceil_mode=True),
+     nn.AvgPool2d(3, 2, ceil_mode=True)],
+    ids=lambda pool: type(pool).__name__,
+)  # fmt: skip
+def test_windows_larger_than_the_image(pool: nn.Module) -> None:
+    rank = int(type(pool).__name__[-2])
+    x = torch.randn(1, 3, *(2, 5, 3)[:rank])
+    program = import_model(pool, (x,))
+    for found in (program.run(x.numpy())[0], fewbit.compile(program)(x.numpy())):
+        np.testing.assert_allclose(found, pool(x).numpy(), rtol=1e-6, atol=1e-7)
+
+
 def test_averages_of_integers_are_rounded_towards_zero() -> None:
     def averages(x: Tensor) -> Tensor:
         return torch.cat([avg_pool1d(x, 3, 2, 1), avg_pool2d(x, (1, 3), (1, 2), (0, 1))], -1)
@@ -109,6 +124,35 @@ def test_a_written_tensor_keeps_its_type() -> None:
         return y.select_scatter(y[0] * 2, 0, 1) ^ y.slice_scatter(x[:1], 0, 2, 3)
 
     check(written, torch.randint(-2, 3, (3, 4)))
+
+
+def test_the_last_element_is_written_where_other_sizes_are_open() -> None:
+    def written(x: Tensor) -> Tensor:
+        y = x.clone()
+        y[..., -1] = 2
+        y[:, -2] += 1
+        return y
+
+    shapes = (({0: Dim("n"), 1: Dim("m", min=2)},),)
+    program = import_model(Function(written), (torch.randn(3, 4, 2),), dynamic_shapes=shapes)
+    compiled = fewbit.compile(program)
+    for size in (2, 5):
+        x = torch.randn(3, size, 2)
+        for found in (program.run(x.numpy())[0], compiled(x.numpy())):
+            np.testing.assert_array_equal(found, written(x).numpy())
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.var(0, unbiased=False),
+        lambda x: x.std(-1, keepdim=True, unbiased=False),
+        lambda x: torch.stack(torch.var_mean(x, correction=0)),
+        lambda x: x.softmax(0),
+    ],
+)
+def test_a_scalar_has_a_dimension(function: Callable[[Tensor], Tensor]) -> None:
+    check(lambda x: function(x.sum()), torch.tensor([1.0, 2.0, -4.0]))
 
 
 def test_hypotenuse() -> None:

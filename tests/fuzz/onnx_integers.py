@@ -113,6 +113,8 @@ def any_cast(g: Graph) -> None:
         if x.type == DOUBLE:
             return
         number = g.add("IsNaN", [x])
+        if not number:
+            return
         zero, low, high = (g.constant(np.float32(v)) for v in (0, 0 if to == UINT8 else -100, 100))
         x = g.add("Where", [number[0], zero, x])[0]
         x = g.add("Clip", [x, low, high])[0]

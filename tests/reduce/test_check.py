@@ -52,6 +52,18 @@ def test_results_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "result 0 differs" in failure.what
 
 
+def test_sizes_that_pytorch_does_not_take_are_not_tried(tmp_path: Path) -> None:
+    class Fourth(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.select_scatter(x[0] * 2, 0, 3)
+
+    shapes = ({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},)
+    exporter: Any = torch.export
+    exported = exporter.export(Fourth(), (torch.randn(5, 5),), dynamic_shapes=shapes)
+    exporter.save(exported, tmp_path / "m.pt2")
+    assert check_here(tmp_path / "m.pt2", Case(INTERPRETER)) is None
+
+
 def test_the_process_is_started_anew(tmp_path: Path) -> None:
     model = write(tmp_path / "m.onnx", "Relu")
     with Checker() as check:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import onnx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import ModelProto, helper
@@ -34,6 +35,12 @@ def test_cuts_are_smaller_and_valid(seed: int) -> None:
     model = random_onnx(seed, most_nodes=6)
     for cut in cuts_of(model):
         assert measure(cut) < measure(model)
+        check(cut)
+
+
+@pytest.mark.parametrize("seed", [247, 417, 428])
+def test_a_node_of_which_a_second_result_is_read_is_not_left_out(seed: int) -> None:
+    for cut in cuts_of(random_onnx(seed, most_nodes=6)):
         check(cut)
 
 

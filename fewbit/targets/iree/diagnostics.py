@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from fewbit.errors import Error, ParseError, PassError, Place
-from fewbit.targets.iree.source import FILE, Source
+from fewbit.errors import Error, ParseError, PassError, Place, UnsupportedError
+from fewbit.targets.iree.source import FILE, FUNCTIONS, Source
 
 _LINE = re.compile(
     r"^(?:(?P<file>[^\n]*?):(?P<line>\d+)(?::(?P<column>\d+))?: |[\w.-]*lld: )?"
@@ -101,6 +101,8 @@ def _as_error(message: Message, source: Source | None) -> Error:
     return ParseError(message.what, place=place, excerpt=message.excerpt)
 
 
-def _in_program(what: str, known: Place, op: str | None) -> PassError:
-    hint = WIDE_MATH if op is not None and op.startswith("math.") else None
-    return PassError(what, place=replace(known, op=op, stage="iree-compile"), hint=hint)
+def _in_program(what: str, known: Place, op: str | None) -> Error:
+    place = replace(known, op=op, stage="iree-compile")
+    if op is not None and op.startswith(FUNCTIONS):
+        return UnsupportedError(what, place=place, hint=WIDE_MATH)
+    return PassError(what, place=place)

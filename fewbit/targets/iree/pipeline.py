@@ -40,6 +40,7 @@ def iree_pipeline(*, kernels: bool = False) -> Pipeline:
     )
     source = (
         f"rename-entry{{to={ENTRY}}}",
+        "legalize-for-iree",
         "separate-dispatches",
         "bind-parameters",
         "to-iree-source",

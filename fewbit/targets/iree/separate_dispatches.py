@@ -7,21 +7,30 @@ IREE fuses an op with what computes its operands. Some kinds of dispatches of IR
   right. So a result that one elementwise op reads at different coordinates, itself or through
   elementwise ops and reshapes, is complete before it is read.
 - **Ops that work in place.** `tm_tensor.sort` sorts the memory of its operand, even if the dispatch
-  gives the operand as a result too. So operands of such ops come from other dispatches. IREE merges
-  ops that are equal, but for what a barrier hides: two sorts would get the same memory. So they are
-  merged before. Indices, and what else depends on no input, IREE computes once for all runs, and
-  the second run would sort what the first one has sorted. So they depend on a number behind a
-  barrier. What nobody reads of the results, IREE would put on the stack, which does not hold a
-  tensor of dynamic or large size; a barrier reads it.
+  gives the operand as a result too. A barrier alone is no help where others read that memory: IREE
+  takes what lies behind it for another tensor, and merges two ops before it that turn out equal,
+  for instance when sizes do. So what such an op changes is a copy of its own, which a number behind
+  a barrier makes different from all others. That also keeps IREE from computing indices once for
+  all runs, of which the second would sort what the first has sorted. What nobody reads of the
+  results, IREE would put on the stack, which does not hold a tensor of dynamic or large size; a
+  barrier reads it.
 - **Slices that are not dense.** Microkernels of matmuls and convolutions read neighbours: where a
   slice takes one of two elements, as `x[..., :1]`, they read both. Vectors that are gathered from
   such a slice, which `tensor.extract` becomes, do not compile. So such a slice is a copy.
+- **Places within windows.** To find the place of a maximum, a reduction over windows reads the
+  result of another one. IREE takes both into a dispatch, and does not distribute the first. So
+  what was pooled is complete before it is read by a reduction, if by none of its loops.
+- **Whether any or all are true.** Where IREE finds out that they are (of `x == x`, for integers),
+  the reduction is one of nothing, and what nobody reads of a dispatch it puts on the stack, which
+  does not hold a tensor of open or large size. So such truth values are complete before they are
+  reduced.
 - **Single elements that are joined.** IREE makes a slice of one element a tensor of rank 0. Moving
   a reshape from behind a concatenation to before it, IREE reshapes that slice to more dimensions
   than the tensor has that it is taken from, which does not verify. So the element is a copy.
 
-- **Casts of single numbers to unsigned ones.** `tensor.bitcast` is no code, but that of a tensor of
-  rank 0 gets into a dispatch, which does not compile. So it is IREE's own op, outside of them.
+- **What comes after a loop.** IREE schedules dispatches in groups, and may take into one of them
+  what a loop begins with and what reads its end, so that each waits for the other. A barrier
+  behind the loop begins another group.
 
 A barrier costs one pass over the tensor, and most programs have none. IREE does not see sizes
 through it, so those that are dynamic are said behind it.
@@ -31,11 +40,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.builder import Builder, ImplicitBuilder
 from xdsl.context import Context
-from xdsl.dialects import arith, func, tensor
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
@@ -43,25 +53,24 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     TensorType,
+    i1,
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
-from xdsl.transforms.common_subexpression_elimination import KnownOps
 from xdsl.utils.hints import isa
 
 from fewbit.dialects.mico import GetConstantOp
 from fewbit.dialects.mico.types import element_type
-from fewbit.dialects.upstream.iree import OptimizationBarrierOp, TensorBitcastOp, TieShapeOp
-from fewbit.dialects.upstream.tensor import BitcastOp
+from fewbit.dialects.upstream.iree import OptimizationBarrierOp, TieShapeOp
 from fewbit.dialects.upstream.tm_tensor import DestinationOperation
 from fewbit.passes.linalg.building.loops import elementwise, loops, read
 from fewbit.passes.linalg.building.tensors import full, sizes_of
+from fewbit.toolchain.iree_devices import STACK
 
 Coordinate: TypeAlias = int | AffineExpr | Operation | None
 """Where in one dimension a value is read: by a dimension of the reader; at its only element; or in
@@ -79,9 +88,9 @@ class SeparateDispatches(ModulePass):
     name = "separate-dispatches"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(each, DestinationOperation) for each in op.walk()):
-            _merge_equal(op)
-            _compute_in_each_run(op)
+        for each in list(op.walk()):
+            if isinstance(each, DestinationOperation):
+                _own(each)
         reads = _Reads({})
         apart: dict[SSAValue, None] = {}
         for each in op.walk():
@@ -92,70 +101,32 @@ class SeparateDispatches(ModulePass):
                 apart |= dict.fromkeys(reads.at_different_places(each))
             elif isinstance(each, LinalgStructuredOperation):
                 apart |= dict.fromkeys(_loose_slices(each.inputs))
+                apart |= dict.fromkeys(_pooled_elements(each))
+                apart |= dict.fromkeys(_unbounded_truths(each))
             elif isinstance(each, tensor.ExtractOp):
                 apart |= dict.fromkeys(_loose_slices([each.tensor]))
+            elif isinstance(each, scf.ForOp | scf.WhileOp):
+                apart |= {end: None for end in each.results if isinstance(end.type, TensorType)}
             elif isinstance(each, tensor.ConcatOp):
                 apart |= dict.fromkeys(_single_elements(each))
         for value in apart:
             _complete(value)
-        for each in list(op.walk()):
-            if isinstance(each, BitcastOp) and not _sizes(each.dest):
-                Rewriter.replace_op(each, TensorBitcastOp(each.source, each.dest.type))
 
 
-def _merge_equal(module: ModuleOp) -> None:
-    """Merge ops on tensors that are equal, so that all who read a result are known."""
-    for function in module.walk():
-        if not isinstance(function, func.FuncOp) or function.is_declaration:
-            continue
-        known = KnownOps()
-        for op in list(function.body.block.ops):
-            on_tensors = isinstance(op, LinalgStructuredOperation | DestinationOperation)
-            if not on_tensors and not is_side_effect_free(op):
-                continue
-            equal = known.get(op)
-            if equal is None:
-                known[op] = op
-            else:
-                Rewriter.replace_op(op, [], equal.results)
+def _own(op: DestinationOperation) -> None:
+    """Let an op change copies of what it is given to change, which no other op reads."""
+    first = len(op.inputs)
+    for index, value in enumerate(op.outputs, first):
+        if not isinstance(value.owner, _WITHOUT_WORK):
+            op.operands[index] = _copy(value, op)
 
 
-def _compute_in_each_run(module: ModuleOp) -> None:
-    """Let operands that depend on no input be computed by each run, since it changes them."""
-    operands = {
-        operand: None
-        for op in module.walk()
-        if isinstance(op, DestinationOperation)
-        for operand in op.operands
-        if _is_computed(operand) and not _depends_on_inputs(operand)
-    }
-    for value in operands:
-        copy = _copy_of_each_run(value)
-        value.replace_uses_with_if(
-            copy, lambda use: isinstance(use.operation, DestinationOperation)
-        )
-
-
-def _depends_on_inputs(value: SSAValue) -> bool:
-    waiting: list[SSAValue] = [value]
-    seen = set[SSAValue]()
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each.owner, Block):
-            return True
-        if each not in seen:
-            seen.add(each)
-            waiting += each.owner.operands
-    return False
-
-
-def _copy_of_each_run(value: SSAValue) -> SSAValue:
+def _copy(value: SSAValue, reader: Operation) -> SSAValue:
     """Return the tensor plus a zero, or times a one, of which IREE does not know what it is."""
-    assert isinstance(value, OpResult)
     element = element_type(value.type)
     is_float = isinstance(element, AnyFloat)
     operation = arith.MulfOp if is_float else arith.AddiOp
-    with ImplicitBuilder(Builder(InsertPoint.after(value.op))):
+    with ImplicitBuilder(Builder(InsertPoint.before(reader))):
         neutral = OptimizationBarrierOp(full([], element, 1 if is_float else 0)).outputs[0]
         return elementwise(
             [read(value, *loops(len(_sizes(value)))), read(neutral)],
@@ -163,6 +134,29 @@ def _copy_of_each_run(value: SSAValue) -> SSAValue:
             element,
             lambda x, y: operation(x, y).result,
         )
+
+
+def _pooled_elements(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+    """Yield what was pooled, of those that a reduction reads one element of at a time."""
+    kinds = op.get_iterator_types()
+    reduced = {
+        AffineDimExpr(loop)
+        for loop, kind in enumerate(kinds)
+        if kind.data is IteratorType.REDUCTION
+    }
+    for value, map in zip(op.inputs, _maps(op), strict=False):
+        source = _before_reshapes(value)
+        if isinstance(source.owner, linalg.PoolingNchwMaxOp) and not reduced & {*map.results}:
+            yield source
+
+
+def _unbounded_truths(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+    """Yield what is computed, of open or large size, and reduced to truth values."""
+    if any(element_type(result.type) == i1 for result in op.results):
+        for value in op.inputs:
+            sizes = _sizes(value)
+            if _is_computed(value) and (DYNAMIC_INDEX in sizes or prod(sizes) > STACK):
+                yield value
 
 
 def _loose_slices(values: Sequence[SSAValue]) -> Iterator[SSAValue]:

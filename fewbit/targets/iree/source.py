@@ -18,6 +18,9 @@ from fewbit.ir.text import print_module
 
 FILE = "fewbit"
 """What IREE takes for the name of the file."""
+REMAINDER = "arith.remf"
+FUNCTIONS = ("math.", REMAINDER)
+"""How ops begin that become calls of functions of C, where the processor has no instruction."""
 _NUMBER = re.compile(rf'"{FILE}":(\d+):1\)')
 _OP = re.compile(r'\s*(?:%[^=]+ = )?"(\w+\.[\w.]+)"\(')
 
@@ -46,7 +49,8 @@ class Source:
     def place_of_function(self, symbol: str) -> Place:
         """Return the place of the op that becomes a call of a function of C: `sin`, `powf`."""
         names = {f"math.{word}" for word in (symbol, f"{symbol}f", symbol.removesuffix("f"))}
-        candidates = [place for place in self.places if (place.op or "").startswith("math.")]
+        names |= {REMAINDER} if symbol.startswith("fmod") else set[str]()
+        candidates = [place for place in self.places if (place.op or "").startswith(FUNCTIONS)]
         exact = [place for place in candidates if place.op in names]
         return next(iter(exact or candidates), Place())
 

@@ -72,12 +72,15 @@ func.func @same_place(%x: tensor<3x4xf32>, %zeros: tensor<3xf32>, %all: tensor<3
   func.return %shares, %total : tensor<3x4xf32>, tensor<3xf32>
 }
 
-// What is sorted comes from another dispatch, but for memory without work.
+// What is sorted is a copy of its own, from another dispatch: times a one that IREE does not know.
 // CHECK-LABEL: func.func @sort
 // CHECK:         %[[EXP:.*]] = linalg.generic
-// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[EXP]])
-// CHECK-NEXT:    "tm_tensor.sort"(%[[WHOLE]])
-// CHECK:         func.return %[[WHOLE]]
+// CHECK:         %[[ONE:.*]] = "util.optimization_barrier"({{.*}}) : (tensor<f32>) -> tensor<f32>
+// CHECK:         %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[EXP]], %[[ONE]] : tensor<4xf32>, tensor<f32>)
+// CHECK:           arith.mulf
+// CHECK:         %[[OWN:.*]] = "util.optimization_barrier"(%[[COPY]])
+// CHECK-NEXT:    "tm_tensor.sort"(%[[OWN]])
+// CHECK:         func.return %[[EXP]]
 func.func @sort(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %empty = tensor.empty() : tensor<4xf32>
   %exp = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
@@ -93,21 +96,20 @@ func.func @sort(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %exp, %sorted : tensor<4xf32>, tensor<4xf32>
 }
 
-// What two sorts have in common is merged: IREE would do it behind the barriers, and sort it twice in place.
+// Two sorts of one tensor have a copy each; memory without work is changed as it is.
 // CHECK-LABEL: func.func @sorts
-// CHECK-COUNT-1: linalg.generic
-// CHECK:         %[[BOTH:.*]] = "util.optimization_barrier"
-// CHECK-NEXT:    "tm_tensor.sort"(%[[BOTH]])
-// CHECK:         "tm_tensor.sort"(%[[BOTH]])
-// CHECK-NOT:     "tm_tensor.sort"
+// CHECK:         %[[EXP:.*]] = linalg.generic
+// CHECK:         linalg.generic {{.*}} ins(%[[EXP]],
+// CHECK:         %[[OWN:.*]] = "util.optimization_barrier"
+// CHECK-NEXT:    "tm_tensor.sort"(%[[OWN]])
+// CHECK:         linalg.generic {{.*}} ins(%[[EXP]],
+// CHECK:         %[[OTHER:.*]] = "util.optimization_barrier"
+// CHECK-NEXT:    "tm_tensor.sort"(%[[OTHER]])
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         "tm_tensor.sort"(%empty)
 func.func @sorts(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %empty = tensor.empty() : tensor<4xf32>
   %exp = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
-  ^bb0(%a: f32, %b: f32):
-    %c = math.exp %a : f32
-    linalg.yield %c : f32
-  } -> tensor<4xf32>
-  %again = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
   ^bb0(%a: f32, %b: f32):
     %c = math.exp %a : f32
     linalg.yield %c : f32
@@ -117,12 +119,12 @@ func.func @sorts(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf
     %before = arith.cmpf ole, %a, %b : f32
     "tm_tensor.yield"(%before) : (i1) -> ()
   }) : (tensor<4xf32>) -> tensor<4xf32>
-  %down = "tm_tensor.sort"(%again) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  %down = "tm_tensor.sort"(%exp) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
   ^bb0(%a: f32, %b: f32):
     %before = arith.cmpf oge, %a, %b : f32
     "tm_tensor.yield"(%before) : (i1) -> ()
   }) : (tensor<4xf32>) -> tensor<4xf32>
-  %once_more = "tm_tensor.sort"(%again) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
+  %once_more = "tm_tensor.sort"(%empty) <{dimension = 0 : i64, operandSegmentSizes = array<i32: 0, 1>}> ({
   ^bb0(%a: f32, %b: f32):
     %before = arith.cmpf oge, %a, %b : f32
     "tm_tensor.yield"(%before) : (i1) -> ()
@@ -188,8 +190,9 @@ func.func @joins(%x: tensor<5xf32>) -> tensor<3x1xf32> {
 
 // A size that is dynamic is said again behind a barrier.
 // CHECK-LABEL: func.func @sorts_dynamic
-// CHECK:         %[[SIZE:.*]] = tensor.dim %[[X:.*]], %{{.*}}
-// CHECK-NEXT:    %[[WHOLE:.*]] = "util.optimization_barrier"(%[[X]])
+// CHECK:         %[[COPY:.*]] = linalg.generic
+// CHECK:         %[[SIZE:.*]] = tensor.dim %[[COPY]], %{{.*}}
+// CHECK-NEXT:    %[[WHOLE:.*]] = "util.optimization_barrier"(%[[COPY]])
 // CHECK-NEXT:    %[[KNOWN:.*]] = "flow.tensor.tie_shape"(%[[WHOLE]], %[[SIZE]])
 // CHECK-NEXT:    "tm_tensor.sort"(%[[KNOWN]])
 func.func @sorts_dynamic(%x: tensor<?xf32>) -> tensor<?xf32> {
@@ -202,7 +205,7 @@ func.func @sorts_dynamic(%x: tensor<?xf32>) -> tensor<?xf32> {
   func.return %sorted : tensor<?xf32>
 }
 
-// What is sorted and depends on no input is computed by each run: plus a zero that IREE does not know.
+// The copy of integers is plus a zero, so that each run makes it anew where it depends on no input.
 // CHECK-LABEL: func.func @sorts_constants
 // CHECK:         %[[ZERO:.*]] = "util.optimization_barrier"({{.*}}) : (tensor<i64>) -> tensor<i64>
 // CHECK:         linalg.generic {{.*}} ins(%{{.*}}, %[[ZERO]] : tensor<4xi64>, tensor<i64>)
@@ -224,12 +227,79 @@ func.func @sorts_constants(%out: tensor<4xi64>) -> tensor<4xi64> {
   func.return %sorted : tensor<4xi64>
 }
 
-// A single number of another sign is cast outside of dispatches; a row of them is left alone.
-// CHECK-LABEL: func.func @casts
-// CHECK:         "flow.tensor.bitcast"(%{{.*}}) {{.*}} : (tensor<ui8>) -> tensor<i8>
-// CHECK:         tensor.bitcast %{{.*}} : tensor<3xui8> to tensor<3xi8>
-func.func @casts(%x: tensor<ui8>, %y: tensor<3xui8>) -> (tensor<i8>, tensor<3xi8>) {
-  %a = tensor.bitcast %x : tensor<ui8> to tensor<i8>
-  %b = tensor.bitcast %y : tensor<3xui8> to tensor<3xi8>
-  func.return %a, %b : tensor<i8>, tensor<3xi8>
+// What was pooled is complete before a reduction looks for its places, but not for a sum over it.
+// CHECK-LABEL: func.func @places
+// CHECK:         %[[MAX:.*]] = linalg.pooling_nchw_max
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[MAX]])
+// CHECK:         linalg.generic {{.*}} ins(%[[WHOLE]], %window
+// CHECK:         %[[OTHER:.*]] = linalg.pooling_nchw_max
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         linalg.generic {{.*}} ins(%[[OTHER]]
+#image = affine_map<(n, c, h, w, k, l) -> (n, c, h, w)>
+#window = affine_map<(n, c, h, w, k, l) -> (k, l)>
+func.func @places(%x: tensor<5x1x8x4xf32>, %window: tensor<2x2xf32>, %least: tensor<5x1x4x2xf32>, %none: tensor<5x1x4x2xi64>, %zeros: tensor<5x4x2xf32>) -> (tensor<5x1x4x2xi64>, tensor<5x4x2xf32>) {
+  %max = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%x, %window : tensor<5x1x8x4xf32>, tensor<2x2xf32>) outs(%least : tensor<5x1x4x2xf32>) -> tensor<5x1x4x2xf32>
+  %places = linalg.generic {indexing_maps = [#image, #window, #image], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%max, %window : tensor<5x1x4x2xf32>, tensor<2x2xf32>) outs(%none : tensor<5x1x4x2xi64>) {
+  ^bb0(%a: f32, %b: f32, %c: i64):
+    %i = linalg.index 4 : index
+    %j = arith.index_cast %i : index to i64
+    linalg.yield %j : i64
+  } -> tensor<5x1x4x2xi64>
+  %other = linalg.pooling_nchw_max {dilations = dense<1> : vector<2xi64>, strides = dense<2> : vector<2xi64>} ins(%x, %window : tensor<5x1x8x4xf32>, tensor<2x2xf32>) outs(%least : tensor<5x1x4x2xf32>) -> tensor<5x1x4x2xf32>
+  %sums = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, c, h, w)>, affine_map<(n, c, h, w) -> (n, h, w)>], iterator_types = ["parallel", "reduction", "parallel", "parallel"]} ins(%other : tensor<5x1x4x2xf32>) outs(%zeros : tensor<5x4x2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    linalg.yield %c : f32
+  } -> tensor<5x4x2xf32>
+  func.return %places, %sums : tensor<5x1x4x2xi64>, tensor<5x4x2xf32>
+}
+
+// What loops end with is read behind a barrier, but for numbers.
+// CHECK-LABEL: func.func @loops
+// CHECK:         %[[END:.*]], %[[COUNT:.*]] = scf.for
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[END]])
+// CHECK-NEXT:    func.return %[[WHOLE]], %[[COUNT]]
+func.func @loops(%x: tensor<4xf32>, %n: index) -> (tensor<4xf32>, index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end, %count = scf.for %i = %zero to %n step %one iter_args(%y = %x, %j = %zero) -> (tensor<4xf32>, index) {
+    %f = arith.constant 1.0 : f32
+    %z = tensor.insert %f into %y[%i] : tensor<4xf32>
+    scf.yield %z, %i : tensor<4xf32>, index
+  }
+  func.return %end, %count : tensor<4xf32>, index
+}
+
+// Truth values of open size are complete before one finds out whether any is true; others are not.
+// CHECK-LABEL: func.func @truths
+// CHECK:         %[[OPEN:.*]] = linalg.generic {{.*}} ins(%x : tensor<?xi1>)
+// CHECK:         %[[WHOLE:.*]] = "util.optimization_barrier"(%[[OPEN]])
+// CHECK:         %[[KNOWN:.*]] = "flow.tensor.tie_shape"(%[[WHOLE]]
+// CHECK:         linalg.generic {{.*}}["reduction"]} ins(%[[KNOWN]]
+// CHECK-NOT:     util.optimization_barrier
+// CHECK:         func.return
+#one = affine_map<(i) -> (i)>
+#none = affine_map<(i) -> ()>
+func.func @truths(%x: tensor<?xi1>, %y: tensor<4xi1>, %f: tensor<i1>) -> (tensor<i1>, tensor<i1>) {
+  %open = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%x : tensor<?xi1>) outs(%x : tensor<?xi1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.xori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<?xi1>
+  %any = linalg.generic {indexing_maps = [#one, #none], iterator_types = ["reduction"]} ins(%open : tensor<?xi1>) outs(%f : tensor<i1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.ori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<i1>
+  %four = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%y : tensor<4xi1>) outs(%y : tensor<4xi1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.xori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<4xi1>
+  %of_four = linalg.generic {indexing_maps = [#one, #none], iterator_types = ["reduction"]} ins(%four : tensor<4xi1>) outs(%f : tensor<i1>) {
+  ^bb0(%a: i1, %b: i1):
+    %c = arith.ori %a, %b : i1
+    linalg.yield %c : i1
+  } -> tensor<i1>
+  func.return %any, %of_four : tensor<i1>, tensor<i1>
 }

@@ -47,6 +47,13 @@ def test_sort(dim: int, descending: bool, dtype: type) -> None:
     check(lambda x: x.sort(dim=dim, descending=descending, stable=True), x)
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_truth_values(descending: bool) -> None:
+    x = torch.rand(4, 7, generator=torch.Generator().manual_seed(0)) > 0.5
+    check(lambda x: x.sort(dim=0, descending=descending, stable=True), x)
+    check(lambda x: x.sort(descending=descending)[0], x)
+
+
 def test_a_long_one_with_ties() -> None:
     x = torch.randint(0, 50, (1000,), generator=torch.Generator().manual_seed(0)).float()
     check(lambda x: x.sort(stable=True), x)

@@ -90,6 +90,15 @@ def test_pools(kernel: int, stride: int, padding: int, ceil_mode: bool) -> None:
         close(y, F.avg_pool2d(tensor(x), kernel, stride, padding, ceil_mode, include))
 
 
+def test_a_window_of_ceil_mode_is_larger_than_the_image() -> None:
+    x = normal(2, 3, 1, 4)
+    window = {"kernel_size": [2, 5], "stride": [2, 2], "ceil_mode": True}
+    (y,) = run(mico.MaxPool2dOp, x, **window)
+    close(y, F.max_pool2d(tensor(x), (2, 5), 2, ceil_mode=True))
+    (y,) = run(mico.AvgPool2dOp, x, **window)
+    close(y, F.avg_pool2d(tensor(x), (2, 5), 2, ceil_mode=True))
+
+
 def test_pool_of_integers() -> None:
     x = quantize_activation(normal(1, 2, 6, 6), 4, granularity="tensor")
     (y,) = run(mico.MaxPool2dOp, x, kernel_size=[2, 2])

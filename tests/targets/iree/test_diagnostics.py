@@ -14,7 +14,7 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.parser import Parser
 
 import fewbit
-from fewbit.errors import ParseError, PassError
+from fewbit.errors import ParseError, PassError, UnsupportedError
 from fewbit.targets.iree.diagnostics import error_of, read_messages
 
 TEXT = """
@@ -70,18 +70,23 @@ class Wide(nn.Module):
         return self.function(self.fc(x).double())
 
 
+def remainder(x: torch.Tensor) -> torch.Tensor:
+    return torch.remainder(x, 0.3)
+
+
 @pytest.mark.parametrize(
     ("function", "op", "words"),
     [
         (torch.sin, "math.sin", "undefined symbol: sin"),
         (torch.tan, "math.tan", "undefined symbol: cos"),
+        (remainder, "arith.remf", "undefined symbol: fmod"),
         (torch.erf, "math.erf", "failed to legalize operation 'math.erf'"),
     ],
 )
 def test_a_function_that_iree_lacks_is_named_with_its_line(
     function: Callable[[torch.Tensor], torch.Tensor], op: str, words: str
 ) -> None:
-    with pytest.raises(PassError, match=words) as caught:
+    with pytest.raises(UnsupportedError, match=words) as caught:
         fewbit.compile(Wide(function), "iree-cpu", example_inputs=(torch.zeros(2, 8),))
     place, text = caught.value.place, str(caught.value)
     assert (place.op, Path(place.file or "").name) == (op, Path(__file__).name)

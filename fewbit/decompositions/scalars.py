@@ -1,0 +1,39 @@
+"""Ops along the dimension that PyTorch lets a scalar have, as those of a row of one element.
+
+torch-mlir has no such dimension: its variance of a scalar ends the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+aten = torch.ops.aten
+_ALONG = (
+    aten._softmax.default,
+    aten.softmax.int,
+    aten.var.correction,
+    aten.var_mean.correction,
+)
+
+
+def scalar_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Decompositions, by op; each leaves tensors with dimensions as they are."""
+    return {op: _as_row(op) for op in _ALONG}
+
+
+def _as_row(op: Any) -> Callable[..., Any]:
+    def decomposed(x: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        if x.ndim > 0:
+            return NotImplemented
+        results = op(x.reshape([1]), *args, **kwargs)
+        return tree_map(_only, results)
+
+    return decomposed
+
+
+def _only(row: torch.Tensor) -> torch.Tensor:
+    return row.reshape([])
