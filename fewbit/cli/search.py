@@ -154,8 +154,8 @@ def run(
             "--budget",
             "-b",
             metavar="COST=LIMIT",
-            help="size=0.25x (of 8 bits), size=20kB, size=w3a8, cycles=0.6x, bops, cbops, latency. "
-            "Repeatable.",
+            help="size=0.25x (of 8 bits), size=20kB, size=w3a8, cycles=0.6x, memory, energy, bops, "
+            "cbops, latency. Repeatable.",
         ),
     ] = None,
     target: TargetText = None,

@@ -1,7 +1,8 @@
 """Smaller models of an ONNX model: other outputs, tensors as inputs, nodes left out.
 
 A cut keeps what its outputs need and nothing else. A tensor becomes an input where ONNX's shape
-inference knows its type; a node is left out where it has an input of its result's type, and no other result that is read.
+inference knows its type; a node is left out where it has an input of its result's type, and no
+other result that is read.
 """
 
 from __future__ import annotations

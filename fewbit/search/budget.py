@@ -17,10 +17,15 @@ from fewbit.quant.scheme import LayerScheme
 from fewbit.search.costs import Cost, CostTable, amount
 from fewbit.search.space import Candidate, Space
 
-COSTS = ("size", "bops", "cbops", "cycles", "latency")
-"""What can be limited. Behind `cycles` and a colon may stand a machine of the target."""
-_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3, "u": 1e-6}
-_UNITS = {"B": "size", "s": "latency"}
+COSTS = ("size", "memory", "bops", "cbops", "cycles", "energy", "latency")
+"""What can be limited."""
+ON_MACHINES = ("cycles", "energy")
+"""Costs behind which, and a colon, may stand a machine of the target."""
+_LARGE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_LITTLE = {"m": 1e-3, "u": 1e-6, "n": 1e-9}
+_UNITS = {"size": "B", "memory": "B", "latency": "s", "energy": "J"}
+_FRACTIONS = ("s", "J")
+"""Units of what is less than one."""
 _NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(.*)")
 _TINY = 1e-9
 """What two sums of the same numbers may differ by, as a part."""
@@ -61,17 +66,16 @@ class Budget:
         return cost.total(recipe.resolve([*space.names, *space.fixed]))
 
     def _unit(self, text: str) -> float:
-        kind = self.cost.partition(":")[0]
-        letter = next((unit for unit, named in _UNITS.items() if kind == named), "")
+        letter = _UNITS.get(self.cost.partition(":")[0], "")
         prefix = text.removesuffix(letter) if letter else text
-        small = prefix in ("m", "u")
-        if prefix not in _PREFIXES or (small and letter != "s"):
-            example = {"B": "20kB", "s": "0.5ms"}.get(letter, "1.5M")
+        prefixes = {**_LARGE, **_LITTLE} if letter in _FRACTIONS else _LARGE
+        if prefix not in prefixes:
+            example = {"B": "20kB", "s": "0.5ms", "J": "20uJ"}.get(letter, "1.5M")
             raise UsageError(
                 f"'{self.limit}' is no limit of {self.cost}",
                 hint=f"write {example}, or 0.25x for a part of what 8 bits take",
             )
-        return _PREFIXES[prefix]
+        return prefixes[prefix]
 
 
 def read_budgets(given: BudgetsLike) -> list[Budget]:
@@ -90,7 +94,7 @@ def read_budgets(given: BudgetsLike) -> list[Budget]:
 def check_cost(name: str) -> str:
     """Return the name of a cost that there is."""
     kind = name.partition(":")[0]
-    if kind in COSTS and (":" not in name or kind == "cycles"):
+    if kind in COSTS and (":" not in name or kind in ON_MACHINES):
         return name
     close = get_close_matches(kind, COSTS, n=1)
     hint = f"did you mean '{close[0]}'?" if close else f"costs are {', '.join(COSTS)}"

@@ -84,11 +84,11 @@ class CostTable:
 
 
 def amount(value: float, unit: str) -> str:
-    """Return a cost as people read it: `10.9 kB`, `1.2 M cycles`, `35.1 us`."""
-    if unit == "s":
-        for name, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-            if value >= size or name == "us":
-                return f"{value / size:.3g} {name}"
+    """Return a cost as people read it: `10.9 kB`, `1.2 M cycles`, `35.1 us`, `26.5 uJ`."""
+    if unit in ("s", "J"):
+        for prefix, size in (("", 1.0), ("m", 1e-3), ("u", 1e-6), ("n", 1e-9)):
+            if value >= size or prefix == "n":
+                return f"{value / size:.3g} {prefix}{unit}"
     letter = "" if unit == "B" else " "
     for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if value >= size:

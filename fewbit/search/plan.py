@@ -18,11 +18,11 @@ from fewbit.search.layer_costs import bops, cbops, size
 from fewbit.search.load import Loaded
 from fewbit.search.objective import Measure, Objective, find_objective
 from fewbit.search.space import FEW_ACTS, WEIGHTS, Choices, Space, make_space
-from fewbit.search.target_costs import cycles, latency, supported_widths
+from fewbit.search.target_costs import cycles, energy, latency, memory, supported_widths
 from fewbit.targets.registry import find_target
 
 RULES = ("max", "mean", "mse")
-COSTS_OF_ACTS = ("bops", "cbops", "cycles")
+COSTS_OF_ACTS = ("bops", "cbops", "cycles", "energy")
 """Costs that depend on the widths of activations."""
 MANY = 10**7
 
@@ -130,8 +130,13 @@ def _costs(loaded: Loaded, target: str, budgets: Sequence[Budget]) -> Iterator[C
                 yield bops(loaded.layers)
             case "cbops":
                 yield cbops(loaded.layers)
+            case "memory":
+                constants = size(loaded.program, loaded.layers)
+                yield memory(loaded.program, constants, find_target(target))
             case "cycles":
                 yield cycles(loaded.program, loaded.inputs, find_target(target), machine)
+            case "energy":
+                yield energy(loaded.program, loaded.inputs, find_target(target), machine)
             case _:
                 yield latency(loaded.program, loaded.inputs, find_target(target))
 

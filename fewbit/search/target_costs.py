@@ -1,14 +1,16 @@
-"""Costs on a target: cycles where it has a model of its layers, seconds on this machine's CPU.
+"""Costs on a target: cycles and joules where it has a model of its layers, seconds on this CPU.
 
-Both are sums over layers; what is between layers is not in them, nor are layers that a device
-leaves to its host.
+They are sums over layers; what is between layers is not in them, nor are layers that a device
+leaves to its host. Memory is what a compiled program plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from fewbit.cost.cycles.layers import IntegerLayer, integer_layers
@@ -26,22 +28,31 @@ USUAL = "high"
 
 def cycles(program: Program, inputs: Sequence[Any], target: Target, machine: str = "") -> Cost:
     """Return the cycles of layers on a machine of the target."""
+    return _modelled("cycles", "cycles", program, inputs, target, machine)
+
+
+def energy(program: Program, inputs: Sequence[Any], target: Target, machine: str = "") -> Cost:
+    """Return the joules of layers on a machine of the target."""
+    return _modelled("energy", "J", program, inputs, target, machine)
+
+
+def _modelled(
+    what: str, unit: str, program: Program, inputs: Sequence[Any], target: Target, machine: str
+) -> Cost:
     layers = integer_layers(quantize(program, WIDE), inputs)
-    machines = _machines(target, layers)
+    machines = list(_figures(what, target, layers))
     name = machine or (USUAL if USUAL in machines else machines[0])
     if name not in machines:
         raise UsageError(
             f"{target.name} models no '{machine}'",
-            hint=f"machines: {', '.join(f'cycles:{each}' for each in machines)}",
+            hint=f"machines: {', '.join(f'{what}:{each}' for each in machines)}",
         )
 
     @cache
     def modelled(weight: int, act: int) -> dict[str, float]:
         asked = [replace(each, weight_bits=weight, act_bits=act) for each in layers]
-        model = target.model_layers(asked)
-        assert model is not None
         totals: dict[str, float] = {}
-        for layer, number in zip(asked, model.cycles[name], strict=True):
+        for layer, number in zip(asked, _figures(what, target, asked)[name], strict=True):
             totals[layer.name] = totals.get(layer.name, 0.0) + number
         return totals
 
@@ -51,17 +62,42 @@ def cycles(program: Program, inputs: Sequence[Any], target: Target, machine: str
         return modelled(weight, act)[layer]
 
     names = tuple(dict.fromkeys(each.name for each in layers))
-    return Cost(f"cycles:{name}" if len(machines) > 1 else "cycles", "cycles", rule, names)
+    return Cost(f"{what}:{name}" if len(machines) > 1 else what, unit, rule, names)
 
 
-def _machines(target: Target, layers: Sequence[IntegerLayer]) -> list[str]:
+def _figures(
+    what: str, target: Target, layers: Sequence[IntegerLayer]
+) -> Mapping[str, Sequence[float]]:
+    """Return what the target's model says of layers, by machine."""
     model = target.model_layers(layers)
-    if model is None:
+    figures = None
+    if model is not None:
+        figures = {"cycles": model.cycles, "energy": model.energy}[what]
+    if not figures:
+        known = "-t vexii or bitfusion" if what == "cycles" else "-t bitfusion"
         raise UsageError(
-            f"there is no model of cycles on {target.name}",
-            hint="choose -t vexii or bitfusion, or a budget of latency, size or bops",
+            f"there is no model of {what} on {target.name}",
+            hint=f"choose {known}, or a budget of latency, size or bops",
         )
-    return list(model.cycles)
+    return figures
+
+
+def memory(program: Program, size: Cost, target: Target) -> Cost:
+    """Return the bytes of all constants and of the arena, in which everything else is.
+
+    What lies in the arena between layers has the same size at all widths, so it is that of 8 bits.
+    """
+    from fewbit.targets.compile import compile
+
+    with TemporaryDirectory(prefix="fewbit-search-") as folder:
+        compiled = compile(quantize(program, WIDE), target.name, Path(folder) / "net", name="net")
+        arena = compiled.manifest.arena_bytes
+    if arena is None:
+        raise UsageError(
+            f"how much memory is planned on {target.name} is not known for this model",
+            hint="choose -t cpu and fixed sizes of inputs, or a budget of size",
+        )
+    return replace(size, name="memory", fixed=size.fixed + arena)
 
 
 def latency(program: Program, inputs: Sequence[Any], target: Target) -> Cost:

@@ -42,3 +42,5 @@ class LayerModel:
     """Cycles of each layer, by machine."""
     errors: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
     """How far off these are on average, as fractions, where that is known."""
+    energy: Mapping[str, Sequence[float]] = field(default_factory=dict[str, Sequence[float]])
+    """Joules of each layer, by machine, where there is a model of them."""

@@ -18,7 +18,7 @@ from fewbit.search.layer_costs import bops, cbops, size
 from fewbit.search.load import Asked, Loaded, load
 from fewbit.search.objective import OBJECTIVES
 from fewbit.search.program_subject import ProgramSubject, quantize_program
-from fewbit.search.target_costs import cycles, latency
+from fewbit.search.target_costs import cycles, energy, latency, memory
 from fewbit.search.torch_subject import TorchSubject
 from fewbit.targets.compile import compile
 from fewbit.targets.registry import find_target
@@ -115,6 +115,30 @@ def test_cycles_are_those_of_the_targets_model(target: str) -> None:
     assert model is not None
     machine = cost.name.partition(":")[2] or target
     assert cost.total(schemes) == pytest.approx(sum(model.cycles[machine]))
+
+
+def test_energy_is_that_of_the_targets_model() -> None:
+    wide, narrow = (
+        Recipe.of(each).resolve(list(subject_model().layers)) for each in ("w8a8", "w2a2")
+    )
+    cost = energy(subject_model().program, subject_model().inputs, find_target("bitfusion"))
+    assert 0 < cost.total(narrow) < cost.total(wide) < 1e-3
+    with pytest.raises(UsageError, match="no model of energy on vexii"):
+        energy(subject_model().program, subject_model().inputs, find_target("vexii"))
+
+
+@pytest.mark.parametrize("target", ["cpu", "vexii"])
+def test_memory_is_constants_and_the_arena_that_is_planned(target: str, tmp_path: Path) -> None:
+    """The arena is that of 8 bits, and is no other with fewer bits of weights."""
+    model = subject_model()
+    cost = memory(model.program, size(model.program, model.layers), find_target(target))
+    for recipe in ("w8a8", "w2a8"):
+        made = quantize(model.program, recipe)
+        art = compile(made, target, tmp_path / recipe, name="net")
+        schemes = Recipe.of(recipe).resolve(list(model.layers))
+        arena = art.manifest.arena_bytes
+        assert arena is not None
+        assert cost.total(schemes) == made.store.nbytes() + arena
 
 
 def test_latency_is_that_of_inspect() -> None:

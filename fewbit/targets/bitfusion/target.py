@@ -117,7 +117,8 @@ class BitFusion(Device):
     def model_layers(self, layers: Sequence[IntegerLayer]) -> LayerModel:
         """Model layers as the original simulator does, on the accelerator that MiCo configures."""
         costs = [cost(_model_layer(each, number == 0)) for number, each in enumerate(layers)]
-        return LayerModel("BitFusion", {self.name: [each.cycles for each in costs]})
+        cycles, joules = [each.cycles for each in costs], [each.energy * 1e-9 for each in costs]
+        return LayerModel("BitFusion", {self.name: cycles}, energy={self.name: joules})
 
 
 def _model_layer(layer: IntegerLayer, first: bool) -> Layer:
