@@ -1,8 +1,9 @@
 """Searchers side by side: the same budgets, the same space, the same examples to choose by.
 
     python benchmarks/search.py --models lenet,resnet8 --seeds 5
+    python benchmarks/search.py --data fashion-mnist --epochs 2
 
-The zoo's models are trained on 5,000 digits first. For each budget, `auto` has 20 trials and the
+The zoo's models are trained first, on 5,000 digits if nothing else is said. For each budget, `auto` has 20 trials and the
 others 120; what counts is how many examples were run, sensitivities among them, and the accuracy on
 digits that nothing was chosen by. Evaluations are kept in `--output`, so a run goes on where it was
 stopped, and searchers that try the same candidate share its row; each still counts it as its own.
@@ -37,6 +38,8 @@ def main() -> None:
     parser.add_argument("--searchers", default="auto,mico,evolution,random,tpe,kl-lp,gradient-lp")
     parser.add_argument("--budgets", help="Recipes whose sizes are the budgets; usual ones if not.")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--data", default="mnist", help="mnist or fashion-mnist.")
+    parser.add_argument("--epochs", type=int, help="Of training before; usual ones if not given.")
     parser.add_argument("--trials", type=int, default=MOST_TRIALS)
     parser.add_argument("--output", type=Path, default=Path("build/search"))
     parser.add_argument("--qat", type=int, default=0, help="Epochs of training of candidates.")
@@ -45,7 +48,7 @@ def main() -> None:
     set_verbosity(QUIET)
     print(f"fewbit {fewbit.__version__}, torch {torch.__version__}")
     for model in given.models.split(","):
-        show_uniform(model, given.output)
+        show_uniform(model, given)
         for budget in given.budgets.split(",") if given.budgets else BUDGETS[model]:
             print(f"\n{model}, at most the size of {budget}; accuracy in %")
             print("searcher     trials  examples  choose by (mean, least)   test (mean ± s)")
@@ -58,12 +61,12 @@ def run(model: str, budget: str, searcher: str, seed: int, given: Any) -> Result
     trials = min(TRIALS.get(searcher, given.trials), given.trials)
     return search(
         f"zoo:{model}",
-        data="mnist",
+        data=given.data,
         budget={"size": budget},
         searcher=searcher,
         trials=trials,
         seed=seed,
-        train=EPOCHS[model],
+        train=given.epochs or EPOCHS[model],
         front=0,
         free_ends=True,
         qat=given.qat,
@@ -83,9 +86,10 @@ def show(searcher: str, runs: list[Result]) -> None:
     )
 
 
-def show_uniform(model: str, output: Path) -> None:
+def show_uniform(model: str, given: Any) -> None:
     """Print what the same width everywhere gives, on both parts."""
-    asked = Asked(f"zoo:{model}", "mnist", train=EPOCHS[model], folder=output / model)
+    epochs = given.epochs or EPOCHS[model]
+    asked = Asked(f"zoo:{model}", given.data, train=epochs, folder=given.output / model)
     loaded = load(asked).train()
     assert loaded.data.test is not None
     parts = (loaded.data.selection, loaded.data.test)
