@@ -3,10 +3,11 @@
     python benchmarks/search.py --models lenet,resnet8 --seeds 5
     python benchmarks/search.py --data fashion-mnist --epochs 2
 
-The zoo's models are trained first, on 5,000 digits if nothing else is said. For each budget, `auto` has 20 trials and the
-others 120; what counts is how many examples were run, sensitivities among them, and the accuracy on
-digits that nothing was chosen by. Evaluations are kept in `--output`, so a run goes on where it was
-stopped, and searchers that try the same candidate share its row; each still counts it as its own.
+The zoo's models are trained first, on 5,000 digits if nothing else is said. For each budget, `auto`
+has 20 trials and the others 120; what counts is how many examples were run, sensitivities among
+them, and the accuracy on images that nothing was chosen by. Evaluations are kept in `--output`, so
+a run goes on where it was stopped, and searchers that try the same candidate share its row; each
+still counts it as its own.
 """
 
 from __future__ import annotations
