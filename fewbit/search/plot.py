@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from fewbit.search.costs import amount
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 640, 400, 80, 50, 34, 20
 TICKS = 5
+"""About as many lines cross an axis."""
 FRONT, OTHER, OVER, BEST = "#1f6feb", "#8c959f", "#d0d7de", "#cf222e"
 CELL, ROW = 58, 26
 
@@ -67,6 +69,14 @@ def plot_sensitivity(
     return _svg(left + CELL * len(columns) + 20, 70 + ROW * len(rows), parts)
 
 
+def round_ticks(low: float, high: float) -> list[float]:
+    """Return a few multiples of 1, 2 or 5 times a power of ten between two numbers."""
+    rough = (high - low) / TICKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(power * each for each in (1, 2, 5, 10) if power * each >= rough)
+    return [number * step for number in range(ceil(low / step), floor(high / step) + 1)]
+
+
 def _span(values: Sequence[float]) -> tuple[float, float]:
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     margin = 0.06 * (high - low) or abs(high) * 0.1 or 1.0
@@ -91,16 +101,14 @@ class _Axes:
             f'<text x="16" y="{HEIGHT / 2}" transform="rotate(-90 16 {HEIGHT / 2})" '
             f'text-anchor="middle">{escape(y)}</text>'
         )
-        for tick in range(TICKS):
-            part = (tick + 0.5) / TICKS
-            xt = self.x[0] + part * (self.x[1] - self.x[0])
-            yt = self.y[0] + part * (self.y[1] - self.y[0])
-            across, _ = self.at(xt, self.y[0])
-            _, up = self.at(self.x[0], yt)
+        for tick in round_ticks(*self.x):
+            across, _ = self.at(tick, self.y[0])
             parts.append(_line(across, TOP, across, HEIGHT - BOTTOM, "#eaeef2"))
+            parts.append(_text(across, HEIGHT - BOTTOM + 18, amount(tick, unit)))
+        for tick in round_ticks(*self.y):
+            _, up = self.at(self.x[0], tick)
             parts.append(_line(LEFT, up, WIDTH - RIGHT, up, "#eaeef2"))
-            parts.append(_text(across, HEIGHT - BOTTOM + 18, amount(xt, unit)))
-            shown = f"{yt:.1%}" if y_unit == "%" else f"{yt:.3g}"
+            shown = f"{100 * tick:g}%" if y_unit == "%" else f"{tick:.3g}"
             parts.append(_text(LEFT - 8, up + 4, shown, "end"))
         return parts
 
