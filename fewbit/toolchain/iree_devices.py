@@ -49,6 +49,8 @@ DATA_TILING = (
     "--iree-llvmcpu-enable-ukernels=all",
 )
 """Matrices in tiles for the processor's vectors; with it, IREE fails on some programs."""
+ONE_REDUCTION = "--iree-dispatch-creation-enable-aggressive-fusion=false"
+"""A dispatch has one reduction, and keeps on its stack nothing of open size between several."""
 CPU_SPEED = (*SPEED, *WIDE, *SMALL, *DATA_TILING)
 
 

@@ -18,6 +18,7 @@ CASES: dict[str, Callable[[Tensor], Tensor]] = {
     "computed": lambda x: torch.cat([x, (x[..., 8:] * 2 + 1).relu()], -1),
     "alone": lambda x: torch.cat([x[..., 8:], x[..., 8:]], -1),
     "stacked": lambda x: torch.stack([x[..., 8:], x[..., 8:]]),
+    "padded": lambda x: torch.nn.functional.pad(x[..., 7:], (1, -1, 0, 2), value=2.0),
     "summed": lambda x: x[..., 8:].sum(-1),
     "multiplied": lambda x: x[..., 8:] @ x[..., 8:].transpose(1, 2),
 }

@@ -2,7 +2,7 @@
 
 A slice `x[8:]` of 8 elements begins where the memory of x ends. Memory has no such place: upstream
 refuses views that begin at the end of what they view, and divides by sizes that are 0. So what has
-no elements is not computed, concatenated or inserted; only its shape is left.
+no elements is not computed, concatenated, padded or inserted; only its shape is left.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 from xdsl.context import Context
-from xdsl.dialects import tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
+from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -44,6 +45,8 @@ def _computes_tensors(op: Operation) -> bool:
 def _drop(op: Operation) -> Sequence[SSAValue] | None:
     if isinstance(op, tensor.ConcatOp):
         return _concat(op)
+    if isinstance(op, tensor.PadOp) and _is_empty(op.source):
+        return _pad(op)
     if isinstance(op, tensor.InsertSliceOp) and _is_empty(op.source):
         return [op.dest]
     if not op.results or not all(map(_is_empty, op.results)):
@@ -65,6 +68,26 @@ def _concat(op: tensor.ConcatOp) -> Sequence[SSAValue] | None:
     if len(parts) == 1:
         return [as_type(parts[0], op.result.type)]
     return [tensor.ConcatOp(parts, dim, op.result.type).result]
+
+
+def _pad(op: tensor.PadOp) -> Sequence[SSAValue] | None:
+    """Return the padding alone, where its value is a constant or comes from outside."""
+    if op.low or op.high:
+        return None
+    end = op.region.block.last_op
+    assert end is not None
+    value = end.operands[0]
+    if value.owner is op.region.block:
+        return None
+    if isinstance(value.owner, arith.ConstantOp):
+        value = value.owner.clone().result
+    elif value.owner.parent is op.region.block:
+        return None
+    pads = zip(op.static_low.get_values(), op.static_high.get_values(), strict=True)
+    sizes = [size_sum(size_of(op.source, axis), sum(each)) for axis, each in enumerate(pads)]
+    known = [size for size in sizes if isinstance(size, SSAValue)]
+    whole = tensor.EmptyOp(known, op.result.type).tensor
+    return [linalg.FillOp([value], [whole]).res[0]]
 
 
 def _shaped_like(op: tensor.ConcatOp, dim: int) -> SSAValue:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,7 +13,7 @@ from fewbit.base.progress import say
 from fewbit.errors import Error, MissingToolError, PassError
 from fewbit.targets.iree.diagnostics import error_of, read_messages
 from fewbit.targets.iree.source import Source
-from fewbit.toolchain.iree_devices import DATA_TILING
+from fewbit.toolchain.iree_devices import DATA_TILING, ONE_REDUCTION
 from fewbit.toolchain.tools import tool_path
 
 PHASES = ("flow", "stream", "hal", "vm")
@@ -59,18 +60,27 @@ def iree_compile(
 
 
 def _run_in_some_way(command: Sequence[str], source: Source | None, within: Path | None) -> None:
-    """Run with data tiling, and without where that fails; the first error is the one to show."""
+    """Run with all that makes programs fast, and without some of it where that fails.
+
+    The first error is the one to show.
+    """
     try:
         run(command, source, within)
     except PassError as error:
-        plain = [word for word in command if word not in DATA_TILING]
-        if len(plain) == len(command):
-            raise
-        try:
-            run(plain, source, within)
-        except Error:
-            raise error from None
-        say(f"compiled without data tiling, with which IREE fails: {error.what}")
+        for left_out, plain in _plainer_ways(command):
+            with suppress(Error):
+                run(plain, source, within)
+                say(f"compiled without {left_out}, with which IREE fails: {error.what}")
+                return
+        raise
+
+
+def _plainer_ways(command: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield what is left out, and the command without it."""
+    rows = [word for word in command if word not in DATA_TILING]
+    if len(rows) < len(command):
+        yield "data tiling", rows
+    yield "chains of reductions in one dispatch", [*command, ONE_REDUCTION]
 
 
 def compile_text(

@@ -1,10 +1,13 @@
-"""Ops that IREE 3.13 does not compile for some types, as others that it does.
+"""Ops that IREE 3.13 does not compile for some types, or compiles wrongly, as others.
 
 - **Truth values that are joined.** IREE stores an i1 as a byte, and forgets that `from_elements`
   takes elements of the tensor's type. So bytes are joined, and cut to single bits after that.
 - **Casts of single elements to unsigned ones.** `tensor.bitcast` is no code, but that of a tensor
   of one element gets into a dispatch, where it is one of rank 0 and is not bufferized. So it is
   IREE's own op, outside of dispatches.
+- **Rounding to bf16.** Where what was rounded is widened and summed, IREE's code for CPUs leaves
+  the rounding out. So it is done on the bits: half of the last place is added, less one if that is
+  even, and what lies behind it is cut off.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import ModuleOp, TensorType, i1, i8
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f32, i1, i8, i16, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -23,6 +26,7 @@ from fewbit.dialects.upstream.iree import TensorBitcastOp
 from fewbit.dialects.upstream.tensor import BitcastOp
 from fewbit.passes.linalg.building.driver import lower_ops
 from fewbit.passes.linalg.building.loops import apply
+from fewbit.passes.linalg.building.scalars import constant
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class LegalizeForIree(ModulePass):
     name = "legalize-for-iree"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_ops(op, {tensor.FromElementsOp: _join, BitcastOp: _cast})
+        lower_ops(op, {tensor.FromElementsOp: _join, BitcastOp: _cast, arith.TruncFOp: _round})
 
 
 def _join(op: tensor.FromElementsOp) -> Sequence[SSAValue] | None:
@@ -48,3 +52,18 @@ def _cast(op: BitcastOp) -> Sequence[SSAValue] | None:
     if any(size != 1 for size in shape_of(op.dest.type)):
         return None
     return [TensorBitcastOp(op.source, op.dest.type).result]
+
+
+def _round(op: arith.TruncFOp) -> Sequence[SSAValue] | None:
+    if op.input.type != f32 or op.result.type != bf16:
+        return None
+    bits = arith.BitcastOp(op.input, i32).result
+    places = constant(16, i32)
+    kept = arith.ShRUIOp(bits, places).result
+    is_odd = arith.AndIOp(kept, constant(1, i32)).result
+    half = arith.AddiOp(is_odd, constant(0x7FFF, i32)).result
+    rounded = arith.ShRUIOp(arith.AddiOp(bits, half).result, places).result
+    quiet = arith.OrIOp(kept, constant(0x40, i32)).result  # cut off, NaN might become infinity
+    is_nan = arith.CmpfOp(op.input, op.input, "uno").result
+    chosen = arith.SelectOp(is_nan, quiet, rounded).result
+    return [arith.BitcastOp(arith.TruncIOp(chosen, i16).result, bf16).result]

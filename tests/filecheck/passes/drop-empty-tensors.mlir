@@ -19,6 +19,26 @@ func.func @insert(%x: tensor<?x8xf32>, %n: index) -> tensor<?x8xf32> {
   func.return %y : tensor<?x8xf32>
 }
 
+// What is padded to have elements is the padding alone.
+// CHECK-LABEL: func.func @pad
+// CHECK:         %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
+// CHECK-NOT:     tensor.pad
+// CHECK:         %[[ALL:.*]] = linalg.fill ins(%[[TWO]] : f32) outs(%{{.*}} : tensor<4x1xf32>)
+// CHECK:         %[[SOME:.*]] = linalg.fill ins(%v : f32) outs(%{{.*}} : tensor<?x3xf32>)
+// CHECK:         func.return %[[ALL]], %[[SOME]]
+func.func @pad(%x: tensor<2x0xf32>, %y: tensor<?x0xf32>, %v: f32) -> (tensor<4x1xf32>, tensor<?x3xf32>) {
+  %a = tensor.pad %x low[0, 1] high[2, 0] {
+  ^bb0(%i: index, %j: index):
+    %two = arith.constant 2.0 : f32
+    tensor.yield %two : f32
+  } : tensor<2x0xf32> to tensor<4x1xf32>
+  %b = tensor.pad %y low[0, 1] high[1, 2] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %v : f32
+  } : tensor<?x0xf32> to tensor<?x3xf32>
+  func.return %a, %b : tensor<4x1xf32>, tensor<?x3xf32>
+}
+
 // Left alone: their shapes, and tensors that have elements.
 // CHECK-LABEL: func.func @kept
 // CHECK:         [[EMPTY:%.*]] = tensor.empty(%n) : tensor<?x0xf32>

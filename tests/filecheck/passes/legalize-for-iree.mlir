@@ -33,3 +33,16 @@ func.func @casts(%x: tensor<ui8>, %y: tensor<1x1xui8>, %z: tensor<3xui8>) -> (te
   %c = tensor.bitcast %z : tensor<3xui8> to tensor<3xi8>
   func.return %a, %b, %c : tensor<i8>, tensor<1x1xi8>, tensor<3xi8>
 }
+
+// Rounding to bf16 is done on the bits; to f16 it is left alone.
+// CHECK-LABEL: func.func @rounds
+// CHECK-NEXT:    %[[BITS:.*]] = arith.bitcast %x : f32 to i32
+// CHECK-NOT:     arith.truncf
+// CHECK:         %[[HIGH:.*]] = arith.trunci %{{.*}} : i32 to i16
+// CHECK-NEXT:    arith.bitcast %[[HIGH]] : i16 to bf16
+// CHECK-NEXT:    arith.truncf %x : f32 to f16
+func.func @rounds(%x: f32) -> (bf16, f16) {
+  %a = arith.truncf %x : f32 to bf16
+  %b = arith.truncf %x : f32 to f16
+  func.return %a, %b : bf16, f16
+}

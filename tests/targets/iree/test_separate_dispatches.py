@@ -11,7 +11,14 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 from torch.export import Dim
-from torch.nn.functional import elu, interpolate, layer_norm, max_pool1d, max_pool2d
+from torch.nn.functional import (
+    cosine_similarity,
+    elu,
+    interpolate,
+    layer_norm,
+    max_pool1d,
+    max_pool2d,
+)
 
 import fewbit
 from fewbit.runtime import Artifact
@@ -64,6 +71,11 @@ def sort_twice(x: Tensor) -> tuple[Tensor, ...]:
 def sort_beside_lists_of_places(x: Tensor) -> tuple[Tensor, ...]:
     """Two sorts with the same places beside them, which IREE finds out when it knows the sizes."""
     return (2 * x).sort(0, descending=True)[1], x.sort(0)[0]
+
+
+def several_reductions(x: Tensor) -> Tensor:
+    """Several in a chain, with tensors between them for which the stack of a dispatch is no place."""
+    return cosine_similarity(x[:, 0], x.sum(), dim=-1)
 
 
 def truths_that_are_known(x: Tensor) -> Tensor:
@@ -135,6 +147,7 @@ def test_results_are_those_of_torch(function: Callable[[Tensor], Tensor]) -> Non
         outer,
         sort_beside,
         sort_beside_lists_of_places,
+        several_reductions,
         truths_that_are_known,
         places_of_largest,
     ],
