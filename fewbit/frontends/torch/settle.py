@@ -70,7 +70,8 @@ def _run(model: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) ->
     except Exception as e:
         raise UsageError(
             f"the model does not run on the example inputs: {type(e).__name__}: {first_line(e)}",
-            hint="pass example_inputs=(...) as the model is called, or input_shapes=[...]",
+            hint="pass example_inputs=(...) as the model is called, or its shapes, "
+            "input_shapes=[...], on the command line --input-shape 1x3x32x32",
         ) from e
     finally:
         for name, buffer in model.named_buffers():
