@@ -106,10 +106,10 @@ def _is_number(value: Any) -> bool:
 
 def _is_natural(value: Any) -> bool:
     """Tell whether the trace knows that an integer is not negative."""
-    known = value.meta.get("val") if isinstance(value, Node) else value
+    known: Any = value.meta.get("val") if isinstance(value, Node) else value
     if isinstance(known, torch.SymInt):
         return bool(cast(Any, known).node.expr.is_nonnegative)
-    return known >= 0
+    return bool(known >= 0)
 
 
 def _is_integer(value: Any) -> bool:
