@@ -139,8 +139,17 @@ def _along(b: Builder, x: Node, axis: int, table: Node) -> Node:
     axis = axis % rank
     order = [i for i in range(rank) if i != axis] + [axis]
     moved = x if axis == rank - 1 else b.call(aten.permute.default, x, order)
-    shape = [*moved.meta["val"].shape[:-1], table.meta["val"].shape[1]]
+    shape = [*_sizes(b, moved)[:-1], table.meta["val"].shape[1]]
     flat = b.call(aten.reshape.default, moved, [-1, moved.meta["val"].shape[-1]])
     result = b.call(aten.reshape.default, b.call(aten.mm.default, flat, table), shape)
     back = [order.index(i) for i in range(rank)]
     return result if axis == rank - 1 else b.call(aten.permute.default, result, back)
+
+
+def _sizes(b: Builder, x: Node) -> list[Any]:
+    """Return the sizes of a tensor, of which nodes compute those that are open."""
+    shape = x.meta["val"].shape
+    return [
+        int(size) if is_static(size) else b.call(aten.sym_size.int, x, axis)
+        for axis, size in enumerate(shape)
+    ]

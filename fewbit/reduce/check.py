@@ -236,7 +236,7 @@ def rounding_errors(
 
     wide = [from_numpy(x.astype(np.float64) if x.dtype == np.float32 else x) for x in inputs]
     try:
-        exact = _without_type_checks(torch.export.load(model).module()).double()(*wide)
+        exact = _widened(torch.export.load(model).module())(*wide)
     except (RuntimeError, TypeError):  # the graph has float32 written in it
         return nothing
     pairs = zip(_as_list(exact), results, strict=True)
@@ -244,15 +244,22 @@ def rounding_errors(
     return [error if np.isfinite(error) else 0.0 for error in errors]
 
 
-def _without_type_checks(module: Any) -> Any:
-    """Leave out what export writes beside each cast: that its operand has the type of the trace."""
+def _widened(module: Any) -> Any:
+    """Return a graph in float64: its constants, too, and without what export writes beside casts.
+
+    That is a check that the operand of a cast has the type that it had in the trace.
+    """
     import torch
 
     for node in list(module.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             module.graph.erase_node(node)
+    constants: dict[str, Any] = vars(module)
+    for name, value in list(constants.items()):
+        if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
+            setattr(module, name, value.double())
     module.recompile()
-    return module
+    return module.double()
 
 
 def _largest_difference(a: Array, b: Array) -> float:

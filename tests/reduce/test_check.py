@@ -106,11 +106,12 @@ def test_noise_is_measured_in_float64(tmp_path: Path) -> None:
     assert plain < 1e-7
 
 
-def test_noise_is_measured_where_the_graph_casts(tmp_path: Path) -> None:
+def test_noise_is_measured_where_the_graph_has_constants_and_casts(tmp_path: Path) -> None:
     """Export writes beside a cast that its operand is float32, which in float64 it is not."""
 
     class Places(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = x + torch.tensor([0.0, 0.25, 0.5])
             ones = torch.nn.functional.cosine_similarity(x, x, dim=-1)
             return ones.argmax(0).to(torch.float32)
 

@@ -193,8 +193,9 @@ def _replace_operands(op: OpView, inside: dict[Value, Value]) -> None:
 
 VIEWS = (
     "memref.view", "memref.subview", "memref.cast", "memref.reinterpret_cast",
-    "memref.expand_shape", "memref.collapse_shape", "memref.transpose",
+    "memref.expand_shape", "memref.collapse_shape", "memref.reshape", "memref.transpose",
 )  # fmt: skip
+"""Ops whose result is the memory of their first operand."""
 
 
 def root_of(value: Value) -> Value:

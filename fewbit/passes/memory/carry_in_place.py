@@ -27,6 +27,7 @@ VIEWS = (
     tensor.CollapseShapeOp,
     tensor.ExpandShapeOp,
     tensor.ExtractSliceOp,
+    tensor.ReshapeOp,
 )
 """Ops whose result may be the memory of their first operand."""
 

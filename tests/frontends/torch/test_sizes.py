@@ -128,3 +128,19 @@ def test_a_remainder_has_the_sign_of_the_divisor(compiled: bool) -> None:
     for rows in (1, 4, 7, 9):
         x = torch.randn(2, rows, 6)
         np.testing.assert_array_equal(run(x.numpy())[0], Padded()(x))
+
+
+class Rest(nn.Module):
+    """Several open sizes, one of which is what is left."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x.reshape(x.shape[1], -1, 3))
+
+
+@pytest.mark.parametrize("size", [(2, 4, 6), (5, 1, 6), (0, 2, 6)])
+def test_a_size_that_is_left(size: tuple[int, ...]) -> None:
+    shapes = {"x": {0: Dim.AUTO, 1: Dim.AUTO}}
+    program = fewbit.import_model(Rest(), (torch.randn(3, 4, 6),), dynamic_shapes=shapes)
+    x = torch.randn(size)
+    for run in (program.run, fewbit.compile(program, "cpu").run):
+        np.testing.assert_allclose(run(x.numpy())[0], Rest()(x), rtol=1e-6)
