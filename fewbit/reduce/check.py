@@ -21,7 +21,7 @@ from functools import lru_cache
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -254,7 +254,7 @@ def _widened(module: Any) -> Any:
     for node in list(module.graph.nodes):
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             module.graph.erase_node(node)
-    constants: dict[str, Any] = vars(module)
+    constants = cast("dict[str, Any]", vars(module))
     for name, value in list(constants.items()):
         if isinstance(value, torch.Tensor) and value.dtype == torch.float32:
             setattr(module, name, value.double())
