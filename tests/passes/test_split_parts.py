@@ -143,7 +143,7 @@ def test_branches_of_a_device_are_one_part() -> None:
 
 
 def test_sizes_and_masks_pass_from_no_part_to_another() -> None:
-    """What follows of the position alone is computed in both parts."""
+    """Both parts compute what follows of the position alone."""
     t = "tensor<?xf32>"
     text = f"""graph.subgraph @far(%x: {t}, %p: tensor<1xi64>, %m: tensor<?xi64>) -> {t} {{
       %y = mico.relu(%x) : ({t}) -> {t}

@@ -92,7 +92,7 @@ def mutate(tree: Any, rng: random.Random) -> Any:
 
 
 def sign(tree: Any) -> None:
-    """As one would who changes a manifest on purpose."""
+    """Sign as one would who changes a manifest on purpose."""
     tree["signature"] = signature_of(Manifest.model_validate(tree))
 
 

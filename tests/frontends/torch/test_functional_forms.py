@@ -215,7 +215,7 @@ def test_projections_of_attention_that_are_parts_of_one_weight() -> None:
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_experts_that_all_see_every_row(dynamic: bool) -> None:
-    """As mixtures of experts are written without data-dependent sizes."""
+    """Mixtures of experts are written so without data-dependent sizes."""
 
     class Everywhere(nn.Module):
         def __init__(self) -> None:

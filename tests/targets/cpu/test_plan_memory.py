@@ -1,4 +1,3 @@
-# pyright: basic
 """Memory as it was planned in real programs, seen in the code that comes out."""
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def buffers_in(compilation: Compilation) -> tuple[list[Buffer], list[int]]:
             assert view.name == "memref.view"
             type = ir.MemRefType(view.results[0].type)
             size = prod(type.shape) * element_bytes(type.element_type)
-            used = []
+            used: list[int] = []
             for op in uses(view.results[0]):
                 while op not in times:
                     op = op.parent
