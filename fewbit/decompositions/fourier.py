@@ -71,7 +71,7 @@ def transform_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
 
 
 def _mirrored(b: Builder, half: int, size: int, dtype: torch.dtype) -> Node:
-    """How often each line of half a spectrum counts, as a column."""
+    """Return how often each line of half a spectrum counts, as a column."""
     places = b.call(aten.arange.start_step, 0, half, 1, dtype=torch.int64)
     is_single = b.call(aten.eq.Scalar, places, 0)
     if size % 2 == 0:
@@ -91,7 +91,7 @@ def _lengths(x: Node, axes: Sequence[int]) -> dict[int, int] | None:
 
 
 def _factor(mode: int, lengths: Any) -> float:
-    """What a transform is multiplied by: nothing, one over the root of its length, or over it."""
+    """Return the factor of a transform: 1, one over the root of its length, or one over it."""
     count = prod(lengths)
     return (1.0, 1 / sqrt(count), 1 / count)[mode]
 

@@ -78,7 +78,7 @@ def rewrite_nodes(program: ExportedProgram, table: Table) -> ExportedProgram | N
 
 
 def _is_plain(program: ExportedProgram) -> bool:
-    """Whether all sizes follow from those of inputs, and no node has a graph of its own."""
+    """Return whether all sizes follow from those of inputs, and no node has a graph of its own."""
     specs = program.graph_signature
     results = {OutputKind.USER_OUTPUT, OutputKind.BUFFER_MUTATION}
     if any(spec.kind not in results for spec in specs.output_specs):
@@ -278,7 +278,7 @@ class _Rewriting:
         return view
 
     def _is_alone(self, view: View, number: int) -> bool:
-        """Whether no other view of a tensor is looked at after this node changes it."""
+        """Return whether no other view of a tensor is looked at after this node changes it."""
         if view.root.made.op == "placeholder":
             return False
         sharers = self.sharers[view.root]
@@ -301,7 +301,7 @@ class _Rewriting:
             each.set(node)
 
     def _put(self, view: View, whole: View, part: Node) -> tuple[View, Node]:
-        """What a view is a part of, and its value with another part in place of the view."""
+        """Return what a view is a part of, and its value with another part in place of the view."""
         made, args, puts = view.made, view.made.args[1:], PUTS
         if made.target is operator.getitem and whole.parent is not None:
             made, args, puts = whole.made, (*args, *whole.made.args[1:]), PUT_ITEMS

@@ -112,7 +112,7 @@ def _search_sorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """How many elements of a line are smaller; on the right side, equal ones as well."""
+    """Return how many elements of a line are smaller; on the right side, equal ones as well."""
     if sorter is not None:
         ordered = ordered.gather(-1, sorter)
     lines = ordered if ordered.ndim == 1 else ordered.unsqueeze(-2)

@@ -200,7 +200,7 @@ def _mean_or(otherwise: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pad(x: torch.Tensor, pad: list[int], value: float = 0) -> Any:
-    """Where a pad is negative, PyTorch cuts off; `tensor.pad` does not."""
+    """Cut off where a pad is negative, as PyTorch does; `tensor.pad` does not."""
     if not any(_is_negative(amount) for amount in pad):
         return NotImplemented
     for i, (low, high) in enumerate(zip(pad[::2], pad[1::2], strict=True)):

@@ -88,7 +88,7 @@ def _writes(argument: Any) -> bool:
 
 
 def can_repeat(view: View) -> bool:
-    """Whether a view is one of any tensor, not only of those that lie in memory in some order."""
+    """Return whether a view is one of any tensor, not only of those in some order of memory."""
     target: Any = view.made.target
     if target is operator.getitem:
         return view.parent is not None and view.parent.made.target in PUT_ITEMS

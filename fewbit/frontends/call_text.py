@@ -23,7 +23,7 @@ EXAMPLE = "timm:create_model('resnet18')"
 
 
 def is_call(text: str) -> bool:
-    """Whether a text has the form of a call in a package."""
+    """Return whether a text has the form of a call in a package."""
     return _TEXT.fullmatch(text.strip()) is not None
 
 

@@ -57,7 +57,7 @@ class Steps:
         return Steps(float(size), inverse, rest, first, last)
 
     def numbers(self) -> NDArray[np.float32]:
-        """As kernels read them."""
+        """Return them as kernels read them."""
         return np.array(astuple(self), np.float32)
 
 
@@ -148,7 +148,7 @@ class Rounding:
 
 
 def packs(isa: Isa) -> bool:
-    """Whether up to four vectors of floats become one vector of bytes at once."""
+    """Return whether up to four vectors of floats become one vector of bytes at once."""
     return isa.dot == VNNI and isa.vector_bits == 512
 
 

@@ -41,7 +41,7 @@ class Source:
 
 
 def read_file(path: PathLike) -> tuple[Any, Source]:
-    """What a recipe file says, and the source to place errors in."""
+    """Return what a recipe file says, and the source to place errors in."""
     path = Path(path)
     if path.suffix not in SUFFIXES:
         raise UsageError(

@@ -183,7 +183,7 @@ def with_one_name(
 
 
 def dynamic_shapes(inputs: Sequence[Input]) -> Any:
-    """As torch.export takes them; None where all sizes are numbers."""
+    """Return them as torch.export takes them; None where all sizes are numbers."""
     dims: dict[str, Any] = {}
 
     def dim(name: str) -> Any:

@@ -46,12 +46,12 @@ class SizeCondition:
     b: Size
 
     def holds(self) -> bool | None:
-        """Whether the sizes of the example meet it; None where they depend on data."""
+        """Return whether the sizes of the example meet it; None where they depend on data."""
         a, b = _example(self.a), _example(self.b)
         return None if a is None or b is None else bool(self.compare(a, b))
 
     def requirement(self) -> Any:
-        """What sizes must meet so that it is as with the example's; unequal ones keep their order.
+        """Return what sizes must meet so that it is as with the example's; unequal ones stay so.
 
         That a size is not 1 is nothing that a tracer of torch could be asked to keep: it says so of
         its own accord.
@@ -73,7 +73,7 @@ def _example(size: Size) -> int | None:
 
 
 def is_checked(requirement: Any) -> bool:
-    """Whether a program checks it; a bound of 2 of an input's size is taken for torch's habit."""
+    """Return whether a program checks it; 2 as a bound of an input's size is torch's habit."""
     if not isinstance(requirement, torch.SymBool):
         return True
     expression = expression_of(cast(Any, requirement))

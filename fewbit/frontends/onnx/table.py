@@ -232,7 +232,7 @@ class Call:
                 raise self.refusal(f"it is not computed on {name_of(value.kind)}")
 
     def outputs(self) -> int:
-        """How many results are asked for, up to the last that has a name."""
+        """Return how many results are asked for, up to the last that has a name."""
         return max((i + 1 for i, name in enumerate(self.node.outputs) if name), default=0)
 
     def wants(self, index: int) -> bool:

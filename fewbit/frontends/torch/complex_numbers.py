@@ -256,7 +256,7 @@ def _conjugate(b: Builder, node: Node, pairs: dict[Node, Any]) -> Pair:
 
 
 def _absolute(b: Builder, node: Node, pairs: dict[Node, Any]) -> Node:
-    """By the larger part, so that no square overflows."""
+    """Divide by the larger part, so that no square overflows."""
     x, y = (b.call(aten.abs.default, part) for part in pairs[cast(Node, node.args[0])])
     large, small = b.call(aten.maximum.default, x, y), b.call(aten.minimum.default, x, y)
     one = b.call(aten.full_like.default, large, 1.0)

@@ -113,7 +113,7 @@ def _scan(emitter: Emitter, node: Node) -> Sequence[SSAValue]:
 def _known_sizes(
     nodes: Sequence[Any], values: Sequence[SSAValue]
 ) -> dict[str, tuple[SSAValue, int]]:
-    """By the text of a symbol, a tensor and the axis that is as long."""
+    """Map symbols, by text, to a tensor and the axis that is as long."""
     return {
         str(size): (value, axis)
         for node, value in zip(nodes, values, strict=True)

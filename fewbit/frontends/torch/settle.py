@@ -117,7 +117,7 @@ def _put_back(model: nn.Module, before: _Attributes) -> None:
 
 
 def _differ(a: Any, b: Any) -> bool:
-    """Whether two things, or what is in them, are told apart: tensors are by being others."""
+    """Return whether two things, or what is in them, differ; no tensor is like another."""
     if a is b:
         return False
     (in_a, structure_a), (in_b, structure_b) = tree_flatten(a), tree_flatten(b)

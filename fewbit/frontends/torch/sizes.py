@@ -103,12 +103,12 @@ def _checked(limits: Any) -> Any:
 
 
 def _is_habit(guard: Any) -> bool:
-    """Whether it only says that something is not 0 or not 1, which the tracer likes to know."""
+    """Return whether it only says that something is not 0 or not 1: the tracer likes to know."""
     return guard.func is sympy.Ne and guard.args[1] in (0, 1)
 
 
 def _is_certain(guard: Any, limits: Mapping[Any, Any]) -> bool:
-    """Whether it follows from the limits of sizes, which are checked by themselves."""
+    """Return whether it follows from the limits of sizes, which are checked by themselves."""
     from torch.utils._sympy import value_ranges
 
     if guard == True:  # noqa: E712  # a value of sympy's

@@ -152,7 +152,7 @@ def rewrite_unsigned(program: ExportedProgram) -> None:
 
 
 def _is_concerned(node: Node) -> bool:
-    """Whether a node computes with unsigned tensors that are not yet held in others."""
+    """Return whether a node computes with unsigned tensors that are not yet held in others."""
     if node.op == "output":
         return any(_limit(arg.meta.get("val")) and _name(arg) not in (WIDEN, NARROW)
                    for arg in node.all_input_nodes)  # fmt: skip

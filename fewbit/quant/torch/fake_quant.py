@@ -105,7 +105,7 @@ def quantize_activation(
 
 
 def fake_quant_weight(weight: Tensor, scheme: LayerScheme) -> Tensor:
-    """What the weight's integers stand for; as it is where it stays float."""
+    """Return what the weight's integers stand for; as it is where it stays float."""
     if scheme.weight is None:
         return weight
     value = quantize_weight(weight, scheme).dequantize().to(weight.dtype)
@@ -131,7 +131,7 @@ def fake_quant_activation(
     zero_point: Tensor | None = None,
     group: int | None = None,
 ) -> Tensor:
-    """What the activation's integers stand for; as it is without a width."""
+    """Return what the activation's integers stand for; as it is without a width."""
     if width is None:
         return x
     integers = quantize_activation(

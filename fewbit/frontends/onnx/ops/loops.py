@@ -189,7 +189,7 @@ class Rounds:
         return traced[: len(state)], traced[len(state) :]
 
     def _rows(self) -> dict[str, tuple[Tensor, int]]:
-        """What differs from round to round, as tensors with the rounds first, and its kinds."""
+        """Return what differs from round to round, as tensors, rounds first, and its kinds."""
         call, body = self.call, self.body
         counter = torch.arange(self.count)
         rows = {body.counter or "/counter": (counter, INT64)}
@@ -404,7 +404,7 @@ def _scan_batch(call: Call) -> list[Value | None]:
 
 
 def _arrange(call: Call, value: Tensorlike, axis: int, backward: bool) -> Value:
-    """What was collected, with its rounds along this axis and in this order."""
+    """Return what was collected, with its rounds along this axis and in this order."""
     if axis == 0 and not backward:
         return value
 
