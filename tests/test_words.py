@@ -44,6 +44,29 @@ WORDS = {
 PARTICIPLES = {
     *("made", "turned", "judged", "found", "taken", "shown", "spelled", "told", "kept", "held"),
     *("rounded", "scaled", "shifted", "clamped", "wrapped", "padded", "packed", "squeezed"),
+    *(
+        "viewed",
+        "widened",
+        "narrowed",
+        "opened",
+        "locked",
+        "calibrated",
+        "sized",
+        "numbered",
+        "quoted",
+    ),
+    *(
+        "computed",
+        "written",
+        "recorded",
+        "renamed",
+        "inferred",
+        "changed",
+        "moved",
+        "reduced",
+        "grown",
+    ),
+    *("decomposed", "stacked", "halved", "collapsed", "expanded", "filled"),
     *("described", "listed", "located", "loaded", "stored", "gathered", "applied", "finished"),
 }
 """Functions are not called by these: the imperative says as much."""

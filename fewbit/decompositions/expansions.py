@@ -141,13 +141,13 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[Any, ...]:
 
 def symbols_of(values: Any) -> set[Any]:
     """The symbols in sizes, and in numbers that were computed from sizes."""
-    found: set[Any] = set()
+    symbols: set[Any] = set()
     for value in tree_leaves(values):
         numbers = value.shape if isinstance(value, Tensor) else (value,)
         for number in cast("Sequence[Any]", numbers):
             if isinstance(number, SYMBOLIC):
-                found |= cast(Any, number).node.expr.free_symbols
-    return found
+                symbols |= cast(Any, number).node.expr.free_symbols
+    return symbols
 
 
 def _is_composite(op: OpOverload) -> bool:

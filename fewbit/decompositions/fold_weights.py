@@ -69,13 +69,13 @@ def fold_weights(program: ExportedProgram) -> ExportedProgram:
 def _constants(program: ExportedProgram) -> dict[str, Tensor]:
     """Tensors that no call changes, by the placeholder that stands for them."""
     mutated = set(program.graph_signature.buffers_to_mutate.values())
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for spec in program.graph_signature.input_specs:
         if spec.kind in _CONSTANTS and spec.target is not None and spec.target not in mutated:
             data = program.state_dict.get(spec.target, program.constants.get(spec.target))
             if isinstance(data, Tensor):
-                found[spec.arg.name] = data.detach()
-    return found
+                tensors[spec.arg.name] = data.detach()
+    return tensors
 
 
 def _known(graph: Graph, constants: Mapping[str, Tensor]) -> set[Node]:

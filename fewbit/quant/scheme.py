@@ -131,7 +131,7 @@ class LayerScheme(BaseModel):
         return "-".join([widths + group + rotation, *words])
 
     @model_serializer
-    def _written(self) -> str:
+    def _serialize(self) -> str:
         return str(self)
 
     @model_validator(mode="wrap")

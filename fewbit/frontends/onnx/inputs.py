@@ -201,7 +201,7 @@ def dynamic_shapes(inputs: Sequence[Input]) -> Any:
 
 
 def refuse_fixed(exported: ExportedProgram, inputs: Sequence[Input]) -> None:
-    """Refuse a trace that holds for the sizes only at which it was made, which nobody asked for."""
+    """Refuse a trace that holds for its own sizes alone, which was not asked for."""
     from fewbit.frontends.torch.open_dims import fixed_sizes
 
     names: list[str] = []

@@ -83,8 +83,8 @@ def is_checked(requirement: Any) -> bool:
 def _is_certain(expression: Any, least: int) -> bool:
     any_size: Any = cast(Any, value_ranges).ValueRanges(least, cast(Any, numbers).int_oo)
     ranges = dict.fromkeys(expression.free_symbols, any_size)
-    found: Any = cast(Any, value_ranges).bound_sympy(expression, ranges)
-    return bool(found.is_singleton() and found.lower == True)  # noqa: E712  # a value of sympy's
+    bounds: Any = cast(Any, value_ranges).bound_sympy(expression, ranges)
+    return bool(bounds.is_singleton() and bounds.lower == True)  # noqa: E712  # a value of sympy's
 
 
 def size_condition(call: Call) -> SizeCondition | None:

@@ -113,8 +113,8 @@ def _is_certain(guard: Any, limits: Mapping[Any, Any]) -> bool:
 
     if guard == True:  # noqa: E712  # a value of sympy's
         return True
-    found = cast(Any, value_ranges).bound_sympy(guard, dict(limits))
-    return bool(found.is_singleton() and found.lower == True)  # noqa: E712
+    bounds = cast(Any, value_ranges).bound_sympy(guard, dict(limits))
+    return bool(bounds.is_singleton() and bounds.lower == True)  # noqa: E712
 
 
 def _named(guard: Any, names: Mapping[Any, str]) -> str:

@@ -217,10 +217,10 @@ def _without_sign(value: Any) -> Any:
 
 
 def _narrow_outputs(b: Builder, node: Node, held: dict[Node, Node]) -> None:
-    def narrowed(value: Any) -> Any:
+    def narrow(value: Any) -> Any:
         if not isinstance(value, Node) or value not in held:
             return value
         name = str(value.meta["val"].dtype).removeprefix("torch.")
         return b.call(torch.ops.fewbit.narrow.default, held[value], name)
 
-    node.args = (tree_map(narrowed, node.args[0]),)
+    node.args = (tree_map(narrow, node.args[0]),)

@@ -143,8 +143,8 @@ def columns(isa: Isa, output: Output) -> Function:
         f"ptr w_scale, ptr bias, ptr add, {pointers(output)}, i64 y_step, i64 c, "
         "float lo, float hi",
     )
-    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, *rest = f.parameters
-    *outputs, y_step, c, lo, hi = rest
+    sizes, x, top, left, w, pixels, x_scale, w_scale, bias, add, *others = f.parameters
+    *outputs, y_step, c, lo, hi = others
     s = Sizes.load(f, sizes)
     sums = f.array("i32", AT_ONCE * WIDTH)
     scales = f.array("float", AT_ONCE)

@@ -152,8 +152,8 @@ def _row(call: Any, kernels: Mapping[str, str], depths: Mapping[str, int], weigh
 
 def _layer(call: OpView) -> str | None:
     """A name in a location; a file's has a line behind it."""
-    found = re.search(r'"([\w.]+)"(?!:\d)', str(call.operation.location))
-    return found[1] if found else None
+    match = re.search(r'"([\w.]+)"(?!:\d)', str(call.operation.location))
+    return match[1] if match else None
 
 
 def _sizes(value: Value) -> list[int]:

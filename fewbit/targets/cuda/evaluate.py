@@ -75,7 +75,7 @@ COMPARE_FLOATS: dict[int, Callable[[float, float], bool]] = {
 
 
 class Evaluation:
-    """One run of a function; `launch` and `call` are told what is left to do, in order."""
+    """One run of a function; `launch` and `call` take what is left to do, in order."""
 
     def __init__(
         self,

@@ -265,7 +265,7 @@ _VERSION = 6
 
 @cache
 def _processor_data() -> tuple[int, ...]:
-    """Return what libraries are told of the processor: our flags ask for nothing."""
+    """Return flags of the processor for libraries: our flags ask for nothing."""
     return (0,) * 8
 
 
