@@ -44,7 +44,7 @@ from fewbit.tune.database import Database, Key
 from fewbit.tune.iree.apply import apply
 from fewbit.tune.iree.build import build
 from fewbit.tune.iree.configured import Configured
-from fewbit.tune.iree.library import Binary
+from fewbit.tune.iree.executable import Binary
 from fewbit.tune.iree.measured import Measured
 from fewbit.tune.iree.tuning import key_of
 from fewbit.tune.model import best

@@ -110,7 +110,7 @@ def test_activations_have_the_bits_of_loops(activation: nn.Module, recipe: str) 
             scales = {f"layers.{i}": 0.02 for i in range(4)} if "static" in recipe else None
             program = fewbit.quantize(program, recipe, scales)
         assert lower(program, "kernel").count("activation = ") == (0 if both else 4)
-        results += fewbit.compile(program, name="net").run(x.numpy(), threads=2)
+        results.append(fewbit.compile(program, name="net").run(x.numpy(), threads=2)[0])
         np.testing.assert_allclose(results[-1], program.run(x.numpy())[0], rtol=0, atol=2e-2)
     np.testing.assert_array_equal(results[0], results[1])
 
