@@ -6,7 +6,6 @@ the errors on shapes that were held out, and those by size and width. `coefficie
 rules by which costs are derived where there are no measurements. The error of a rule is that on a
 table which it did not see.
 """
-# pyright: basic
 
 from __future__ import annotations
 
@@ -60,7 +59,7 @@ CACHELESS_ERROR = 0.25
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:
     """Correlation of ranks; equal values have equal ranks."""
-    ranks = []
+    ranks: list[np.ndarray] = []
     for values in (a, b):
         _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
         last = np.cumsum(counts)

@@ -292,7 +292,7 @@ def tune_int8(pool, arch, seconds):
 
 
 def tune_nothing():
-    """What an event, a launch and an event take: what no kernel can save of a cold time."""
+    """Time an event, a launch and an event: what no kernel can save of a cold time."""
     import torch
 
     from fewbit.bench.gpu.timing import cold, warm

@@ -7,7 +7,6 @@ are fitted to the measured cycles, each kind of layer with the same weight. They
 is known of the pipelines (`PRIOR`), and none is below a slot of the pipeline. The error is that on
 the kind of layer that a fit did not see. Costs go to `fewbit/cost/cycles/instructions.toml`.
 """
-# pyright: basic
 
 from __future__ import annotations
 

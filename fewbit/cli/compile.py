@@ -211,8 +211,8 @@ def _import(
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.
-        made = create(model.removeprefix("zoo:"))
-        return import_model(made, input_shapes=shapes, context=context)
+        network = create(model.removeprefix("zoo:"))
+        return import_model(network, input_shapes=shapes, context=context)
 
 
 def _folder_name(name: str, target: str) -> str:

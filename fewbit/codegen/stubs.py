@@ -142,7 +142,7 @@ class Stub(Function):
         return self._keep(F32, values)
 
     def _keep(self, element: Type, values: Sequence[float]) -> Value:
-        """Return an array of constants in memory that nobody writes to."""
+        """Return an array of constants in memory that nothing writes to."""
         name = f"{self.name}.{len(self.kept)}"
         content = array([constant(element, value) for value in values])
         self.kept.append(f"{symbol(name)} = internal constant {content.typed}\n")

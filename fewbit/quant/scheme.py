@@ -131,7 +131,7 @@ class LayerScheme(BaseModel):
         return "-".join([widths + group + rotation, *words])
 
     @model_serializer
-    def _written(self) -> str:
+    def _serialize(self) -> str:
         return str(self)
 
     @model_validator(mode="wrap")
@@ -210,7 +210,7 @@ def _fields_of(text: str) -> dict[str, object]:
 
 
 def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
-    """What a scheme says that could have no effect, or contradicts itself."""
+    """Return what a scheme says that could have no effect, or contradicts itself."""
     if (scheme.group is not None) != (scheme.granularity == "group"):
         yield (
             f"granularity '{scheme.granularity}' with group {scheme.group}",

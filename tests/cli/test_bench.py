@@ -73,7 +73,7 @@ def test_layers_add_up_to_the_whole(report: dict[str, Any]) -> None:
 
 
 def weights_of_mlp() -> int:
-    """How many there are in all layers: each is used once for each input."""
+    """Count them in all layers: each is used once for each input."""
     from torch import nn
 
     from fewbit.models import create

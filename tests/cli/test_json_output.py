@@ -37,7 +37,7 @@ def net(tmp_path: Path) -> Path:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *argv: object) -> dict[str, Any]:
-    """What a command prints, if that is one object of strict JSON."""
+    """Return what a command prints, if that is one object of strict JSON."""
     capsys.readouterr()
     assert guarded(run, [str(word) for word in (*argv, "--json")]) in (0, None)
     return json.loads(capsys.readouterr().out, parse_constant=_refuse)

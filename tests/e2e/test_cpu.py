@@ -1,4 +1,3 @@
-# pyright: basic
 """Every zoo model compiled for this machine, float and quantized, against the interpreter.
 
 Floats agree within rounding, or within what rounding is in PyTorch itself, and so do quantized
@@ -8,6 +7,8 @@ pooling agree to the bit. Batch norms are folded before quantizing, as the comma
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,13 +29,13 @@ EXACT = ("mlp", "lenet", "cmsis-cnn", "vgg")
 """Networks of layers, ReLU and maximum pooling: nothing but integers decides."""
 
 
-def names() -> list:
+def names() -> list[Any]:
     """All but those that are a model of the list, only larger."""
     names = [name for name in zoo() if not name.startswith("llama-15m")]
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
 
 
-def pairs() -> list:
+def pairs() -> list[Any]:
     """Each with four recipes; in every run the large one of the quick has one of them."""
     return [
         pytest.param(name, recipe, marks=() if quick else pytest.mark.slow)

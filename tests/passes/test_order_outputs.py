@@ -1,4 +1,3 @@
-# pyright: basic
 """Outputs that bufferization computes in one memory, though each has its own."""
 
 from __future__ import annotations

@@ -149,14 +149,14 @@ def test_what_is_refused(
 
 
 def test_an_open_scheme_is_filled_in() -> None:
-    def filled(text: str, given: Quantized) -> str:
+    def fill(text: str, given: Quantized) -> str:
         return str(reconcile(LayerScheme.of(text), given)[0])
 
-    assert filled("fp", weight()) == "w4afp"
-    assert filled("wfpa8", weight(3, groups=2)) == "w3a8g4"
-    assert filled("wfpa8-static", weight(asymmetric=True)) == "w4a8-static-asym"
-    assert filled("wfpa8-static-asym", weight()) == "w4a8-static-asym"
-    assert filled("fp", given_weight(ONES, 0.5, width=1.58)) == "w1.58afp-tensor"
+    assert fill("fp", weight()) == "w4afp"
+    assert fill("wfpa8", weight(3, groups=2)) == "w3a8g4"
+    assert fill("wfpa8-static", weight(asymmetric=True)) == "w4a8-static-asym"
+    assert fill("wfpa8-static-asym", weight()) == "w4a8-static-asym"
+    assert fill("fp", given_weight(ONES, 0.5, width=1.58)) == "w1.58afp-tensor"
 
 
 @pytest.mark.parametrize("text", ["w3a8", "w4a8g4", "w4a8-tensor", "w4a8-mean"])

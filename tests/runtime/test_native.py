@@ -193,7 +193,7 @@ def test_number_of_threads(static: Artifact, threads: Any) -> None:
 
 
 def test_compiled_again_into_the_same_folder(tmp_path: Path) -> None:
-    """What is loaded is what is there now, not what was there before."""
+    """A load sees what is there now, not what was there before."""
     a, b = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], np.float32)
     for op, wanted in (("addf", a + b), ("subf", a - b), ("mulf", a * b)):
         fewbit.compile(elementwise("f32", op), "cpu", tmp_path / "net", name="net")

@@ -190,7 +190,7 @@ def test_export_with_dynamic_sizes(name: str) -> None:
 
 
 def test_a_mean_of_nothing_is_not_a_number() -> None:
-    """As in PyTorch; onnxruntime gives 0."""
+    """PyTorch has it so; onnxruntime gives 0."""
     made = model([node("ReduceMean", ["x"], ["y"], axes=[1], keepdims=0)], {"x": ["b", "t"]}, "y",
                  opset=13)  # fmt: skip
     program = import_model(made)

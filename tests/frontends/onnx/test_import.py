@@ -264,7 +264,7 @@ def test_f16_is_summed_in_f32(op: str, attributes: dict[str, Any]) -> None:
 
 
 def test_names_that_are_numbers() -> None:
-    """As exporters number what has no name: inputs, initializers, and parts of their names."""
+    """Exporters number what has no name: inputs, initializers, and parts of their names."""
     nodes = [node("MatMul", ["0", "1"], ["2"]), node("Add", ["2", "w.0"], ["3"])]
     constants = {"1": floats(4, 3), "w.0": floats(3)}
     made = model(nodes, {"0": [2, 4]}, ["3"], constants)

@@ -123,7 +123,7 @@ def test_a_loop_of_a_dynamic_number_of_rounds_collects() -> None:
 
 
 def test_a_count_of_its_own_ends_a_loop() -> None:
-    """As exporters write `while i < 6: ...`: the state i and what depends on it are known."""
+    """Exporters write `while i < 6: ...` so: the state i and what depends on it are known."""
     body = graph(
         [
             node("Add", ["own", "one"], ["own_next"]),
@@ -284,7 +284,7 @@ def test_a_recurrent_layer_in_a_loop() -> None:
 
 
 def appending(rows: int | str, **how: Any) -> Any:
-    """As exporters write a loop of Python over a cell whose outputs are appended to a list."""
+    """Write a loop of Python over a cell as exporters do; outputs are appended to a list."""
     info = helper.make_tensor_sequence_value_info
     body = graph(
         [

@@ -42,7 +42,7 @@ OLDEST = {"riscv64-v": 8}
 
 @cache
 def missing(processor: str) -> str | None:
-    """What this machine lacks to run code for a processor."""
+    """Return what this machine lacks to run code for a processor."""
     emulator = EMULATORS[processor]
     if shutil.which(emulator.program) is None:
         return f"{emulator.program} is not installed (Debian: qemu-user)"

@@ -1,4 +1,3 @@
-# pyright: basic
 """Products among linalg ops: which become calls, and that they compute the same."""
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ from torch import nn
 from torch.export import Dim
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.kernels import Isa
 from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
 
 class Of(nn.Module):
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
         super().__init__()
         self.function = function
 
@@ -26,7 +26,9 @@ class Of(nn.Module):
         return self.function(a, b)
 
 
-CASES = {
+Case = tuple[Callable[[torch.Tensor, torch.Tensor], torch.Tensor], tuple[int, ...], tuple[int, ...]]
+
+CASES: dict[str, Case] = {
     "matrices": (torch.matmul, (17, 33), (33, 19)),
     "transposed": (lambda a, b: a @ b.T, (17, 33), (19, 33)),
     "batches": (torch.matmul, (3, 9, 16), (3, 16, 21)),
@@ -47,7 +49,7 @@ CASES = {
 @pytest.mark.parametrize("threads", [1, 3])
 def test_products(case: str, threads: int) -> None:
     function, first, second = CASES[case]
-    torch.manual_seed(0)
+    manual_seed(0)
     a, b = torch.randn(first), torch.randn(second)
     art = fewbit.compile(Of(function), example_inputs=(a, b), name="net")
     found = art(a.numpy(), b.numpy(), threads=threads)

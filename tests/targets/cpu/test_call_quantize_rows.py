@@ -1,4 +1,3 @@
-# pyright: basic
 """Quantization of activations as calls: the interpreter's bits, with any number of threads."""
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ import torch
 from torch import nn
 
 import fewbit
+from fewbit.base.typed_torch import manual_seed
 from fewbit.program.program import Program
 from fewbit.targets.compile import lower
 
@@ -56,7 +56,7 @@ def test_bits_are_the_interpreters(
 @pytest.mark.parametrize("batch", [1, 2])
 def test_products_find_the_largest_magnitude(recipe: str, batch: int) -> None:
     """One sample's is found; a grouped convolution is several calls, and leaves it to another."""
-    torch.manual_seed(0)
+    manual_seed(0)
     model = nn.Sequential(
         nn.Conv2d(3, 20, 3, padding=1), nn.ReLU(),
         nn.Conv2d(20, 20, 3, padding=1, groups=20), nn.ReLU6(),

@@ -94,7 +94,7 @@ def test_errors_are_numbered_from_none() -> None:
 
 
 def test_name_of_the_entry_may_be_that_of_the_library() -> None:
-    """What is inside a library has names that no C identifier clashes with."""
+    """Names inside a library clash with no C identifier."""
     import fewbit
 
     x = np.arange(3, dtype=np.float32)

@@ -68,7 +68,7 @@ def test_unknown_function_is_named() -> None:
 
 @pytest.mark.parametrize("soname", LIBRARIES)
 def test_libraries_have_what_we_take_from_them(soname: str) -> None:
-    """Where the system is one that we link for: newer functions may be missing from an older one."""
+    """An older system than the one that we link for may lack newer functions."""
     try:
         library = ctypes.CDLL(soname)
     except OSError:

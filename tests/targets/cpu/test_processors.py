@@ -24,7 +24,7 @@ RUNNABLE = [name for name in names() if Isa.of(name).runs_on(host_features())]
 
 
 def outputs(artifact: Artifact, folder: Path, program: Program, *arrays: Array, threads: int = 1) -> list[Array]:  # fmt: skip
-    """What the artifact computes, here or under an emulator; skips where neither can be done."""
+    """Run the artifact here or under an emulator; skip the test where neither can be done."""
     processor = artifact.manifest.target.partition(":")[2]
     if processor in RUNNABLE:
         return list(artifact.run(*arrays, threads=threads))

@@ -28,7 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Artifact:
 
 
 def switches(task: Path) -> int:
-    """How often a thread went to sleep."""
+    """Return how often a thread went to sleep."""
     found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", (task / "status").read_text(), re.M)
     assert found is not None
     return int(found[1])

@@ -58,7 +58,7 @@ def quantized(name: str, recipe: str) -> Program:
 
 @pytest.fixture(scope="module")
 def lenet(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
-    """With the seed's scheme, and two samples of a batch that only the run knows."""
+    """Compile with the seed's scheme, and two samples of a batch that only the run knows."""
     program = quantized("lenet", "[[8,6,6,4,4],[8,8,8,8,8]]")
     return compiled(program, tmp_path_factory.mktemp("lenet") / "net", example("lenet", 2))
 
@@ -71,7 +71,7 @@ def test_lenet(lenet: Compiled) -> None:
 
 
 def test_a_run_begins_with_one_flush(lenet: Compiled) -> None:
-    """As programs written with gemmini.h do: funct 7, and nothing to skip."""
+    """Programs written with gemmini.h do so: funct 7, and nothing to skip."""
 
     class Noting(Layered):
         def __init__(self, *given: Any) -> None:
