@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,6 +16,7 @@ from xdsl.transforms.dead_code_elimination import dce
 from fewbit.interpreter.signature import Function, choose_function
 from fewbit.ir.symbols import SymbolTable
 from fewbit.passes.graph.inline import Inline
+from fewbit.pipeline.compilation import run_passes
 from fewbit.program.program import Program
 from fewbit.reduce.search import halves_first
 
@@ -25,9 +25,7 @@ Change = Callable[[Block], None]
 
 def flat(program: Program) -> Program:
     """Return the program without calls."""
-    copy = program.copy()
-    Inline(across_devices=True).apply(Context(), copy.module)
-    return copy
+    return run_passes(program, Inline(across_devices=True))
 
 
 def size_of(program: Program) -> int:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fewbit.pipeline.registry import BINDINGS
-from fewbit.universe import UNIVERSE
+from fewbit.universe import BINDINGS, UNIVERSE
 from tests.filecheck.test_filecheck import FILES, run_lines
 
 PASSES = sorted({*UNIVERSE.all_passes, *BINDINGS})

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fewbit.errors import Place, UnsupportedError
-from fewbit.frontends.onnx.kinds import name_of, natural_kind
+from fewbit.frontends.onnx.kinds import natural_kind
 from fewbit.frontends.onnx.values import (
     Known,
     Many,
@@ -225,11 +225,6 @@ class Call:
             examples = [int(size.node.hint) for size in (a, b)]
             if examples[0] != examples[1]:
                 raise OneSizeError(examples, self.place)
-
-    def refuse_kinds(self, *kinds: int) -> None:
-        for value in self.inputs:
-            if isinstance(value, Known | Traced) and value.kind in kinds:
-                raise self.refusal(f"it is not computed on {name_of(value.kind)}")
 
     def outputs(self) -> int:
         """Return how many results are asked for, up to the last that has a name."""

@@ -37,6 +37,7 @@ from fewbit.ir.layers import REGISTERED
 from fewbit.ir.symbols import value_name
 from fewbit.ir.verify import verify
 from fewbit.passes.graph.inline import Inline
+from fewbit.pipeline.compilation import apply_passes
 from fewbit.program.output_names import name_outputs
 from fewbit.program.program import Program
 from fewbit.program.state import mark_updates
@@ -205,9 +206,10 @@ class _Import:
         main = self._main(model)
         ops: list[Operation] = [*self.constants, *subgraphs, main, *functions]
         module = ModuleOp(ops)
+        program = Program(module, self.store)
         if functions:
-            Inline(only=("re:aten\\..*",)).apply(make_context(), module)
-        program = find_layers(Program(module, self.store))
+            apply_passes(program, Inline(only=("re:aten\\..*",)))
+        program = find_layers(program)
         verify(module, stage="import")
         return program
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fewbit.kernels.cuda import depthwise
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.depthwise_patch import patch_map, stage_bytes
@@ -42,11 +41,6 @@ class Separable:
 
     def __str__(self) -> str:
         return f"{self.depthwise} and then {self.out} filters of one tap"
-
-
-def pack_depthwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return weights [C, KH, KW, 1] as floats [KH, KW, C]."""
-    return depthwise.pack(problem.depthwise, w)
 
 
 def pack_pointwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -141,7 +141,7 @@ def run_mlir(
 
 
 def _declared(calls: KernelCalls) -> list[str]:
-    return [name for name in calls.names if any(f"@{name}(" in stub for stub in calls.stubs)]
+    return [stub.name for stub in calls.stubs]
 
 
 def _call(engine: ExecutionEngine, name: str, values: Sequence[int]) -> int:
