@@ -338,8 +338,8 @@ def write_tables(folder: Path) -> None:
         if kind == "nothing":
             print(json.dumps(row))
             continue
-        found = [table.Entry(n, f[0][2], f[0][0]) for n, f in row["families"].items()]
-        saved.setdefault(kind, {})[problem] = found
+        results = [table.Entry(n, f[0][2], f[0][0]) for n, f in row["families"].items()]
+        saved.setdefault(kind, {})[problem] = results
         print(_markdown(problem, row))
     table.save(HOPPER, saved)
 

@@ -165,8 +165,8 @@ def _results(
     import fewbit
 
     with TemporaryDirectory() as folder:
-        made = fewbit.compile(program, target, Path(folder) / "artifact")
-        return made.runner(*arrays)
+        artifact = fewbit.compile(program, target, Path(folder) / "artifact")
+        return artifact.runner(*arrays)
 
 
 def _program_input(array: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -115,10 +115,10 @@ class Kept(Measured):
                 notes.write_text(json.dumps(made.workgroups))
             except PassError as e:
                 notes.write_text(json.dumps(e.what))
-        found = json.loads(notes.read_text())
-        if isinstance(found, str):
-            raise PassError(found)
-        return Binary(code.read_bytes(), tuple(found))
+        data = json.loads(notes.read_text())
+        if isinstance(data, str):
+            raise PassError(data)
+        return Binary(code.read_bytes(), tuple(data))
 
     def _is_compiled(self, schedule: Schedule) -> bool:
         return _notes(self.dispatch.with_schedule(schedule)).is_file()
@@ -218,11 +218,11 @@ def _time_model(folder: Path, kind: str, inputs: Sequence[np.ndarray]) -> dict[s
     times = time_by_turns(
         (timer(calls[0].run), timer(calls[1].run)), [timer(call.run) for call in calls[2:]]
     )
-    found = {f"{kind} before": times.default, f"{kind} noise": times.noise}
+    values = {f"{kind} before": times.default, f"{kind} noise": times.noise}
     if len(calls) > 2:
         gap = largest_difference(outputs[0], outputs[2])
-        found |= {f"{kind} after": times.default * times.ratio(0), f"{kind} gap": gap}
-    return found
+        values |= {f"{kind} after": times.default * times.ratio(0), f"{kind} gap": gap}
+    return values
 
 
 def rank(models: Sequence[str], count: int) -> None:

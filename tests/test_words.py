@@ -137,20 +137,20 @@ def described(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def test_python_is_in_the_words_of_the_field() -> None:
-    found = [
+    results = [
         f"{place(path, start + line)}: {what}"
         for path in python_files()
         if ANY.search(path.read_text())
         for start, text in prose(path.read_text())
         for line, what in private_words(text)
     ]
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_pages_are_in_the_words_of_the_field(page: Path) -> None:
-    found = [f"{place(page, line + 1)}: {what}" for line, what in private_words(page.read_text())]
-    assert found == []
+    results = [f"{place(page, line + 1)}: {what}" for line, what in private_words(page.read_text())]
+    assert results == []
 
 
 def test_docstrings_are_no_fragments_and_functions_no_bare_participles() -> None:

@@ -78,8 +78,8 @@ def weights_of_mlp() -> int:
 
     from fewbit.models import create
 
-    found = [m.weight.numel() for m in create("mlp").modules() if isinstance(m, nn.Linear)]
-    return sum(found)
+    results = [m.weight.numel() for m in create("mlp").modules() if isinstance(m, nn.Linear)]
+    return sum(results)
 
 
 def test_a_program_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -130,7 +130,7 @@ def test_size_without_bound_is_refused() -> None:
         return torch.ones([size])
 
     program = import_model(Function(grow), (torch.ones(4),))
-    (found,) = program.run(np.full(4, 3, np.float32))
-    assert found.shape == (3,)
+    (result,) = program.run(np.full(4, 3, np.float32))
+    assert result.shape == (3,)
     with pytest.raises(UnsupportedError, match="has no bound"):
         fewbit.compile(program)

@@ -63,11 +63,11 @@ def test_quantized(name: str, recipe: str) -> None:
     floats = fold_batch_norm(imported(name))
     program = quantize(floats, recipe)
     inputs = made_up_inputs(program)
-    found = fewbit.compile(program, name="net").run(*inputs)
+    results = fewbit.compile(program, name="net").run(*inputs)
     expected = program.run(*inputs)
     if name in EXACT:
-        np.testing.assert_array_equal(found[0], expected[0])
-    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(results[0], expected[0])
+    for ours, theirs in zip(results, expected, strict=True):
         assert relative(ours, theirs) < ROUNDING
 
 
@@ -93,8 +93,8 @@ def test_stages_of_ours_compute_the_same(recipe: str | None) -> None:
     (expected,) = program.run(*inputs)
     for stage in ("mico", "kernel"):
         compilation = begin_cpu(program, "net", isa_of("cpu")).run(stage)
-        (found,) = compilation.program.run(*inputs)
-        assert relative(found, expected) < ROUNDING
+        (result,) = compilation.program.run(*inputs)
+        assert relative(result, expected) < ROUNDING
 
 
 def test_every_stage_has_a_text() -> None:

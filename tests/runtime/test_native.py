@@ -31,8 +31,8 @@ def dynamic() -> Artifact:
 
 
 def check(artifact: Artifact, program: Program, *arrays: Any, **options: Any) -> None:
-    found, wanted = artifact.run(*arrays, **options), program.run(*arrays)
-    for got, right in zip(found, wanted, strict=True):
+    results, wanted = artifact.run(*arrays, **options), program.run(*arrays)
+    for got, right in zip(results, wanted, strict=True):
         assert got.dtype == right.dtype
         assert got.shape == right.shape
         assert np.array_equal(got, right)
@@ -95,8 +95,8 @@ func.func @main(%a: f32, %b: tensor<f64>, %k: i64, %c: i1) -> (f32, tensor<f64>,
 }""")
     artifact = fewbit.compile(program)
     given = (np.float32(1.5), np.float64(2.5), np.int64(-(2**40)), np.True_)
-    found = artifact(*given)
-    assert [(value.item(), value.shape) for value in found] == [
+    result = artifact(*given)
+    assert [(value.item(), value.shape) for value in result] == [
         (3.0, ()), (2.5, ()), (-(2**40), ()), (True, ()),
     ]  # fmt: skip
 
@@ -140,8 +140,8 @@ def test_contiguous_inputs_are_not_copied_or_changed(static: Artifact) -> None:
 def test_tensors_of_torch(static: Artifact) -> None:
     torch = pytest.importorskip("torch")
     x, y = inputs()
-    found = static.run(torch.from_numpy(x).requires_grad_(), torch.from_numpy(y))
-    for got, right in zip(found, static.run(x, y), strict=True):
+    results = static.run(torch.from_numpy(x).requires_grad_(), torch.from_numpy(y))
+    for got, right in zip(results, static.run(x, y), strict=True):
         assert np.array_equal(got, right)
     program = elementwise("bf16", "addf")
     a = torch.arange(5).to(torch.bfloat16)

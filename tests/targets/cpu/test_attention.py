@@ -31,8 +31,8 @@ def attention(queries: int, tokens: int, size: int) -> tuple[Program, list[np.nd
 )
 def test_bits_are_those_of_the_interpreter(queries: int, tokens: int, size: int) -> None:
     program, inputs = attention(queries, tokens, size)
-    found = fewbit.compile(program, name="net").run(*inputs)[0]
-    np.testing.assert_array_equal(found, program.run(*inputs)[0])
+    result = fewbit.compile(program, name="net").run(*inputs)[0]
+    np.testing.assert_array_equal(result, program.run(*inputs)[0])
 
 
 @pytest.mark.parametrize("target", ["cpu:x86-64-v2", "cpu:x86-64-v3", "cpu:aarch64"])

@@ -56,8 +56,8 @@ def test_layers_of_bits(recipe: str) -> None:
     ).eval()
     x = torch.randn(2, 64, 8, 7)
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
-    found = fewbit.compile(program, name="net")(x.numpy(), threads=2)
-    np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+    result = fewbit.compile(program, name="net")(x.numpy(), threads=2)
+    np.testing.assert_array_equal(result, program.run(x.numpy())[0])
 
 
 class Activated(nn.Module):
@@ -163,8 +163,8 @@ def test_scales_of_files_take_as_much_as_in_the_file(kind: str, bits: float) -> 
     x = np.random.default_rng(0).standard_normal((3, inputs)).astype(np.float32)
     expected = program.run(x)[0]
     for threads in (1, 2):
-        found = fewbit.compile(program, name="net").run(x, threads=threads)[0]
-        np.testing.assert_array_equal(found, expected)
+        result = fewbit.compile(program, name="net").run(x, threads=threads)[0]
+        np.testing.assert_array_equal(result, expected)
 
 
 def test_scales_of_groups_behind_an_image() -> None:
@@ -174,8 +174,8 @@ def test_scales_of_groups_behind_an_image() -> None:
     x = torch.randn(2, 3, 8, 8)
     recipe = {"default": "w8a8", "layers": {"2": "w4a8g36"}}
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
-    found = fewbit.compile(program, name="net")(x.numpy())
-    np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+    result = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_array_equal(result, program.run(x.numpy())[0])
 
 
 @pytest.mark.parametrize("recipe", ["w4a8g2", "w4a8-asym", "w4afp", "wfpa8"])
@@ -183,8 +183,8 @@ def test_what_has_no_kernel_is_loops(block: nn.Module, recipe: str) -> None:
     layer = nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)).eval()
     x = torch.randn(3, 16)
     program = fewbit.quantize(layer, recipe, example_inputs=(x,))
-    found = fewbit.compile(program, name="net")(x.numpy())
-    np.testing.assert_allclose(found, program.run(x.numpy())[0], rtol=1e-5, atol=1e-5)
+    result = fewbit.compile(program, name="net")(x.numpy())
+    np.testing.assert_allclose(result, program.run(x.numpy())[0], rtol=1e-5, atol=1e-5)
 
 
 def test_grouped_and_depthwise() -> None:
@@ -197,7 +197,7 @@ def test_grouped_and_depthwise() -> None:
     x = torch.randn(2, 8, 9, 7)
     for recipe in ("w8a8", "w2a8"):
         program = fewbit.quantize(model, recipe, example_inputs=(x,))
-        found = fewbit.compile(program, name="net")(x.numpy())
-        np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+        result = fewbit.compile(program, name="net")(x.numpy())
+        np.testing.assert_array_equal(result, program.run(x.numpy())[0])
     floats = fewbit.compile(model, example_inputs=(x,), name="net")(x.numpy())
     np.testing.assert_allclose(floats, model(x).detach(), atol=1e-5)

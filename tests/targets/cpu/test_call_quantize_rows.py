@@ -68,8 +68,8 @@ def test_products_find_the_largest_magnitude(recipe: str, batch: int) -> None:
     program = fewbit.quantize(model, recipe, example_inputs=(x,))
     compiled = fewbit.compile(program, name="net")
     for threads in (1, 3):
-        found = compiled.run(x.numpy(), threads=threads)[0]
-        np.testing.assert_array_equal(found, program.run(x.numpy())[0])
+        result = compiled.run(x.numpy(), threads=threads)[0]
+        np.testing.assert_array_equal(result, program.run(x.numpy())[0])
     text = lower(program, "linalg")
     # The image is short; of what four products give, the grouped one's magnitude is looked for.
     assert text.count("magnitudes") == 2 * (1 if batch == 1 else 4)

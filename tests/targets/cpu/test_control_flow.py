@@ -74,5 +74,5 @@ def test_branch(threads: int) -> None:
     model = Either().eval()
     art = fewbit.compile(model, example_inputs=(torch.randn(3, 4),), name="net")
     for x in (torch.ones(3, 4), -torch.ones(3, 4)):
-        found = art(x.numpy(), threads=threads)
-        np.testing.assert_allclose(found, model(x).detach(), atol=1e-6)
+        result = art(x.numpy(), threads=threads)
+        np.testing.assert_allclose(result, model(x).detach(), atol=1e-6)

@@ -193,8 +193,8 @@ def test_dimensions_in_any_order(data: st.DataObject) -> None:
     with tiling("linalg"):
         artifact = fewbit.compile(program)
     for threads in (1, 3):
-        found = artifact(x, row, one, threads=threads)
-        np.testing.assert_array_equal(found, expected(x, row, one))
+        result = artifact(x, row, one, threads=threads)
+        np.testing.assert_array_equal(result, expected(x, row, one))
 
 
 def permuted(

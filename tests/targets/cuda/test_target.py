@@ -42,19 +42,19 @@ needs_nvrtc = pytest.mark.skipif(not has_nvrtc(), reason="NVRTC is not installed
     ("arch", "precision"), [("sm_75", "f16"), ("sm_80", "tf32"), ("sm_90", "f16")]
 )
 def test_plans_fit_together(arch: str, precision: str, tmp_path: Path) -> None:
-    made = fewbit.compile("zoo:lenet", f"cuda:{arch}", tmp_path / "lenet", precision=precision)
+    artifact = fewbit.compile("zoo:lenet", f"cuda:{arch}", tmp_path / "lenet", precision=precision)
     folder = open_folder(tmp_path / "lenet")
     plan = read_plan(folder)
     assert plan.arch.startswith(arch)
-    assert made.manifest.options["precision"] == precision
-    assert made.manifest.inputs[0].shape == (1, 1, 28, 28)
-    assert len(plan.images) == sum(name.endswith(".cubin") for name in made.manifest.files)
+    assert artifact.manifest.options["precision"] == precision
+    assert artifact.manifest.inputs[0].shape == (1, 1, 28, 28)
+    assert len(plan.images) == sum(name.endswith(".cubin") for name in artifact.manifest.files)
     for launch in plan.launches:
         assert launch.symbol.encode() in plan.images[launch.image]
         for argument in launch.arguments:
             if isinstance(argument, Pointer | TensorMap):
                 assert 0 <= argument.offset < plan.buffers[argument.buffer].bytes
-    steps = json.loads((made.folder / "plan.json").read_text())["steps"]
+    steps = json.loads((artifact.folder / "plan.json").read_text())["steps"]
     assert sum(step.get("launches", 1) for step in steps) == len(plan.launches)
 
 
@@ -83,8 +83,8 @@ def test_settings_that_a_search_found_reach_attention(tmp_path: Path) -> None:
     steps: dict[str, Any] = {}
     for tuning in ("none", str(database.path)):
         folder = tmp_path / tuning[-4:]
-        made = fewbit.compile(program, "cuda:sm_90", folder, precision="f16", tuning_db=tuning)
-        plan = json.loads((made.folder / "plan.json").read_text())
+        artifact = fewbit.compile(program, "cuda:sm_90", folder, precision="f16", tuning_db=tuning)
+        plan = json.loads((artifact.folder / "plan.json").read_text())
         (steps[tuning],) = (step for step in plan["steps"] if step["step"] == "attention")
     usual, tuned = steps.values()
     assert usual["config"] == dict(layer.config)

@@ -38,8 +38,8 @@ def test_attention_of_any_batch() -> None:
     art = fewbit.compile(fewbit.import_model(exported), "iree-cpu", name="attention")
     for count in (1, 3):
         some = [x[:count] for x in inputs]
-        found = art(*(x.numpy() for x in some))
-        np.testing.assert_allclose(found, Attention()(*some).numpy(), atol=1e-5)
+        result = art(*(x.numpy() for x in some))
+        np.testing.assert_allclose(result, Attention()(*some).numpy(), atol=1e-5)
 
 
 def test_odd_rows_are_normed_in_tiles(capsys: pytest.CaptureFixture[str]) -> None:

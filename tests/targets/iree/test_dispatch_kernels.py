@@ -39,10 +39,10 @@ def lenet() -> Program:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Compile by the command line."""
-    made = tmp_path_factory.mktemp("kernels") / "lenet"
-    argv = ["compile", "zoo:lenet", "-r", RECIPE, "-t", "iree-cpu", "--kernels", "-o", str(made)]
+    path = tmp_path_factory.mktemp("kernels") / "lenet"
+    argv = ["compile", "zoo:lenet", "-r", RECIPE, "-t", "iree-cpu", "--kernels", "-o", str(path)]
     assert guarded(run, argv) == 0
-    return made
+    return path
 
 
 @pytest.mark.slow
@@ -55,9 +55,9 @@ def test_every_width(make: Callable[[], Program]) -> None:
     program = make()
     inputs = made_up_inputs(program)
     art = fewbit.compile(program, "iree-cpu", name="net", kernels=True)
-    found, expected = art.run(*inputs), program.run(*inputs)
+    results, expected = art.run(*inputs), program.run(*inputs)
     shared = art.run(*inputs, threads=2)
-    for width, a, b, c in zip(WIDTHS, found, expected, shared, strict=True):
+    for width, a, b, c in zip(WIDTHS, results, expected, shared, strict=True):
         np.testing.assert_array_equal(a, b, err_msg=f"weights of {width} bits")
         np.testing.assert_array_equal(c, b, err_msg=f"weights of {width} bits, two threads")
 
@@ -71,8 +71,8 @@ def test_layers_of_several_widths_and_any_batch(folder: Path, lenet: Program) ->
 
 
 def test_layers_are_dispatches_of_kernels(folder: Path) -> None:
-    found = dispatches_of(open_folder(folder))
-    products = {each.layer: each for each in found if each.macs}
+    dispatches = dispatches_of(open_folder(folder))
+    products = {each.layer: each for each in dispatches if each.macs}
     assert {name: products[name].macs for name in LAYERS} == {
         "conv1": 6 * 24 * 24 * 25,
         "conv2": 16 * 8 * 8 * 150,

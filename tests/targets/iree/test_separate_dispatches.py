@@ -184,8 +184,8 @@ def test_a_slice_of_single_elements_is_convolved() -> None:
         [numpy_helper.from_array(weight, "w")],
     )
     program = fewbit.import_model(helper.make_model(graph))
-    found = fewbit.compile(program, "iree-cpu", name="net")(x)
-    np.testing.assert_allclose(found[0, :, 0], x[0, :, 0] @ weight[:, :, 0], atol=1e-5)
+    result = fewbit.compile(program, "iree-cpu", name="net")(x)
+    np.testing.assert_allclose(result[0, :, 0], x[0, :, 0] @ weight[:, :, 0], atol=1e-5)
 
 
 def test_each_run_sorts_anew() -> None:
