@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from fewbit.base.files import PathLike, replacing_file
 from fewbit.base.folders import Record
 from fewbit.errors import Place, UsageError
+from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe
 from fewbit.search.costs import amount
 from fewbit.search.front import pareto_front
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 FILE = "run.json"
 BEST = "best.toml"
+SCALES = ".json"
+"""Ends the name of what is beside a recipe that has static scales of activations."""
 FRONT = "front"
 TABLE = "table.csv"
 PLOT = "front.svg"
@@ -39,10 +42,20 @@ class Point(Record):
     costs: dict[str, float]
     fits: bool = True
     """Whether it is within all budgets."""
+    scales: dict[str, float] = Field(default_factory=dict[str, float])
+    """Static scales of activations, by layer."""
+    measured: dict[str, float] = Field(default_factory=dict[str, float])
+    """Costs of the whole program, where it was compiled and measured."""
 
     @cached_property
     def recipe(self) -> Recipe:
         return Recipe.with_exceptions(Recipe.of({"layers": self.schemes}).layers)
+
+    def save(self, path: Path) -> None:
+        """Write the recipe, and beside it the scales that it needs."""
+        self.recipe.save(path)
+        if self.scales:
+            Calibration(self.scales).save(path.with_suffix(SCALES))
 
 
 class CostRange(Record):
@@ -158,14 +171,12 @@ class Result(Record):
 
         self.save(folder)
         (folder / FRONT).mkdir(parents=True, exist_ok=True)
-        for old in (folder / FRONT).glob("*.toml"):
+        for old in [*(folder / FRONT).iterdir(), *folder.glob(f"{Path(BEST).stem}.*")]:
             old.unlink()
         for number, point in enumerate(self.front, start=1):
-            point.recipe.save(folder / FRONT / f"{number:02}.toml")
+            point.save(folder / FRONT / f"{number:02}.toml")
         if self.best is not None:
-            self.best.recipe.save(folder / BEST)
-        else:
-            (folder / BEST).unlink(missing_ok=True)
+            self.best.save(folder / BEST)
         for name, text in ((TABLE, self.csv()), (PLOT, plot_front(self))):
             with replacing_file(folder / name) as file:
                 file.write(text.encode())
@@ -241,12 +252,20 @@ class Result(Record):
         costs = ", ".join(f"{r.name} {r.show(self.best.costs[r.name])}" for r in self.ranges)
         lines = [f"best: {self.objective} {self.show(self.best.metrics)} at {costs}"]
         lines[0] += f" (float {self.show(self.reference)}, {self.examples} examples to choose by)"
+        if self.best.measured:
+            whole = (f"{r.name} {r.show(self.best.measured[r.name])}" for r in self._measured)
+            lines.append(f"measured as a whole: {', '.join(whole)}")
         if self.test is not None:
             lines.append(
                 f"test: {self.objective} {self.show(self.test.best)} "
                 f"(float {self.show(self.test.reference)}, {self.test.examples} examples)"
             )
         return "\n".join(lines)
+
+    @property
+    def _measured(self) -> list[CostRange]:
+        known = {} if self.best is None else self.best.measured
+        return [each for each in self.ranges if each.name in known]
 
     def __str__(self) -> str:
         return self.summary()
