@@ -36,10 +36,14 @@ _unpacked: dict[str, Measure] = {}
 
 
 def read_workers(text: str | int) -> int | str:
-    """Return how many workers a text asks for, or the address of a cluster."""
+    """Return how many workers a text asks for, or the address of a cluster.
+
+    That Ray is missing is said before any work.
+    """
     if isinstance(text, int):
         return text
     if text.startswith(PREFIX):
+        import_extra("ray", "ray", "cluster")
         return text
     if not text.isdigit() or not int(text):
         raise UsageError(

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fewbit
-from fewbit.errors import Error, UsageError
+from fewbit.errors import Error, MissingToolError, UsageError
 from fewbit.search.cluster import read_workers
 from fewbit.search.portable import pack_program, unpack_program
 from fewbit.search.result import Result
 from tests.search.models import images, small
-from tests.search.test_search import rows
+from tests.search.test_search import count
 
 OPTIONS: dict[str, Any] = {
     "budget": {"size": 0.5},
@@ -34,10 +33,15 @@ OPTIONS: dict[str, Any] = {
 def test_workers_are_a_number_or_a_cluster() -> None:
     assert read_workers("3") == 3
     assert read_workers(2) == 2
-    assert read_workers("ray://local") == "ray://local"
     for wrong in ("0", "-1", "many", "http://host"):
         with pytest.raises(UsageError, match="is no number of workers"):
             read_workers(wrong)
+
+
+def test_a_cluster_needs_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingToolError, match="needs ray"):
+        read_workers("ray://local")
 
 
 def test_a_program_travels_as_bytes() -> None:
@@ -101,43 +105,30 @@ fewbit.search(
 
 
 @contextmanager
-def two_nodes(folder: Path) -> Generator[tuple[dict[str, str], int]]:
-    """Start a cluster of two nodes of one processor; yield how to reach it, and one's process."""
-    root = str(Path(__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": root, "RAY_USAGE_STATS_ENABLED": "0"}
-    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus=1", "--block"]
-    common = ["--node-ip-address=127.0.0.1", "--object-store-memory=100000000"]
-    port, address = "--port=6399", "127.0.0.1:6399"
-    first = [*ray, *common, "--head", port, "--include-dashboard=false", f"--temp-dir={folder}"]
-    second = [*ray, *common, f"--address={address}"]
-    processes: list[subprocess.Popen[bytes]] = []
+def two_nodes() -> Generator[tuple[Any, Any]]:
+    """Start a cluster of two nodes of one processor; yield it, and the node that is not its head."""
+    utils: Any = pytest.importorskip("ray.cluster_utils")
+    common = {"num_cpus": 1, "object_store_memory": 100_000_000, "include_dashboard": False}
+    cluster = utils.Cluster(initialize_head=True, head_node_args=common)
     try:
-        for command in (first, second):
-            processes.append(subprocess.Popen(command, env=environment, start_new_session=True))
-            time.sleep(8)
-        yield environment | {"RAY_ADDRESS": address}, processes[1].pid
+        yield cluster, cluster.add_node(**common)
     finally:
-        for process in processes[::-1]:
-            kill_group(process.pid)
-            process.wait()
-
-
-def kill_group(pid: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+        cluster.shutdown()
 
 
 @pytest.mark.slow
 def test_a_node_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    pytest.importorskip("ray")
     folder = tmp_path / "run"
-    with two_nodes(tmp_path / "ray") as (environment, node):
+    with two_nodes() as (cluster, node):
+        path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
+        environment = os.environ | {"PYTHONPATH": path, "RAY_ADDRESS": cluster.address}
         child = subprocess.Popen([sys.executable, "-c", SLOW_MODEL, str(folder)], env=environment)
         end = time.monotonic() + 120
-        while not (folder / "evaluations.sqlite").is_file() or len(rows(folder)) < 8:
+        while count(folder) < 8:
             assert time.monotonic() < end
             assert child.poll() is None
             time.sleep(0.1)
-        kill_group(node)
-        assert child.wait(timeout=120) == 0
+        assert count(folder) < 20
+        cluster.remove_node(node, allow_graceful=False)
+        assert child.wait(timeout=180) == 0
     assert Result.load(folder).done == 24
