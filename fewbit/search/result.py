@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -15,6 +16,7 @@ from fewbit.base.folders import Record
 from fewbit.errors import Place, UsageError
 from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe
+from fewbit.quant.scheme import LayerScheme
 from fewbit.search.costs import amount
 from fewbit.search.front import pareto_front
 from fewbit.search.objective import OBJECTIVES, USER, Objective
@@ -23,14 +25,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FILE = "run.json"
+RECIPES = "recipe, or bits of weights"
 BEST = "best.toml"
 SCALES = ".json"
 """Ends the name of what is beside a recipe that has static scales of activations."""
 FRONT = "front"
 TABLE = "table.csv"
 PLOT = "front.svg"
-LONGEST = 100
-"""How much of a recipe a table shows."""
+LONGEST = 40
+"""How long a recipe may be that a table shows as it is."""
+MANY = 24
+"""Layers that a table does not show one by one."""
 
 
 class Point(Record):
@@ -219,8 +224,8 @@ class Result(Record):
 
         table = Table(title=self.title, title_justify="left")
         table.add_column("")
-        for name in (self.objective, *(each.name for each in self.ranges), "recipe"):
-            justify = "left" if name == "recipe" else "right"
+        for name in (self.objective, *(each.name for each in self.ranges), RECIPES):
+            justify = "left" if name == RECIPES else "right"
             table.add_column(name, justify=justify, overflow="fold")
         front = self.front
         for number, point in enumerate(front, start=1):
@@ -235,7 +240,7 @@ class Result(Record):
 
     def _cells(self, point: Point) -> list[str]:
         costs = [each.show(point.costs[each.name]) for each in self.ranges]
-        return [self.show(point.metrics), *costs, _shorten(str(point.recipe))]
+        return [self.show(point.metrics), *costs, _describe(point)]
 
     @property
     def title(self) -> str:
@@ -277,7 +282,7 @@ class Result(Record):
         """The plot and the front, in a notebook."""
         from fewbit.search.plot import plot_front
 
-        heads = ["", self.objective, *(each.name for each in self.ranges), "recipe"]
+        heads = ["", self.objective, *(each.name for each in self.ranges), RECIPES]
         rows = [
             "".join(f"<td>{escape(cell)}</td>" for cell in (mark, *self._cells(point)))
             for mark, point in (
@@ -292,9 +297,26 @@ class Result(Record):
         )
 
 
-def _shorten(text: str) -> str:
-    """Return the beginning of a recipe of many layers; files have it whole."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _describe(point: Point) -> str:
+    """Return a short recipe, or the bits of layers in their order, or how many have which."""
+    text = str(point.recipe)
+    if len(text) <= LONGEST:
+        return text
+    schemes = [LayerScheme.of(each) for each in point.schemes.values()]
+    acts = {str(each.act or "fp") for each in schemes}
+    bits = [
+        str(each.weight or "fp") + ("" if len(acts) == 1 else f"/{each.act or 'fp'}")
+        for each in schemes
+    ]
+    if len(bits) <= MANY:
+        return " ".join(bits)
+    counts = Counter(bits)
+    return ", ".join(f"{counts[each]} of {each}" for each in sorted(counts, key=_number))
+
+
+def _number(text: str) -> float:
+    first = text.partition("/")[0]
+    return 32.0 if first == "fp" else float(first)
 
 
 def plain(result: Result) -> dict[str, object]:
