@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -184,6 +185,38 @@ def test_threads_end_with_the_library() -> None:
     del artifact
     gc.collect()
     assert len(os.listdir("/proc/self/task")) == before
+
+
+@pytest.fixture
+def one_processor() -> Iterator[None]:
+    """Have this thread, and those that it starts, share a processor."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    yield
+    os.sched_setaffinity(0, processors)
+
+
+def executed(thread: str) -> int:
+    """Return for how many nanoseconds a thread of this process was executed."""
+    return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="times are not told")
+@pytest.mark.usefixtures("one_processor")
+def test_threads_without_a_processor_are_left_alone() -> None:
+    before = set(os.listdir("/proc/self/task"))
+    artifact = fewbit.compile(layers(dynamic=True), name="crowded")
+    x, y = inputs(400_000)
+    alone = artifact.run(x, y)
+    artifact.run(x, y, threads=2)
+    (worker,) = set(os.listdir("/proc/self/task")) - before
+    shared, calls = 0, 24
+    for _ in range(calls):
+        start = executed(worker)
+        results = artifact.run(x, y, threads=2)
+        shared += executed(worker) - start > 500_000
+        assert all(map(np.array_equal, results, alone))
+    assert 1 <= shared <= calls // 3
 
 
 @pytest.mark.parametrize("threads", [0, -1, 65, 2**32 + 1, 1.5, "2"])
