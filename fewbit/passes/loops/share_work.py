@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, OpView, Value
 
 Users: TypeAlias = "Literal[1] | Value | None"
+Shares: TypeAlias = Mapping[str, Literal[1] | Iterations]
 
 BARRIER = "threads.barrier"
 READS = "memref.load"
@@ -67,7 +68,7 @@ def share_work(module: Module, *names: str, wait_always: bool = False) -> None:
                 _only_first_thread(function)
             else:
                 _split(function, each.split)
-        shared = {} if wait_always else _users_of_functions(module)
+        shared: Shares = {} if wait_always else _users_of_functions(module)
         index = ir.IndexType.get()
         with ir.InsertionPoint(module.body):
             type = ir.FunctionType.get([ir.Type.parse("!llvm.ptr"), index], [])
@@ -76,13 +77,16 @@ def share_work(module: Module, *names: str, wait_always: bool = False) -> None:
             _pass_threads(find_function(module, name), shared, names)
 
 
-def _users_of_functions(module: Module) -> dict[str, Literal[1] | Iterations]:
+def _users_of_functions(module: Module) -> Shares:
     """Return functions that not all threads share: what one does alone, or what a run decides."""
     users: dict[str, Literal[1] | Iterations] = {}
     for function in module.body.operations:
         if (iterations := Iterations.of(function)) is not None:
             users[function.name.value] = iterations
-    return users | {each.name: 1 for each in outlined_of(module) if each.split is None}
+    for each in outlined_of(module):
+        if each.split is None:
+            users[each.name] = 1
+    return users
 
 
 def _split(function: Any, depth: int) -> None:
@@ -130,15 +134,13 @@ def _guard(ops: Sequence[OpView], thread: Value) -> Any:
     return branch
 
 
-def _pass_threads(
-    function: Any, shared: Mapping[str, Literal[1] | Iterations], together: Collection[str]
-) -> None:
+def _pass_threads(function: Any, shared: Shares, together: Collection[str]) -> None:
     effects = [op for op in walk(function) if op.operation.name in EFFECTS]
     if not effects:
         _add_threads(function)
         return
     sharing = _Sharing(*_add_threads(function), shared)
-    users = [*map(sharing.users_of, effects), None]
+    users: list[Users] = [*map(sharing.users_of, effects), None]
     following = [*effects[1:], None]
     for number, (op, then) in enumerate(zip(effects, following, strict=True)):
         if op.operation.name == READS:
@@ -155,15 +157,17 @@ def _pass_threads(
             sharing.wait_between(done, users[number], then, users[number + 1] if goes_on else None)
 
 
-def _add_threads(function: Any) -> list[Value]:
+def _add_threads(function: Any) -> tuple[Value, Value, Value]:
     """Add what a function has to know of threads to its arguments."""
     from torch_mlir import ir
 
     index, pointer = ir.IndexType.get(), ir.Type.parse("!llvm.ptr")
     block = function.entry_block
-    added = [block.add_argument(t, ir.Location.unknown()) for t in (index, index, pointer)]
+    thread, threads, state = (
+        block.add_argument(type, ir.Location.unknown()) for type in (index, index, pointer)
+    )
     update_type(function)
-    return added
+    return thread, threads, state
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,7 @@ class _Sharing:
     thread: Value
     threads: Value
     state: Value
-    shared: Mapping[str, Literal[1] | Iterations]
+    shared: Shares
 
     def users_of(self, op: Any) -> Users:
         from torch_mlir import ir
