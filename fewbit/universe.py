@@ -121,6 +121,7 @@ BINDINGS_ROOMS = {
     "fewbit.passes.loops": (
         "collapse-loops",
         "count-cycles",
+        "generalize-copies",
         "outline-loops",
         "reassociate-sums",
         "share-work",
