@@ -12,8 +12,8 @@ import pytest
 
 import fewbit
 from fewbit.ir.bindings import find_function, mlir_context
-from fewbit.models import lenet_text
 from fewbit.ir.memref_views import VIEWS
+from fewbit.models import lenet_text
 from fewbit.passes.memory.arena import Buffer, lower_bound, overlaps
 from fewbit.passes.memory.plan_memory import Arena, element_bytes
 from fewbit.pipeline.compilation import Compilation
