@@ -42,6 +42,8 @@ class KernelCalls:
     """By the names of calls that more threads would not make faster."""
     seconds: float = 0.0
     """What the calls take on one thread, about; sizes that only a run knows count as 1."""
+    far: bool = False
+    """Whether the weights that the program's matmuls read are more than caches hold."""
     largest: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Where calls leave the largest magnitudes of tensors."""
 

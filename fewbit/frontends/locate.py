@@ -27,15 +27,27 @@ def import_named(name: str, given: Given | None = None) -> Program:
         _refuse_options(replace(given, context=None))
         return _import_loaded(make(), given)
     if not path.exists():
-        raise UsageError(
-            f"there is no model '{name}'",
-            hint=f"give zoo:NAME, file.py:factory, {EXAMPLE}, model.onnx, model.pt2, model.keras, "
-            "model.gguf, program.mlir, or the folder of a SavedModel, of a Hugging Face model or "
-            "of a saved program",
-        )
+        raise UsageError(f"there is no model '{name}'", hint=_hint_for_missing(name))
     frontend = _frontend_of(path)
     _refuse_options(given, frontend)
     return Program.load(path) if frontend is None else frontend.import_file(path, given)
+
+
+def _hint_for_missing(name: str) -> str:
+    package, colon, model = name.partition(":")
+    if package == "timm" and model.isidentifier():
+        return f"write timm:create_model('{model}')"
+    if package == "torchvision" and model.isidentifier():
+        return f"write torchvision:models.{model}()"
+    from fewbit.models.registry import zoo
+
+    if not colon and name in zoo():
+        return f"write zoo:{name}"
+    return (
+        f"give zoo:NAME, file.py:factory, {EXAMPLE}, model.onnx, model.pt2, model.keras, "
+        "model.gguf, program.mlir, or the folder of a SavedModel, of a Hugging Face model or "
+        "of a saved program"
+    )
 
 
 def _frontend_of(path: Path) -> Frontend | None:

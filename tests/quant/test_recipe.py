@@ -253,6 +253,16 @@ def test_a_pattern_that_matches_nothing(pattern: str) -> None:
     assert "fc1" in str(caught.value.hint) or "head.conv" in str(caught.value.hint)
 
 
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("int8", "w8a8"), ("INT4", "w4a8"), ("fp32", "fp"), ("ternary", "w1.58a8")]
+)
+def test_names_of_other_tools_get_the_scheme_that_is_meant(name: str, scheme: str) -> None:
+    with pytest.raises(UsageError, match="is not a scheme") as caught:
+        Recipe.of(name)
+    assert caught.value.hint == f"write '{scheme}'"
+    Recipe.of(scheme)
+
+
 def test_weights_are_quantized_as_the_scheme_says() -> None:
     w = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
     shapes = {"w4a8": (3,), "w4a8-tensor": (), "w4a8g4": (3, 2)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,12 @@ def test_same_bits_for_any_number_of_threads(bits: int | None) -> None:
     program = layers(dynamic=True, bits=bits)
     artifact = fewbit.compile(program)
     random = np.random.default_rng(0)
-    x, y = random.normal(size=(2, 301, WIDE)).astype(np.float32)
-    alone = artifact.run(x, y)
-    for threads in (2, 3, 4, 64):
-        for got, wanted in zip(artifact.run(x, y, threads=threads), alone, strict=True):
-            assert got.tobytes() == wanted.tobytes()
+    for rows in (1, 3, 301):  # few rows are all the first thread's
+        x, y = random.normal(size=(2, rows, WIDE)).astype(np.float32)
+        alone = artifact.run(x, y)
+        for threads in (2, 3, 4, 64):
+            for got, wanted in zip(artifact.run(x, y, threads=threads), alone, strict=True):
+                assert got.tobytes() == wanted.tobytes()
 
 
 def test_calls_from_several_threads_of_python(dynamic: Artifact) -> None:
@@ -184,6 +186,38 @@ def test_threads_end_with_the_library() -> None:
     del artifact
     gc.collect()
     assert len(os.listdir("/proc/self/task")) == before
+
+
+@pytest.fixture
+def one_processor() -> Iterator[None]:
+    """Have this thread, and those that it starts, share a processor."""
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    yield
+    os.sched_setaffinity(0, processors)
+
+
+def executed(thread: str) -> int:
+    """Return for how many nanoseconds a thread of this process was executed."""
+    return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0])
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="times are not told")
+@pytest.mark.usefixtures("one_processor")
+def test_threads_without_a_processor_are_left_alone() -> None:
+    before = set(os.listdir("/proc/self/task"))
+    artifact = fewbit.compile(layers(dynamic=True), name="crowded")
+    x, y = inputs(400_000)
+    alone = artifact.run(x, y)
+    artifact.run(x, y, threads=2)
+    (worker,) = set(os.listdir("/proc/self/task")) - before
+    shared, calls = 0, 24
+    for _ in range(calls):
+        start = executed(worker)
+        results = artifact.run(x, y, threads=2)
+        shared += executed(worker) - start > 500_000
+        assert all(map(np.array_equal, results, alone))
+    assert 1 <= shared <= calls // 3
 
 
 @pytest.mark.parametrize("threads", [0, -1, 65, 2**32 + 1, 1.5, "2"])

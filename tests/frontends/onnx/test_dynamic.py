@@ -211,3 +211,22 @@ def test_a_size_that_must_be_known_is_named() -> None:
     with pytest.raises(UnsupportedError, match="'t'") as caught:
         import_model(network)
     assert "--input-shape" in str(caught.value)
+
+
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceProd", "ReduceL2"])
+@pytest.mark.parametrize("length", [4, "n"])
+def test_a_number_of_rows_that_data_decides_on_is_reduced(op: str, length: int | str) -> None:
+    made = model(
+        [node("Compress", ["x", "keep"], ["kept"], axis=0), node(op, ["kept", "axes"], ["y"])],
+        {"x": (length, 3), "keep": (length,)},
+        ["y"],
+        {"axes": np.array([0])},
+        {"keep": onnx.TensorProto.BOOL},
+    )
+    made.ir_version = 10  # the newest that onnxruntime reads is older than onnx's own
+    x = np.arange(12, dtype=np.float32).reshape(4, 3) - 5
+    compiled: Any = fewbit.compile(import_model(made), "cpu")
+    for keep in ([True, False, True, True], [False] * 4):
+        given = {"x": x, "keep": np.array(keep)}
+        (wanted,) = ort.InferenceSession(made.SerializeToString()).run(None, given)
+        np.testing.assert_allclose(compiled(*given.values()), wanted, rtol=1e-6)
