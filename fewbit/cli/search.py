@@ -228,7 +228,7 @@ def run(
     from fewbit.cli.search_report import print_ranges, print_result
     from fewbit.search.budget import read_budgets
     from fewbit.search.result import plain
-    from fewbit.search.run import Settings, opened
+    from fewbit.search.run import Settings, open_search
     from fewbit.targets.registry import DEFAULT_TARGET
 
     settings = Settings(
@@ -246,7 +246,7 @@ def run(
     )
     folder = output or RUNS / _folder_name(model)
     asked = _asked(model, data, input_shape, samples, train, folder)
-    with opened(asked, settings, folder) as made:
+    with open_search(asked, settings, folder) as made:
         if not as_json:
             print_ranges(made)
         result = made.run()
@@ -282,7 +282,7 @@ def sensitivity(
 ) -> None:
     """Measure what each layer loses at each width, alone: which layer broke the accuracy?"""
     from fewbit.cli.search_report import plain_sensitivity, print_sensitivity
-    from fewbit.search.run import Settings, opened
+    from fewbit.search.run import Settings, open_search
     from fewbit.search.sensitivity import measure_sensitivity
     from fewbit.targets.registry import DEFAULT_TARGET
 
@@ -295,7 +295,7 @@ def sensitivity(
     )
     folder = output or RUNS / _folder_name(model)
     asked = _asked(model, data, input_shape, samples, train, folder)
-    with opened(asked, settings, folder) as made:
+    with open_search(asked, settings, folder) as made:
         found = measure_sensitivity(made.space, made.probe)
         if as_json:
             print_json(plain_sensitivity(found, model))

@@ -65,7 +65,7 @@ def search(
     from fewbit.search.budget import read_budgets
     from fewbit.search.load import Asked
     from fewbit.search.plan import SpaceOptions
-    from fewbit.search.run import Settings, opened
+    from fewbit.search.run import Settings, open_search
     from fewbit.targets.compile import name_of
 
     space = SpaceOptions(
@@ -105,5 +105,5 @@ def search(
             train=train,
             folder=folder,
         )
-        with opened(asked, settings, folder) as run:
+        with open_search(asked, settings, folder) as run:
             return run.run()

@@ -322,7 +322,7 @@ class Search:
 
 
 @contextmanager
-def opened(asked: Asked, settings: Settings, folder: Path) -> Generator[Search]:
+def open_search(asked: Asked, settings: Settings, folder: Path) -> Generator[Search]:
     """Yield a search of a model that is loaded, and perhaps trained; its store is closed behind it.
 
     What cannot be met is refused before anything is trained or run.
