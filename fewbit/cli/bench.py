@@ -125,8 +125,8 @@ def bench_model(
     if program.recipe is not None:
         refuse_missing(peers, True)
     plan = Plan(program.recipe, target, tuple(peers), counts, seconds, layers, given)
-    samples = options.inputs(subject.program) if options.has_samples else None
-    report = measure(subject, program, plan, samples)
+    inputs = options.inputs(subject.program) if options.has_samples else None
+    report = measure(subject, program, plan, inputs)
     write_figures(report.plain(), as_json)
     if as_json != "-":
         print_report(report)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,9 +61,9 @@ class Cluster:
     workers: int
     """The processors that it had when the search began."""
 
-    def spread(self, measure: Measure, objects: object) -> Measure:
-        """Return a measure whose calls run on the cluster; `objects` may be of any module."""
-        _pack_by_value(self.ray, objects)
+    def spread(self, measure: Measure, parts: Iterable[object]) -> Measure:
+        """Return a measure whose calls run on the cluster; its parts may be of any module."""
+        _pack_by_value(self.ray, parts)
         return OnCluster(self.ray, measure, self.ray.put(measure))
 
 
@@ -142,10 +142,8 @@ def joined(address: str) -> Generator[Cluster]:
         ray.shutdown()
 
 
-def _pack_by_value(ray: Any, objects: object) -> None:
+def _pack_by_value(ray: Any, parts: Iterable[object]) -> None:
     """Have the code of a user's own modules travel along, which no other machine could import."""
-    modules = getattr(objects, "modules", None)
-    parts: list[object] = [objects, *(modules() if callable(modules) else ())]
     for part in parts:
         name = getattr(part, "__module__", None) or type(part).__module__
         for module in {name, type(part).__module__}:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
@@ -37,9 +36,15 @@ Amounts = Mapping[str, float]
 class Meter(Protocol):
     """Runs programs on a target."""
 
-    unit: str
-    how: str
-    """What it measures on, as it is stored with what it found."""
+    @property
+    def unit(self) -> str:
+        """What it counts in."""
+        ...
+
+    @property
+    def how(self) -> str:
+        """What it measures on, as it is stored with what it found."""
+        ...
 
     def layers(self, program: Program) -> Amounts:
         """Return what each layer and the whole program take."""
@@ -101,7 +106,7 @@ class ProcessorMeter:
     unit: str = "s"
     _kept: dict[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
-    @cached_property
+    @property
     def how(self) -> str:
         from fewbit.toolchain.machine import this_machine
 

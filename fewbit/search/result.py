@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -19,13 +20,12 @@ from fewbit.quant.recipe import Recipe
 from fewbit.quant.scheme import LayerScheme
 from fewbit.search.costs import amount
 from fewbit.search.front import pareto_front
-from fewbit.search.objective import OBJECTIVES, USER, Objective
+from fewbit.search.objective import Objective, objective_named
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 FILE = "run.json"
-RECIPES = "recipe, or bits of weights"
 BEST = "best.toml"
 SCALES = ".json"
 """Ends the name of what is beside a recipe that has static scales of activations."""
@@ -157,7 +157,7 @@ class Result(Record):
 
     @property
     def kind(self) -> Objective:
-        return OBJECTIVES.get(self.objective) or Objective(USER, True, False)
+        return objective_named(self.objective)
 
     def value(self, metrics: dict[str, float]) -> tuple[float, float]:
         return self.kind.value(metrics)
@@ -224,23 +224,30 @@ class Result(Record):
 
         table = Table(title=self.title, title_justify="left")
         table.add_column("")
-        for name in (self.objective, *(each.name for each in self.ranges), RECIPES):
-            justify = "left" if name == RECIPES else "right"
+        recipes = "recipe" if self._described is not _bits_of else "bits of layers"
+        for name in (self.objective, *(each.name for each in self.ranges), recipes):
+            justify = "left" if name == recipes else "right"
             table.add_column(name, justify=justify, overflow="fold")
-        front = self.front
+        front, described = self.front, self._described
         for number, point in enumerate(front, start=1):
             mark = "best" if point == self.best else f"{number:02}"
-            table.add_row(mark, *self._cells(point))
+            table.add_row(mark, *self._cells(point), described(point))
         if self.best is not None and self.best not in front:
-            table.add_row("best", *self._cells(self.best))
+            table.add_row("best", *self._cells(self.best), described(self.best))
         table.add_section()
-        table.add_row("8 bits", *self._cells(self.widest))
+        table.add_row("8 bits", *self._cells(self.widest), described(self.widest))
         table.add_row("float", self.show(self.reference), *[""] * (len(self.ranges) + 1))
         return table
 
+    @property
+    def _described(self) -> Callable[[Point], str]:
+        """What a table says of a recipe: all of it, where all are short."""
+        longest = max((len(str(point.recipe)) for point in self.front), default=0)
+        return _bits_of if longest > LONGEST else lambda point: str(point.recipe)
+
     def _cells(self, point: Point) -> list[str]:
         costs = [each.show(point.costs[each.name]) for each in self.ranges]
-        return [self.show(point.metrics), *costs, _describe(point)]
+        return [self.show(point.metrics), *costs]
 
     @property
     def title(self) -> str:
@@ -282,9 +289,12 @@ class Result(Record):
         """The plot and the front, in a notebook."""
         from fewbit.search.plot import plot_front
 
-        heads = ["", self.objective, *(each.name for each in self.ranges), RECIPES]
+        heads = ["", self.objective, *(each.name for each in self.ranges), "recipe"]
         rows = [
-            "".join(f"<td>{escape(cell)}</td>" for cell in (mark, *self._cells(point)))
+            "".join(
+                f"<td>{escape(cell)}</td>"
+                for cell in (mark, *self._cells(point), str(point.recipe))
+            )
             for mark, point in (
                 *((("best" if p == self.best else ""), p) for p in self.front),
                 ("8 bits", self.widest),
@@ -297,11 +307,8 @@ class Result(Record):
         )
 
 
-def _describe(point: Point) -> str:
-    """Return a short recipe, or the bits of layers in their order, or how many have which."""
-    text = str(point.recipe)
-    if len(text) <= LONGEST:
-        return text
+def _bits_of(point: Point) -> str:
+    """Return the bits of layers in their order, or how many have which."""
     schemes = [LayerScheme.of(each) for each in point.schemes.values()]
     acts = {str(each.act or "fp") for each in schemes}
     bits = [

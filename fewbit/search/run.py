@@ -128,8 +128,7 @@ class Search:
 
     def _evaluator(self, measure: Measure, part: Examples) -> Evaluator:
         if self.cluster is not None:
-            subject = self.loaded.subject
-            measure = self.cluster.spread(measure, getattr(subject, "model", None))
+            measure = self.cluster.spread(measure, self.loaded.subject.parts())
         return Evaluator(
             self.space, self.model_hash, self.store, measure, part, self.objective, self.workers
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import TypeAlias
 
@@ -132,7 +132,7 @@ class Space:
     @property
     def all_schemes(self) -> set[LayerScheme]:
         """Every scheme that some layer may have."""
-        return {each for unit in self.units for each in unit.choices} | set(self.fixed.values())
+        return set(chain(self.fixed.values(), *(unit.choices for unit in self.units)))
 
     def schemes(self, candidate: Candidate) -> dict[str, LayerScheme]:
         """Return the scheme of every layer."""

@@ -65,6 +65,10 @@ class Subject(ABC):
         It may be called by several threads at once.
         """
 
+    def parts(self) -> Iterable[object]:
+        """Return what may be of classes that no other machine knows."""
+        return ()
+
     def hash(self) -> str:
         """Return a hash of everything that decides what the model computes."""
         return sha256(self.program.text().encode()).hexdigest()[:16]

@@ -84,6 +84,9 @@ class TorchSubject(ArraySubject):
 
         self.scales = StaticScales.find(self.names, widths, calibrate_model, few.hash())
 
+    def parts(self) -> Iterable[object]:
+        return self.model.modules()
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what measuring needs: other processes make the rest anew."""
         return {"model": self.model, "names": self.names, "scales": self.scales}

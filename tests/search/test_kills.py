@@ -25,7 +25,6 @@ OPTIONS: dict[str, Any] = {
     "budget": {"size": 0.5},
     "weights": (1, 1.58, 2, 3, 4, 6, 8),
     "free_ends": True,
-    "trials": TRIALS,
 }
 
 
@@ -49,14 +48,15 @@ def rows(folder: Path) -> dict[str, str]:
         return dict(file.execute("select key, date || seconds || metrics from evaluations"))
 
 
+def search(folder: Path, trials: int = TRIALS) -> Result:
+    return fewbit.search(small(), data=images(), output=folder, trials=trials, **OPTIONS)
+
+
 @pytest.mark.slow
 def test_nothing_is_lost_or_done_twice_however_often_it_is_killed(tmp_path: Path) -> None:
     torch.set_num_threads(1)
-    small(), images()
+    search(tmp_path / "before", 1)  # what children share is made: the model and its data
     killed, whole = tmp_path / "killed", tmp_path / "whole"
-
-    def search(folder: Path) -> Result:
-        return fewbit.search(small(), data=images(), output=folder, **OPTIONS)
 
     start = time.monotonic()
     expected = search(whole)
