@@ -156,9 +156,10 @@ def compile_model(
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
     program = options.quantize(program, recipe)
     if integer_only:
-        from fewbit.passes.quant.integer_only import integer_only as without_floats
+        from fewbit.passes.quant.integer_only import IntegerOnly
+        from fewbit.pipeline.compilation import run_passes
 
-        program = without_floats(program, strict=True)
+        program = run_passes(program, IntegerOnly(strict=True))
     if stop_after is not None:
         text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)
@@ -210,8 +211,8 @@ def _import(
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.
-        made = create(model.removeprefix("zoo:"))
-        return import_model(made, input_shapes=shapes, context=context)
+        network = create(model.removeprefix("zoo:"))
+        return import_model(network, input_shapes=shapes, context=context)
 
 
 def _folder_name(name: str, target: str) -> str:

@@ -160,7 +160,7 @@ def read_weights(checkpoint: WeightSource) -> dict[str, Any]:
     store = open_weights(checkpoint)
     weights: dict[str, Any] = {}
     with progress("Reading weights", total=len(store)) as step, warnings.catch_warnings():
-        # A mapped file cannot be written to, and nobody does.
+        # A mapped file cannot be written to, and nothing does.
         warnings.filterwarnings("ignore", message=".*not writable.*")
         for name in store:
             weights[name] = torch.as_tensor(store[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -13,7 +14,9 @@ from pydantic import Field, ValidationError
 from fewbit.base.files import PathLike, replacing_file
 from fewbit.base.folders import Record
 from fewbit.errors import Place, UsageError
+from fewbit.quant.calibration import Calibration
 from fewbit.quant.recipe import Recipe
+from fewbit.quant.scheme import LayerScheme
 from fewbit.search.costs import amount
 from fewbit.search.front import pareto_front
 from fewbit.search.objective import OBJECTIVES, USER, Objective
@@ -22,12 +25,17 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FILE = "run.json"
+RECIPES = "recipe, or bits of weights"
 BEST = "best.toml"
+SCALES = ".json"
+"""Ends the name of what is beside a recipe that has static scales of activations."""
 FRONT = "front"
 TABLE = "table.csv"
 PLOT = "front.svg"
-LONGEST = 100
-"""How much of a recipe a table shows."""
+LONGEST = 40
+"""How long a recipe may be that a table shows as it is."""
+MANY = 24
+"""Layers that a table does not show one by one."""
 
 
 class Point(Record):
@@ -39,10 +47,20 @@ class Point(Record):
     costs: dict[str, float]
     fits: bool = True
     """Whether it is within all budgets."""
+    scales: dict[str, float] = Field(default_factory=dict[str, float])
+    """Static scales of activations, by layer."""
+    measured: dict[str, float] = Field(default_factory=dict[str, float])
+    """Costs of the whole program, where it was compiled and measured."""
 
     @cached_property
     def recipe(self) -> Recipe:
         return Recipe.with_exceptions(Recipe.of({"layers": self.schemes}).layers)
+
+    def save(self, path: Path) -> None:
+        """Write the recipe, and beside it the scales that it needs."""
+        self.recipe.save(path)
+        if self.scales:
+            Calibration(self.scales).save(path.with_suffix(SCALES))
 
 
 class CostRange(Record):
@@ -158,14 +176,12 @@ class Result(Record):
 
         self.save(folder)
         (folder / FRONT).mkdir(parents=True, exist_ok=True)
-        for old in (folder / FRONT).glob("*.toml"):
+        for old in [*(folder / FRONT).iterdir(), *folder.glob(f"{Path(BEST).stem}.*")]:
             old.unlink()
         for number, point in enumerate(self.front, start=1):
-            point.recipe.save(folder / FRONT / f"{number:02}.toml")
+            point.save(folder / FRONT / f"{number:02}.toml")
         if self.best is not None:
-            self.best.recipe.save(folder / BEST)
-        else:
-            (folder / BEST).unlink(missing_ok=True)
+            self.best.save(folder / BEST)
         for name, text in ((TABLE, self.csv()), (PLOT, plot_front(self))):
             with replacing_file(folder / name) as file:
                 file.write(text.encode())
@@ -208,8 +224,8 @@ class Result(Record):
 
         table = Table(title=self.title, title_justify="left")
         table.add_column("")
-        for name in (self.objective, *(each.name for each in self.ranges), "recipe"):
-            justify = "left" if name == "recipe" else "right"
+        for name in (self.objective, *(each.name for each in self.ranges), RECIPES):
+            justify = "left" if name == RECIPES else "right"
             table.add_column(name, justify=justify, overflow="fold")
         front = self.front
         for number, point in enumerate(front, start=1):
@@ -224,7 +240,7 @@ class Result(Record):
 
     def _cells(self, point: Point) -> list[str]:
         costs = [each.show(point.costs[each.name]) for each in self.ranges]
-        return [self.show(point.metrics), *costs, _shorten(str(point.recipe))]
+        return [self.show(point.metrics), *costs, _describe(point)]
 
     @property
     def title(self) -> str:
@@ -241,12 +257,20 @@ class Result(Record):
         costs = ", ".join(f"{r.name} {r.show(self.best.costs[r.name])}" for r in self.ranges)
         lines = [f"best: {self.objective} {self.show(self.best.metrics)} at {costs}"]
         lines[0] += f" (float {self.show(self.reference)}, {self.examples} examples to choose by)"
+        if self.best.measured:
+            whole = (f"{r.name} {r.show(self.best.measured[r.name])}" for r in self._measured)
+            lines.append(f"measured as a whole: {', '.join(whole)}")
         if self.test is not None:
             lines.append(
                 f"test: {self.objective} {self.show(self.test.best)} "
                 f"(float {self.show(self.test.reference)}, {self.test.examples} examples)"
             )
         return "\n".join(lines)
+
+    @property
+    def _measured(self) -> list[CostRange]:
+        known = {} if self.best is None else self.best.measured
+        return [each for each in self.ranges if each.name in known]
 
     def __str__(self) -> str:
         return self.summary()
@@ -258,7 +282,7 @@ class Result(Record):
         """The plot and the front, in a notebook."""
         from fewbit.search.plot import plot_front
 
-        heads = ["", self.objective, *(each.name for each in self.ranges), "recipe"]
+        heads = ["", self.objective, *(each.name for each in self.ranges), RECIPES]
         rows = [
             "".join(f"<td>{escape(cell)}</td>" for cell in (mark, *self._cells(point)))
             for mark, point in (
@@ -273,9 +297,26 @@ class Result(Record):
         )
 
 
-def _shorten(text: str) -> str:
-    """Return the beginning of a recipe of many layers; files have it whole."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _describe(point: Point) -> str:
+    """Return a short recipe, or the bits of layers in their order, or how many have which."""
+    text = str(point.recipe)
+    if len(text) <= LONGEST:
+        return text
+    schemes = [LayerScheme.of(each) for each in point.schemes.values()]
+    acts = {str(each.act or "fp") for each in schemes}
+    bits = [
+        str(each.weight or "fp") + ("" if len(acts) == 1 else f"/{each.act or 'fp'}")
+        for each in schemes
+    ]
+    if len(bits) <= MANY:
+        return " ".join(bits)
+    counts = Counter(bits)
+    return ", ".join(f"{counts[each]} of {each}" for each in sorted(counts, key=_number))
+
+
+def _number(text: str) -> float:
+    first = text.partition("/")[0]
+    return 32.0 if first == "fp" else float(first)
 
 
 def plain(result: Result) -> dict[str, object]:

@@ -144,7 +144,7 @@ def test_inspect_measures_dynamic_recipes_on_the_data(
 def test_inspect_measures_on_every_sample(
     net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Where a program takes one sample at a time, the first alone says little."""
+    """The first sample alone says little where a program takes one at a time."""
     net.write_text(TEXT.replace("tensor<?x2xf32>", "tensor<1x2xf32>"))
     file = tmp_path / "two.npy"
     np.save(file, np.array([[1.0, 1.0], [1.0, 0.3]], np.float32))

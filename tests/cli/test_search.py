@@ -75,10 +75,10 @@ def test_what_was_found_can_be_shown_again(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fewbit(*QUICK, "-b", "size=0.6x", "-o", "run", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    data = json.loads(capsys.readouterr().out)
     assert fewbit("show", "run", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert {k: v for k, v in found.items() if k not in ("folder", "artifact")} == shown
+    assert {k: v for k, v in data.items() if k not in ("folder", "artifact")} == shown
     assert shown["best"]["size"] <= 0.6 * shown["ranges"][0]["baseline"]
     assert fewbit("show", "run") == 0
     assert "best: accuracy" in capsys.readouterr().out

@@ -32,8 +32,8 @@ def dynamic() -> Artifact:
 
 
 def check(artifact: Artifact, program: Program, *arrays: Any, **options: Any) -> None:
-    found, wanted = artifact.run(*arrays, **options), program.run(*arrays)
-    for got, right in zip(found, wanted, strict=True):
+    results, wanted = artifact.run(*arrays, **options), program.run(*arrays)
+    for got, right in zip(results, wanted, strict=True):
         assert got.dtype == right.dtype
         assert got.shape == right.shape
         assert np.array_equal(got, right)
@@ -97,8 +97,8 @@ func.func @main(%a: f32, %b: tensor<f64>, %k: i64, %c: i1) -> (f32, tensor<f64>,
 }""")
     artifact = fewbit.compile(program)
     given = (np.float32(1.5), np.float64(2.5), np.int64(-(2**40)), np.True_)
-    found = artifact(*given)
-    assert [(value.item(), value.shape) for value in found] == [
+    result = artifact(*given)
+    assert [(value.item(), value.shape) for value in result] == [
         (3.0, ()), (2.5, ()), (-(2**40), ()), (True, ()),
     ]  # fmt: skip
 
@@ -142,8 +142,8 @@ def test_contiguous_inputs_are_not_copied_or_changed(static: Artifact) -> None:
 def test_tensors_of_torch(static: Artifact) -> None:
     torch = pytest.importorskip("torch")
     x, y = inputs()
-    found = static.run(torch.from_numpy(x).requires_grad_(), torch.from_numpy(y))
-    for got, right in zip(found, static.run(x, y), strict=True):
+    results = static.run(torch.from_numpy(x).requires_grad_(), torch.from_numpy(y))
+    for got, right in zip(results, static.run(x, y), strict=True):
         assert np.array_equal(got, right)
     program = elementwise("bf16", "addf")
     a = torch.arange(5).to(torch.bfloat16)
@@ -227,7 +227,7 @@ def test_number_of_threads(static: Artifact, threads: Any) -> None:
 
 
 def test_compiled_again_into_the_same_folder(tmp_path: Path) -> None:
-    """What is loaded is what is there now, not what was there before."""
+    """A load sees what is there now, not what was there before."""
     a, b = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], np.float32)
     for op, wanted in (("addf", a + b), ("subf", a - b), ("mulf", a * b)):
         fewbit.compile(elementwise("f32", op), "cpu", tmp_path / "net", name="net")

@@ -106,12 +106,12 @@ def _compare(decoder: CachedDecoder) -> None:
         expected = decoder.model(tokens).logits[:, -1:]
         try:
             decoder(tokens[:, :half], torch.tensor([0]))
-            found = decoder(tokens[:, half:], torch.tensor([half]))
+            logits = decoder(tokens[:, half:], torch.tensor([half]))
         except Exception as e:
             raise _unsupported(decoder, f"{type(e).__name__}: {e}") from e
     for buffer in decoder.caches():
         buffer.zero_()
-    if not torch.allclose(found, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
+    if not torch.allclose(logits, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
         raise _unsupported(decoder, "its results are others than without")
 
 

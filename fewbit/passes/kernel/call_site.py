@@ -194,7 +194,7 @@ class CallSite(Generic[OpT]):
         # As `ThreadArguments` of `outline-loops`: one thread alone, until the work is shared.
         thread, threads = self.index(0), self.index(1)
         self.make(func.CallOp(stub.name, [*memory, thread, threads], []))
-        self.calls.stubs.append(stub.text())
+        self.calls.stubs.append(stub)
         if stub.most_threads is not None:
             self.calls.most_threads[stub.name] = stub.most_threads
 

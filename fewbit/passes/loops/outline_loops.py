@@ -8,7 +8,6 @@ thread and the number of threads, and does its part of one parallel loop.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -17,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fewbit.ir.bindings import (
     find_function,
     index_constant,
-    is_block,
     is_constant,
     loop_kinds,
     mlir_context,
     walk,
 )
+from fewbit.ir.bindings_locations import layer_suffix
+from fewbit.ir.memref_views import root_of
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
@@ -148,7 +148,7 @@ def outline_loops(module: Module, *names: str) -> list[Outlined]:
         for name in names:
             function = find_function(module, name)
             for number, op in enumerate(list(_loops(function.entry_block))):
-                _outline(module, op, f"{name}_{number:03}{layer_hint(op)}", outlined)
+                _outline(module, op, f"{name}_{number:03}{layer_suffix(op)}", outlined)
         return list(outlined.values())
 
 
@@ -224,19 +224,6 @@ def _replace_operands(op: OpView, inside: dict[Value, Value]) -> None:
                 operands[i] = inside[operands[i]]
 
 
-VIEWS = (
-    "memref.view", "memref.subview", "memref.cast", "memref.reinterpret_cast",
-    "memref.expand_shape", "memref.collapse_shape", "memref.transpose",
-)  # fmt: skip
-
-
-def root_of(value: Value) -> Value:
-    """Return the memory that a memref is a view of."""
-    while not is_block(value.owner) and value.owner.name in VIEWS:
-        value = value.owner.operands[0]
-    return value
-
-
 def _overlap(op: OpView, arguments: list[Value]) -> bool:
     """Return whether the op writes to memory that another of its arguments is part of."""
     written = {root_of(value) for value in op.operation.opview.outputs}
@@ -300,9 +287,3 @@ def _loop_dims(op: OpView, arguments: list[Value]) -> Iterator[tuple[int, tuple[
         for axis, result in enumerate(ir.AffineMapAttr(map).value.results):
             if isinstance(result, ir.AffineDimExpr):
                 yield result.position, (arguments.index(value), axis)
-
-
-def layer_hint(op: OpView) -> str:
-    """Return the name of the layer that an op came from, for the name of a function."""
-    names = re.findall(r'loc\("([\w.]+)"', str(op.operation.location))
-    return "_" + re.sub(r"\W+", "_", names[0]) if names else ""

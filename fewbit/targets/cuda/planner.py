@@ -16,10 +16,10 @@ import numpy as np
 
 from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import loop_kinds
+from fewbit.ir.bindings_locations import layer_suffix
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
-from fewbit.passes.loops.outline_loops import layer_hint
 from fewbit.program.weight_image import Placed, WeightImage
 from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
@@ -107,7 +107,7 @@ class Planner:
         nest = emit(op, evaluation, fill)
         if fill is not None:
             self.steps.pop()
-        nest.layer = layer_hint(op).strip("_")
+        nest.layer = layer_suffix(op).strip("_")
         self.steps.append(nest)
 
     def _fill_value(self, outs: list[Memory]) -> float | None:
