@@ -82,11 +82,15 @@ class Evaluation:
         launch: Callable[[Any, Evaluation], None],
         call: Callable[[str, list[Memory]], None],
         constants: Callable[[str, Any], Memory] | None = None,
+        keep: Callable[[Any, Evaluation], Memory] | None = None,
     ) -> None:
         self.module = module
         self.launch = launch
         self.call = call
         self.constants = constants
+        self.keep = keep
+        self.kept: dict[Value, Memory] = {}
+        """Where numbers are that the program computed, and later steps need."""
         self.env: dict[Value, Any] = {}
         self.pointers: dict[str, int] = {}
 
@@ -175,10 +179,9 @@ class Evaluation:
     def _memref_load(self, op: Any) -> None:
         memory = self.env[op.operands[0]]
         if not memory.buffer.startswith(READ_ONLY):
-            raise UnsupportedError(
-                "a number that the program computed decides what it does next",
-                hint="the target cuda plans all launches before it runs",
-            )
+            if self.keep is None:
+                raise UnsupportedError("a size depends on what is computed")
+            self.kept[op.results[0]] = self.keep(op, self)
         self.env[op.results[0]] = SYMBOLIC
 
     def _memref_extract_aligned_pointer_as_index(self, op: Any) -> None:

@@ -83,6 +83,7 @@ class Cuda(Target):
     about = "machine code and a plan for an NVIDIA GPU"
     see = "[GPUs](gpu.md)"
     detail = "sm_XX"
+    fixes_sizes = True
     options = CudaOptions
     tuner = "fewbit.tune.cuda.tuner:CudaTuner"
     benches = (

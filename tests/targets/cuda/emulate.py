@@ -52,13 +52,20 @@ class Emulated:
     def __call__(self, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
         for i, array in enumerate(inputs):
             data = np.ascontiguousarray(array).view(np.uint8).ravel()
-            self.memory[f"in{i}"][: data.size] = data
+            kind = "state" if f"state{i}" in self.memory else "in"
+            self.memory[f"{kind}{i}"][: data.size] = data
         for step in self.steps:
             getattr(self, f"_{step['step']}", self._layer)(step)
-        specs = self.made.ctx.get(GpuSettings).signature.outputs
+        signature = self.made.ctx.get(GpuSettings).signature
+        specs, names = signature.outputs, [spec.name for spec in signature.inputs]
         shapes = self.made.ctx.get(OutputShapes).shapes
         return tuple(
-            self._array(f"out{i}", 0, spec.dtype, shape).copy()
+            self._array(
+                f"out{i}" if spec.updates is None else f"state{names.index(spec.updates)}",
+                0,
+                spec.dtype,
+                shape,
+            ).copy()
             for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True))
         )
 
