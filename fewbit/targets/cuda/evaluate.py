@@ -200,7 +200,7 @@ class Evaluation:
         self.env[op.results[0]] = self.constants(name, value)
 
     def _memref_view(self, op: Any) -> None:
-        source, byte, *sizes = (self.env[v] for v in op.operands)
+        source, (byte, *sizes) = self.env[op.operands[0]], self.ints(list(op.operands)[1:])
         type = op.results[0].type
         shape = self._fill_dynamic(type.shape, sizes)
         view = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
@@ -223,13 +223,18 @@ class Evaluation:
         self.env[op.results[0]] = collapse(memory, _groups(op))
 
     def _memref_expand_shape(self, op: Any) -> None:
-        memory, *sizes = (self.env[v] for v in op.operands)
+        memory, sizes = self.env[op.operands[0]], self.ints(list(op.operands)[1:])
         shape = self._fill_dynamic(list(op.attributes["static_output_shape"]), sizes)
         self.env[op.results[0]] = expand(memory, _groups(op), shape)
 
     def _memref_reinterpret_cast(self, op: Any) -> None:
         memory, *given = (self.env[v] for v in op.operands)
         offsets, sizes, strides = self._static_and_given(op, given)
+        if not isinstance(offsets[0], int):
+            raise UnsupportedError(
+                "where a view begins depends on what the inputs contain",
+                hint="the target cuda plans all launches before it runs",
+            )
         base = replace(memory, sizes=tuple(sizes), strides=tuple(strides))
         self.env[op.results[0]] = base.at(offsets[0])
 
