@@ -21,8 +21,6 @@ from fewbit.errors import UnsupportedError
 from fewbit.ir.locations import place_of
 from fewbit.pipeline.entry import functions_of
 
-DYNAMIC = -1
-
 
 @dataclass(frozen=True)
 class RefuseRunSizes(ModulePass):
@@ -69,4 +67,4 @@ def _sizes(op: Operation) -> list[SSAValue]:
 def _has_dynamic_result(op: Operation) -> bool:
     types = [result.type for result in op.results]
     tensors = [cast("TensorType[Attribute]", t) for t in types if isinstance(t, TensorType)]
-    return any(DYNAMIC in each.get_shape() for each in tensors)
+    return any(size < 0 for each in tensors for size in each.get_shape())
