@@ -87,6 +87,7 @@ ROOMS = {
         "call-layers",
         "find-output-shapes",
         "join-matmuls",
+        "refuse-run-sizes",
     ),
     "fewbit.targets.gemmini": (
         "call-streams",
