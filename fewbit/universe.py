@@ -93,6 +93,10 @@ ROOMS = {
         "legalize-for-iree",
         "separate-dispatches",
     ),
+    "fewbit.targets.mcu": (
+        "call-mcu-kernels",
+        "fix-sizes",
+    ),
     "fewbit.targets.vexii": ("call-dots",),
 }
 """The passes of each package, which are loaded when they are asked for."""

@@ -158,7 +158,7 @@ def compile_model(
     if integer_only:
         from fewbit.passes.quant.integer_only import integer_only as without_floats
 
-        program = without_floats(program, strict=True)
+        program = without_floats(program, strict=True, fixed_point=chosen.fixed_point)
     if stop_after is not None:
         text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)

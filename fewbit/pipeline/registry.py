@@ -83,6 +83,7 @@ BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
     "fewbit.targets.bitfusion": ("to-blocks",),
     "fewbit.targets.cuda": ("plan-launches",),
     "fewbit.targets.iree": ("to-iree-source",),
+    "fewbit.targets.mcu": ("translate-to-mcu-ir",),
 }
 """Passes of ours on upstream's bindings, and conversions, by the package that holds them."""
 

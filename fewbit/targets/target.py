@@ -74,6 +74,8 @@ class Target(ABC):
     details: tuple[str, ...] = ()
     """What may follow it, where that can be listed; the shell offers it."""
     is_simulated: bool = False
+    fixed_point: bool = False
+    """Whether a program without floats between its layers has integers as factors, too."""
     joins_host: bool = False
     """Whether it follows a program that is split between its device and a host, as one artifact."""
     options: type[Options] = Options
