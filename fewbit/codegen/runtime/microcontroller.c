@@ -68,6 +68,10 @@ u32 fewbit_quotient(u32 a, u32 b) { return (u32)fewbit_divide(a, b); }
 
 i32 fewbit_quotient_signed(i32 a, i32 b) { return (i32)(u32)fewbit_divide_signed(a, b); }
 
+u32 fewbit_remainder(u32 a, u32 b) { return (u32)(fewbit_divide(a, b) >> 32); }
+
+i32 fewbit_remainder_signed(i32 a, i32 b) { return (i32)(u32)(fewbit_divide_signed(a, b) >> 32); }
+
 /* The product of 32 bits by 32 bits, for cores whose products have 32 bits. */
 static u64 widening_product(u32 a, u32 b) {
   const u32 al = a & 0xFFFF, ah = a >> 16, bl = b & 0xFFFF, bh = b >> 16;
@@ -234,6 +238,21 @@ i32 fewbit_compare(u32 a, u32 b) {
     return 0;
   const i32 x = a & SIGN ? (i32)~(a & ~SIGN) : (i32)a, y = b & SIGN ? (i32)~(b & ~SIGN) : (i32)b;
   return x < y ? -1 : x > y;
+}
+
+/* The order of all floats, in which -0 comes before 0. */
+static i32 place_of(u32 a) { return a & SIGN ? (i32)~(a & ~SIGN) : (i32)a; }
+
+u32 fewbit_larger(u32 a, u32 b) {
+  if (is_nan(a) || is_nan(b))
+    return QUIET;
+  return place_of(a) < place_of(b) ? b : a;
+}
+
+u32 fewbit_smaller(u32 a, u32 b) {
+  if (is_nan(a) || is_nan(b))
+    return QUIET;
+  return place_of(a) < place_of(b) ? a : b;
 }
 
 u32 fewbit_from_unsigned(u32 a) { return round_to_float(0, 0, a); }

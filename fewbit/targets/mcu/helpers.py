@@ -2,8 +2,8 @@
 
 They are `runtime/microcontroller.c`, which handles floats as their bits. A name is a short function
 in front of one of them, with the types and the order of arguments that the core's ABI says. Arm's
-own names (`__aeabi_fadd`) pass floats in integer registers on every core; other names pass them as
-the core does.
+own names (`__aeabi_fadd`) pass floats in integer registers on every core; the others, which are
+those of GCC's library, pass them as the core does.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def needed_functions(core: Core, symbols: Iterable[str]) -> str | None:
 
 def known_helpers(core: Core) -> dict[str, Helper]:
     """Return all functions that there are, by the names that the core's compiler calls."""
-    return _COMMON | (_ARM if core.is_arm else _RISCV)
+    return _COMMON | _GCC | (_ARM if core.is_arm else {})
 
 
 def _named(core: Core, name: str, helper: Helper) -> Function:
@@ -116,6 +116,8 @@ _COMMON = {
     "memset": _plain("fill", PTR, PTR, I32, I32),
     "roundevenf": _plain("round_float", F32, F32),
     "rintf": _plain("round_float", F32, F32),
+    "fmaximumf": _plain("larger", F32, F32, F32),
+    "fminimumf": _plain("smaller", F32, F32, F32),
     "fewbit_rounded": _plain("round", I32, F32),
 }
 
@@ -161,9 +163,17 @@ _ARM = {
     }.items()
 }
 
-_RISCV = {
+_GCC = {
     f"__{name}": helper
     for name, helper in {
+        "udivsi3": _plain("quotient", I32, I32, I32),
+        "divsi3": _plain("quotient_signed", I32, I32, I32),
+        "umodsi3": _plain("remainder", I32, I32, I32),
+        "modsi3": _plain("remainder_signed", I32, I32, I32),
+        "muldi3": _plain("multiply", I64, I64, I64),
+        "ashldi3": _plain("shift_left", I64, I64, I32),
+        "lshrdi3": _plain("shift_right", I64, I64, I32),
+        "ashrdi3": _plain("shift_right_signed", I64, I64, I32),
         "addsf3": _plain("add", F32, F32, F32),
         "subsf3": _plain("subtract", F32, F32, F32),
         "mulsf3": _plain("multiply_floats", F32, F32, F32),

@@ -1,7 +1,8 @@
 """How much stack a library takes, at most: from its assembly, along the longest way of calls.
 
 LLVM's text says what each function puts on the stack (`push`, `vpush`, `sub sp`) and whom it calls.
-There is no recursion and no call by an address, so the sum along a way of calls is a bound.
+A function whose address another has is called by it. There is no recursion, so the sum along a way
+of calls is a bound.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ _LABEL = re.compile(r"^([A-Za-z_$.\"][\w.$\"]*):")
 _FUNCTION = re.compile(r"^\s*\.type\s+(\S+),\s*[@%]function")
 _PUSH = re.compile(r"^\s*(v?)push(?:\.w)?\s+\{([^}]*)\}")
 _SUB = re.compile(r"^\s*sub(?:w|\.w)?\s+sp,\s*(?:sp,\s*)?#(\d+)")
-_SUB_REGISTER = re.compile(r"^\s*sub(?:\.w)?\s+sp,\s*(?:sp,\s*)?r\d|^\s*add(?:\.w)?\s+sp,\s*(?:sp,\s*)?r\d|^\s*mov\s+sp,")
 _ADDI = re.compile(r"^\s*addi\s+sp,\s*sp,\s*-(\d+)")
 _CALL = re.compile(r"^\s*(?:bl|b|b\.w|call|tail|jal|j)\s+([A-Za-z_$.\"][\w.$\"]*)")
+_ADDRESS = re.compile(r"^\s*\.long\s+([A-Za-z_$.\"][\w.$\"]*)|%hi\(([^)]+)\)")
+"""Of a function that is called often, by its address in a register."""
 
 
 @dataclass
@@ -52,6 +54,8 @@ def _read(line: str, frame: Frame) -> None:
         frame.bytes += int(sub[1])
     elif (call := _CALL.match(line)) is not None:
         frame.calls.add(call[1].strip('"'))
+    elif (address := _ADDRESS.search(line)) is not None:
+        frame.calls.add((address[1] or address[2]).strip('"'))
 
 
 def _register_bytes(text: str) -> int:

@@ -228,6 +228,55 @@ fewbit_divide_signed.exit:
   ret i32 %cond14.i
 }
 
+define i32 @fewbit_remainder(i32 noundef %a, i32 noundef %b) local_unnamed_addr #2 {
+entry:
+  br label %for.body.i
+
+for.body.i:
+  %i.017.i = phi i32 [ 31, %entry ], [ %dec.i, %for.body.i ]
+  %remainder.016.i = phi i32 [ 0, %entry ], [ %remainder.1.i, %for.body.i ]
+  %shl.i = shl i32 %remainder.016.i, 1
+  %shr.i = lshr i32 %a, %i.017.i
+  %and.i = and i32 %shr.i, 1
+  %or.i = or disjoint i32 %and.i, %shl.i
+  %cmp1.not.i = icmp ult i32 %or.i, %b
+  %sub.i = select i1 %cmp1.not.i, i32 0, i32 %b
+  %remainder.1.i = sub nuw i32 %or.i, %sub.i
+  %dec.i = add nsw i32 %i.017.i, -1
+  %cmp.not.i = icmp eq i32 %i.017.i, 0
+  br i1 %cmp.not.i, label %fewbit_divide.exit, label %for.body.i
+
+fewbit_divide.exit:
+  ret i32 %remainder.1.i
+}
+
+define i32 @fewbit_remainder_signed(i32 noundef %a, i32 noundef %b) local_unnamed_addr #2 {
+entry:
+  %cond.i = tail call i32 @llvm.abs.i32(i32 %a, i1 false)
+  %cond6.i = tail call i32 @llvm.abs.i32(i32 %b, i1 false)
+  br label %for.body.i.i
+
+for.body.i.i:
+  %i.017.i.i = phi i32 [ 31, %entry ], [ %dec.i.i, %for.body.i.i ]
+  %remainder.016.i.i = phi i32 [ 0, %entry ], [ %remainder.1.i.i, %for.body.i.i ]
+  %shl.i.i = shl i32 %remainder.016.i.i, 1
+  %shr.i.i = lshr i32 %cond.i, %i.017.i.i
+  %and.i.i = and i32 %shr.i.i, 1
+  %or.i.i = or disjoint i32 %and.i.i, %shl.i.i
+  %cmp1.not.i.i = icmp ult i32 %or.i.i, %cond6.i
+  %sub.i.i = select i1 %cmp1.not.i.i, i32 0, i32 %cond6.i
+  %remainder.1.i.i = sub nuw i32 %or.i.i, %sub.i.i
+  %dec.i.i = add nsw i32 %i.017.i.i, -1
+  %cmp.not.i.i = icmp eq i32 %i.017.i.i, 0
+  br i1 %cmp.not.i.i, label %fewbit_divide_signed.exit, label %for.body.i.i
+
+fewbit_divide_signed.exit:
+  %cmp.i = icmp slt i32 %a, 0
+  %sub18.i = sub i32 0, %remainder.1.i.i
+  %cond21.i = select i1 %cmp.i, i32 %sub18.i, i32 %remainder.1.i.i
+  ret i32 %cond21.i
+}
+
 define i64 @fewbit_multiply(i64 noundef %a, i64 noundef %b) local_unnamed_addr #3 {
 entry:
   %conv = trunc i64 %a to i32
@@ -947,6 +996,60 @@ if.end3:
 
 return:
   %retval.0 = phi i32 [ %cond19, %if.end3 ], [ 2, %lor.lhs.false ], [ 2, %entry ], [ 0, %if.end ]
+  ret i32 %retval.0
+}
+
+define i32 @fewbit_larger(i32 noundef %a, i32 noundef %b) local_unnamed_addr #3 {
+entry:
+  %and.i = and i32 %a, 2147483647
+  %cmp.i = icmp samesign ugt i32 %and.i, 2139095040
+  br i1 %cmp.i, label %return, label %lor.lhs.false
+
+lor.lhs.false:
+  %and.i8 = and i32 %b, 2147483647
+  %cmp.i9 = icmp samesign ugt i32 %and.i8, 2139095040
+  br i1 %cmp.i9, label %return, label %if.end
+
+if.end:
+  %not.i = xor i32 %and.i, -1
+  %tobool.not4.i = icmp slt i32 %a, 0
+  %cond.i = select i1 %tobool.not4.i, i32 %not.i, i32 %a
+  %not.i11 = xor i32 %and.i8, -1
+  %tobool.not4.i12 = icmp slt i32 %b, 0
+  %cond.i13 = select i1 %tobool.not4.i12, i32 %not.i11, i32 %b
+  %cmp = icmp slt i32 %cond.i, %cond.i13
+  %cond = select i1 %cmp, i32 %b, i32 %a
+  br label %return
+
+return:
+  %retval.0 = phi i32 [ %cond, %if.end ], [ 2143289344, %lor.lhs.false ], [ 2143289344, %entry ]
+  ret i32 %retval.0
+}
+
+define i32 @fewbit_smaller(i32 noundef %a, i32 noundef %b) local_unnamed_addr #3 {
+entry:
+  %and.i = and i32 %a, 2147483647
+  %cmp.i = icmp samesign ugt i32 %and.i, 2139095040
+  br i1 %cmp.i, label %return, label %lor.lhs.false
+
+lor.lhs.false:
+  %and.i8 = and i32 %b, 2147483647
+  %cmp.i9 = icmp samesign ugt i32 %and.i8, 2139095040
+  br i1 %cmp.i9, label %return, label %if.end
+
+if.end:
+  %not.i = xor i32 %and.i, -1
+  %tobool.not4.i = icmp slt i32 %a, 0
+  %cond.i = select i1 %tobool.not4.i, i32 %not.i, i32 %a
+  %not.i11 = xor i32 %and.i8, -1
+  %tobool.not4.i12 = icmp slt i32 %b, 0
+  %cond.i13 = select i1 %tobool.not4.i12, i32 %not.i11, i32 %b
+  %cmp = icmp slt i32 %cond.i, %cond.i13
+  %cond = select i1 %cmp, i32 %a, i32 %b
+  br label %return
+
+return:
+  %retval.0 = phi i32 [ %cond, %if.end ], [ 2143289344, %lor.lhs.false ], [ 2143289344, %entry ]
   ret i32 %retval.0
 }
 
