@@ -168,8 +168,7 @@ class _Call(CallSite[Contracted]):
         n, k = matrix.shape
         tall, wide = shape_of_tile(core, bits, rows, k, n)
         layout = Layout(core.family, bits, wide)
-        scale = () if op.x_scale is None else shape_of(op.x_scale)
-        has_row_scales = windows is None and prod(scale) > 1
+        has_row_scales = windows is None and prod(_scale_shape(op.x_scale)) > 1
         tile = Tile(layout, tall, k, n, output.epilogue, has_row_scales)
         function, room = contraction(self.code, Contraction(images, rows, windows, tile))
         return _Plan(function, room, layout.pack(matrix), f"{layout.family}{wide}")
@@ -187,7 +186,7 @@ class _Call(CallSite[Contracted]):
     def _scale_is_simple(self, scale: SSAValue) -> bool:
         """Return whether a scale is that of all, of rows, or of images."""
         lead = shape_of(self.op.x)[:-1] if isinstance(self.op, kernel.MatmulOp) else ()
-        given = shape_of(scale) if isinstance(scale.type, TensorType) else ()
+        given = _scale_shape(scale)
         if isinstance(self.op, kernel.MatmulOp):
             return given in ((), lead)
         return prod(given) == 1 or given == shape_of(self.op.x)[:1]
@@ -308,6 +307,11 @@ class _Call(CallSite[Contracted]):
             return value
         plain: Attribute = TensorType(i8, shape_of(value))
         return self.make(UnrealizedConversionCastOp.get([value], [plain]))
+
+
+def _scale_shape(scale: SSAValue | None) -> tuple[int, ...]:
+    """Return the shape of a scale, which may be a number."""
+    return shape_of(scale) if scale is not None and isinstance(scale.type, TensorType) else ()
 
 
 def _windows(op: kernel.Conv2dOp) -> Windows:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from fewbit.codegen.llvm_text import with_attributes
 from fewbit.codegen.runtime import runtime_ir
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import F32, F64, I32, I64, PTR, VOID, Float, Int, Type
 from fewbit.llvm.values import Value
 from fewbit.targets.mcu.core import Core
+from fewbit.targets.mcu.kernels.function import SMALL
 
 PART, IR_FAMILY = "microcontroller", "rv32"
 """The C file, and whose IR it is: all 32-bit cores lay out its arguments alike."""
@@ -44,7 +46,8 @@ def needed_functions(core: Core, symbols: Iterable[str]) -> str | None:
     functions = [_named(core, name, known[name]) for name in sorted(set(symbols) & known.keys())]
     if not functions:
         return None
-    return "\n".join([runtime_ir(PART, IR_FAMILY), *(f.text() for f in functions)])
+    runtime = with_attributes(runtime_ir(PART, IR_FAMILY), SMALL)
+    return "\n".join([runtime, *(f.text() for f in functions)])
 
 
 def known_helpers(core: Core) -> dict[str, Helper]:
@@ -57,7 +60,7 @@ def _named(core: Core, name: str, helper: Helper) -> Function:
     types = [_bits(each) if as_bits else each for each in helper.parameters]
     result = _bits(helper.result) if as_bits else helper.result
     parameters = [(each, f"a{i}") for i, each in enumerate(types)]
-    f = Function(name, parameters, result, attributes='minsize optsize "no-builtins"')
+    f = Function(name, parameters, result, attributes=f'{SMALL} "no-builtins"')
     given = [f.bits(v, _bits(v.type)) if _is_float(v.type) else v for v in f.parameters]
     found = f.call(helper.prototype, *given)
     if helper.finish is not None:

@@ -15,6 +15,7 @@ from fewbit.errors import UnsupportedError
 from fewbit.llvm.function import Function, Prototype
 from fewbit.llvm.types import I32
 from fewbit.llvm.values import Operand
+from fewbit.targets.mcu.kernels.function import SMALL
 
 ALIGNMENT = 16
 _HEADER = """\
@@ -71,7 +72,7 @@ def interface_ir(interface: Interface, entry: str, weights_bytes: int, arena_byt
     f = Function(
         run_name(interface),
         [*(("ptr", port.name) for port in ports), ("ptr", "arena")],
-        attributes="minsize optsize nounwind",
+        attributes=f'nounwind {SMALL}',
         index=I32,
     )
     arguments: list[Operand] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewbit.codegen.interface import Interface
-from fewbit.codegen.llvm_text import for_older_llvm
+from fewbit.codegen.llvm_text import for_older_llvm, with_attributes
 from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import to_llvm_ir
 from fewbit.passes.llvm.translate_to_llvm_ir import LlvmProgram
@@ -18,6 +18,7 @@ from fewbit.program.weight_image import WeightImage
 from fewbit.targets.mcu.call_mcu_kernels import McuCalls
 from fewbit.targets.mcu.core import Core
 from fewbit.targets.mcu.interface import interface_ir, run_name
+from fewbit.targets.mcu.kernels.function import SMALL
 
 
 @dataclass(frozen=True)
@@ -36,5 +37,6 @@ class TranslateToMcuIr(Conversion):
                 hint="give the sizes of inputs: --input-shape x=1x3x96x96",
             )
         public = interface_ir(interface, ENTRY, ctx.get(WeightImage).nbytes, arena)
-        texts = [for_older_llvm(to_llvm_ir(module)), *ctx.get(McuCalls).texts(), public]
+        program = with_attributes(for_older_llvm(to_llvm_ir(module)), SMALL)
+        texts = [program, *ctx.get(McuCalls).texts(), public]
         return LlvmProgram(texts, [run_name(interface)], ctx.get(Core).isa)

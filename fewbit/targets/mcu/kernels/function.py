@@ -10,8 +10,10 @@ from fewbit.llvm.types import I32
 from fewbit.llvm.values import Operand, Value
 from fewbit.targets.mcu.core import Core
 
-ATTRIBUTES = 'noinline nounwind minsize optsize "no-builtins"'
-"""Small code is also the faster one on these cores; a loop that copies is no call of memcpy."""
+SMALL = 'minsize optsize "nooutline"'
+"""Small code is also the faster one on these cores, but not where pieces of loops become calls."""
+ATTRIBUTES = f'noinline nounwind {SMALL} "no-builtins"'
+"""A loop that copies is no call of memcpy."""
 INDEX = I32
 ROUNDED = "fewbit_rounded"
 """The helper that rounds a float to an integer, for cores without an instruction for it."""
