@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, ModuleOp, TensorType
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    FunctionType,
+    ModuleOp,
+    TensorType,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -64,9 +72,27 @@ def _follow(op: Operation) -> None:
     """Give the results of an op the types that follow from its operands."""
     if not any(_is_open(result.type) for result in op.results):
         return
-    found = op.output_types() if isinstance(op, LayerOp) else [_one_sample(r.type) for r in op.results]
+    if isinstance(op, tensor.EmptyOp):
+        Rewriter.replace_op(op, tensor.EmptyOp([], _one_sample(op.tensor.type)))
+        return
+    if isinstance(op, tensor.ExpandShapeOp):
+        Rewriter.replace_op(op, _expanded(op))
+        return
+    is_layer = isinstance(op, LayerOp)
+    found = op.output_types() if is_layer else [_one_sample(r.type) for r in op.results]
     for result, type in zip(op.results, found, strict=True):
         _retype(result, type)
+
+
+def _expanded(op: tensor.ExpandShapeOp) -> Operation:
+    """Return the op with all sizes of its result in the text."""
+    shaped = cast("TensorType[Any]", _one_sample(op.result.type))
+    return tensor.ExpandShapeOp.create(
+        operands=[op.src],
+        result_types=[shaped],
+        properties=op.properties
+        | {"static_output_shape": DenseArrayBase.from_list(i64, shaped.get_shape())},
+    )
 
 
 def _refuse_open(entry: FuncOp) -> None:
