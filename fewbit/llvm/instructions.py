@@ -156,6 +156,10 @@ class Instructions:
         aligned = self._align(value.type, align)
         self._write(f"store {value.typed}, {self._pointer(place)}{aligned}")
 
+    def keep_order(self) -> None:
+        """Keep LLVM from moving what reads or writes memory across this place; it is no code."""
+        self._write('fence syncscope("singlethread") seq_cst')
+
     def load_volatile(self, type: Spelled, place: Value) -> Value:
         """Load from memory that others change."""
         type = type_of(type)

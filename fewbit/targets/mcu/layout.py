@@ -6,7 +6,7 @@ channels do not fill it begins earlier and has some channels twice, so that kern
 
 | family | a chunk | its fields |
 |---|---|---|
-| `plain` | 4 or 8 elements | two's complement, the first element lowest |
+| `plain` | 1, 4 or 8 elements | two's complement, the first element lowest |
 | `dsp` | a word | counted from 0; pairs that are 16 bits apart, as `sxtb16` takes bytes apart |
 | `mve` | 16 bytes | two's complement; a byte has a field of each of 8/b runs of 16 elements |
 
@@ -45,7 +45,7 @@ class Layout:
     def step(self) -> int:
         """Elements of a chunk."""
         if self.family == "plain":
-            return 8 if self.bits == 1 else 4
+            return {8: 1, 1: 8}.get(self.bits, 4)
         return (4 if self.family == "dsp" else VECTOR) * 8 // self.bits
 
     @property

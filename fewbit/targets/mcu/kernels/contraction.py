@@ -86,9 +86,9 @@ def shape_of_tile(core: Core, bits: int, rows: int, k: int, n: int) -> tuple[int
     elif core.family == "mve":
         tall, wide = (2, 2) if rows >= 2 else (1, 4)
     elif core.is_arm:
-        tall, wide = 2, 2
+        tall, wide = 3, 2
     else:
-        tall, wide = 4, 4
+        tall, wide = 3, 3
     return min(tall, rows, most), min(wide, n)
 
 

@@ -1,9 +1,9 @@
 """Depthwise convolution: each channel by itself, channels-last.
 
 Where windows reach beyond the image, the lines that a row of outputs needs are copied first, with
-their padding, so that every window lies whole in memory and its taps have fixed places. Channels
-are taken four at a time where they are whole words: as pairs by `smlabb` and `smlatt` on cores that
-have these, as lanes on Helium. Weights are bytes whatever their width, because there are few.
+their padding, so that every window lies whole in memory and its taps have fixed places. Where
+they are whole words, channels are taken four at a time: as pairs by `smlabb` and `smlatt` on cores
+that have these, as lanes on Helium. Weights are bytes whatever their width, because there are few.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def depthwise(code: Code, wanted: Depthwise) -> tuple[Kernel, int]:
 class _Writer:
     def __init__(self, code: Code, wanted: Depthwise) -> None:
         self.code, self.wanted, self.w = code, wanted, wanted.windows
-        self.at_once = FOUR if self.w.channels % FOUR == 0 else 1
+        in_fours = self.w.channels % FOUR == 0 and code.core.family != "plain"
+        self.at_once = FOUR if in_fours else 1
 
     def write(self) -> Kernel:
         wanted, w = self.wanted, self.w
@@ -174,7 +175,7 @@ class _Writer:
 
     def _tap(self, f: Kernel, x: Value, weight: Value, accs: list[Value]) -> list[Value]:
         family = self.code.core.family
-        if self.at_once == 1 or family == "plain":
+        if self.at_once == 1:
             return [
                 acc + f.signed(f.load("i8", x, i)) * f.signed(f.load("i8", weight, i))
                 for i, acc in enumerate(accs)

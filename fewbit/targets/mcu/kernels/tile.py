@@ -6,6 +6,7 @@ Accumulators stay in registers. What differs between families is one step of the
 - `dsp` multiplies pairs (`smlad`). Rows are pairs already, interleaved, so that one pointer walks
   through all of them; weights become pairs on the way: bytes by `sxtb16`, narrower ones by a mask,
   because they count from 0, and what that adds, a multiple of a row's sum, is subtracted at the end.
+  LLVM would load all rows first, and then have no registers for them, but for barriers between.
 - `mve` multiplies sixteen bytes (`vmladav`); fields are shifted out of vectors.
 """
 
@@ -126,6 +127,7 @@ class _Writer:
             ]
             products = [value * weight for value in values for weight in weights]
             accs = [acc + product for acc, product in zip(accs, products, strict=True)]
+            f.keep_order()
         return accs
 
     def _chunk(self, w: Value, column: int) -> Value | None:
@@ -148,13 +150,16 @@ class _Writer:
     def _pairs(self, x: Value, w: Value, accs: list[Value], elements: int) -> list[Value]:
         f, layout, rows = self.f, self.layout, self.tile.rows
         weights = [self._weight_pairs(f.word(w, column)) for column in range(layout.columns)]
-        for number in range(elements // 2):
+        for group in range(elements // GROUP):
             for row in range(rows):
-                place = (number // 2 * rows + row) * 2 + number % 2
-                pair = f.load(I32, x, place, align=8 if place % 2 == 0 else 4)
+                place = (group * rows + row) * 2
+                both = [f.load(I32, x, place + i, align=8 if i == 0 else 4) for i in range(2)]
                 for column, pairs in enumerate(weights):
                     index = row * layout.columns + column
-                    accs[index] = f.intrinsic("arm.smlad", I32, pair, pairs[number], accs[index])
+                    for i, pair in enumerate(both):
+                        weight = pairs[2 * group + i]
+                        accs[index] = f.intrinsic("arm.smlad", I32, pair, weight, accs[index])
+                f.keep_order()
         return accs
 
     def _weight_pairs(self, word: Value) -> list[Value]:
