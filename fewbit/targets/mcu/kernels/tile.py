@@ -119,15 +119,15 @@ class _Writer:
         f, layout, tile = self.f, self.layout, self.tile
         chunks = [self._chunk(w, column) for column in range(layout.columns)]
         for element in range(elements):
-            values = [
-                f.signed(f.load("i8", x, r * tile.row_bytes + element)) for r in range(tile.rows)
-            ]
             weights = [
                 self._field(w, chunk, column, element) for column, chunk in enumerate(chunks)
             ]
-            products = [value * weight for value in values for weight in weights]
-            accs = [acc + product for acc, product in zip(accs, products, strict=True)]
-            f.keep_order()
+            for row in range(tile.rows):
+                value = f.signed(f.load("i8", x, row * tile.row_bytes + element))
+                for column, weight in enumerate(weights):
+                    index = row * layout.columns + column
+                    accs[index] = accs[index] + value * weight
+                f.keep_order()
         return accs
 
     def _chunk(self, w: Value, column: int) -> Value | None:
