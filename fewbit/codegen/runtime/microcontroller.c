@@ -158,11 +158,8 @@ static u32 round_to_float(u32 sign, i32 exponent, u32 significand) {
 
 /* The same of 64 bits. */
 static u32 round_wide_to_float(u32 sign, i32 exponent, u64 significand) {
-  while (significand >> 32) {
-    const bool sticky = (significand & 0xFF) != 0;
-    significand = significand >> 8 | sticky;
-    exponent += 8;
-  }
+  for (; significand >> 32; exponent++) /* not in larger steps: bits to round by must be left */
+    significand = significand >> 1 | (significand & 1);
   return round_to_float(sign, exponent, (u32)significand);
 }
 

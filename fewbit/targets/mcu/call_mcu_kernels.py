@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, UnrealizedConversionCastOp, f32, i8, i32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    UnrealizedConversionCastOp,
+    f32,
+    i8,
+    i32,
+)
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.passes import ModulePass
 
@@ -145,6 +154,13 @@ class _Call(CallSite[Contracted]):
         stub.call(plan.function.prototype, *given)
         self.call(stub, memory)
         self._give(output, {what: self.as_tensor(value) for what, value in results.items()})
+
+    def constant(self, value: SSAValue) -> Array | None:
+        """Return the array that a value is, if it is constant; an integer in the text is one."""
+        owner = value.owner
+        if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+            return np.array(owner.value.value.data, np.int32)
+        return super().constant(value)
 
     # What is computed
 

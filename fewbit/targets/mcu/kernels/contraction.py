@@ -88,7 +88,7 @@ def shape_of_tile(core: Core, bits: int, rows: int, k: int, n: int) -> tuple[int
     elif core.is_arm:
         tall, wide = 3, 2
     else:
-        tall, wide = 3, 3
+        tall, wide = 5, 2
     return min(tall, rows, most), min(wide, n)
 
 

@@ -709,28 +709,26 @@ if.end21.i:
 
 if.end23:
   %add = add nsw i32 %sub.i64, -300
-  %tobool.not7.i = icmp eq i32 %add12.i, 0
-  br i1 %tobool.not7.i, label %while.end.i80, label %while.body.i73
+  %tobool.not6.i = icmp eq i32 %add12.i, 0
+  br i1 %tobool.not6.i, label %for.end.i, label %for.body.i
 
-while.body.i73:
-  %exponent.addr.09.i = phi i32 [ %add.i78, %while.body.i73 ], [ %add, %if.end23 ]
-  %significand.addr.08.i = phi i64 [ %or.i77, %while.body.i73 ], [ %or16.i, %if.end23 ]
-  %and.i74 = and i64 %significand.addr.08.i, 255
-  %cmp.i75 = icmp ne i64 %and.i74, 0
-  %shr1.i = lshr i64 %significand.addr.08.i, 8
-  %conv.i76 = zext i1 %cmp.i75 to i64
-  %or.i77 = or i64 %shr1.i, %conv.i76
-  %add.i78 = add nsw i32 %exponent.addr.09.i, 8
-  %tobool.not.i79 = icmp ult i64 %significand.addr.08.i, 1099511627776
-  br i1 %tobool.not.i79, label %while.end.loopexit.i, label %while.body.i73
+for.body.i:
+  %significand.addr.08.i = phi i64 [ %or.i74, %for.body.i ], [ %or16.i, %if.end23 ]
+  %exponent.addr.07.i = phi i32 [ %inc.i, %for.body.i ], [ %add, %if.end23 ]
+  %shr1.i = lshr i64 %significand.addr.08.i, 1
+  %and.i73 = and i64 %significand.addr.08.i, 1
+  %or.i74 = or i64 %shr1.i, %and.i73
+  %inc.i = add nsw i32 %exponent.addr.07.i, 1
+  %tobool.not.i75 = icmp ult i64 %significand.addr.08.i, 8589934592
+  br i1 %tobool.not.i75, label %for.end.loopexit.i, label %for.body.i
 
-while.end.loopexit.i:
-  %extract.t11.i = trunc nuw i64 %or.i77 to i32
-  br label %while.end.i80
+for.end.loopexit.i:
+  %extract.t10.i = trunc nuw i64 %or.i74 to i32
+  br label %for.end.i
 
-while.end.i80:
-  %significand.addr.0.lcssa.off0.i = phi i32 [ %or.i57, %if.end23 ], [ %extract.t11.i, %while.end.loopexit.i ]
-  %exponent.addr.0.lcssa.i81 = phi i32 [ %add, %if.end23 ], [ %add.i78, %while.end.loopexit.i ]
+for.end.i:
+  %exponent.addr.0.lcssa.i76 = phi i32 [ %add, %if.end23 ], [ %inc.i, %for.end.loopexit.i ]
+  %significand.addr.0.lcssa.off0.i = phi i32 [ %or.i57, %if.end23 ], [ %extract.t10.i, %for.end.loopexit.i ]
   %cmp.i.i = icmp eq i32 %significand.addr.0.lcssa.off0.i, 0
   br i1 %cmp.i.i, label %cleanup26, label %while.cond.preheader.i.i
 
@@ -739,7 +737,7 @@ while.cond.preheader.i.i:
   br i1 %tobool.not55.i.i, label %while.body.i.i, label %while.end.i.i
 
 while.body.i.i:
-  %exponent.addr.057.i.i = phi i32 [ %dec.i.i, %while.body.i.i ], [ %exponent.addr.0.lcssa.i81, %while.cond.preheader.i.i ]
+  %exponent.addr.057.i.i = phi i32 [ %dec.i.i, %while.body.i.i ], [ %exponent.addr.0.lcssa.i76, %while.cond.preheader.i.i ]
   %significand.addr.056.i.i = phi i32 [ %shl.i.i, %while.body.i.i ], [ %significand.addr.0.lcssa.off0.i, %while.cond.preheader.i.i ]
   %shl.i.i = shl nuw i32 %significand.addr.056.i.i, 1
   %dec.i.i = add nsw i32 %exponent.addr.057.i.i, -1
@@ -748,7 +746,7 @@ while.body.i.i:
 
 while.end.i.i:
   %significand.addr.0.lcssa.i.i = phi i32 [ %significand.addr.0.lcssa.off0.i, %while.cond.preheader.i.i ], [ %shl.i.i, %while.body.i.i ]
-  %exponent.addr.0.lcssa.i.i = phi i32 [ %exponent.addr.0.lcssa.i81, %while.cond.preheader.i.i ], [ %dec.i.i, %while.body.i.i ]
+  %exponent.addr.0.lcssa.i.i = phi i32 [ %exponent.addr.0.lcssa.i76, %while.cond.preheader.i.i ], [ %dec.i.i, %while.body.i.i ]
   %cmp2.i.i = icmp sgt i32 %exponent.addr.0.lcssa.i.i, 96
   br i1 %cmp2.i.i, label %if.then3.i.i, label %if.end4.i.i
 
@@ -792,7 +790,7 @@ if.end21.i.i:
   br label %cleanup26
 
 cleanup26:
-  %retval.1 = phi i32 [ 2143289344, %if.then ], [ %spec.select, %lor.lhs.false4 ], [ %or.i70, %if.then3.i ], [ %or34.i, %if.end21.i ], [ %and, %while.end.i80 ], [ %or.i.i, %if.then3.i.i ], [ %or34.i.i, %if.end21.i.i ]
+  %retval.1 = phi i32 [ 2143289344, %if.then ], [ %spec.select, %lor.lhs.false4 ], [ %or.i70, %if.then3.i ], [ %or34.i, %if.end21.i ], [ %and, %for.end.i ], [ %or.i.i, %if.then3.i.i ], [ %or34.i.i, %if.end21.i.i ]
   ret i32 %retval.1
 }
 
@@ -1232,29 +1230,27 @@ entry:
 
 cond.true:
   %sub = sub i64 0, %a
-  %tobool.not7.i = icmp ult i64 %sub, 4294967296
+  %tobool.not6.i = icmp ult i64 %sub, 4294967296
   %extract.t.i = trunc nuw i64 %sub to i32
-  br i1 %tobool.not7.i, label %while.end.i, label %while.body.i
+  br i1 %tobool.not6.i, label %for.end.i, label %for.body.i
 
-while.body.i:
-  %exponent.addr.09.i = phi i32 [ %add.i, %while.body.i ], [ 0, %cond.true ]
-  %significand.addr.08.i = phi i64 [ %or.i, %while.body.i ], [ %sub, %cond.true ]
-  %and.i = and i64 %significand.addr.08.i, 255
-  %cmp.i = icmp ne i64 %and.i, 0
-  %shr1.i = lshr i64 %significand.addr.08.i, 8
-  %conv.i = zext i1 %cmp.i to i64
-  %or.i = or i64 %shr1.i, %conv.i
-  %add.i = add nuw nsw i32 %exponent.addr.09.i, 8
-  %tobool.not.i = icmp ult i64 %significand.addr.08.i, 1099511627776
-  br i1 %tobool.not.i, label %while.end.loopexit.i, label %while.body.i
+for.body.i:
+  %significand.addr.08.i = phi i64 [ %or.i, %for.body.i ], [ %sub, %cond.true ]
+  %exponent.addr.07.i = phi i32 [ %inc.i, %for.body.i ], [ 0, %cond.true ]
+  %shr1.i = lshr i64 %significand.addr.08.i, 1
+  %and.i = and i64 %significand.addr.08.i, 1
+  %or.i = or i64 %shr1.i, %and.i
+  %inc.i = add nuw nsw i32 %exponent.addr.07.i, 1
+  %tobool.not.i = icmp ult i64 %significand.addr.08.i, 8589934592
+  br i1 %tobool.not.i, label %for.end.loopexit.i, label %for.body.i
 
-while.end.loopexit.i:
-  %extract.t11.i = trunc nuw i64 %or.i to i32
-  br label %while.end.i
+for.end.loopexit.i:
+  %extract.t10.i = trunc nuw i64 %or.i to i32
+  br label %for.end.i
 
-while.end.i:
-  %significand.addr.0.lcssa.off0.i = phi i32 [ %extract.t.i, %cond.true ], [ %extract.t11.i, %while.end.loopexit.i ]
-  %exponent.addr.0.lcssa.i = phi i32 [ 0, %cond.true ], [ %add.i, %while.end.loopexit.i ]
+for.end.i:
+  %exponent.addr.0.lcssa.i = phi i32 [ 0, %cond.true ], [ %inc.i, %for.end.loopexit.i ]
+  %significand.addr.0.lcssa.off0.i = phi i32 [ %extract.t.i, %cond.true ], [ %extract.t10.i, %for.end.loopexit.i ]
   %cmp.i.i = icmp eq i32 %significand.addr.0.lcssa.off0.i, 0
   br i1 %cmp.i.i, label %cond.end, label %while.cond.preheader.i.i
 
@@ -1312,114 +1308,110 @@ if.end21.i.i:
   br label %cond.end
 
 cond.false:
-  %tobool.not7.i4 = icmp samesign ult i64 %a, 4294967296
+  %tobool.not6.i4 = icmp samesign ult i64 %a, 4294967296
   %extract.t.i5 = trunc nuw i64 %a to i32
-  br i1 %tobool.not7.i4, label %while.end.i18, label %while.body.i6
+  br i1 %tobool.not6.i4, label %for.end.i16, label %for.body.i6
 
-while.body.i6:
-  %exponent.addr.09.i7 = phi i32 [ %add.i14, %while.body.i6 ], [ 0, %cond.false ]
-  %significand.addr.08.i8 = phi i64 [ %or.i13, %while.body.i6 ], [ %a, %cond.false ]
-  %and.i9 = and i64 %significand.addr.08.i8, 255
-  %cmp.i10 = icmp ne i64 %and.i9, 0
-  %shr1.i11 = lshr i64 %significand.addr.08.i8, 8
-  %conv.i12 = zext i1 %cmp.i10 to i64
-  %or.i13 = or i64 %shr1.i11, %conv.i12
-  %add.i14 = add nuw nsw i32 %exponent.addr.09.i7, 8
-  %tobool.not.i15 = icmp ult i64 %significand.addr.08.i8, 1099511627776
-  br i1 %tobool.not.i15, label %while.end.loopexit.i16, label %while.body.i6
+for.body.i6:
+  %significand.addr.08.i7 = phi i64 [ %or.i11, %for.body.i6 ], [ %a, %cond.false ]
+  %exponent.addr.07.i8 = phi i32 [ %inc.i12, %for.body.i6 ], [ 0, %cond.false ]
+  %shr1.i9 = lshr i64 %significand.addr.08.i7, 1
+  %and.i10 = and i64 %significand.addr.08.i7, 1
+  %or.i11 = or i64 %shr1.i9, %and.i10
+  %inc.i12 = add nuw nsw i32 %exponent.addr.07.i8, 1
+  %tobool.not.i13 = icmp ult i64 %significand.addr.08.i7, 8589934592
+  br i1 %tobool.not.i13, label %for.end.loopexit.i14, label %for.body.i6
 
-while.end.loopexit.i16:
-  %extract.t11.i17 = trunc nuw i64 %or.i13 to i32
-  br label %while.end.i18
+for.end.loopexit.i14:
+  %extract.t10.i15 = trunc nuw i64 %or.i11 to i32
+  br label %for.end.i16
 
-while.end.i18:
-  %significand.addr.0.lcssa.off0.i19 = phi i32 [ %extract.t.i5, %cond.false ], [ %extract.t11.i17, %while.end.loopexit.i16 ]
-  %exponent.addr.0.lcssa.i20 = phi i32 [ 0, %cond.false ], [ %add.i14, %while.end.loopexit.i16 ]
-  %cmp.i.i21 = icmp eq i32 %significand.addr.0.lcssa.off0.i19, 0
-  br i1 %cmp.i.i21, label %cond.end, label %while.cond.preheader.i.i22
+for.end.i16:
+  %exponent.addr.0.lcssa.i17 = phi i32 [ 0, %cond.false ], [ %inc.i12, %for.end.loopexit.i14 ]
+  %significand.addr.0.lcssa.off0.i18 = phi i32 [ %extract.t.i5, %cond.false ], [ %extract.t10.i15, %for.end.loopexit.i14 ]
+  %cmp.i.i19 = icmp eq i32 %significand.addr.0.lcssa.off0.i18, 0
+  br i1 %cmp.i.i19, label %cond.end, label %while.cond.preheader.i.i20
 
-while.cond.preheader.i.i22:
-  %tobool.not55.i.i23 = icmp sgt i32 %significand.addr.0.lcssa.off0.i19, -1
-  br i1 %tobool.not55.i.i23, label %while.body.i.i56, label %while.end.i.i24
+while.cond.preheader.i.i20:
+  %tobool.not55.i.i21 = icmp sgt i32 %significand.addr.0.lcssa.off0.i18, -1
+  br i1 %tobool.not55.i.i21, label %while.body.i.i54, label %while.end.i.i22
 
-while.body.i.i56:
-  %exponent.addr.057.i.i57 = phi i32 [ %dec.i.i60, %while.body.i.i56 ], [ %exponent.addr.0.lcssa.i20, %while.cond.preheader.i.i22 ]
-  %significand.addr.056.i.i58 = phi i32 [ %shl.i.i59, %while.body.i.i56 ], [ %significand.addr.0.lcssa.off0.i19, %while.cond.preheader.i.i22 ]
-  %shl.i.i59 = shl nuw i32 %significand.addr.056.i.i58, 1
-  %dec.i.i60 = add nsw i32 %exponent.addr.057.i.i57, -1
-  %tobool.not.i.i61 = icmp sgt i32 %shl.i.i59, -1
-  br i1 %tobool.not.i.i61, label %while.body.i.i56, label %while.end.i.i24
+while.body.i.i54:
+  %exponent.addr.057.i.i55 = phi i32 [ %dec.i.i58, %while.body.i.i54 ], [ %exponent.addr.0.lcssa.i17, %while.cond.preheader.i.i20 ]
+  %significand.addr.056.i.i56 = phi i32 [ %shl.i.i57, %while.body.i.i54 ], [ %significand.addr.0.lcssa.off0.i18, %while.cond.preheader.i.i20 ]
+  %shl.i.i57 = shl nuw i32 %significand.addr.056.i.i56, 1
+  %dec.i.i58 = add nsw i32 %exponent.addr.057.i.i55, -1
+  %tobool.not.i.i59 = icmp sgt i32 %shl.i.i57, -1
+  br i1 %tobool.not.i.i59, label %while.body.i.i54, label %while.end.i.i22
 
-while.end.i.i24:
-  %significand.addr.0.lcssa.i.i25 = phi i32 [ %significand.addr.0.lcssa.off0.i19, %while.cond.preheader.i.i22 ], [ %shl.i.i59, %while.body.i.i56 ]
-  %exponent.addr.0.lcssa.i.i26 = phi i32 [ %exponent.addr.0.lcssa.i20, %while.cond.preheader.i.i22 ], [ %dec.i.i60, %while.body.i.i56 ]
-  %cmp2.i.i27 = icmp sgt i32 %exponent.addr.0.lcssa.i.i26, 96
-  br i1 %cmp2.i.i27, label %cond.end, label %if.end4.i.i28
+while.end.i.i22:
+  %significand.addr.0.lcssa.i.i23 = phi i32 [ %significand.addr.0.lcssa.off0.i18, %while.cond.preheader.i.i20 ], [ %shl.i.i57, %while.body.i.i54 ]
+  %exponent.addr.0.lcssa.i.i24 = phi i32 [ %exponent.addr.0.lcssa.i17, %while.cond.preheader.i.i20 ], [ %dec.i.i58, %while.body.i.i54 ]
+  %cmp2.i.i25 = icmp sgt i32 %exponent.addr.0.lcssa.i.i24, 96
+  br i1 %cmp2.i.i25, label %cond.end, label %if.end4.i.i26
 
-if.end4.i.i28:
-  %add1.i.i29 = add nsw i32 %exponent.addr.0.lcssa.i.i26, 158
-  %cmp5.i.i30 = icmp slt i32 %exponent.addr.0.lcssa.i.i26, -157
-  br i1 %cmp5.i.i30, label %if.then6.i.i45, label %if.end21.i.i31
+if.end4.i.i26:
+  %add1.i.i27 = add nsw i32 %exponent.addr.0.lcssa.i.i24, 158
+  %cmp5.i.i28 = icmp slt i32 %exponent.addr.0.lcssa.i.i24, -157
+  br i1 %cmp5.i.i28, label %if.then6.i.i43, label %if.end21.i.i29
 
-if.then6.i.i45:
-  %sub.i.i46 = sub nuw nsw i32 -157, %exponent.addr.0.lcssa.i.i26
-  %cmp7.i.i47 = icmp samesign ult i32 %exponent.addr.0.lcssa.i.i26, -188
-  %sub8.i.i48 = add nsw i32 %exponent.addr.0.lcssa.i.i26, 189
-  %shl9.i.i49 = shl i32 %significand.addr.0.lcssa.i.i25, %sub8.i.i48
-  %3 = icmp ne i32 %shl9.i.i49, 0
-  %narrow.i.i50 = select i1 %cmp7.i.i47, i1 true, i1 %3
-  %cond.i.i51 = zext i1 %narrow.i.i50 to i32
-  %shr.i.i52 = lshr i32 %significand.addr.0.lcssa.i.i25, %sub.i.i46
-  %or16.i.i53 = or i32 %shr.i.i52, %cond.i.i51
-  %significand.addr.1.i.i54 = select i1 %cmp7.i.i47, i32 1, i32 %or16.i.i53
-  br label %if.end21.i.i31
+if.then6.i.i43:
+  %sub.i.i44 = sub nuw nsw i32 -157, %exponent.addr.0.lcssa.i.i24
+  %cmp7.i.i45 = icmp samesign ult i32 %exponent.addr.0.lcssa.i.i24, -188
+  %sub8.i.i46 = add nsw i32 %exponent.addr.0.lcssa.i.i24, 189
+  %shl9.i.i47 = shl i32 %significand.addr.0.lcssa.i.i23, %sub8.i.i46
+  %3 = icmp ne i32 %shl9.i.i47, 0
+  %narrow.i.i48 = select i1 %cmp7.i.i45, i1 true, i1 %3
+  %cond.i.i49 = zext i1 %narrow.i.i48 to i32
+  %shr.i.i50 = lshr i32 %significand.addr.0.lcssa.i.i23, %sub.i.i44
+  %or16.i.i51 = or i32 %shr.i.i50, %cond.i.i49
+  %significand.addr.1.i.i52 = select i1 %cmp7.i.i45, i32 1, i32 %or16.i.i51
+  br label %if.end21.i.i29
 
-if.end21.i.i31:
-  %biased.0.i.i32 = phi i32 [ 1, %if.then6.i.i45 ], [ %add1.i.i29, %if.end4.i.i28 ]
-  %significand.addr.2.i.i33 = phi i32 [ %significand.addr.1.i.i54, %if.then6.i.i45 ], [ %significand.addr.0.lcssa.i.i25, %if.end4.i.i28 ]
-  %shr22.i.i34 = lshr i32 %significand.addr.2.i.i33, 8
-  %and23.i.i35 = and i32 %significand.addr.2.i.i33, 255
-  %cmp24.i.i36 = icmp samesign ugt i32 %and23.i.i35, 128
-  %4 = and i32 %significand.addr.2.i.i33, 511
+if.end21.i.i29:
+  %biased.0.i.i30 = phi i32 [ 1, %if.then6.i.i43 ], [ %add1.i.i27, %if.end4.i.i26 ]
+  %significand.addr.2.i.i31 = phi i32 [ %significand.addr.1.i.i52, %if.then6.i.i43 ], [ %significand.addr.0.lcssa.i.i23, %if.end4.i.i26 ]
+  %shr22.i.i32 = lshr i32 %significand.addr.2.i.i31, 8
+  %and23.i.i33 = and i32 %significand.addr.2.i.i31, 255
+  %cmp24.i.i34 = icmp samesign ugt i32 %and23.i.i33, 128
+  %4 = and i32 %significand.addr.2.i.i31, 511
   %5 = icmp eq i32 %4, 384
-  %narrow54.i.i37 = or i1 %cmp24.i.i36, %5
-  %lor.ext.i.i38 = zext i1 %narrow54.i.i37 to i32
-  %sub30.i.i39 = shl nuw nsw i32 %biased.0.i.i32, 23
-  %shl31.i.i40 = add nsw i32 %sub30.i.i39, -8388608
-  %add32.i.i41 = add nuw nsw i32 %shl31.i.i40, %shr22.i.i34
-  %add33.i.i42 = add nuw nsw i32 %add32.i.i41, %lor.ext.i.i38
+  %narrow54.i.i35 = or i1 %cmp24.i.i34, %5
+  %lor.ext.i.i36 = zext i1 %narrow54.i.i35 to i32
+  %sub30.i.i37 = shl nuw nsw i32 %biased.0.i.i30, 23
+  %shl31.i.i38 = add nsw i32 %sub30.i.i37, -8388608
+  %add32.i.i39 = add nuw nsw i32 %shl31.i.i38, %shr22.i.i32
+  %add33.i.i40 = add nuw nsw i32 %add32.i.i39, %lor.ext.i.i36
   br label %cond.end
 
 cond.end:
-  %cond = phi i32 [ -2147483648, %while.end.i ], [ %or34.i.i, %if.end21.i.i ], [ -8388608, %while.end.i.i ], [ 0, %while.end.i18 ], [ %add33.i.i42, %if.end21.i.i31 ], [ 2139095040, %while.end.i.i24 ]
+  %cond = phi i32 [ -2147483648, %for.end.i ], [ %or34.i.i, %if.end21.i.i ], [ -8388608, %while.end.i.i ], [ 0, %for.end.i16 ], [ %add33.i.i40, %if.end21.i.i29 ], [ 2139095040, %while.end.i.i22 ]
   ret i32 %cond
 }
 
 define range(i32 0, 2139095041) i32 @fewbit_from_wide_unsigned(i64 noundef %a) local_unnamed_addr #2 {
 entry:
-  %tobool.not7.i = icmp ult i64 %a, 4294967296
+  %tobool.not6.i = icmp ult i64 %a, 4294967296
   %extract.t.i = trunc nuw i64 %a to i32
-  br i1 %tobool.not7.i, label %while.end.i, label %while.body.i
+  br i1 %tobool.not6.i, label %for.end.i, label %for.body.i
 
-while.body.i:
-  %exponent.addr.09.i = phi i32 [ %add.i, %while.body.i ], [ 0, %entry ]
-  %significand.addr.08.i = phi i64 [ %or.i, %while.body.i ], [ %a, %entry ]
-  %and.i = and i64 %significand.addr.08.i, 255
-  %cmp.i = icmp ne i64 %and.i, 0
-  %shr1.i = lshr i64 %significand.addr.08.i, 8
-  %conv.i = zext i1 %cmp.i to i64
-  %or.i = or i64 %shr1.i, %conv.i
-  %add.i = add nuw nsw i32 %exponent.addr.09.i, 8
-  %tobool.not.i = icmp ult i64 %significand.addr.08.i, 1099511627776
-  br i1 %tobool.not.i, label %while.end.loopexit.i, label %while.body.i
+for.body.i:
+  %significand.addr.08.i = phi i64 [ %or.i, %for.body.i ], [ %a, %entry ]
+  %exponent.addr.07.i = phi i32 [ %inc.i, %for.body.i ], [ 0, %entry ]
+  %shr1.i = lshr i64 %significand.addr.08.i, 1
+  %and.i = and i64 %significand.addr.08.i, 1
+  %or.i = or i64 %shr1.i, %and.i
+  %inc.i = add nuw nsw i32 %exponent.addr.07.i, 1
+  %tobool.not.i = icmp ult i64 %significand.addr.08.i, 8589934592
+  br i1 %tobool.not.i, label %for.end.loopexit.i, label %for.body.i
 
-while.end.loopexit.i:
-  %extract.t11.i = trunc nuw i64 %or.i to i32
-  br label %while.end.i
+for.end.loopexit.i:
+  %extract.t10.i = trunc nuw i64 %or.i to i32
+  br label %for.end.i
 
-while.end.i:
-  %significand.addr.0.lcssa.off0.i = phi i32 [ %extract.t.i, %entry ], [ %extract.t11.i, %while.end.loopexit.i ]
-  %exponent.addr.0.lcssa.i = phi i32 [ 0, %entry ], [ %add.i, %while.end.loopexit.i ]
+for.end.i:
+  %exponent.addr.0.lcssa.i = phi i32 [ 0, %entry ], [ %inc.i, %for.end.loopexit.i ]
+  %significand.addr.0.lcssa.off0.i = phi i32 [ %extract.t.i, %entry ], [ %extract.t10.i, %for.end.loopexit.i ]
   %cmp.i.i = icmp eq i32 %significand.addr.0.lcssa.off0.i, 0
   br i1 %cmp.i.i, label %round_wide_to_float.exit, label %while.cond.preheader.i.i
 
@@ -1476,7 +1468,7 @@ if.end21.i.i:
   br label %round_wide_to_float.exit
 
 round_wide_to_float.exit:
-  %retval.1.i.i = phi i32 [ 0, %while.end.i ], [ %add33.i.i, %if.end21.i.i ], [ 2139095040, %while.end.i.i ]
+  %retval.1.i.i = phi i32 [ 0, %for.end.i ], [ %add33.i.i, %if.end21.i.i ], [ 2139095040, %while.end.i.i ]
   ret i32 %retval.1.i.i
 }
 
@@ -2523,29 +2515,27 @@ if.end4:
   %tobool.not.i = icmp eq i64 %and1.i, 0
   %or.i = or disjoint i64 %and.i18, 4503599627370496
   %cond.i19 = select i1 %tobool.not.i, i64 %and.i18, i64 %or.i
-  %tobool.not7.i = icmp samesign ult i64 %cond.i19, 4294967296
+  %tobool.not6.i = icmp samesign ult i64 %cond.i19, 4294967296
   %extract.t.i = trunc nuw i64 %cond.i19 to i32
-  br i1 %tobool.not7.i, label %while.end.i, label %while.body.i
+  br i1 %tobool.not6.i, label %for.end.i, label %for.body.i
 
-while.body.i:
-  %exponent.addr.09.i = phi i32 [ %add.i, %while.body.i ], [ %sub.i, %if.end4 ]
-  %significand.addr.08.i = phi i64 [ %or.i23, %while.body.i ], [ %cond.i19, %if.end4 ]
-  %and.i20 = and i64 %significand.addr.08.i, 255
-  %cmp.i21 = icmp ne i64 %and.i20, 0
-  %shr1.i = lshr i64 %significand.addr.08.i, 8
-  %conv.i22 = zext i1 %cmp.i21 to i64
-  %or.i23 = or i64 %shr1.i, %conv.i22
-  %add.i = add nsw i32 %exponent.addr.09.i, 8
-  %tobool.not.i24 = icmp ult i64 %significand.addr.08.i, 1099511627776
-  br i1 %tobool.not.i24, label %while.end.loopexit.i, label %while.body.i
+for.body.i:
+  %significand.addr.08.i = phi i64 [ %or.i21, %for.body.i ], [ %cond.i19, %if.end4 ]
+  %exponent.addr.07.i = phi i32 [ %inc.i, %for.body.i ], [ %sub.i, %if.end4 ]
+  %shr1.i = lshr i64 %significand.addr.08.i, 1
+  %and.i20 = and i64 %significand.addr.08.i, 1
+  %or.i21 = or i64 %shr1.i, %and.i20
+  %inc.i = add nsw i32 %exponent.addr.07.i, 1
+  %tobool.not.i22 = icmp ult i64 %significand.addr.08.i, 8589934592
+  br i1 %tobool.not.i22, label %for.end.loopexit.i, label %for.body.i
 
-while.end.loopexit.i:
-  %extract.t11.i = trunc nuw i64 %or.i23 to i32
-  br label %while.end.i
+for.end.loopexit.i:
+  %extract.t10.i = trunc nuw i64 %or.i21 to i32
+  br label %for.end.i
 
-while.end.i:
-  %significand.addr.0.lcssa.off0.i = phi i32 [ %extract.t.i, %if.end4 ], [ %extract.t11.i, %while.end.loopexit.i ]
-  %exponent.addr.0.lcssa.i = phi i32 [ %sub.i, %if.end4 ], [ %add.i, %while.end.loopexit.i ]
+for.end.i:
+  %exponent.addr.0.lcssa.i = phi i32 [ %sub.i, %if.end4 ], [ %inc.i, %for.end.loopexit.i ]
+  %significand.addr.0.lcssa.off0.i = phi i32 [ %extract.t.i, %if.end4 ], [ %extract.t10.i, %for.end.loopexit.i ]
   %cmp.i.i = icmp eq i32 %significand.addr.0.lcssa.off0.i, 0
   br i1 %cmp.i.i, label %cleanup, label %while.cond.preheader.i.i
 
@@ -2607,7 +2597,7 @@ if.end21.i.i:
   br label %cleanup
 
 cleanup:
-  %retval.0 = phi i32 [ %or, %if.then3 ], [ 2143289344, %entry ], [ %and, %while.end.i ], [ %or.i.i, %if.then3.i.i ], [ %or34.i.i, %if.end21.i.i ]
+  %retval.0 = phi i32 [ %or, %if.then3 ], [ 2143289344, %entry ], [ %and, %for.end.i ], [ %or.i.i, %if.then3.i.i ], [ %or34.i.i, %if.end21.i.i ]
   ret i32 %retval.0
 }
 
