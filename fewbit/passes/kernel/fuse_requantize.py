@@ -4,8 +4,8 @@ A contraction that gives accumulators takes the multiplier, and also gives the i
 layer. If nothing else reads the accumulators, they are never stored. A relu on the integers is a
 bound of theirs, even behind max pooling and what only moves data. The multiplier must be a
 constant, one number or one for each channel, without a zero point, and the integers have more than
-one bit; it is in f32, or with `fixed_point` also an integer with a shift. Of several readers with different multipliers one is fused, and equal ones are the same
-since `cse`.
+one bit; it is in f32, or with `fixed_point` also an integer with a shift. Of several readers with
+different multipliers one is fused, and equal ones are the same since `cse`.
 """
 
 from __future__ import annotations

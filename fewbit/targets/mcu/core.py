@@ -102,6 +102,4 @@ def core_of(target: str) -> Core:
         return CORES[detail]
     close = get_close_matches(detail, CORES, n=1)
     meant = f"did you mean mcu:{close[0]}? " if close else ""
-    raise UsageError(
-        f"there is no target '{target}'", hint=f"{meant}cores are {', '.join(CORES)}"
-    )
+    raise UsageError(f"there is no target '{target}'", hint=f"{meant}cores are {', '.join(CORES)}")

@@ -74,9 +74,13 @@ def execute(board: Board, program: Path) -> Run:
 def read_run(printed: str) -> Run:
     """Return what the text of a run says."""
     lines = printed.split()
-    fields = {name: lines.index(name) for name in ("instructions", "stack", "outputs") if name in lines}
+    fields = {
+        name: lines.index(name) for name in ("instructions", "stack", "outputs") if name in lines
+    }
     if len(fields) < 3:
-        raise Error(f"the program did not come to its end: {printed.strip()[:200] or 'it said nothing'}")
+        raise Error(
+            f"the program did not come to its end: {printed.strip()[:200] or 'it said nothing'}"
+        )
     agreeing = None
     end = len(lines)
     if "agreeing" in lines:
@@ -110,9 +114,7 @@ class Emulated:
         ]
         embedded = Embedded(inputs, outputs, manifest.arena_bytes or 0)
         members = self._members()
-        program = link_program(
-            self.core, self.board, members, f"{manifest.name}_run", embedded
-        )
+        program = link_program(self.core, self.board, members, f"{manifest.name}_run", embedded)
         with TemporaryDirectory(prefix="fewbit-mcu-") as folder:
             path = Path(folder, "program.elf")
             path.write_bytes(program)

@@ -40,9 +40,7 @@ class Needs:
         )
 
 
-def needs_of(
-    interface: Interface, code: int, weights: int, arena: int, stack: int
-) -> Needs:
+def needs_of(interface: Interface, code: int, weights: int, arena: int, stack: int) -> Needs:
     sizes = (_port_bytes(interface.inputs), _port_bytes(interface.outputs))
     return Needs(code, weights, arena, stack, *sizes)
 
@@ -51,9 +49,7 @@ def _port_bytes(ports: Sequence[Port]) -> int:
     return sum(port.bytes * prod(size or 1 for size in port.shape) for port in ports)
 
 
-def refuse_what_does_not_fit(
-    needs: Needs, flash: int | None, ram: int | None, device: str
-) -> None:
+def refuse_what_does_not_fit(needs: Needs, flash: int | None, ram: int | None, device: str) -> None:
     """Refuse a library that takes more than there is, with a table by part."""
     given = {"flash": flash, "ram": ram}
     missing = {
@@ -63,7 +59,7 @@ def refuse_what_does_not_fit(
     }
     if not missing:
         return
-    lines = []
+    lines: list[str] = []
     for name, parts, total in needs.parts:
         lines += [f"  {part:<10}{size:>12,}" for part, size in parts]
         limit = given[name]

@@ -73,9 +73,7 @@ class _Module:
         self.lines.append(f'@{name} = constant [{len(raw)} x i8] c"{text}", align {align}')
 
     def room(self, name: str, count: int) -> None:
-        self.lines.append(
-            f"@{name} = global [{max(count, 1)} x i8] zeroinitializer, align {LINE}"
-        )
+        self.lines.append(f"@{name} = global [{max(count, 1)} x i8] zeroinitializer, align {LINE}")
 
     def text_constant(self, text: str) -> str:
         name = f"text.{len(self.lines)}"
@@ -150,7 +148,9 @@ def _arm_system(m: _Module) -> None:
         f"@{STACK_TOP} = external global i8",
         f'@vectors = constant [16 x ptr] [{", ".join(handlers)}], section ".vectors", align 256',
     ]
-    words = ", ".join(f"i16 {word - (1 << 16) if word >> 15 else word}" for word in _BREAKPOINT_AND_RETURN)
+    words = ", ".join(
+        f"i16 {word - (1 << 16) if word >> 15 else word}" for word in _BREAKPOINT_AND_RETURN
+    )
     m.lines += [
         f'@semihosting = constant [2 x i16] [{words}], section ".text.semihosting", align 4',
         "@semihosting_at = constant ptr getelementptr (i8, ptr @semihosting, i32 1)",
@@ -173,7 +173,9 @@ def _arm_system(m: _Module) -> None:
     leave.ret()
 
     ticks = m.function("ticks", "", "i32")
-    ticks.ret(ticks.integer(_TIMER_MOST) - ticks.load_volatile("i32", _register(ticks, _TIMER_VALUE)))
+    ticks.ret(
+        ticks.integer(_TIMER_MOST) - ticks.load_volatile("i32", _register(ticks, _TIMER_VALUE))
+    )
 
     fault = m.function("fewbit_fault", "")
     fault.call(put, fault.symbol(m.text_constant("fault\n")))
@@ -242,7 +244,8 @@ def _printing(m: _Module) -> None:
             rest, count = loop.carried
             is_more = rest.compare("uge", unit)
             loop.carry(
-                decimal.select(is_more, rest - unit, rest), count + decimal.convert("zext", is_more, I32)
+                decimal.select(is_more, rest - unit, rest),
+                count + decimal.convert("zext", is_more, I32),
             )
         left, count = loop.results
         decimal.store(decimal.convert("trunc", count + 48, "i8"), digits, place)
@@ -332,5 +335,3 @@ def _instructions(f: Function, board: Board, ticks: Value) -> Value:
         return scaled
     part = (board.megahertz // rest).bit_length() - 1
     return scaled + ticks.shift_right(part)
-
-

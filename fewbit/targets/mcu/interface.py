@@ -59,7 +59,10 @@ def run_name(interface: Interface) -> str:
 def interface_ir(interface: Interface, entry: str, weights_bytes: int, arena_bytes: int) -> str:
     """Return LLVM IR of the function, around MLIR's entry."""
     if interface.counted or interface.dynamic:
-        names = [*interface.counted_dimensions, *(d for p in ports_of(interface) for d in p.dimensions)]
+        names = [
+            *interface.counted_dimensions,
+            *(d for p in ports_of(interface) for d in p.dimensions),
+        ]
         raise UnsupportedError(
             f"only a run knows {', '.join(names)}, and programs for microcontrollers have sizes "
             "that are known",
@@ -72,7 +75,7 @@ def interface_ir(interface: Interface, entry: str, weights_bytes: int, arena_byt
     f = Function(
         run_name(interface),
         [*(("ptr", port.name) for port in ports), ("ptr", "arena")],
-        attributes=f'nounwind {SMALL}',
+        attributes=f"nounwind {SMALL}",
         index=I32,
     )
     arguments: list[Operand] = []
@@ -105,7 +108,8 @@ def header(interface: Interface, description: str, arena: int, stack: int) -> st
         "void *arena",
     ]
     shapes = [
-        f"{port.name}: {'x'.join(map(str, port.shape)) or 'a number'}" for port in ports_of(interface)
+        f"{port.name}: {'x'.join(map(str, port.shape)) or 'a number'}"
+        for port in ports_of(interface)
     ]
     sizes = [f"#define {upper}_{p.name.upper()}_SIZE {p.elements}" for p in ports_of(interface)]
     return _HEADER.format(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +26,7 @@ from fewbit.targets.mcu.stack import stack_bytes
 from fewbit.toolchain import objects
 from fewbit.toolchain.archive import Member, archive
 from fewbit.toolchain.elf import sections, symbols
+from fewbit.toolchain.isa import Isa
 from fewbit.toolchain.link import lld
 
 CODE = (".text", ".rodata")
@@ -77,12 +78,15 @@ def _helpers(core: Core, program: bytes, known: set[str]) -> tuple[Member | None
             break
         module = objects.link_modules([text], wanted, core.isa)
         objects.optimize(module, core.isa)
-        data, assembly = objects.emit_object(module, core.isa), objects.emit_assembly(module, core.isa)
+        data, assembly = (
+            objects.emit_object(module, core.isa),
+            objects.emit_assembly(module, core.isa),
+        )
         more = _missing(data) - wanted
         if not more:
             break
         wanted |= more
-    defined = set() if data is None else {s.name for s in symbols(data) if s.defined}
+    defined: set[str] = set() if data is None else {s.name for s in symbols(data) if s.defined}
     if absent := sorted(wanted - defined):
         raise UnsupportedError(
             f"the program calls {', '.join(absent)}, which {core.name} has no instruction for, "
@@ -134,9 +138,8 @@ def link_program(
         return program.read_bytes()
 
 
-def harness_isa(core: Core):
-    from dataclasses import replace
-
+def harness_isa(core: Core) -> Isa:
+    """Return the core with the instructions that read counters."""
     if core.is_arm:
         return core.isa
     return replace(core.isa, features=f"{core.features},+zicsr,+zicntr")

@@ -100,13 +100,13 @@ class Mcu(Target):
         weights, arena = made.ctx.get(WeightImage), made.ctx.get(Arena).static
         assert arena is not None
         library = make_library(made)
-        needs = needs_of(
-            interface, library.code_bytes, weights.nbytes, arena, library.stack_bytes
-        )
+        needs = needs_of(interface, library.code_bytes, weights.nbytes, arena, library.stack_bytes)
         given = McuOptions.of(request)
         refuse_what_does_not_fit(needs, _bytes(given.flash), _bytes(given.ram), core.name)
         name = interface.name
-        described = f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__} for {core.name}"
+        described = (
+            f"{name}, {program.recipe or 'float'}, compiled by fewbit {__version__} for {core.name}"
+        )
         files: dict[str, Content] = {
             f"lib{name}.a": library.archive,
             f"{name}.h": header(interface, described, arena, library.stack_bytes).encode(),
@@ -152,7 +152,11 @@ class Mcu(Target):
         from fewbit.targets.probe import Found, probe_layer
 
         found = probe_layer(name)
-        return Found(found.works, "compiled a layer and ran it in QEMU" if found.works else found.why, found.install)
+        return Found(
+            found.works,
+            "compiled a layer and ran it in QEMU" if found.works else found.why,
+            found.install,
+        )
 
 
 def _bytes(text: str | None) -> int | None:

@@ -40,11 +40,11 @@ def network(name: str) -> Program:
 def quantized(name: str, recipe: str, integers: bool = False) -> Program:
     """Return a network of the zoo with few bits, calibrated where its scales are static."""
     program = network(name)
-    given = {"calibration": None}
+    calibration = None
     if "static" in recipe:
         data = [tuple(made_up_inputs(program, dynamic=4))]
-        given["calibration"] = calibrate(program, data, recipe)
-    found = fewbit.quantize(program, recipe, **given)
+        calibration = calibrate(program, data, recipe)
+    found = fewbit.quantize(program, recipe, calibration)
     return integer_only(found, strict=True, fixed_point=True) if integers else found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def machine() -> Machine:
     return made
 
 
-def call(machine: Machine, name: str, values: Sequence[float | int], types: str) -> list[int]:
+def call(machine: Machine, name: str, values: Sequence[Any], types: str) -> list[int]:
     """Call a function with floats ("f"), doubles ("d"), integers ("i", "q") in registers."""
     words: list[int] = []
     for value, type in zip(values, types, strict=True):
@@ -49,7 +50,7 @@ def call(machine: Machine, name: str, values: Sequence[float | int], types: str)
     return [low, machine.state.registers[11] & 0xFFFFFFFF]
 
 
-def read(words: list[int], type: str) -> np.floating | np.integer:
+def read(words: list[int], type: str) -> Any:
     if type == "f":
         return np.array(words[:1], np.uint32).view(np.float32)[0]
     if type == "d":
@@ -57,7 +58,7 @@ def read(words: list[int], type: str) -> np.floating | np.integer:
     return np.array(words[:1], np.uint32).view(np.int32)[0]
 
 
-def is_same(a: np.floating | np.integer, b: np.floating | np.integer) -> bool:
+def is_same(a: Any, b: Any) -> bool:
     if np.isnan(a) or np.isnan(b):
         return bool(np.isnan(a) and np.isnan(b))
     return bool(a == b and np.signbit(a) == np.signbit(b))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.targets.mcu.emulated import ALL, KINDS, check, compile_for, needs_emulator, quantized
 
 from fewbit.cli.main import run
 from fewbit.errors import MissingToolError, UnsupportedError, UsageError
@@ -18,10 +17,12 @@ from fewbit.targets.mcu.emulate import execute
 from fewbit.targets.registry import find_target
 from fewbit.toolchain.archive import read_archive
 from fewbit.toolchain.elf import symbols
+from tests.targets.mcu.emulated import ALL, KINDS, check, compile_for, needs_emulator, quantized
 
-SMALL = """\
+_WEIGHTS = bytes((i * 37 + 11) % 256 for i in range(24)).hex()
+SMALL = f"""\
 mico.constant @a.scale : tensor<6xf32> = dense<[0.5, 0.25, 1.0, 2.0, 0.125, 0.75]>
-mico.constant @a.weight : tensor<6x4x1x1x!mico.int<8>> = dense<"0x{weights}"> scale @a.scale
+mico.constant @a.weight : tensor<6x4x1x1x!mico.int<8>> = dense<"0x{_WEIGHTS}"> scale @a.scale
 func.func @main(%x: tensor<1x4x3x3xf32>) -> tensor<1x6x3x3xf32> {{
   %s = arith.constant 0.03125 : f32
   %y = mico.bitconv2d(%x, @a.weight) act_scale(%s) {{act_bits = 8}}
@@ -29,7 +30,7 @@ func.func @main(%x: tensor<1x4x3x3xf32>) -> tensor<1x6x3x3xf32> {{
   %z = mico.relu(%y) : tensor<1x6x3x3xf32> -> tensor<1x6x3x3xf32>
   func.return %z : tensor<1x6x3x3xf32>
 }}
-""".format(weights=bytes((i * 37 + 11) % 256 for i in range(24)).hex())
+"""
 
 
 @pytest.mark.parametrize("core", ALL)
@@ -56,7 +57,9 @@ MIXED = '{"default": "w8a8", "layers": {"conv2": "w4a4", "fc1": "w2a8", "fc2": "
 
 @pytest.mark.slow
 @pytest.mark.parametrize("core", KINDS)
-@pytest.mark.parametrize("recipe", ["w8a8", "w4a8", "w2a2", "w1a1", "[[8,6,6,4,4],[8,8,8,8,8]]", MIXED])
+@pytest.mark.parametrize(
+    "recipe", ["w8a8", "w4a8", "w2a2", "w1a1", "[[8,6,6,4,4],[8,8,8,8,8]]", MIXED]
+)
 def test_lenet(core: str, recipe: str, tmp_path: Path) -> None:
     check(quantized("lenet", recipe), core, tmp_path / "net")
 
@@ -150,7 +153,9 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
     program = Program.parse(SMALL)
     with pytest.raises(UnsupportedError, match="does not fit: flash and ram") as e:
         compile_for(program, "cortex-m4", tmp_path / "net", flash="256", ram="100")
-    assert re.search(r"weights +\d+\n +flash +[\d,]+ of 256, [\d,]+ too many", e.value.excerpt or "")
+    assert re.search(
+        r"weights +\d+\n +flash +[\d,]+ of 256, [\d,]+ too many", e.value.excerpt or ""
+    )
     assert re.search(r"stack +\d+", e.value.excerpt or "")
     assert not (tmp_path / "net").exists()
     compile_for(program, "cortex-m4", tmp_path / "net", flash="64k", ram="16k")

@@ -235,13 +235,11 @@ def gather(code: Code, windows: Windows) -> Kernel:
                 _copy_run(f, w, left, source, to, aligned=aligned)
                 return
             with f.loop(0, kw, hot=True) as across:
-                with f.when((left + across.index * right).inside(w.width)):
-                    f.copy(
-                        f.at(source, across.index * (right * w.channels), "i8"),
-                        f.at(to, across.index * w.channels, "i8"),
-                        w.channels,
-                        aligned=aligned,
-                    )
+                given = f.at(source, across.index * (right * w.channels), "i8")
+                place = f.at(to, across.index * w.channels, "i8")
+                seen = (left + across.index * right).inside(w.width)
+                with f.when(seen):
+                    f.copy(given, place, w.channels, aligned=aligned)
 
         if w.is_padded:
             with f.when(line.inside(w.height)):

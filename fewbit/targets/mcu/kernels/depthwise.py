@@ -151,7 +151,9 @@ class _Writer:
         if self.code.core.family == "mve" and self.at_once == FOUR:
             zeros = [f.zero(Vector(FOUR, I32))]
         across, down = w.dilation[1] * w.channels, self.wanted.line_bytes
-        if self.wanted.taps <= MOST_UNROLLED:
+        # Four sums at a time, written out, would have all taps in registers: loops keep an order.
+        is_short = self.wanted.taps <= MOST_UNROLLED and self.code.core.family != "dsp"
+        if is_short:
             accs = zeros
             for tap in range(self.wanted.taps):
                 ky, kx = divmod(tap, w.size[1])
@@ -182,9 +184,7 @@ class _Writer:
             ]
         if family == "mve":
             four = Vector(FOUR, I8)
-            values, taps = (
-                f.convert("sext", f.load(four, p, align=1), I32) for p in (x, weight)
-            )
+            values, taps = (f.convert("sext", f.load(four, p, align=1), I32) for p in (x, weight))
             return [accs[0] + values * taps]
         values, taps = pairs_of(f, f.word(x)), pairs_of(f, f.word(weight))
         sums = list(accs)

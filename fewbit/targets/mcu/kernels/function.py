@@ -23,9 +23,7 @@ class Kernel(function.Function):
     """A function of its own; `needs` are those that it calls."""
 
     def __init__(self, core: Core, name: str, parameters: str) -> None:
-        super().__init__(
-            name, parameters, linkage="internal", attributes=ATTRIBUTES, index=INDEX
-        )
+        super().__init__(name, parameters, linkage="internal", attributes=ATTRIBUTES, index=INDEX)
         self.core = core
         self.needs: list[Kernel] = []
 

@@ -5,7 +5,7 @@ Accumulators stay in registers. What differs between families is one step of the
 - `plain` multiplies byte by byte; narrower weights are taken out of their chunk first.
 - `dsp` multiplies pairs (`smlad`). Rows are pairs already, interleaved, so that one pointer walks
   through all of them; weights become pairs on the way: bytes by `sxtb16`, narrower ones by a mask,
-  because they count from 0, and what that adds, a multiple of a row's sum, is subtracted at the end.
+  because they count from 0, and what that adds, a multiple of a row's sum, is taken off at the end.
   LLVM would load all rows first, and then have no registers for them, but for barriers between.
 - `mve` multiplies sixteen bytes (`vmladav`); fields are shifted out of vectors.
 """
