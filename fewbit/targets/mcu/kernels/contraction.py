@@ -82,7 +82,8 @@ def shape_of_tile(core: Core, bits: int, rows: int, k: int, n: int) -> tuple[int
     """Return the rows and columns of a tile for a layer of these sizes."""
     most = _fitting_rows(core.family, bits, k)
     if core.family == "dsp":
-        tall, wide = (6, 1) if rows >= 6 else (1, 4)
+        most_rows = 6 if bits == 8 else 5
+        tall, wide = (most_rows, 1) if rows >= most_rows else (1, 4)
     elif core.family == "mve":
         tall, wide = (2, 2) if rows >= 2 else (1, 4)
     elif core.is_arm:

@@ -151,9 +151,7 @@ class _Writer:
         if self.code.core.family == "mve" and self.at_once == FOUR:
             zeros = [f.zero(Vector(FOUR, I32))]
         across, down = w.dilation[1] * w.channels, self.wanted.line_bytes
-        # Four sums at a time, written out, would have all taps in registers: loops keep an order.
-        is_short = self.wanted.taps <= MOST_UNROLLED and self.code.core.family != "dsp"
-        if is_short:
+        if self.wanted.taps <= MOST_UNROLLED:
             accs = zeros
             for tap in range(self.wanted.taps):
                 ky, kx = divmod(tap, w.size[1])
@@ -192,4 +190,5 @@ class _Writer:
             for half, name in enumerate(("arm.smlabb", "arm.smlatt")):
                 i = pair + 2 * half
                 sums[i] = f.intrinsic(name, I32, value, tap, sums[i])
+        f.settle(sums)
         return sums

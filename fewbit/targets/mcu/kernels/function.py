@@ -64,6 +64,17 @@ class Kernel(function.Function):
             return self.bits(nearest, I32)
         return self.intrinsic("lrint.i32.f32", I32, value)
 
+    def settle(self, values: Sequence[Value]) -> None:
+        """Compute values before what follows reads memory.
+
+        Left to itself LLVM computes one accumulator to its end, then the next, and by then has no
+        registers for what it has read. Arm's intrinsic takes no room; others have the barrier.
+        """
+        self.keep_order()
+        if self.core.is_arm:
+            for value in values:
+                self.intrinsic("arm.space", I32, self.integer(0), value)
+
     # Memory
 
     def fill(self, to: Value, count: Value | int) -> None:

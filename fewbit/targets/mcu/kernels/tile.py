@@ -149,28 +149,27 @@ class _Writer:
 
     def _pairs(self, x: Value, w: Value, accs: list[Value], elements: int) -> list[Value]:
         f, layout, rows = self.f, self.layout, self.tile.rows
-        weights = [self._weight_pairs(f.word(w, column)) for column in range(layout.columns)]
+        words = [f.word(w, column) for column in range(layout.columns)]
         for group in range(elements // GROUP):
+            weights = [self._weight_pairs(word, group) for word in words]
             for row in range(rows):
                 place = (group * rows + row) * 2
                 both = [f.load(I32, x, place + i, align=8 if i == 0 else 4) for i in range(2)]
                 for column, pairs in enumerate(weights):
                     index = row * layout.columns + column
                     for i, pair in enumerate(both):
-                        weight = pairs[2 * group + i]
-                        accs[index] = f.intrinsic("arm.smlad", I32, pair, weight, accs[index])
-                f.keep_order()
+                        accs[index] = f.intrinsic("arm.smlad", I32, pair, pairs[i], accs[index])
+                f.settle(accs[row * layout.columns : (row + 1) * layout.columns])
         return accs
 
-    def _weight_pairs(self, word: Value) -> list[Value]:
+    def _weight_pairs(self, word: Value, group: int) -> tuple[Value, Value]:
+        """Return the pairs of a word that go with four elements."""
         f, bits = self.f, self.layout.bits
         if bits == 8:
-            return list(pairs_of(f, word))
+            return pairs_of(f, word)
         mask = f.number32((ONES << bits) - ONES)
-        return [
-            (word.shift_right(place * bits) if place else word) & mask
-            for place in range(16 // bits)
-        ]
+        first = word.shift_right(2 * group * bits) if group else word
+        return first & mask, word.shift_right((2 * group + 1) * bits) & mask
 
     # Sixteen at a time
 
