@@ -35,6 +35,7 @@ from fewbit.dialects.mico import element_width
 from fewbit.dialects.mico.syntax import ints
 from fewbit.ir.symbols import SymbolTable, using
 from fewbit.llvm.values import NULL, Operand
+from fewbit.numerics.widths import Width
 from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
 from fewbit.passes.linalg.lower_kernel import finish
 from fewbit.pipeline.context import compile_context
@@ -51,7 +52,7 @@ from fewbit.targets.mcu.kernels.epilogue import (
     Epilogue,
     common_shift,
     integer_bounds,
-    rounds_by_upper_word,
+    missing_bits,
 )
 from fewbit.targets.mcu.kernels.function import Code, Kernel
 from fewbit.targets.mcu.kernels.tile import Tile
@@ -223,11 +224,20 @@ class _Call(CallSite[Contracted]):
         if shift is None:
             columns["scale"] = multiplier.astype(np.float32)
             return _Output(Epilogue("scaled", has_bias, bounds=(low, high)), columns)
-        if not rounds_by_upper_word(shift):
+        raised = missing_bits(shift)
+        if self._largest_sum() >= 1 << 31 - raised:
             return _Output(Epilogue("sums"), has_bias_behind=True)
-        shift = np.broadcast_to(shift, multiplier.shape)
+        shift = np.broadcast_to(shift, multiplier.shape) + np.int32(raised)
         columns["multiplier"], columns["shift"], common = common_shift(multiplier, shift)
-        return _Output(Epilogue("fixed", has_bias, common, bounds=(low, high)), columns)
+        epilogue = Epilogue("fixed", has_bias, common, raised, bounds=(low, high))
+        return _Output(epilogue, columns)
+
+    def _largest_sum(self) -> int:
+        """Return a bound of accumulators with their bias."""
+        op = self.op
+        widths = (element_width(value.type) or Width.of(8) for value in (op.x, op.weight))
+        bias = 0 if op.bias is None else int(np.abs(self._bias()["bias"].astype(np.int64)).max())
+        return prod(shape_of(op.weight)[1:]) * prod(w.magnitude for w in widths) + bias
 
     def _scaled(self) -> _Output:
         op = self.op

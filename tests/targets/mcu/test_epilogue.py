@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from fewbit.numerics.requantize import fixed_point
-from fewbit.targets.mcu.kernels.epilogue import common_shift, integer_bounds, rounds_by_upper_word
+from fewbit.targets.mcu.kernels.epilogue import common_shift, integer_bounds, missing_bits
 
 
 def test_channels_share_a_shift_where_it_is_exact() -> None:
@@ -24,9 +24,9 @@ def test_channels_keep_their_shifts_where_bits_would_be_lost() -> None:
     assert np.array_equal(shift, fixed.shift)
 
 
-def test_large_factors_are_not_rounded_by_the_upper_word() -> None:
-    assert rounds_by_upper_word(np.array([34, 60]))
-    assert not rounds_by_upper_word(np.array([33, 60]))
+def test_large_factors_raise_accumulators() -> None:
+    assert missing_bits(np.array([34, 60])) == 0
+    assert missing_bits(np.array([31, 60])) == 3
 
 
 def test_bounds_in_steps() -> None:

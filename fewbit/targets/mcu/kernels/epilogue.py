@@ -42,6 +42,8 @@ class Epilogue:
     has_bias: bool = False
     shift: int | None = None
     """The shift of all channels, if they have one."""
+    raised: int = 0
+    """Bits by which accumulators are raised, so that there are some to round by."""
     bounds: tuple[int, int] = (-128, 127)
     """Of integers that are stored."""
     float_bounds: tuple[float | None, float | None] = (None, None)
@@ -59,7 +61,7 @@ class Epilogue:
         if self.has_bias:
             parts.append("b")
         if self.kind == "fixed":
-            parts.append("v" if self.shift is None else self.shift)
+            parts += ["v" if self.shift is None else self.shift, f"u{self.raised}"]
         if self.kind == "floats":
             marks = zip("afs", (self.has_add, self.gives_floats, self.is_binary), strict=True)
             parts += [mark for mark, is_so in marks if is_so]
@@ -119,6 +121,7 @@ class Epilogue:
             return f.bounded(
                 f.rounded(f.convert("sitofp", total, F32) * given["scale"]), *self.bounds
             )
+        total = total.shift_left(self.raised) if self.raised else total
         product = f.convert("sext", total, I64) * f.convert("sext", given["multiplier"], I64)
         return f.bounded(self._shifted(f, product, given), *self.bounds)
 
@@ -170,9 +173,9 @@ def common_shift(multiplier: Array, shift: Array) -> tuple[Array, Array, int | N
     return (wide >> down).astype(np.int32), np.full_like(shift, least), least
 
 
-def rounds_by_upper_word(shift: Array) -> bool:
-    """Return whether products are rounded by their upper words: two bits of them are given up."""
-    return bool((shift >= UPPER + 2).all())
+def missing_bits(shift: Array) -> int:
+    """Return bits that accumulators must be raised by: two of an upper word are rounded away."""
+    return max(0, UPPER + 2 - int(shift.min()))
 
 
 def integer_bounds(
