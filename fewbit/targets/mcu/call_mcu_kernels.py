@@ -40,6 +40,7 @@ from fewbit.passes.kernel.call_site import CallSite, constant_name, shape_of
 from fewbit.passes.linalg.lower_kernel import finish
 from fewbit.pipeline.context import compile_context
 from fewbit.program.program import Program
+from fewbit.targets.mcu.chain import Chain, find_chain
 from fewbit.targets.mcu.core import Core
 from fewbit.targets.mcu.kernels.contraction import (
     Contraction,
@@ -59,6 +60,8 @@ from fewbit.targets.mcu.kernels.tile import Tile
 from fewbit.targets.mcu.layout import Layout, stored_bits
 
 Array = np.ndarray[Any, Any]
+TALL = 5
+"""Rows of a tile that adds up channels, which must divide the layer's."""
 Contracted = kernel.MatmulOp | kernel.Conv2dOp
 
 
@@ -184,6 +187,8 @@ class _Call(CallSite[Contracted]):
             matrix = weight.transpose(0, 2, 3, 1).reshape(len(weight), -1)
         n, k = matrix.shape
         tall, wide = shape_of_tile(core, bits, rows, k, n)
+        if output.epilogue.kind == "channels":  # nothing may be added twice
+            tall, wide = _largest_divisor(rows, max(tall, TALL)), 1
         layout = Layout(core.family, bits, wide)
         has_row_scales = windows is None and prod(_scale_shape(op.x_scale)) > 1
         tile = Tile(layout, tall, k, n, output.epilogue, has_row_scales)
@@ -194,11 +199,23 @@ class _Call(CallSite[Contracted]):
         op = self.op
         if op.multiplier is not None and op.result.first_use is None:
             return self._requantized()
+        chain = None if self._is_depthwise else self._chain()
+        if chain is not None:
+            columns = self._bias() | dict(chain.columns)
+            return _Output(Epilogue("channels", op.bias is not None, chain=chain), columns)
         one_image = op.x_scale is not None and self._scale_is_simple(op.x_scale)
         is_plain = op.gives_floats and one_image and op.activation_name is None
         if not is_plain or not self._knows(op.weight_scale, op.bias):
             return _Output(Epilogue("sums"), has_bias_behind=True)
         return self._scaled()
+
+    def _chain(self) -> Chain | None:
+        """Return what makes one sum of each channel, if that is all that reads accumulators."""
+        op = self.op
+        is_bare = isinstance(op, kernel.Conv2dOp) and not op.gives_floats and op.multiplier is None
+        if not is_bare or not self._knows(op.bias):
+            return None
+        return find_chain(op.result, self.constant)
 
     def _scale_is_simple(self, scale: SSAValue) -> bool:
         """Return whether a scale is that of all, of rows, or of images."""
@@ -296,6 +313,8 @@ class _Call(CallSite[Contracted]):
         results: dict[str, SSAValue] = {}
         if epilogue.kind == "sums":
             results["y"] = self.allocate(i32, shape)
+        if epilogue.kind == "channels":
+            results["y"] = self.allocate(i32, (shape[0], shape[-1]))
         if epilogue.gives_floats:
             results["y"] = self.allocate(f32, shape)
         if epilogue.gives_integers:
@@ -312,6 +331,11 @@ class _Call(CallSite[Contracted]):
                 new.detach()
                 self.new_ops.append(new)
             self.replace(*results)
+            return
+        if output.epilogue.chain is not None:
+            output.epilogue.chain.last.results[0].replace_all_uses_with(given["y"])
+            output.epilogue.chain.erase()
+            self.replace(None)
             return
         quantized: list[SSAValue] = []
         if op.quantized is not None:
@@ -333,6 +357,10 @@ class _Call(CallSite[Contracted]):
             return value
         plain: Attribute = TensorType(i8, shape_of(value))
         return self.make(UnrealizedConversionCastOp.get([value], [plain]))
+
+
+def _largest_divisor(count: int, most: int) -> int:
+    return next(size for size in range(most, 0, -1) if count % size == 0)
 
 
 def _scale_shape(scale: SSAValue | None) -> tuple[int, ...]:

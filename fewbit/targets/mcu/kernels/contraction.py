@@ -131,6 +131,8 @@ class _Writer:
         if self.row_room:
             f.fill(gathered, self.row_room)
         of_rows = tile(self.code, tile_)
+        if tile_.epilogue.kind == "channels":
+            f.fill(y, 4 * wanted.images * tile_.n)
         with f.loop(0, wanted.images, hot=True) as images:
             image = f.at(x, images.index * self._image_bytes, "i8")
             start = images.index * wanted.rows
@@ -140,7 +142,8 @@ class _Writer:
                     first = f.smaller(first, wanted.rows - tile_.rows)
                 rows = self._rows(f, image, first, room, gathered)
                 row = start + first
-                place = row * tile_.n
+                is_sum = tile_.epilogue.kind == "channels"
+                place = images.index * tile_.n if is_sum else row * tile_.n
                 scale = f.at(x_scale, row if tile_.has_row_scales else images.index, "float")
                 f.call(
                     of_rows, rows, weight, table, scale,

@@ -3,6 +3,7 @@
 | kind | is stored |
 |---|---|
 | `sums` | acc + bias, in i32 |
+| `channels` | one sum for each channel, of what a chain of operations makes of acc + bias, in i32 |
 | `fixed` | clamp(round((acc + bias) · multiplier / 2^shift)), in integers |
 | `scaled` | clamp(round(f32(acc + bias) · multiplier)) |
 | `floats` | f32(acc) · x_scale · w_scale + bias + add, clamped: floats, and them in whole steps |
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,7 +29,10 @@ from fewbit.llvm.types import F32, I32, I64
 from fewbit.llvm.values import Value
 from fewbit.targets.mcu.kernels.function import Kernel, name_of
 
-Kind = Literal["sums", "fixed", "scaled", "floats"]
+if TYPE_CHECKING:
+    from fewbit.targets.mcu.chain import Chain
+
+Kind = Literal["sums", "channels", "fixed", "scaled", "floats"]
 Array = np.ndarray[Any, Any]
 UPPER = 32
 """Bits of a product's lower word."""
@@ -44,6 +48,8 @@ class Epilogue:
     """The shift of all channels, if they have one."""
     raised: int = 0
     """Bits by which accumulators are raised, so that there are some to round by."""
+    chain: Chain | None = None
+    """What is done to accumulators before they are added up."""
     bounds: tuple[int, int] = (-128, 127)
     """Of integers that are stored."""
     float_bounds: tuple[float | None, float | None] = (None, None)
@@ -62,6 +68,8 @@ class Epilogue:
             parts.append("b")
         if self.kind == "fixed":
             parts += ["v" if self.shift is None else self.shift, f"u{self.raised}"]
+        if self.chain is not None:
+            return name_of(*parts, self.chain.name)
         if self.kind == "floats":
             marks = zip("afs", (self.has_add, self.gives_floats, self.is_binary), strict=True)
             parts += [mark for mark, is_so in marks if is_so]
@@ -78,6 +86,8 @@ class Epilogue:
             names += ["multiplier"] + (["shift"] if self.shift is None else [])
         if self.kind in ("scaled", "floats"):
             names.append("scale")
+        if self.chain is not None:
+            names += [name for name, _ in self.chain.columns]
         if self.has_bias:
             names.append("bias")
         return tuple(names)
@@ -92,7 +102,7 @@ class Epilogue:
 
     @property
     def gives_integers(self) -> bool:
-        return self.kind != "sums" and (self.kind != "floats" or self.step is not None)
+        return self.kind not in ("sums", "channels") and (self.kind != "floats" or self.step is not None)
 
     # Code
 
@@ -117,6 +127,8 @@ class Epilogue:
         total = acc + given["bias"] if self.has_bias else acc
         if self.kind == "sums":
             return total
+        if self.chain is not None:
+            return self.chain.apply(f, total, given)
         if self.kind == "scaled":
             return f.bounded(
                 f.rounded(f.convert("sitofp", total, F32) * given["scale"]), *self.bounds

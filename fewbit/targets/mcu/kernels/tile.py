@@ -211,6 +211,10 @@ class _Writer:
         for column in range(columns):
             channel = first + column
             given = epilogue.channel(f, table, channel)
+            if epilogue.kind == "channels":
+                some = [accs[row * columns + column] for row in range(tile.rows)]
+                add_to_channel(f, epilogue, some, given, channel)
+                continue
             for row in range(tile.rows):
                 scale = one_scale
                 if epilogue.kind == "floats" and scale is None:
@@ -231,6 +235,17 @@ class _Writer:
             else:
                 changed += [acc - total * layout.offset for acc in some]
         return changed
+
+
+def add_to_channel(
+    f: Kernel, epilogue: Epilogue, accs: list[Value], given: dict[str, Value], channel: Value
+) -> None:
+    """Add what accumulators of a channel become to its sum."""
+    y = f.parameter("y")
+    total = f.word(y, channel)
+    for acc in accs:
+        total = total + epilogue.integers_of(f, acc, given)
+    f.store(total, y, channel, align=4)
 
 
 def store_output(
