@@ -149,9 +149,7 @@ def test_a_checkpoint_is_compiled_for_steps(decoder: Artifact) -> None:
     assert (tokens.shape, position.shape) == ((1, 1), (1,))
 
 
-def test_text_is_that_of_the_interpreter(
-    decoder: Artifact, program: Program, gpu: FakeGpu
-) -> None:
+def test_text_is_that_of_the_interpreter(decoder: Artifact, program: Program, gpu: FakeGpu) -> None:
     loaded = fresh(decoder)
     generation = loaded.generate(PROMPT, tokens=12)
     list(generation)
@@ -192,9 +190,7 @@ def test_by_the_command_line(
 
 
 def test_several_sequences(checkpoint: Path, program: Program, gpu: FakeGpu) -> None:
-    art = fewbit.compile(
-        str(checkpoint), "cuda", recipe="w4a8g32", context=CONTEXT, sequences=2
-    )
+    art = fewbit.compile(str(checkpoint), "cuda", recipe="w4a8g32", context=CONTEXT, sequences=2)
     session = art.decode_session()
     session.decode([PROMPT, PROMPT[:2]], [0, 0])
     first, second = session.decode([[3], [3]], [len(PROMPT), 2])

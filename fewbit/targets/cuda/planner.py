@@ -55,9 +55,7 @@ class Planner:
         given = [*inputs, *outputs, weights]
         (self.arena,) = sizes.run(f"{self.entry}_arena_bytes", given)
         arena = dense("arena", "i8", (self.arena,))
-        evaluation = Evaluation(
-            self.module, self._launch, self._call, self._global, self._keep
-        )
+        evaluation = Evaluation(self.module, self._launch, self._call, self._global, self._keep)
         evaluation.run(self.entry, [*given, arena])
         self._store_in_output()
         self.steps = join_loops(self.steps)
