@@ -210,7 +210,7 @@ def keep_nest(load: Any, evaluation: Evaluation, place: Memory) -> Nest:
     writer = _Writer(evaluation)
     element = writer.element(load)
     writer.line(f"{writer.pointer(place)}[0] = {element};")
-    return Nest(writer.finish([place], 1, False), 1, writer.memories, [place])
+    return writer.finish([place])
 
 
 def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:

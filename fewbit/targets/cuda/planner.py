@@ -72,7 +72,7 @@ class Planner:
             return
         if isinstance(before, Call):
             changed: Step = replace(before, operands={**before.operands, "y": target})
-        elif any(m is not written[0] and m.meets(source) for m in before.pointers):
+        elif any(m is not before.written[0] and m.meets(source) for m in before.pointers):
             return
         else:
             pointers = [target if _place(m) == _place(source) else m for m in before.pointers]

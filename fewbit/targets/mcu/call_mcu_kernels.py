@@ -85,7 +85,7 @@ class McuCalls(KernelCalls):
     def texts(self) -> list[str]:
         if not self.stubs or self.code is None:
             return []
-        return ["\n".join([*self.stubs, self.code.text()])]
+        return ["\n".join([*(stub.text() for stub in self.stubs), self.code.text()])]
 
 
 def call_mcu_kernels(program: Program, core: Core) -> McuCalls:
