@@ -139,7 +139,7 @@ def _windows(x: Tensor, output_size: Sequence[int]) -> Tensor:
 
 
 def _in_window(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Which of the gathered elements are no repetition, for the windows of one image."""
+    """Return which of the gathered elements are no repetition, for the windows of one image."""
     rank = len(output_size)
     counted = torch.ones([1] * (2 * rank), dtype=torch.bool)
     for i, count in enumerate(output_size):
@@ -152,7 +152,7 @@ def _in_window(x: Tensor, output_size: Sequence[int]) -> Tensor:
 
 
 def _bounds(size: int, count: int) -> tuple[Tensor, Tensor, int]:
-    """Where the windows begin, how long they are, and how long the longest is."""
+    """Return where the windows begin, how long they are, and how long the longest is."""
     longest = max(-(-(i + 1) * size // count) - i * size // count for i in range(count))
     places = torch.arange(count)
     start = cast(Any, torch).div(places * size, count, rounding_mode="floor")

@@ -69,9 +69,9 @@ def list_factories(path: Path) -> list[str]:
 
 def suggest_factories(path: Path) -> str:
     """Return a hint that names what could stand behind the colon."""
-    found = list_factories(path)
-    if found:
-        return f"write {' or '.join(f'{path}:{name}' for name in found)}"
+    factories = list_factories(path)
+    if factories:
+        return f"write {' or '.join(f'{path}:{name}' for name in factories)}"
     return (
         "add a function without arguments that returns the model, 'def net(): return model, (x,)',"
         f" and write {path}:net"

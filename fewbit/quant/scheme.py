@@ -139,7 +139,7 @@ class LayerScheme(BaseModel):
         return "-".join([widths + group + rotation, *words])
 
     @model_serializer
-    def _written(self) -> str:
+    def _serialize(self) -> str:
         return str(self)
 
     @model_validator(mode="wrap")
@@ -226,7 +226,7 @@ def _fields_of(text: str) -> dict[str, object]:
 
 
 def _problems(scheme: LayerScheme) -> Iterator[tuple[str, str]]:
-    """What a scheme says that could have no effect, or contradicts itself."""
+    """Return what a scheme says that could have no effect, or contradicts itself."""
     if (scheme.group is not None) != (scheme.granularity == "group"):
         yield (
             f"granularity '{scheme.granularity}' with group {scheme.group}",

@@ -107,7 +107,7 @@ def _start() -> tuple[BaseProcess, Connection]:
 
 
 def _serve(pipe: Connection) -> None:
-    """Check what is sent, until nobody sends any more."""
+    """Check what is sent, until no more is sent."""
     warnings.simplefilter("ignore")
     while True:
         try:

@@ -85,7 +85,7 @@ def test_differences() -> None:
 
 
 def test_noise_of_float32_is_no_error() -> None:
-    """What torch rounds itself is allowed for, and nothing beyond it."""
+    """An allowance is made for what torch rounds itself, and for nothing beyond it."""
     small, zero = np.full(3, 7e-6, np.float32), np.zeros(3, np.float32)
     assert difference([small], [zero], 1e-4) is not None
     assert difference([small], [zero], 1e-4, [7e-6]) is None

@@ -140,9 +140,9 @@ def _hooked_weights(module: nn.Module) -> set[str | None]:
     """Return weights that a hook computes before each call: by weight norm, pruning."""
     names = ("name", "_tensor_name")
     hooks = forward_pre_hooks(module).values()
-    found = {getattr(hook, name, None) for hook in hooks for name in names}
+    hooked = {getattr(hook, name, None) for hook in hooks for name in names}
     parameters = own_parameters(module)
-    return {name for name in found if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
+    return {name for name in hooked if {f"{name}_v", f"{name}_orig"} & parameters.keys()}
 
 
 def _put_back(model: nn.Module, before: _Attributes) -> None:
@@ -156,7 +156,7 @@ def _put_back(model: nn.Module, before: _Attributes) -> None:
 
 
 def _differ(a: Any, b: Any) -> bool:
-    """Whether two things, or what is in them, are told apart: tensors are by being others."""
+    """Return whether two things, or what is in them, differ; no tensor is like another."""
     if a is b:
         return False
     (in_a, structure_a), (in_b, structure_b) = tree_flatten(a), tree_flatten(b)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import PassError
-from fewbit.ir.bindings import mlir_context
-from fewbit.passes.loops.outline_loops import VIEWS, find_function, is_block
+from fewbit.ir.bindings import find_function, is_block, mlir_context
+from fewbit.ir.memref_views import VIEWS
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass

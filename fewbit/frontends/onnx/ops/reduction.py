@@ -28,7 +28,7 @@ def _reduction(name: str, wraps: bool = False) -> Callable[..., Callable[..., Te
     """Reductions of no elements are given by what the decorator's users return for them."""
 
     def add(run: Callable[[Tensor, list[int], bool], Tensor]) -> Callable[..., Tensor]:
-        def reduced(call: Call, x: Tensor) -> Tensor:
+        def reduce(call: Call, x: Tensor) -> Tensor:
             axes = _axes(call, x)
             if axes is None:
                 return _noop(name, x)
@@ -38,7 +38,7 @@ def _reduction(name: str, wraps: bool = False) -> Callable[..., Callable[..., Te
                 return run(wide.reshape(1), [0], False).to(x.dtype)
             return run(wide, axes, bool(call.attr("keepdims", 1))).to(x.dtype)
 
-        return op(name, tensors=1, wraps=wraps)(reduced)
+        return op(name, tensors=1, wraps=wraps)(reduce)
 
     return add
 
