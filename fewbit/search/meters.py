@@ -157,7 +157,7 @@ def _repeat(functions: Sequence[Callable[[], object]]) -> int:
 
 
 def _time_together(functions: Sequence[Callable[[], object]]) -> list[float]:
-    """Return the least processor time of a call of each; they take turns."""
+    """Return the minimum processor time of a call of each; they take turns."""
     counts = [_calls_of(function) for function in functions]
     least = [float("inf")] * len(functions)
 

@@ -23,7 +23,7 @@ from tests.search.test_budget import LAYERS
 WIDTHS = (Width.of(4), Width.of(8))
 
 
-def loaded() -> Loaded:
+def load_model() -> Loaded:
     made = load(Asked(small(), images()))
     made.subject.use_static_scales(made.data.for_scales, WIDTHS)
     return made
@@ -31,7 +31,7 @@ def loaded() -> Loaded:
 
 @pytest.mark.parametrize("recipe", ["w8a8-static", "w4a4-static", "w4a8-static,conv2=w2a4"])
 def test_a_module_computes_what_is_compiled(recipe: str) -> None:
-    model = loaded()
+    model = load_model()
     assert isinstance(model.subject, ArraySubject)
     part = model.data.selection[slice(0, 40)]
     schemes = Recipe.of(recipe).resolve(list(model.layers))
@@ -45,7 +45,7 @@ def test_a_module_computes_what_is_compiled(recipe: str) -> None:
 
 
 def test_a_program_is_calibrated_by_the_interpreter() -> None:
-    model = loaded()
+    model = load_model()
     subject = ProgramSubject(model.program)
     few = model.data.for_scales[slice(0, 20)]
     subject.use_static_scales(few, WIDTHS)
