@@ -87,6 +87,7 @@ ROOMS = {
         "call-layers",
         "find-output-shapes",
         "join-matmuls",
+        "refuse-run-sizes",
     ),
     "fewbit.targets.gemmini": (
         "call-streams",
@@ -97,6 +98,10 @@ ROOMS = {
         "dispatch-kernels",
         "legalize-for-iree",
         "separate-dispatches",
+    ),
+    "fewbit.targets.mcu": (
+        "call-mcu-kernels",
+        "fix-sizes",
     ),
     "fewbit.targets.vexii": ("call-dots",),
 }
@@ -121,6 +126,7 @@ BINDINGS_ROOMS = {
     "fewbit.passes.loops": (
         "collapse-loops",
         "count-cycles",
+        "generalize-copies",
         "outline-loops",
         "reassociate-sums",
         "share-work",
@@ -139,6 +145,7 @@ BINDINGS_ROOMS = {
     "fewbit.targets.bitfusion": ("to-blocks",),
     "fewbit.targets.cuda": ("plan-launches",),
     "fewbit.targets.iree": ("to-iree-source",),
+    "fewbit.targets.mcu": ("translate-to-mcu-ir",),
 }
 """Passes on upstream's bindings, and conversions, by the package that holds them."""
 

@@ -21,7 +21,7 @@ TARGETS = {
     "x86_64": ("x86_64-linux-gnu", LINUX),
     "aarch64": ("aarch64-linux-gnu", LINUX),
     "riscv64": ("riscv64-linux-gnu", LINUX),
-    "rv32": ("riscv32-freestanding-none", ("bare_metal",)),
+    "rv32": ("riscv32-freestanding-none", ("bare_metal", "microcontroller")),
     "rv64": ("riscv64-freestanding-none", ("bare_metal",)),
 }
 """By the folder of each: Zig's name of the target, and the parts that are compiled for it."""
@@ -40,7 +40,7 @@ FLAGS = (
     *("-fno-sanitize=all", "-fno-stack-protector", "-fno-unwind-tables"),
     *("-fno-asynchronous-unwind-tables", "-fomit-frame-pointer", "-fvisibility=default"),
 )
-MORE_FLAGS = {"bare_metal": ["-fno-builtin"]}
+MORE_FLAGS = {"bare_metal": ["-fno-builtin"], "microcontroller": ["-fno-builtin"]}
 HEAD = """; Written by `make runtime` from {source}, do not edit.
 
 """

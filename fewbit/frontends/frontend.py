@@ -39,6 +39,8 @@ class Given:
     """Whether a language model gives the logits of the last token, or of all."""
     sequences: int = 1
     """How many texts a language model decodes together."""
+    steps: bool = False
+    """Whether a language model takes one token a call, for targets that fix all sizes."""
 
     def refuse_decoding(self) -> None:
         """Refuse what only checkpoints of decoders have."""

@@ -137,7 +137,7 @@ def _import_loaded(loaded: ModelWithInputs, given: Given) -> Program:
     from fewbit.frontends import import_model
 
     if given.context is not None:
-        return import_model(loaded.model, context=given.context)
+        return import_model(loaded.model, context=given.context, steps=given.steps)
     if not loaded.inputs and loaded.named is None and loaded.dynamic_shapes is None:
         return import_model(loaded.model, input_shapes=given.input_shapes)
     return import_model(

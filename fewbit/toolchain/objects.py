@@ -40,7 +40,12 @@ def target_machine(isa: Isa, opt: int = 3) -> TargetMachine:
     # Large models go beyond what "small" code reaches only by their weights, which are read
     # through one symbol.
     return target.create_target_machine(
-        cpu=isa.cpu, features=isa.features, opt=opt, reloc="pic", codemodel="small"
+        cpu=isa.cpu,
+        features=isa.features,
+        opt=opt,
+        reloc="static" if isa.is_static else "pic",
+        codemodel="small",
+        abiname=isa.abi,
     )
 
 

@@ -138,7 +138,13 @@ def test_parameters_are_exactly_the_published(
 
 
 @pytest.mark.parametrize(
-    ("name", "published"), [("resnet8", 78_666), ("ds-cnn", 24_908)], ids=["resnet8", "ds-cnn"]
+    ("name", "published"),
+    [
+        ("resnet8", 78_666),
+        ("ds-cnn", 24_908),
+        ("mobilenet-v1-vww", 221_794),
+        ("autoencoder", 269_992),
+    ],
 )
 def test_parameters_are_what_keras_counts(name: str, published: int) -> None:
     assert with_statistics(model_of(name)) == published

@@ -78,6 +78,10 @@ class Nest:
         head = f"DEVICE void {name}(u64 thread, {parameters}) {{\n"
         return f"{head}{self.body.replace('$', 'thread')}}}\n"
 
+    @property
+    def writes(self) -> list[Memory]:
+        return self.written
+
 
 @dataclass
 class _Writer:
@@ -139,10 +143,9 @@ class _Writer:
         if op.name == "arith.constant":
             self.names[op.results[0]] = expression(op, [])
         elif op.name == "memref.load":
-            memory = self.evaluation.env[op.operands[0]]
-            index = [self.value(v) for v in list(op.operands)[1:]]
-            terms = [f"{i} * {s}" for i, s in zip(index, memory.strides, strict=True)]
-            self.named(op.results[0], f"{self.pointer(memory)}[{' + '.join(terms) or '0'}]")
+            kept = self.evaluation.kept.get(op.results[0])
+            place = self.element(op) if kept is None else f"{self.pointer(kept)}[0]"
+            self.named(op.results[0], place)
         elif op.name == "scf.if":
             self.branch(op)
         elif op.name in ("cf.assert", "linalg.index"):
@@ -152,6 +155,13 @@ class _Writer:
             self.names[op.results[0]] = literal(memory.sizes[axis], "i64")
         else:
             self.named(op.results[0], expression(op, [self.value(v) for v in op.operands]))
+
+    def element(self, load: Any) -> str:
+        """Return the element of memory that is read."""
+        memory = self.evaluation.env[load.operands[0]]
+        index = [self.value(v) for v in list(load.operands)[1:]]
+        terms = [f"{i} * {s}" for i, s in zip(index, memory.strides, strict=True)]
+        return f"{self.pointer(memory)}[{' + '.join(terms) or '0'}]"
 
     def branch(self, op: Any) -> None:
         results: list[str] = []
@@ -193,6 +203,14 @@ def store_nest(op: Any, evaluation: Evaluation) -> Nest:
     at = " + ".join(f"{writer.value(i)} * {s}" for i, s in zip(index, memory.strides, strict=True))
     writer.line(f"{writer.pointer(memory)}[{at or '0'}] = {writer.value(value)};")
     return writer.finish([memory])
+
+
+def keep_nest(load: Any, evaluation: Evaluation, place: Memory) -> Nest:
+    """Return a kernel that keeps a number of the program where nothing else writes."""
+    writer = _Writer(evaluation)
+    element = writer.element(load)
+    writer.line(f"{writer.pointer(place)}[0] = {element};")
+    return writer.finish([place])
 
 
 def emit(op: Any, evaluation: Evaluation, fill: float | None = None) -> Nest:

@@ -83,11 +83,15 @@ class Evaluation:
         launch: Callable[[Any, Evaluation], None],
         call: Callable[[str, list[Memory]], None],
         constants: Callable[[str, Any], Memory] | None = None,
+        keep: Callable[[Any, Evaluation], Memory] | None = None,
     ) -> None:
         self.module = module
         self.launch = launch
         self.call = call
         self.constants = constants
+        self.keep = keep
+        self.kept: dict[Value, Memory] = {}
+        """Where numbers are that the program computed, and later steps need."""
         self.env: dict[Value, Any] = {}
         self.pointers: dict[str, int] = {}
 
@@ -176,10 +180,9 @@ class Evaluation:
     def _memref_load(self, op: Any) -> None:
         memory = self.env[op.operands[0]]
         if not memory.buffer.startswith(READ_ONLY):
-            raise UnsupportedError(
-                "a number that the program computed decides what it does next",
-                hint="the target cuda plans all launches before it runs",
-            )
+            if self.keep is None:
+                raise UnsupportedError("a size depends on what is computed")
+            self.kept[op.results[0]] = self.keep(op, self)
         self.env[op.results[0]] = SYMBOLIC
 
     def _memref_extract_aligned_pointer_as_index(self, op: Any) -> None:
@@ -198,7 +201,7 @@ class Evaluation:
         self.env[op.results[0]] = self.constants(name, value)
 
     def _memref_view(self, op: Any) -> None:
-        source, byte, *sizes = (self.env[v] for v in op.operands)
+        source, (byte, *sizes) = self.env[op.operands[0]], self.ints(list(op.operands)[1:])
         type = op.results[0].type
         shape = self._fill_dynamic(type.shape, sizes)
         view = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
@@ -221,13 +224,18 @@ class Evaluation:
         self.env[op.results[0]] = collapse(memory, _groups(op))
 
     def _memref_expand_shape(self, op: Any) -> None:
-        memory, *sizes = (self.env[v] for v in op.operands)
+        memory, sizes = self.env[op.operands[0]], self.ints(list(op.operands)[1:])
         shape = self._fill_dynamic(list(op.attributes["static_output_shape"]), sizes)
         self.env[op.results[0]] = expand(memory, _groups(op), shape)
 
     def _memref_reinterpret_cast(self, op: Any) -> None:
         memory, *given = (self.env[v] for v in op.operands)
         offsets, sizes, strides = self._static_and_given(op, given)
+        if not isinstance(offsets[0], int):
+            raise UnsupportedError(
+                "where a view begins depends on what the inputs contain",
+                hint="the target cuda plans all launches before it runs",
+            )
         base = replace(memory, sizes=tuple(sizes), strides=tuple(strides))
         self.env[op.results[0]] = base.at(offsets[0])
 

@@ -37,31 +37,23 @@ template <class... A> void all(void (*f)(A...), void** a, u64 n) { go(f, a, n, s
 DTYPES = {"f32": np.float32, "tf32": np.float32, "f16": np.float16, "i8": np.int8, "i32": np.int32}
 
 
-class Emulated:
-    """A program whose buffers are arrays; outputs and the arena start as rubbish."""
+class Steps:
+    """The steps of a plan, executed on buffers that are arrays."""
 
-    def __init__(self, made: Compilation, where: Path) -> None:
-        self.made, self.steps = made, made.module.described
-        self.memory = {
-            name: np.full(buffer.bytes + 64, 0xA5, np.uint8)
-            for name, buffer in made.module.buffers().items()
-        }
-        weights = np.frombuffer(made.module.weights.tobytes(), np.uint8)
-        self.memory["weights"][: weights.size] = weights
-        self.loops = _compile(made.module.source(), made.module.kernels.values(), where)
+    def __init__(
+        self,
+        steps: list[dict[str, Any]],
+        memory: dict[str, np.ndarray],
+        source: str,
+        where: Path,
+    ) -> None:
+        self.steps, self.memory = steps, memory
+        symbols = dict.fromkeys(step["kernel"] for step in steps if step["step"] == "loops")
+        self.loops = _compile(source, symbols, where)
 
-    def __call__(self, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
-        for i, array in enumerate(inputs):
-            data = np.ascontiguousarray(array).view(np.uint8).ravel()
-            self.memory[f"in{i}"][: data.size] = data
+    def run(self) -> None:
         for step in self.steps:
             getattr(self, f"_{step['step']}", self._layer)(step)
-        specs = self.made.ctx.get(GpuSettings).signature.outputs
-        shapes = self.made.ctx.get(OutputShapes).shapes
-        return tuple(
-            self._array(f"out{i}", 0, spec.dtype, shape).copy()
-            for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True))
-        )
 
     def _array(self, buffer: str, offset: int, dtype: Any, shape: Any) -> np.ndarray:
         size = np.dtype(dtype).itemsize * prod(shape)
@@ -157,6 +149,39 @@ class Emulated:
             y = y + from_numpy(got["add"].copy()).double()
         low, high = step["bounds"]
         got["y"][...] = y.clamp(low, high).numpy() if (low, high) != (None, None) else y.numpy()
+
+
+class Emulated(Steps):
+    """A program whose buffers are arrays; outputs and the arena start as rubbish."""
+
+    def __init__(self, made: Compilation, where: Path) -> None:
+        self.made = made
+        memory = {
+            name: np.full(buffer.bytes + 64, 0xA5, np.uint8)
+            for name, buffer in made.module.buffers().items()
+        }
+        weights = np.frombuffer(made.module.weights.tobytes(), np.uint8)
+        memory["weights"][: weights.size] = weights
+        super().__init__(made.module.described, memory, made.module.source(), where)
+
+    def __call__(self, *inputs: np.ndarray) -> tuple[np.ndarray, ...]:
+        for i, array in enumerate(inputs):
+            data = np.ascontiguousarray(array).view(np.uint8).ravel()
+            kind = "state" if f"state{i}" in self.memory else "in"
+            self.memory[f"{kind}{i}"][: data.size] = data
+        self.run()
+        signature = self.made.ctx.get(GpuSettings).signature
+        specs, names = signature.outputs, [spec.name for spec in signature.inputs]
+        shapes = self.made.ctx.get(OutputShapes).shapes
+        return tuple(
+            self._array(
+                f"out{i}" if spec.updates is None else f"state{names.index(spec.updates)}",
+                0,
+                spec.dtype,
+                shape,
+            ).copy()
+            for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True))
+        )
 
 
 def decoded(problem: FewBitMatmul, words: np.ndarray) -> np.ndarray:
