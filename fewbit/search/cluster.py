@@ -118,7 +118,7 @@ def _run(
 
 
 @contextmanager
-def joined(address: str) -> Generator[Cluster]:
+def join_cluster(address: str) -> Generator[Cluster]:
     """Yield a cluster; one that was started here ends behind it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")

@@ -81,7 +81,9 @@ class Measured:
         key = self._key(schemes, "whole")
         with self.store.claim(key) as row:
             if row is None:
-                first, second = self.meter.compare(self._make(schemes), self._make(baseline))
+                first, second = self.meter.compare(
+                    self._quantize(schemes), self._quantize(baseline)
+                )
                 parts = {name: first[name] / second[name] for name in filter(_is_whole, first)}
                 row = Row(key, parts, 0, 0.0)
                 self.store.put(row)
@@ -113,7 +115,7 @@ class Measured:
         key = self._uniform_key(plain)
         with self.store.claim(key) as row:
             if row is None:
-                row = Row(key, self.meter.layers(self._make(self._uniform(plain))), 0, 0.0)
+                row = Row(key, self.meter.layers(self._quantize(self._uniform(plain))), 0, 0.0)
                 self.store.put(row)
         return row.metrics
 
@@ -130,7 +132,7 @@ class Measured:
     def _key(self, schemes: Mapping[str, LayerScheme], what: str) -> Key:
         return Key.of(schemes, self.model, "none", f"{what}: {self.meter.how}", versions())
 
-    def _make(self, schemes: Mapping[str, LayerScheme]) -> Program:
+    def _quantize(self, schemes: Mapping[str, LayerScheme]) -> Program:
         static = {name: 1.0 for name, scheme in schemes.items() if scheme.static}
         return quantize_program(self.program, schemes, Calibration(static))
 

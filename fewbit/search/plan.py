@@ -48,7 +48,7 @@ class SpaceOptions:
         """Return the widths that the target has, of those that are asked for."""
         device = supported_widths(find_target(target))
         if self.schemes:
-            return Choices((), given=_given(self.schemes, device, target))
+            return Choices((), given=_read_schemes(self.schemes, device, target))
         depends = any(each.cost.partition(":")[0] in COSTS_OF_ACTS for each in budgets)
         weights = _supported(self.weights or WEIGHTS, device, target, self.weights is not None)
         few = self.acts or (FEW_ACTS if depends else ("8",))
@@ -58,7 +58,7 @@ class SpaceOptions:
         return Choices(weights, acts, self.rules, (None, *self.groups), self.act_scales)
 
 
-def _given(
+def _read_schemes(
     texts: Sequence[SchemeLike], device: tuple[int, ...] | None, target: str
 ) -> tuple[LayerScheme, ...]:
     schemes = tuple(LayerScheme.of(each) for each in texts)

@@ -224,11 +224,11 @@ class Result(Record):
 
         table = Table(title=self.title, title_justify="left")
         table.add_column("")
-        recipes = "recipe" if self._described is not _bits_of else "bits of layers"
+        recipes = "recipe" if self._describe is not _bits_of else "bits of layers"
         for name in (self.objective, *(each.name for each in self.ranges), recipes):
             justify = "left" if name == recipes else "right"
             table.add_column(name, justify=justify, overflow="fold")
-        front, described = self.front, self._described
+        front, described = self.front, self._describe
         for number, point in enumerate(front, start=1):
             mark = "best" if point == self.best else f"{number:02}"
             table.add_row(mark, *self._cells(point), described(point))
@@ -240,7 +240,7 @@ class Result(Record):
         return table
 
     @property
-    def _described(self) -> Callable[[Point], str]:
+    def _describe(self) -> Callable[[Point], str]:
         """What a table says of a recipe: all of it, where all are short."""
         longest = max((len(str(point.recipe)) for point in self.front), default=0)
         return _bits_of if longest > LONGEST else lambda point: str(point.recipe)

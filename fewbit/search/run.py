@@ -18,7 +18,7 @@ from fewbit.base.progress import progress, say
 from fewbit.errors import UsageError
 from fewbit.program.program import Program
 from fewbit.search.budget import Budget, Limit, eight_bits
-from fewbit.search.cluster import LOCAL, PREFIX, Cluster, joined, read_workers
+from fewbit.search.cluster import LOCAL, PREFIX, Cluster, join_cluster, read_workers
 from fewbit.search.data import Examples, SearchData
 from fewbit.search.evaluation import AsItIs, Evaluated, Evaluator, Measure
 from fewbit.search.load import Asked, Loaded, load
@@ -330,7 +330,7 @@ def open_search(asked: Asked, settings: Settings, folder: Path) -> Generator[Sea
     settings.check()
     loaded = load(asked)
     with closing(Store(folder)) as store:
-        measured = _measured(loaded, settings, store)
+        measured = _find_measured(loaded, settings, store)
         options, budgets = settings.space, settings.budgets
         plan = make_plan(loaded, options, settings.target, budgets, settings.objective, measured)
         ready = loaded.train()
@@ -339,11 +339,11 @@ def open_search(asked: Asked, settings: Settings, folder: Path) -> Generator[Sea
         if static:
             ready.subject.use_static_scales(ready.data.for_scales, sorted(static))
         workers = read_workers(settings.workers)
-        with nullcontext() if isinstance(workers, int) else joined(workers) as cluster:
+        with nullcontext() if isinstance(workers, int) else join_cluster(workers) as cluster:
             yield Search(ready, plan, settings, folder, store, measured, cluster)
 
 
-def _measured(loaded: Loaded, settings: Settings, store: Store) -> Measured | None:
+def _find_measured(loaded: Loaded, settings: Settings, store: Store) -> Measured | None:
     """Return what measures the budgets of cycles or latency, if that is asked for."""
     if not settings.measured:
         return None

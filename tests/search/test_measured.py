@@ -34,7 +34,7 @@ def space() -> Space:
     return make_space(searched, Choices(widths, widths, ("max",)), free_ends=True)
 
 
-def measured(kind: str, target: str, folder: Path) -> Measured:
+def make_measured(kind: str, target: str, folder: Path) -> Measured:
     meter = find_meter(kind, target, model().inputs)
     return Measured(model().program, "model", model().layers, meter, Store(folder))
 
@@ -44,7 +44,7 @@ def measured(kind: str, target: str, folder: Path) -> Measured:
 def test_layers_add_up_to_what_whole_programs_take(
     target: str, machine: str, tmp_path: Path
 ) -> None:
-    made = measured("cycles", target, tmp_path)
+    made = make_measured("cycles", target, tmp_path)
     cost = made.cost("cycles", machine, space())
     wide = eight_bits(space())
     for recipe in ("w8a8", "w2a2", "w4a4,conv2=w1a1,fc=w8a8"):
@@ -81,7 +81,7 @@ def test_a_search_keeps_to_what_the_simulator_counts(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_latency_is_that_of_compiled_programs(tmp_path: Path) -> None:
-    made = measured("latency", "cpu", tmp_path)
+    made = make_measured("latency", "cpu", tmp_path)
     schemes = Recipe.of("w8a8").resolve(list(model().layers))
     program = fewbit.quantize(model().program, Recipe.by_name(schemes))
     amounts = made.meter.layers(program)
