@@ -149,7 +149,10 @@ _ENTRIES = {
         ),
         ZooEntry("ds-cnn", "MLPerf Tiny's keyword spotter", _class("DSCNN"), (1, 49, 10)),
         ZooEntry(
-            "mobilenet-v1-vww", "MLPerf Tiny's visual wake words", _class("MobileNetV1"), (3, 96, 96)
+            "mobilenet-v1-vww",
+            "MLPerf Tiny's visual wake words",
+            _class("MobileNetV1"),
+            (3, 96, 96),
         ),
         ZooEntry("autoencoder", "MLPerf Tiny's anomaly detection", _class("Autoencoder"), (640,)),
         ZooEntry("m5", "1-D convolutions on raw audio", _class("M5"), (1, 8000), (1,)),
