@@ -1,9 +1,14 @@
-"""fewbit's entry in the `xdsl.universe`: its dialects and passes, loaded when first used.
+"""fewbit's dialects and passes, which entry points name, loaded when first used.
 
-Every tool that reads the universe sees them: `fewbit-opt`, `xdsl-opt`, and any plug-in's tool.
+What is in `UNIVERSE` is seen by every tool that reads the `xdsl.universe`: `fewbit-opt`, `xdsl-opt`
+and any plug-in's tool. xDSL has no place for passes on upstream's bindings and for conversions, so
+these are a table of their own, in the group `fewbit.passes`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
@@ -82,6 +87,7 @@ ROOMS = {
         "call-layers",
         "find-output-shapes",
         "join-matmuls",
+        "refuse-run-sizes",
     ),
     "fewbit.targets.gemmini": (
         "call-streams",
@@ -99,7 +105,49 @@ ROOMS = {
     ),
     "fewbit.targets.vexii": ("call-dots",),
 }
-"""The passes of each package, which are loaded when they are asked for."""
+"""The passes of each package on xDSL, which are loaded when they are asked for."""
+
+BINDINGS_ROOMS = {
+    "fewbit.passes.blas": (
+        "name-matmuls",
+        "release-matmuls",
+        "use-blas",
+    ),
+    "fewbit.passes.llvm": (
+        "add-in-lanes",
+        "booleans-to-bytes",
+        "emit-object",
+        "guard-divisions",
+        "keep-loops",
+        "mark-loops",
+        "translate-to-bare-metal-ir",
+        "translate-to-llvm-ir",
+    ),
+    "fewbit.passes.loops": (
+        "collapse-loops",
+        "count-cycles",
+        "generalize-copies",
+        "outline-loops",
+        "reassociate-sums",
+        "share-work",
+        "tile-loops",
+    ),
+    "fewbit.passes.memory": (
+        "add-shape-function",
+        "copies-to-linalg",
+        "measure-before-collapse",
+        "order-outputs",
+        "place-outputs",
+        "plan-memory",
+        "plan-repeats",
+    ),
+    "fewbit.pipeline": ("to-upstream",),
+    "fewbit.targets.bitfusion": ("to-blocks",),
+    "fewbit.targets.cuda": ("plan-launches",),
+    "fewbit.targets.iree": ("to-iree-source",),
+    "fewbit.targets.mcu": ("translate-to-mcu-ir",),
+}
+"""Passes on upstream's bindings, and conversions, by the package that holds them."""
 
 
 def _graph() -> Dialect:
@@ -120,7 +168,11 @@ def _mico() -> Dialect:
     return Mico
 
 
+def _passes(rooms: Mapping[str, Sequence[str]]) -> dict[str, Callable[[], Any]]:
+    return {k: v for room, names in rooms.items() for k, v in loaders(room, names).items()}
+
+
 UNIVERSE = Universe(
-    all_dialects={"graph": _graph, "kernel": _kernel, "mico": _mico},
-    all_passes={k: v for room, names in ROOMS.items() for k, v in loaders(room, names).items()},
+    all_dialects={"graph": _graph, "kernel": _kernel, "mico": _mico}, all_passes=_passes(ROOMS)
 )
+BINDINGS = _passes(BINDINGS_ROOMS)

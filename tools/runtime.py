@@ -99,9 +99,9 @@ def plain(text: str) -> str:
 def _with_few_attributes(text: str, group: str) -> str:
     """The text without what a group of attributes says of the machine; LLVM wants no empty one."""
     line = re.compile(rf"^attributes {group} = \{{(.*)\}}$", re.MULTILINE)
-    found = line.search(text)
-    assert found is not None
-    kept = [word for word in found[1].split() if word in KEPT]
+    match = line.search(text)
+    assert match is not None
+    kept = [word for word in match[1].split() if word in KEPT]
     if kept:
         return line.sub(f"attributes {group} = {{ {' '.join(kept)} }}", text)
     return re.sub(rf" {group}\b", "", line.sub("", text))

@@ -147,6 +147,7 @@ def compile_model(
         cache=choose_cache(recipe, cache),
         logits=logits.value,
         sequences=sequences,
+        steps=chosen.fixes_sizes,
     )
     if dump is not None:
         dump(GRAPH, program.text())
@@ -156,9 +157,10 @@ def compile_model(
     options = CalibrationOptions(calibrate, calibration_method, samples, keep_batch_norm, strict)
     program = options.quantize(program, recipe)
     if integer_only:
-        from fewbit.passes.quant.integer_only import integer_only as without_floats
+        from fewbit.passes.quant.integer_only import IntegerOnly
+        from fewbit.pipeline.compilation import run_passes
 
-        program = without_floats(program, strict=True, fixed_point=chosen.fixed_point)
+        program = run_passes(program, IntegerOnly(strict=True, fixed_point=chosen.fixed_point))
     if stop_after is not None:
         text = lower(program, stop_after, target, name=name, passes=passes, watch=dump, **given)
         _show(text, output)
@@ -184,6 +186,7 @@ def _import(
     cache: CacheScheme,
     logits: Logits,
     sequences: int,
+    steps: bool,
 ) -> Program:
     from fewbit.base.progress import progress
     from fewbit.frontends import import_model
@@ -206,12 +209,13 @@ def _import(
                 cache=cache,
                 logits=logits,
                 sequences=sequences,
+                steps=steps,
             )
         from fewbit.models.registry import create
 
         # By its name it would be traced with a dynamic batch.
-        made = create(model.removeprefix("zoo:"))
-        return import_model(made, input_shapes=shapes, context=context)
+        network = create(model.removeprefix("zoo:"))
+        return import_model(network, input_shapes=shapes, context=context, steps=steps)
 
 
 def _folder_name(name: str, target: str) -> str:

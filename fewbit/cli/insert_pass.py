@@ -40,12 +40,15 @@ def _passes(stage: str, given: str, target: Target) -> list[Pass]:
     file, colon, function = given.rpartition(":")
     if colon and file.endswith(".py"):
         return [_function(Path(file), function)]
-    if target.default_pipeline[stage].form == "upstream":
-        _check_upstream(given)
-        return [given]
+    from fewbit.pipeline.passes import UpstreamPass
     from fewbit.pipeline.registry import parse_passes
 
-    return [str(each) for each in parse_passes(given)]
+    form = "upstream" if target.default_pipeline[stage].form == "upstream" else "xdsl"
+    passes = parse_passes(given, form)
+    for each in passes:
+        if isinstance(each, UpstreamPass):
+            _check_upstream(each.text)
+    return [str(each) for each in passes]
 
 
 def _function(path: Path, name: str) -> Callable[[Any], None]:

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 from xdsl.universe import Universe
 
-from fewbit.pipeline.registry import BINDINGS, OwnPass, available_passes, load_pass, options_of
+from fewbit.pipeline.registry import GROUP, OwnPass, available_passes, load_pass, options_of
 
 
 def describe_passes() -> str:
     """Return every pass with its options, in groups by where it comes from, fewbit's first."""
     available = available_passes()
-    groups = sorted(entry_points(group="xdsl.universe"), key=lambda e: (e.name != "fewbit", e.name))
     lines: list[str] = []
-    for group in groups:
+    for group in _ours_first("xdsl.universe"):
         universe: Universe = group.load()
         lines.append(f"passes of {group.name}:")
         for name in sorted(universe.all_passes):
             lines.extend(_describe_pass(name, load_pass(name, available[name])))
         lines.append("")
-    lines.append("passes of fewbit on upstream's MLIR, and conversions:")
-    for name in sorted(BINDINGS):
-        lines.extend(_describe_pass(name, load_pass(name, BINDINGS[name])))
-    lines += ["", "upstream's passes are written as mlir-opt takes them", ""]
+    for group in _ours_first(GROUP):
+        lines.append(f"passes of {group.name} on upstream's MLIR, and conversions:")
+        for name in sorted(group.load()):
+            lines.extend(_describe_pass(name, load_pass(name, available[name])))
+        lines.append("")
+    lines += ["upstream's passes are written as mlir-opt takes them", ""]
     return "\n".join(lines)
+
+
+def _ours_first(group: str) -> list[EntryPoint]:
+    return sorted(entry_points(group=group), key=lambda e: (e.name != "fewbit", e.name))
 
 
 def _describe_pass(name: str, kind: OwnPass) -> list[str]:

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from fewbit.codegen.memref import Size, memref_types, multiply
 from fewbit.kernels import emit
 from fewbit.kernels.kernel import Kernel, functions_of, module_text
-from fewbit.llvm.function import Function, Prototype
+from fewbit.llvm.function import Function, Prototype, forward_to
 from fewbit.llvm.types import F16, F32, F64, I64, Array, Int, Spelled, Type, type_of
 from fewbit.llvm.values import Operand, Value, array, constant, symbol
 from fewbit.toolchain.isa import Isa
@@ -28,7 +28,6 @@ ONE_SCALE = 1 << 62
 """Rows that share a scale, where all of them do."""
 SHARED_FROM = 8
 """How often a stub must be there for it to be compiled once."""
-_HEAD = re.compile(r"^define void @(\S+?)\((.*)\) \{", re.MULTILINE)
 
 
 @dataclass
@@ -37,12 +36,14 @@ class KernelCalls:
 
     isa: Isa
     kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
-    stubs: list[str] = field(default_factory=list[str])
+    stubs: list[Stub] = field(default_factory=lambda: list[Stub]())
     names: list[str] = field(default_factory=list[str])
     most_threads: dict[str, int] = field(default_factory=dict[str, int])
     """By the names of calls that more threads would not make faster."""
     seconds: float = 0.0
     """What the calls take on one thread, about; sizes that only a run knows count as 1."""
+    far: bool = False
+    """Whether the weights that the program's matmuls read are more than caches hold."""
     largest: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     """Where calls leave the largest magnitudes of tensors."""
 
@@ -79,33 +80,6 @@ class KernelCalls:
         return [each for each in functions_of(self.kernels.values(), self.isa) if each.apart]
 
 
-def name_of(stub: str) -> str:
-    """Return the name of a stub, before which its constants stand."""
-    head = _HEAD.search(stub)
-    assert head is not None
-    return head[1]
-
-
-def share_alike(stubs: Sequence[str]) -> Iterator[str]:
-    """Yield LLVM IR of stubs, in which one takes the place of many that only differ in name.
-
-    The layers of a transformer make the same calls. LLVM would put each of them into the entry,
-    with the loops of its kernel; one that many call is compiled once.
-    """
-    alike: dict[str, list[tuple[str, str]]] = {}
-    for text in stubs:
-        name = name_of(text)
-        alike.setdefault(text.replace(name, ""), []).append((name, text))
-    for (first, text), *others in alike.values():
-        if len(others) + 1 < SHARED_FROM:
-            yield from (text, *(each for _, each in others))
-            continue
-        yield _HEAD.sub(r"define void @\1(\2) noinline {", text)
-        for _, each in others:
-            head = cast("re.Match[str]", _HEAD.search(each))
-            yield f"{head[0]}\n  call void @{first}({head[2]})\n  ret void\n}}\n"
-
-
 @dataclass(frozen=True)
 class Memref:
     pointer: Value
@@ -126,6 +100,8 @@ class Stub(Function):
         self.thread, self.threads = self.parameters[-2:]
         self.kept: list[str] = []
         """Definitions of the constants that it reads."""
+        self.called: list[str] = []
+        """The kernels that it calls, in order; all but the last prepare."""
         self.most_threads: int | None = None
         """Threads that share the work; others have none."""
         given = iter(self.parameters)
@@ -168,7 +144,7 @@ class Stub(Function):
         return self._keep(F32, values)
 
     def _keep(self, element: Type, values: Sequence[float]) -> Value:
-        """Return an array of constants in memory that nobody writes to."""
+        """Return an array of constants in memory that nothing writes to."""
         name = f"{self.name}.{len(self.kept)}"
         content = array([constant(element, value) for value in values])
         self.kept.append(f"{symbol(name)} = internal constant {content.typed}\n")
@@ -186,12 +162,35 @@ class Stub(Function):
 
     def call_kernel(self, kernel: Kernel, *arguments: Operand) -> None:
         """Call a kernel, as this thread of all of them."""
+        self.called.append(kernel.symbol)
         self.call(_prototype(kernel), *arguments, self.thread, self.threads)
 
     def text(self) -> str:
         if not self.ended:
             self.ret()
         return "".join([*self.kept, super().text()])
+
+    def nameless(self) -> str:
+        """Return the text without the name, which is equal for stubs that do the same."""
+        return self.text().replace(self.name, "")
+
+
+def share_alike(stubs: Sequence[Stub]) -> Iterator[str]:
+    """Yield LLVM IR of stubs, in which one takes the place of many that only differ in name.
+
+    The layers of a transformer make the same calls. LLVM would put each of them into the entry,
+    with the loops of its kernel; one that many call is compiled once.
+    """
+    alike: dict[str, list[Stub]] = {}
+    for stub in stubs:
+        alike.setdefault(stub.nameless(), []).append(stub)
+    for first, *others in alike.values():
+        if len(others) + 1 < SHARED_FROM:
+            yield from (each.text() for each in (first, *others))
+            continue
+        first.attributes = "noinline"
+        yield first.text()
+        yield from (forward_to(first.prototype, each.name) for each in others)
 
 
 def _parameters(number: int, rank: int, index: Int) -> list[tuple[Type, str]]:

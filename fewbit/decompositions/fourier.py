@@ -61,7 +61,7 @@ def transform_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
         parts = _transform(b, parts, axis, lengths[axis], lengths[axis], 1)
     half = size // 2 + 1
     parts = tuple(b.call(aten.slice.Tensor, part, last, 0, half) for part in parts)
-    twice = _mirrored(b, half, size, parts[0].meta["val"].dtype)
+    twice = _mirror_counts(b, half, size, parts[0].meta["val"].dtype)
     cosines, sines = _tables(b, half, size, size, 1, parts[0].meta["val"].dtype)
     tables = [b.call(aten.mul.Tensor, table, twice) for table in (cosines, sines)]
     real = _along(b, parts[0], last, tables[0])
@@ -70,8 +70,8 @@ def transform_to_real(b: Builder, node: Node, pairs: dict[Node, Any]) -> Any:
     return b.call(aten.mul.Tensor, result, _factor(mode, lengths.values()))
 
 
-def _mirrored(b: Builder, half: int, size: int, dtype: torch.dtype) -> Node:
-    """How often each line of half a spectrum counts, as a column."""
+def _mirror_counts(b: Builder, half: int, size: int, dtype: torch.dtype) -> Node:
+    """Return how often each line of half a spectrum counts, as a column."""
     places = b.call(aten.arange.start_step, 0, half, 1, dtype=torch.int64)
     is_single = b.call(aten.eq.Scalar, places, 0)
     if size % 2 == 0:
@@ -91,7 +91,7 @@ def _lengths(x: Node, axes: Sequence[int]) -> dict[int, int] | None:
 
 
 def _factor(mode: int, lengths: Any) -> float:
-    """What a transform is multiplied by: nothing, one over the root of its length, or over it."""
+    """Return the factor of a transform: 1, one over the root of its length, or one over it."""
     count = prod(lengths)
     return (1.0, 1 / sqrt(count), 1 / count)[mode]
 

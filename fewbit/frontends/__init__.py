@@ -38,6 +38,7 @@ def import_model(
     cache: CacheSchemeLike = "f32",
     logits: Logits = "last",
     sequences: int = 1,
+    steps: bool = False,
 ) -> Program:
     """A program of a PyTorch module or exported program, a JAX function or `jax.export` of one, a
     Keras model, or of what a text names.
@@ -50,7 +51,9 @@ def import_model(
     it fixes the sizes of a model that has dynamic ones. `constants` are values of inputs that an
     ONNX model is to have built in. `context` is how many tokens a language model can keep, and
     `cache` what their keys and values are kept as. `logits` of all tokens, and several `sequences`
-    that are decoded together, are for decoders from checkpoints; see docs/language-models.md.
+    that are decoded together, are for decoders from checkpoints; see docs/language-models.md. With
+    `steps`, a language model takes one token a call, and no size depends on its position: so it is
+    for targets that fix all sizes, as `cuda` does.
     """
     given = Given(
         example_inputs,
@@ -62,6 +65,7 @@ def import_model(
         cache,
         logits,
         sequences,
+        steps,
     )
     if isinstance(model, Program):
         if context is not None:
@@ -87,6 +91,6 @@ def _import_object(model: Any, given: Given) -> Program:
     if given.context is not None:
         from fewbit.frontends.language.transformers_model import import_decoder
 
-        return import_decoder(model, given.context)
-    # PyTorch's answer to what nobody knows says what a model is.
+        return import_decoder(model, given.context, steps=given.steps)
+    # PyTorch's answer to an unknown format says what a model is.
     return (find_for_object(model) or Torch()).import_object(model, given)

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.transforms.dead_code_elimination import dce
 
 from fewbit.dialects.mico import ConstantOp, GetConstantOp, RefAttr
-from fewbit.passes.graph.fold_layer_weights import fold_layer_weights
-from fewbit.passes.graph.recognize_layers import recognize_layers
+from fewbit.passes.graph.fold_layer_weights import FoldLayerWeights
+from fewbit.passes.graph.recognize_layers import RecognizeLayers
+from fewbit.pipeline.compilation import apply_passes
 from fewbit.program.program import Program
 
 
@@ -20,8 +21,7 @@ def find_layers(program: Program) -> Program:
     """Make layers of all that are some, in place; return the program with the weights it needs."""
     before = len(program.store)
     dropped = _drop_unused(program.module)
-    recognize_layers(program.module)
-    fold_layer_weights(program)
+    program = apply_passes(program, RecognizeLayers(), FoldLayerWeights())
     is_same = len(program.store) == before and not dropped
     return program if is_same else _with_own_weights(program)
 

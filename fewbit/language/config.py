@@ -49,6 +49,10 @@ class Decoding:
     logits: Logits = "last"
     sequences: int = 1
     """How many texts are decoded together, each with a position of its own."""
+    steps: bool = False
+    """Whether a call takes one token of each text and attends to the whole context, under a mask.
+
+    Then no size depends on a position: so it is for targets that fix all sizes."""
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ class Decoder(nn.Module):
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.context, self.sequences = 0, 1
+        self.context, self.sequences, self.is_step = 0, 1, False
         self.embed_tokens = nn.Embedding(config.vocabulary, config.width)
         self.embed_positions = None
         if config.has_positions:
@@ -213,6 +213,7 @@ class Decoder(nn.Module):
         """
         blocks = -(-decoding.context // BLOCK)
         self.context, self.sequences = blocks * BLOCK, decoding.sequences
+        self.is_step = decoding.steps
         for number, rope in enumerate(self.ropes):
             cos, sin = rotation_table(rope, self.context)
             self.register_buffer(f"cos_{number}", cos, persistent=False)
@@ -236,9 +237,9 @@ class Decoder(nn.Module):
 
     def locate(self, tokens: Tensor, position: Tensor) -> Located:
         if self.sequences == 1:
-            return locate_one(tokens, position, self.context)
+            return locate_one(tokens, position, self.context, is_step=self.is_step)
         last = min(self.context, self.config.longest) - 1
-        return locate_several(tokens, position, self.context, last)
+        return locate_several(tokens, position, self.context, last, is_step=self.is_step)
 
     def place(self, kind: LayerKind, located: Located) -> Place:
         heads = Heads(self.config.kv_heads, self.config.heads // self.config.kv_heads)

@@ -2,7 +2,8 @@
 
 One sequence has its tokens side by side from a position on, so that what a window sees is a few
 places that are gathered. Several have a position each, and read as far as the longest; a token of
--1 is none: what is kept of it goes to a block that is never read.
+-1 is none: what is kept of it goes to a block that is never read. A step reads all that there is
+room for, and hides what is not kept yet: its sizes are the same at every position.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ class Located(NamedTuple):
     positions: Tensor
     """[tokens], or of several sequences [sequences, tokens]."""
     end: int
-    """The position behind the last of all."""
+    """The position behind the last of all; in steps, behind the last that there is."""
     kept_at: Tensor
     """Where they are kept, one by one."""
     sequences: Tensor | None
     """Which sequence each is of; None where there is one."""
+    is_step: bool
+    """Whether all that is kept is read, whatever the position."""
 
 
 class Heads(NamedTuple):
@@ -52,19 +55,23 @@ class Sight(NamedTuple):
     kept: Kept
 
 
-def locate_one(tokens: Tensor, position: Tensor, context: int) -> Located:
-    positions = position + torch.arange(tokens.shape[1])
-    return Located(positions, end_of(position[0], tokens.shape[1], context), positions, None)
+def locate_one(tokens: Tensor, position: Tensor, context: int, *, is_step: bool = False) -> Located:
+    length = tokens.shape[1]
+    positions = position + torch.arange(length)
+    end = context if is_step else end_of(position[0], length, context)
+    return Located(positions, end, positions, None, is_step)
 
 
-def locate_several(tokens: Tensor, position: Tensor, context: int, last: int) -> Located:
+def locate_several(
+    tokens: Tensor, position: Tensor, context: int, last: int, *, is_step: bool = False
+) -> Located:
     """Return the places of tokens; positions behind the `last` are those of none."""
     count, length = tokens.shape
     places = position.unsqueeze(1) + torch.arange(length)
     kept_at = torch.where(tokens == NONE, context, places).reshape(-1)
     sequences = torch.arange(count).unsqueeze(1).expand(count, length).reshape(-1)
-    end = end_of(position.amax(), length, context)
-    return Located(places.clamp(0, last), end, kept_at, sequences)
+    end = context if is_step else end_of(position.amax(), length, context)
+    return Located(places.clamp(0, last), end, kept_at, sequences, is_step)
 
 
 def see(located: Located, context: int, window: int | None, heads: Heads) -> Sight:
@@ -77,7 +84,7 @@ def see(located: Located, context: int, window: int | None, heads: Heads) -> Sig
     read = (blocks, blocks * BLOCK, end, end)
     seen = kept <= queries
     if window is not None and window < context:
-        if sequences is None:
+        if sequences is None and not located.is_step:
             count = sym_min(end, window - 1 + positions.shape[0])
             kept = end - count + torch.arange(count)
             first = (end - count) // BLOCK

@@ -34,6 +34,8 @@ class GenerationSettings(Record):
     """How many texts are decoded together."""
     logits: Logits = "last"
     """Whether a call gives those behind its last token, or behind all."""
+    steps: bool = False
+    """Whether a call takes one token of each text, and not any number."""
     vocabulary: int
     end_tokens: tuple[int, ...] = ()
     """Tokens at which an answer ends."""
@@ -70,6 +72,7 @@ def files_for(text: TextFiles | None, decoding: Decoding, vocabulary: int) -> di
         context=decoding.context,
         sequences=decoding.sequences,
         logits=decoding.logits,
+        steps=decoding.steps,
         vocabulary=vocabulary,
         end_tokens=text.end_tokens if text else (),
         special_tokens=dict(text.special_tokens or {}) if text else {},

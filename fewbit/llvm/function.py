@@ -189,7 +189,12 @@ def _parameter(text: str) -> tuple[str, str]:
 
 def forward(name: str, to: Prototype) -> str:
     """Return a function of another name that calls one, with the declaration of that."""
+    return f"{to.declaration()}\n{forward_to(to, name)}"
+
+
+def forward_to(to: Prototype, name: str) -> str:
+    """Return a function of another name that calls one."""
     f = Function(name, [(type, f"a{i}") for i, type in enumerate(to.parameters)], to.result)
     result = f.call(to, *f.parameters)
     f.ret(None if to.result == VOID else result)
-    return f"{to.declaration()}\n{f.text()}"
+    return f.text()

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from xdsl.passes import ModulePass
+
 from fewbit.pipeline.context import CompileContext, make_compile_context
 from fewbit.pipeline.driver import Driver, Given, Inserted, Observer, Watcher
 from fewbit.pipeline.forms import text_of
@@ -70,12 +72,20 @@ class Compilation:
         return replace(self, ctx=ctx, module=self.module.clone(), watch=watch)
 
 
-def run_passes(program: Program, *passes: str) -> Program:
-    """Return a copy of a program, changed by passes of ours and verified after each."""
+def run_passes(program: Program, *passes: str | ModulePass) -> Program:
+    """Return a copy of a program, changed by passes on xDSL and verified after each."""
+    return _run(replace(program, module=program.module.clone()), passes, verify=True)
+
+
+def apply_passes(program: Program, *passes: str | ModulePass) -> Program:
+    """Change a program by passes on xDSL, in place; whoever calls this verifies what it made."""
+    return _run(program, passes, verify=False)
+
+
+def _run(program: Program, passes: Sequence[str | ModulePass], *, verify: bool) -> Program:
     ctx = make_compile_context(program.store, program.recipe)
-    driver = Driver(ctx, {}, verify_passes=True)
-    module = program.module.clone()
-    for each in parse_passes(",".join(passes)):
-        module = driver.run_pass(each, module)
-    changed = ctx.program(module)
-    return replace(changed, files=program.files, own_weights=program.own_weights)
+    driver = Driver(ctx, {}, verify_passes=verify)
+    for each in passes:
+        for one in parse_passes(each) if isinstance(each, str) else (each,):
+            driver.run_pass(one, program.module)
+    return replace(program, store=ctx.store)

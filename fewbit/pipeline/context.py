@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -20,12 +20,6 @@ from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 
 T = TypeVar("T")
-
-
-class Duplicable(Protocol):
-    """A fact that passes change: a context that is cloned needs one of its own."""
-
-    def duplicate(self) -> Any: ...
 
 
 @dataclass
@@ -64,10 +58,7 @@ class CompileContext(Context):
         copy = make_compile_context(
             self.store, self.recipe, allow_unregistered=self.allow_unregistered
         )
-        copy.facts = {
-            kind: fact.duplicate() if hasattr(fact, "duplicate") else fact
-            for kind, fact in self.facts.items()
-        }
+        copy.facts = dict(self.facts)
         return copy
 
 

@@ -7,18 +7,20 @@ holds the program at that point. The name of a pass of ours is the name of its f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from fewbit.base.plugins import load_from
 from fewbit.errors import Error, UsageError
 from fewbit.ir.context import multiverse
-from fewbit.pipeline.loaders import loaders
 from fewbit.pipeline.passes import (
     BindingsPass,
     Conversion,
@@ -46,58 +48,33 @@ PassFactory: TypeAlias = Callable[[], OwnPass]
 PassTable: TypeAlias = Mapping[str, PassFactory]
 
 
-BINDINGS_ROOMS: Mapping[str, tuple[str, ...]] = {
-    "fewbit.passes.blas": (
-        "name-matmuls",
-        "release-matmuls",
-        "use-blas",
-    ),
-    "fewbit.passes.llvm": (
-        "add-in-lanes",
-        "booleans-to-bytes",
-        "emit-object",
-        "guard-divisions",
-        "keep-loops",
-        "mark-loops",
-        "translate-to-bare-metal-ir",
-        "translate-to-llvm-ir",
-    ),
-    "fewbit.passes.loops": (
-        "collapse-loops",
-        "count-cycles",
-        "outline-loops",
-        "reassociate-sums",
-        "share-work",
-        "tile-loops",
-    ),
-    "fewbit.passes.memory": (
-        "add-shape-function",
-        "copies-to-linalg",
-        "measure-before-collapse",
-        "order-outputs",
-        "place-outputs",
-        "plan-memory",
-        "plan-repeats",
-    ),
-    "fewbit.pipeline": ("to-upstream",),
-    "fewbit.targets.bitfusion": ("to-blocks",),
-    "fewbit.targets.cuda": ("plan-launches",),
-    "fewbit.targets.iree": ("to-iree-source",),
-    "fewbit.targets.mcu": ("translate-to-mcu-ir",),
-}
-"""Passes of ours on upstream's bindings, and conversions, by the package that holds them."""
+GROUP = "fewbit.passes"
+"""Entry points to tables of passes on bindings, and of conversions."""
 
-BINDINGS: dict[str, Callable[[], type[BindingsPass] | type[Conversion]]] = {
-    name: load
-    for room, names in BINDINGS_ROOMS.items()
-    for name, load in loaders(room, names).items()
-}
+
+def bindings_passes() -> PassTable:
+    """Return passes on upstream's bindings and conversions, ours and those of other packages."""
+    return _bindings_passes(tuple(sys.path))
+
+
+@cache
+def _bindings_passes(path: tuple[str, ...]) -> PassTable:
+    passes: dict[str, PassFactory] = {}
+    for point in entry_points(group=GROUP):
+        table: PassTable = load_from(point.value, "table of passes")
+        for name in passes.keys() & table.keys():
+            raise Error(
+                f"two packages have a pass '{name}'",
+                hint=f"the one at {point.value} was found second; uninstall one of them",
+            )
+        passes |= table
+    return passes
 
 
 def available_passes() -> PassTable:
     """Return passes of ours, of plug-ins and of xDSL, by name; upstream's are not listed."""
     try:
-        return {**multiverse().all_passes, **BINDINGS}
+        return {**multiverse().all_passes, **bindings_passes()}
     except Exception as e:
         raise Error(
             f"the plug-ins cannot be loaded: {type(e).__name__}: {e}",
@@ -120,7 +97,7 @@ def resolve(spec: str, form: Form, known: PassTable | None = None) -> Pass:
     """Return the pass that a text names, for a program that is held by `form`."""
     known = available_passes() if known is None else known
     name = name_of(spec)
-    if name in BINDINGS or (form != "upstream" and name in known):
+    if name in known and (form != "upstream" or name in bindings_passes()):
         return _make_pass(_parse(spec), known)
     if form == "upstream" or is_upstream(spec):
         return UpstreamPass(spec)

@@ -107,7 +107,7 @@ def _start() -> tuple[BaseProcess, Connection]:
 
 
 def _serve(pipe: Connection) -> None:
-    """Check what is sent, until nobody sends any more."""
+    """Check what is sent, until no more is sent."""
     warnings.simplefilter("ignore")
     while True:
         try:
@@ -236,12 +236,23 @@ def rounding_errors(
 
     wide = [from_numpy(x.astype(np.float64) if x.dtype == np.float32 else x) for x in inputs]
     try:
-        exact = torch.export.load(model).module().double()(*wide)
+        exact = _without_type_checks(torch.export.load(model).module()).double()(*wide)
     except (RuntimeError, TypeError):  # the graph has float32 written in it
         return nothing
     pairs = zip(_as_list(exact), results, strict=True)
     errors = [_largest_difference(a.detach().numpy(), b) for a, b in pairs]
     return [error if np.isfinite(error) else 0.0 for error in errors]
+
+
+def _without_type_checks(module: Any) -> Any:
+    """Leave out what export writes beside each cast: that its operand has the type of the trace."""
+    import torch
+
+    for node in list(module.graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:
+            module.graph.erase_node(node)
+    module.recompile()
+    return module
 
 
 def _largest_difference(a: Array, b: Array) -> float:

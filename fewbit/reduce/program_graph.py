@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,6 +16,7 @@ from xdsl.transforms.dead_code_elimination import dce
 from fewbit.interpreter.signature import Function, choose_function
 from fewbit.ir.symbols import SymbolTable
 from fewbit.passes.graph.inline import Inline
+from fewbit.pipeline.compilation import run_passes
 from fewbit.program.program import Program
 from fewbit.reduce.search import halves_first
 
@@ -25,9 +25,7 @@ Change = Callable[[Block], None]
 
 def flat(program: Program) -> Program:
     """Return the program without calls."""
-    copy = program.copy()
-    Inline(across_devices=True).apply(Context(), copy.module)
-    return copy
+    return run_passes(program, Inline(across_devices=True))
 
 
 def size_of(program: Program) -> int:
@@ -41,7 +39,7 @@ def cuts_of(program: Program) -> Iterator[Program]:
     results = len(_end(block).operands)
     if results > 1:
         for number in range(results):
-            yield _changed(program, lambda b, n=number: _return(b, [_end(b).operands[n]]))
+            yield _change(program, lambda b, n=number: _return(b, [_end(b).operands[n]]))
     for number in halves_first(len(ops)):
         yield from _smaller(program, lambda b, n=number: _return(b, _candidates(b)[n].results))
     for number in halves_first(len(ops)):
@@ -56,12 +54,12 @@ def cuts_of(program: Program) -> Iterator[Program]:
 
 
 def _smaller(program: Program, change: Change) -> Iterator[Program]:
-    smaller = _changed(program, change)
+    smaller = _change(program, change)
     if size_of(smaller) < size_of(program):
         yield smaller
 
 
-def _changed(program: Program, change: Change) -> Program:
+def _change(program: Program, change: Change) -> Program:
     """Return a copy with the change, without what nothing needs any more."""
     copy = program.copy()
     entry = _entry(copy)

@@ -2,7 +2,7 @@
 
 A long prompt is read in pieces, each of which attends to what is kept until its own end: a call
 that reads all at once computes the scores of every token for every other, and then hides those
-behind it. Results are the same bits.
+behind it. Results are the same bits. A program of steps is given one token after another.
 
 A program decodes one sequence or several, each with a position of its own. Positions are arguments,
 so stepping back, behind a speculative check, is a call with a smaller one: what was kept from there
@@ -18,6 +18,7 @@ import numpy as np
 
 from fewbit.errors import UsageError
 from fewbit.language.text_files import GenerationSettings
+from fewbit.runtime.held_state import HeldState
 from fewbit.runtime.native import Array
 from fewbit.runtime.session import Session, StatefulRunner
 
@@ -36,6 +37,7 @@ class DecodeSession(Session):
     ) -> None:
         super().__init__(library, threads)
         self._settings = settings
+        self._piece = 1 if settings.steps else PIECE
 
     @property
     def sequences(self) -> int:
@@ -43,24 +45,32 @@ class DecodeSession(Session):
         return self._settings.sequences
 
     def run(self, *arrays: Any) -> tuple[Array, ...]:
-        tokens, position = self._library.check_own(arrays)
+        tokens, position = self._check_arrays(arrays)
         self._check_tokens(tokens)
         counts = (tokens != NONE).sum(1) if self.sequences > 1 else [tokens.shape[1]]
         for first, count in zip(position.tolist(), counts, strict=True):
             self._check_room(int(first), int(count))
-        if tokens.shape[1] <= PIECE:
+        if tokens.shape[1] <= self._piece:
             return super().run(tokens, position)
         return (self._read_in_pieces(tokens, position, np.asarray(counts)),)
+
+    def _check_arrays(self, arrays: Sequence[Any]) -> list[Array]:
+        """Return tokens and positions; a program of steps takes several tokens by turns."""
+        tokens = np.asarray(arrays[0]) if arrays else None
+        if not self._settings.steps or tokens is None or tokens.ndim != 2 or tokens.shape[1] < 2:
+            return self._library.check_own(arrays)
+        _, *others = self._library.check_own([tokens[:, :1], *arrays[1:]])
+        return [tokens, *others]
 
     def _read_in_pieces(self, tokens: Array, position: Array, counts: Array) -> Array:
         """Return the logits of a long call, of all its tokens or of each sequence's last."""
         pieces: list[Array] = []
-        for start in range(0, tokens.shape[1], PIECE):
-            piece = tokens[:, start : start + PIECE]
+        for start in range(0, tokens.shape[1], self._piece):
+            piece = tokens[:, start : start + self._piece]
             pieces += super().run(piece, position + np.minimum(start, counts))
         if self._settings.logits == "all":
             return np.concatenate(pieces, axis=1)
-        ends: list[int] = (np.maximum(counts - 1, 0) // PIECE).tolist()
+        ends: list[int] = (np.maximum(counts - 1, 0) // self._piece).tolist()
         rows: list[Array] = [pieces[end][row] for row, end in enumerate(ends)]
         return np.stack(rows)
 
@@ -118,8 +128,11 @@ class DecodeSession(Session):
         changed = [number for number, source in enumerate(order) if number != source]
         sources = [order[number] for number in changed]
         room = max(array.shape[2] for array in self.state.values())
-        for array in self.state.values() if changed else ():
+        for state in self.state.values() if changed else ():
             # Tokens are counted one by one, or in blocks.
-            each = room // array.shape[2]
-            end = array.shape[2] if kept is None else -(-kept // each)
+            each = room // state.shape[2]
+            end = state.shape[2] if kept is None else -(-kept // each)
+            array = np.asarray(state)
             array[changed, :, :end] = array[sources, :, :end]
+            if isinstance(state, HeldState):
+                state.assign(array)

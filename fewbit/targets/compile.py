@@ -101,6 +101,7 @@ def compile(
             cache=choose_cache(recipe, cache),
             logits=logits,
             sequences=sequences,
+            steps=chosen.fixes_sizes,
         )
     if strict:
         refuse_floats(program)

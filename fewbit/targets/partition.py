@@ -23,6 +23,7 @@ from fewbit.passes.graph.calls import callable_around
 from fewbit.passes.graph.inline import Inline
 from fewbit.passes.graph.outline_subgraph import MARK, OutlineSubgraph
 from fewbit.passes.graph.place_devices import PlaceDevices
+from fewbit.pipeline.compilation import run_passes
 from fewbit.program.program import Program
 from fewbit.targets.device import Legal
 
@@ -43,10 +44,7 @@ class Transfer:
 
 def partition(legal: Legal, device: str) -> Program:
     """Return the program with its layers on a device, as legalization says, and transfers."""
-    given = legal.program
-    program = Program(given.module.clone(), given.store, given.recipe)
-    context = make_context()
-    Inline().apply(context, program.module)
+    program = run_passes(legal.program, Inline())
     taken = {layer.name for layer in legal.layers if layer.host_because is None}
     uses: Counter[str] = Counter()
     rules: list[str] = []
@@ -58,9 +56,7 @@ def partition(legal: Legal, device: str) -> Program:
         subgraph = name if uses[name] == 1 else f"{name}.{uses[name]}"
         op.attributes[MARK] = StringAttr(subgraph)
         rules.append(f"{subgraph}={device}")
-    OutlineSubgraph().apply(context, program.module)
-    PlaceDevices(rules=tuple(rules), default=HOST).apply(context, program.module)
-    return program
+    return run_passes(program, OutlineSubgraph(), PlaceDevices(rules=tuple(rules), default=HOST))
 
 
 def transfers_of(program: Program) -> list[Transfer]:

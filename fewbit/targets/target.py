@@ -74,6 +74,8 @@ class Target(ABC):
     details: tuple[str, ...] = ()
     """What may follow it, where that can be listed; the shell offers it."""
     is_simulated: bool = False
+    fixes_sizes: bool = False
+    """Whether all sizes are known before a run: language models then decode in steps of a token."""
     fixed_point: bool = False
     """Whether a program without floats between its layers has integers as factors, too."""
     joins_host: bool = False

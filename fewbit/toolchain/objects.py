@@ -104,7 +104,7 @@ def link_modules(texts: Sequence[str], public: Collection[str], isa: Isa) -> Mod
 
 
 def link_in(module: ModuleRef, text: str) -> None:
-    """Add functions to a module that was optimized already; nobody else can call them."""
+    """Add functions to a module that was optimized already; nothing else can call them."""
     added = parse_ir(text, module._context)  # pyright: ignore[reportPrivateUsage]
     names = [function.name for function in added.functions]
     module.link_in(added)

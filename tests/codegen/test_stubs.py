@@ -11,17 +11,17 @@ from fewbit.toolchain.objects import parse_ir
 OUTSIDE = Prototype.of("outside", "void", "ptr", "i64", "i64")
 
 
-def stub(name: str, number: int = 1) -> str:
-    made = Stub(name, [])
-    made.call(OUTSIDE, made.integers([number, 2]), made.thread, made.threads)
-    return made.text()
+def write_stub(name: str, number: int = 1) -> Stub:
+    stub = Stub(name, [])
+    stub.call(OUTSIDE, stub.integers([number, 2]), stub.thread, stub.threads)
+    return stub
 
 
 @pytest.mark.parametrize("count", [SHARED_FROM - 1, SHARED_FROM, SHARED_FROM + 3])
 def test_many_that_are_alike_share_one(count: int) -> None:
     names = [f"kernel.{i:03}_layer_{i}" for i in range(count)]
-    other = stub("kernel.999_head", number=7)
-    text = "\n".join([OUTSIDE.declaration(), *share_alike([*map(stub, names), other])])
+    other = write_stub("kernel.999_head", number=7)
+    text = "\n".join([OUTSIDE.declaration(), *share_alike([*map(write_stub, names), other])])
     module = parse_ir(text)
     assert {f.name for f in module.functions if not f.is_declaration} == {*names, "kernel.999_head"}
     shared = count >= SHARED_FROM

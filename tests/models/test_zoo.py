@@ -37,7 +37,7 @@ def parameters(model: nn.Module) -> int:
 
 
 def with_statistics(model: nn.Module) -> int:
-    """As Keras counts: batch norm's running mean and variance are parameters too."""
+    """Count parameters as Keras does: batch norm's running mean and variance are some, too."""
     return parameters(model) + sum(
         buffer.numel() for name, buffer in model.named_buffers() if "running" in name
     )

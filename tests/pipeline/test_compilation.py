@@ -25,7 +25,7 @@ def program() -> Program:
     return fewbit.quantize(fewbit.import_model("zoo:mlp"), "w4a8")
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [*TARGETS, "iree-cpu"])
 def test_every_stage_of_lower_is_that_of_compile(
     target: str, program: Program, tmp_path: Path
 ) -> None:

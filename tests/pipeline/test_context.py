@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -18,14 +18,6 @@ class KernelTable:
     names: tuple[str, ...] = ()
 
 
-@dataclass
-class Image:
-    parts: list[str] = field(default_factory=list[str])
-
-    def duplicate(self) -> Image:
-        return Image(list(self.parts))
-
-
 def test_facts_are_found_by_their_class() -> None:
     ctx = make_compile_context(facts=[KernelTable(("a",))])
     assert ctx.get(KernelTable).names == ("a",)
@@ -39,13 +31,6 @@ def test_a_missing_fact_is_an_error_in_words() -> None:
     with pytest.raises(UsageError, match="needs to know the kernel table") as caught:
         ctx.get(KernelTable)
     assert "-t" in (caught.value.hint or "")
-
-
-def test_a_clone_has_facts_of_its_own() -> None:
-    ctx = make_compile_context(facts=[Image(["a"])])
-    other = ctx.clone()
-    other.get(Image).parts.append("b")
-    assert ctx.get(Image).parts == ["a"]
 
 
 def test_the_store_is_a_copy() -> None:

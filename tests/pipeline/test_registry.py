@@ -7,10 +7,10 @@ from xdsl.passes import ModulePass
 
 from fewbit.errors import UsageError
 from fewbit.pipeline.passes import BindingsPass, Conversion, UpstreamPass
-from fewbit.pipeline.registry import BINDINGS, available_passes, parse_passes
+from fewbit.pipeline.registry import available_passes, parse_passes
 from fewbit.targets.registry import OURS, find_target
 from fewbit.targets.target import Request
-from fewbit.universe import UNIVERSE
+from fewbit.universe import BINDINGS, UNIVERSE
 
 
 def test_one_name_is_xdsls_before_and_upstreams_after_the_crossing() -> None:

@@ -27,14 +27,14 @@ SHOWN = {
     "frontend.md": {"python": "layer_list.py", "toml": "pyproject.toml"},
     "kernel.md": {"python": "signed_dot.py"},
     "pass.md": {
-        "python": "clamp_relu.py",
+        "python": "clamp_relu.py keep_calls.py",
         "toml": "pyproject.toml",
         "mlir": "clamp-relu.mlir",
     },
     "target.md": {"python": "interpreted_target.py", "toml": "pyproject.toml"},
 }
 """Which files of this folder a page shows, by the language of its blocks."""
-GIVEN = ("example.mlir", "clamp-relu.mlir", "net.layers.json", "signed_dot.py")
+GIVEN = ("example.mlir", "clamp-relu.mlir", "keep-calls.mlir", "net.layers.json", "signed_dot.py")
 """Files that commands of the pages read."""
 NUMBERS = "[0.5, 1.03125, 100.0, -0.046875]"
 EXPECTED = "[0.5, 1.03125, 3.96875, -0.0625]"
@@ -127,10 +127,14 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
+def read(files: str) -> str:
+    return "".join((HERE / file).read_text(encoding="utf-8") for file in files.split())
+
+
 @pytest.mark.parametrize("page", SHOWN)
 def test_page_shows_this_code(page: str) -> None:
-    for language, file in SHOWN[page].items():
-        code = (HERE / file).read_text(encoding="utf-8")
+    for language, files in SHOWN[page].items():
+        code = read(files)
         shown = blocks(page, language)
         assert shown
         for block in shown:
@@ -139,7 +143,7 @@ def test_page_shows_this_code(page: str) -> None:
 
 @pytest.mark.parametrize("page", SHOWN)
 def test_page_shows_every_definition(page: str) -> None:
-    code = (HERE / SHOWN[page]["python"]).read_text(encoding="utf-8")
+    code = read(SHOWN[page]["python"])
     shown = "".join(blocks(page, "python"))
     for name in re.findall(r"^(?:class|def) (\w+)", code, re.MULTILINE):
         assert name in shown
@@ -172,15 +176,26 @@ def test_page_on_ops_shows_code_of_the_tree() -> None:
     assert checked == 5
 
 
-def test_filecheck_of_the_pass(installed: dict[str, str]) -> None:
-    text = (HERE / "clamp-relu.mlir").read_text(encoding="utf-8")
-    commands = re.findall(r"// RUN: (.*)", text)
-    assert len(commands) == 2
+@pytest.mark.parametrize(("file", "runs"), [("clamp-relu.mlir", 2), ("keep-calls.mlir", 1)])
+def test_filechecks_of_the_passes(installed: dict[str, str], file: str, runs: int) -> None:
+    commands = re.findall(r"// RUN: (.*)", (HERE / file).read_text(encoding="utf-8"))
+    assert len(commands) == runs
     for command in commands:
-        done = shell(
-            installed, f"set -o pipefail; {command.replace('%s', 'clamp-relu.mlir')}", HERE
-        )
+        done = shell(installed, f"set -o pipefail; {command.replace('%s', file)}", HERE)
         assert done.returncode == 0, done.stderr
+
+
+def test_passes_of_other_packages_are_listed(installed: dict[str, str]) -> None:
+    listed = opt(installed, "--list-passes").stdout
+    assert "keep-calls  Forbid inlining of functions" in listed
+    assert "clamp-relu  Replace relu of floats" in listed
+
+
+def test_a_pass_on_bindings_is_inserted_into_a_pipeline(installed: dict[str, str]) -> None:
+    fewbit = str(Path(sys.executable).with_name("fewbit"))
+    command = [fewbit, "compile", str(HERE.parents[1] / "examples" / "mlp.mlir")]
+    done = run(installed, *command, "--stop-after", "memref", "--insert-pass", "memref:keep-calls")
+    assert "no_inline" in done.stdout, done.stderr
 
 
 def test_a_target_and_a_front_end_of_another_package(
@@ -202,8 +217,8 @@ def test_a_target_and_a_front_end_of_another_package(
     done = run(installed, fewbit, "compile", str(model), "-t", "interpreted", *stage)
     assert "kernel.matmul" in done.stdout, done.stderr
     done = run(installed, fewbit, "doctor", "--json")
-    found = {each["target"]: each["status"] for each in json.loads(done.stdout)["targets"]}
-    assert found["interpreted"] == "works"
+    results = {each["target"]: each["status"] for each in json.loads(done.stdout)["targets"]}
+    assert results["interpreted"] == "works"
 
 
 def test_a_part_on_a_target_of_another_package(installed: dict[str, str], tmp_path: Path) -> None:

@@ -35,6 +35,22 @@ class Location(_Entered):
     @property
     def context(self) -> Context: ...
 
+class NameLoc(Location):
+    @property
+    def name_str(self) -> str: ...
+    @property
+    def child_loc(self) -> Location: ...
+
+class CallSiteLoc(Location):
+    @property
+    def callee(self) -> Location: ...
+    @property
+    def caller(self) -> Location: ...
+
+class FusedLoc(Location):
+    @property
+    def locations(self) -> Sequence[Location]: ...
+
 class InsertionPoint(_Entered):
     def __init__(self, before: _OperationBase | Block) -> None: ...
     @staticmethod
@@ -130,6 +146,8 @@ class MemRefType(ShapedType):
     def layout(self) -> Attribute: ...
     @property
     def affine_map(self) -> AffineMap: ...
+    @property
+    def memory_space(self) -> Attribute | None: ...
     def get_strides_and_offset(self) -> tuple[list[int], int]: ...
 
 class RankedTensorType(ShapedType):
@@ -196,6 +214,12 @@ class FlatSymbolRefAttr(Attribute):
 class ArrayAttr(Attribute):
     @staticmethod
     def get(attributes: Sequence[Attribute], context: Context | None = None) -> ArrayAttr: ...
+
+class StridedLayoutAttr(Attribute):
+    @staticmethod
+    def get(
+        offset: int, strides: Sequence[int], context: Context | None = None
+    ) -> StridedLayoutAttr: ...
 
 class DictAttr(Attribute):
     @staticmethod

@@ -38,10 +38,6 @@ class Processor:
         """LLVM's type of sizes and addresses."""
         return f"i{self.xlen}"
 
-    @property
-    def word_bytes(self) -> int:
-        return self.xlen // 8
-
 
 def processor_of(target: str) -> Processor:
     """Return the processor that `vexii`, `vexii:rv32` or `vexii:rv64` means."""

@@ -37,7 +37,6 @@ _I64: AttrConstraint[IntegerType] = eq(i64)
 
 AnyTensor = AnyTensorTypeConstr
 FloatTensor = TensorType.constr(AnyFloatConstr)
-IntTensor = TensorType.constr(base(IntegerType))
 FewBitTensor = TensorType.constr(FewBit)
 IndexTensor = TensorType.constr(base(IntegerType) | base(IndexType))
 AccumulatorTensor = TensorType.constr(_I32)

@@ -81,11 +81,14 @@ def import_language_model(
     cache: CacheSchemeLike = F32,
     logits: Logits = "last",
     sequences: int = 1,
+    *,
+    steps: bool = False,
 ) -> Program:
     """Return a program of tokens, their position and the caches, with what text needs beside it.
 
     That of an encoder is of tokens alone. Decoders that transformers reads keep floats of their
-    own type, one sequence, and give the last token's logits.
+    own type, one sequence, and give the last token's logits. With `steps`, a call takes one token,
+    and no size depends on its position.
     """
     cache = CacheScheme.of(cache)
     check_decoding(logits, sequences)
@@ -93,7 +96,7 @@ def import_language_model(
         from fewbit.frontends.language.transformers_model import import_folder
 
         check_alone("a decoder that transformers reads", cache, logits, sequences)
-        return import_folder(Path(path), context)
+        return import_folder(Path(path), context, steps=steps)
     if is_encoder(Path(path)):
         from fewbit.frontends.language.import_encoder import import_encoder
 
@@ -103,7 +106,7 @@ def import_language_model(
     context = choose_context(checkpoint, checkpoint.config.longest, context)
     check_cache(checkpoint, cache, checkpoint.config.head_width)
     check_text(checkpoint, checkpoint.config.vocabulary)
-    decoding = Decoding(context, cache, logits, sequences)
+    decoding = Decoding(context, cache, logits, sequences, steps)
     program = _import_decoder(checkpoint, decoding)
     program.files = files_for(checkpoint.text, decoding, checkpoint.config.vocabulary)
     return _take_integers(program, checkpoint)
@@ -146,8 +149,10 @@ def _import_kinds(config: DecoderConfig, decoding: Decoding, weights: WeightStor
 
     model = build_traced_decoder(config, decoding)
     sequences = decoding.sequences
-    tokens = torch.zeros(sequences, 4, dtype=torch.int64)
+    tokens = torch.zeros(sequences, 1 if decoding.steps else 4, dtype=torch.int64)
     position = torch.zeros(sequences, dtype=torch.int64)
+    if decoding.steps:
+        return import_with_weights(model, (tokens, position), None, weights)
     # torch.export takes a length of 1 for a constant; a compiled program takes it, too.
     length = torch.export.Dim("length", min=2, max=decoding.context)
     return import_with_weights(model, (tokens, position), ({1: length}, None), weights)

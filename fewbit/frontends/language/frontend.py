@@ -28,7 +28,12 @@ class Language(Frontend):
         from fewbit.frontends.language import import_language_model
 
         return import_language_model(
-            path, given.context, given.cache, given.logits, given.sequences
+            path,
+            given.context,
+            given.cache,
+            given.logits,
+            given.sequences,
+            steps=given.steps,
         )
 
 

@@ -16,9 +16,11 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from fewbit.errors import UnsupportedError, UsageError
+from fewbit.errors import Error, Place, UnsupportedError, UsageError
+from fewbit.language.architectures import unknown_architecture
+from fewbit.language.checkpoint import name_some
 from fewbit.language.config import Decoding
-from fewbit.language.huggingface import read_text
+from fewbit.language.huggingface import CONFIG, read_json, read_text
 from fewbit.language.places import end_of
 from fewbit.language.text_files import TextFiles, files_for
 from fewbit.program.program import Program
@@ -35,8 +37,13 @@ CONTEXT = 2048
 """Tokens that are kept where no other number is given, and the model allows as many."""
 
 
-def import_decoder(model: Any, context: int, text: TextFiles | None = None) -> Program:
-    """Return the program of a model of transformers: tokens and a position to logits."""
+def import_decoder(
+    model: Any, context: int, text: TextFiles | None = None, *, steps: bool = False
+) -> Program:
+    """Return the program of a model of transformers: tokens and a position to logits.
+
+    With `steps`, a call takes one token, and no size depends on its position.
+    """
     from fewbit.frontends.torch import import_torch
 
     if not is_decoder(model):
@@ -51,24 +58,52 @@ def import_decoder(model: Any, context: int, text: TextFiles | None = None) -> P
             f"a context of {context} tokens is not possible",
             hint=f"the model was made for {longest}, and {SMALLEST} is the smallest",
         )
-    decoder = CachedDecoder(model, context)
+    decoder = CachedDecoder(model, context, is_step=steps)
     _compare(decoder)
-    tokens, position = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, dtype=torch.int64)
+    count, position = 1 if steps else 4, torch.zeros(1, dtype=torch.int64)
     length = torch.export.Dim("length", min=2, max=context)
-    program = import_torch(decoder, (tokens, position), dynamic_shapes=({1: length}, None))
-    program.files = files_for(text, Decoding(context), decoder.config.vocab_size)
+    program = import_torch(
+        decoder,
+        (torch.zeros(1, count, dtype=torch.int64), position),
+        dynamic_shapes=None if steps else ({1: length}, None),
+    )
+    decoding = Decoding(context, steps=steps)
+    program.files = files_for(text, decoding, decoder.config.vocab_size)
     return program
 
 
-def import_folder(path: Path, context: int | None) -> Program:
+def import_folder(path: Path, context: int | None, *, steps: bool = False) -> Program:
     """Return the program of a Hugging Face folder whose architecture transformers knows."""
-    from transformers import AutoModelForCausalLM  # pyright: ignore
-
-    model = cast(Any, AutoModelForCausalLM).from_pretrained(
-        path, dtype=torch.float32, use_safetensors=True, local_files_only=True
-    )
+    model = _load_model(path)
     longest = getattr(model.config.get_text_config(), "max_position_embeddings", CONTEXT)
-    return import_decoder(model, context or min(longest, CONTEXT), read_text(path))
+    context = context or min(longest, CONTEXT)
+    return import_decoder(model, context, read_text(path), steps=steps)
+
+
+def _load_model(path: Path) -> Any:
+    """Return the model of a folder; what transformers would draw at random is an error."""
+    from transformers import AutoConfig, AutoModelForCausalLM  # pyright: ignore
+
+    settings = read_json(path / CONFIG)
+    try:
+        config = cast(Any, AutoConfig).from_pretrained(path, local_files_only=True)
+    except (ValueError, KeyError) as e:
+        name = str(settings.get("model_type"))
+        raise unknown_architecture(name, "; transformers does not read it either").at(
+            file=str(path / CONFIG)
+        ) from e
+    given: dict[str, Any] = {"use_safetensors": True, "local_files_only": True}
+    try:
+        model, loaded = cast(Any, AutoModelForCausalLM).from_pretrained(
+            path, config=config, dtype=torch.float32, output_loading_info=True, **given
+        )
+    except (ValueError, OSError, RuntimeError) as e:
+        first = str(e).strip().partition("\n")[0]
+        what = f"transformers does not load the folder: {first}"
+        raise UnsupportedError(what, place=Place(file=str(path))) from e
+    if missing := sorted(loaded["missing_keys"]):
+        raise Error(f"the checkpoint lacks {name_some(missing)}", place=Place(file=str(path)))
+    return model
 
 
 def _compare(decoder: CachedDecoder) -> None:
@@ -82,12 +117,12 @@ def _compare(decoder: CachedDecoder) -> None:
         expected = decoder.model(tokens).logits[:, -1:]
         try:
             decoder(tokens[:, :half], torch.tensor([0]))
-            found = decoder(tokens[:, half:], torch.tensor([half]))
+            logits = decoder(tokens[:, half:], torch.tensor([half]))
         except Exception as e:
             raise _unsupported(decoder, f"{type(e).__name__}: {e}") from e
     for buffer in decoder.caches():
         buffer.zero_()
-    if not torch.allclose(found, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
+    if not torch.allclose(logits, expected, atol=float(expected.abs().max()) * CLOSE, rtol=0):
         raise _unsupported(decoder, "its results are others than without")
 
 
@@ -107,10 +142,11 @@ def is_decoder(model: object) -> bool:
 class CachedDecoder(nn.Module):
     """Tokens, [1, n], and the position of the first, [1], to the logits of the last."""
 
-    def __init__(self, model: nn.Module, context: int) -> None:
+    def __init__(self, model: nn.Module, context: int, *, is_step: bool = False) -> None:
         super().__init__()
         self.model = model.eval()
         self.context = context
+        self.is_step = is_step
         self.config = cast(Any, model).config.get_text_config()
         self.shapes = kept_shapes(model)
         parameters = inspect.signature(model.forward).parameters
@@ -127,7 +163,8 @@ class CachedDecoder(nn.Module):
 
         places = position + torch.arange(tokens.shape[1])
         end = self.context
-        if self.config._attn_implementation == "sdpa":  # pyright: ignore[reportPrivateUsage]
+        is_sliced = self.config._attn_implementation == "sdpa"  # pyright: ignore[reportPrivateUsage]
+        if is_sliced and not self.is_step:
             end = end_of(position[0], tokens.shape[1], self.context)
         layers = [self.layer(number, places, end) for number in range(len(self.shapes))]
         given: dict[str, Any] = {"position_ids": places[None]} if self.takes_position_ids else {}

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fewbit.errors import Place, UnsupportedError
-from fewbit.frontends.onnx.kinds import name_of, natural_kind
+from fewbit.frontends.onnx.kinds import natural_kind
 from fewbit.frontends.onnx.values import (
     Known,
     Many,
@@ -226,13 +226,8 @@ class Call:
             if examples[0] != examples[1]:
                 raise OneSizeError(examples, self.place)
 
-    def refuse_kinds(self, *kinds: int) -> None:
-        for value in self.inputs:
-            if isinstance(value, Known | Traced) and value.kind in kinds:
-                raise self.refusal(f"it is not computed on {name_of(value.kind)}")
-
     def outputs(self) -> int:
-        """How many results are asked for, up to the last that has a name."""
+        """Return how many results are asked for, up to the last that has a name."""
         return max((i + 1 for i, name in enumerate(self.node.outputs) if name), default=0)
 
     def wants(self, index: int) -> bool:

@@ -8,6 +8,7 @@ arguments that the caller declares to be weights, go to the program's store.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from fewbit.frontends.stablehlo.read import read_module
 from fewbit.ir.context import make_context
 from fewbit.ir.verify import verify
 from fewbit.passes.graph.inline import Inline
+from fewbit.pipeline.compilation import apply_passes
 from fewbit.program.program import Program
 from fewbit.program.store import WeightStore
 
@@ -99,11 +101,11 @@ class _Import:
             function.properties["sym_visibility"] = StringAttr("private")
         ops: list[Operation] = [*output.constants, main, *functions]
         module = ModuleOp(ops)
+        program = Program(module, output.store)
         if functions:
-            only = (f"re:{PREFIX.replace('.', chr(92) + '.')}.*",)
-            Inline(only=only).apply(make_context(), module)
+            apply_passes(program, Inline(only=(f"re:{re.escape(PREFIX)}.*",)))
         dce(module)
-        program = find_layers(Program(module, output.store))
+        program = find_layers(program)
         verify(module, stage="import")
         return program
 

@@ -62,7 +62,7 @@ CHECKS = (
 
 
 def is_check(node: Node) -> bool:
-    """Whether a node only checks what export assumed."""
+    """Return whether a node only checks what export assumed."""
     return isinstance(node.target, OpOverload) and name_of(node) in CHECKS
 
 

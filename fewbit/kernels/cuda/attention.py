@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from fewbit.errors import ShapeError, UsageError
 from fewbit.kernels.cuda.plan import Buffer
 
-KV_TYPES = ("f16", "bf16", "i8", "f8")
-
 
 @dataclass(frozen=True)
 class Attention:

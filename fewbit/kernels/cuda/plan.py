@@ -15,9 +15,6 @@ from typing import Any, Literal
 
 from fewbit.errors import StoreError
 
-Dtype = Literal["f32", "tf32", "f16", "bf16", "i8", "i32", "u8", "f8"]
-"""Types of elements; tf32 is f32 in memory, and multiplications with 10 bits of mantissa."""
-
 BYTES: dict[str, int] = {
     "f32": 4,
     "tf32": 4,

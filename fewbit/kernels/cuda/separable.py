@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fewbit.kernels.cuda import depthwise
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.convolution import Convolution
 from fewbit.kernels.cuda.depthwise_patch import patch_map, stage_bytes
@@ -44,11 +43,6 @@ class Separable:
         return f"{self.depthwise} and then {self.out} filters of one tap"
 
 
-def pack_depthwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return weights [C, KH, KW, 1] as floats [KH, KW, C]."""
-    return depthwise.pack(problem.depthwise, w)
-
-
 def pack_pointwise(problem: Separable, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return filters [F, C] in the order of a warp's operands, [k / 16][f / 8][lane][4].
 
@@ -78,7 +72,7 @@ def separable_source(problem: Separable, config: Config) -> str:
         head = ""
     else:
         text, names = "separable_tile.cu", ("bh", "bw", "producers")
-        head = wgmma("product", problem.depthwise.dtype, problem.out)
+        head = wgmma("multiply", problem.depthwise.dtype, problem.out)
     return source(
         "prelude.cu",
         "convolution.cu",

@@ -15,6 +15,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from fewbit.ir.bindings import find_function, index_constant, mlir_context, parse_mlir, walk
+from fewbit.ir.bindings_locations import layer_suffix
 from fewbit.passes.blas.matmul_form import (
     ONE,
     Form,
@@ -26,7 +27,6 @@ from fewbit.passes.blas.matmul_form import (
     times,
 )
 from fewbit.passes.blas.name_matmuls import FROM_ZERO
-from fewbit.passes.loops.outline_loops import layer_hint
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
 from fewbit.pipeline.passes import BindingsPass
@@ -106,7 +106,7 @@ def _call(module: Module, op: OpView, form: Form, calls: BlasCalls) -> None:
     written = _Function(form, accumulates, calls.library)
     body = written.text()
     if body not in calls.functions:
-        name = f"blas_{len(calls.functions):03}{layer_hint(op)}"
+        name = f"blas_{len(calls.functions):03}{layer_suffix(op)}"
         _define(module, f"func.func private @{name}{body}", written, calls)
         calls.functions[body] = name
     with ir.InsertionPoint(op), op.operation.location:

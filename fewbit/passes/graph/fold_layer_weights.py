@@ -33,7 +33,6 @@ from fewbit.passes.graph.changed_weights import ChangedWeights
 from fewbit.passes.graph.constant_values import constant_reads
 from fewbit.passes.graph.fold_weights import GROWTH
 from fewbit.pipeline.context import compile_context
-from fewbit.program.program import Program
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,9 @@ class FoldLayerWeights(ModulePass):
     name = "fold-layer-weights"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        fold_layer_weights(compile_context(ctx).program(op))
-
-
-def fold_layer_weights(program: Program) -> None:
-    """Evaluate the weights of layers, in place."""
-    changed = ChangedWeights(program)
-    with using(changed.symbols):
-        _Folding(changed).run()
+        changed = ChangedWeights(compile_context(ctx).program(op))
+        with using(changed.symbols):
+            _Folding(changed).run()
 
 
 @dataclass(frozen=True)
@@ -75,8 +69,10 @@ class _Folding:
 
     def run(self) -> None:
         ops = list(self.changed.program.module.walk())
-        found = [self._weight(op) for op in ops if isinstance(op, QuantizedLayerOp | EmbeddingOp)]
-        weights = [weight for weight in found if weight is not None]
+        candidates = [
+            self._weight(op) for op in ops if isinstance(op, QuantizedLayerOp | EmbeddingOp)
+        ]
+        weights = [weight for weight in candidates if weight is not None]
         for weight in weights:
             # Until its constant has a name, the read of any is a weight as good.
             weight.layer.operands[1] = weight.read.result

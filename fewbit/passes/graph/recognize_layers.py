@@ -64,20 +64,19 @@ class RecognizeLayers(ModulePass):
     name = "recognize-layers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        recognize_layers(op)
+        for each in list(op.walk()):
+            _recognize(each)
 
 
-def recognize_layers(module: ModuleOp) -> None:
-    """Rewrite the contractions of a module, in place."""
-    for op in list(module.walk()):
-        contraction = contraction_of(op)
-        if contraction is None:
-            continue
-        for weight, input in (contraction.operands[::-1], contraction.operands):
-            if _is_weight(weight) and constant_reads(input.value) is None:
-                for layer in _recognize(op, contraction, input, weight):
-                    _fuse_bias(_keep_rank(layer))
-                break
+def _recognize(op: Operation) -> None:
+    contraction = contraction_of(op)
+    if contraction is None:
+        return
+    for weight, input in (contraction.operands[::-1], contraction.operands):
+        if _is_weight(weight) and constant_reads(input.value) is None:
+            for layer in _to_layers(op, contraction, input, weight):
+                _fuse_bias(_keep_rank(layer))
+            return
 
 
 def _is_weight(operand: Operand) -> bool:
@@ -120,7 +119,7 @@ def _roles(input: Operand, weight: Operand, result: Operand) -> _Roles | None:
     return _Roles(batch, rows, columns, sums, units)
 
 
-def _recognize(
+def _to_layers(
     op: Operation, given: Contraction, input: Operand, weight: Operand
 ) -> list[BitLinearOp]:
     """Replace a contraction by layers; return them, or none where it stays."""
@@ -176,7 +175,7 @@ def _keep_rank(layer: BitLinearOp) -> BitLinearOp:
     rows, terms = shape_of(source.type)[:-1], shape_of(source.type)[-1:]
     if terms != shape_of(layer.input.type)[-1:] or rows != shape_of(result.type)[:-1]:
         return layer
-    # Of two sizes that are not known, nobody knows whether they are in the same order.
+    # Of two sizes that are not known, it is not known whether they are in the same order.
     if rows.count(DYNAMIC_INDEX) > 1 or _last(result) != _last(layer.result):
         return layer
     direct = BitLinearOp.of(source, layer.weight, result_types=[result.type])

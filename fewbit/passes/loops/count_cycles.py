@@ -8,7 +8,6 @@ its caller. A row also has what a call works on, so that its speed can be compar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -16,14 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from fewbit.codegen.stubs import KernelCalls, name_of
+from fewbit.codegen.stubs import KernelCalls, Stub
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import shape_of
 from fewbit.ir.bindings import find_function, mlir_context
+from fewbit.ir.bindings_locations import layer_of
 from fewbit.ir.locations import place_of
+from fewbit.ir.memref_views import root_of
 from fewbit.llvm.function import Prototype, forward
 from fewbit.llvm.values import Constant, array, constant, string, structure, symbol
-from fewbit.passes.loops.outline_loops import root_of
 from fewbit.passes.loops.share_work import BARRIER
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import ENTRY
@@ -78,7 +78,7 @@ class CountCycles(BindingsPass):
 
 
 def depths_of_layers(module: ModuleOp) -> dict[str, int]:
-    """How many products are summed for an element of a layer's output, before it is a call."""
+    """Count the terms of each element of a layer's output, before the layer is a call."""
     return {
         place_of(op).layer or op.name: prod(shape_of(op.weight.type)[1:])
         for op in module.walk()
@@ -87,13 +87,13 @@ def depths_of_layers(module: ModuleOp) -> dict[str, int]:
 
 
 def count_cycles(
-    module: Module, entry: str, stubs: Sequence[str], depths: Mapping[str, int]
+    module: Module, entry: str, stubs: Sequence[Stub], depths: Mapping[str, int]
 ) -> list[Row]:
     """Count the cycles of each call of the entry, in place; what the rows of the table are."""
     from torch_mlir import ir
     from torch_mlir.dialects import arith, func
 
-    kernels = dict(map(_called_by, stubs))
+    kernels = {stub.name: stub.called[0] if stub.called else stub.name for stub in stubs}
     rows: list[Row] = []
     with mlir_context(), ir.Location.unknown():
         i64, index = ir.IntegerType.get_signless(64), ir.IndexType.get()
@@ -111,12 +111,6 @@ def count_cycles(
             end.operation.move_after(wait.operation)
             rows.append(_row(call, kernels, depths, weights))
     return rows
-
-
-def _called_by(stub: str) -> tuple[str, str]:
-    """The name of a stub, and of the kernel that it calls."""
-    name, called = name_of(stub), re.search(r"call void @([\w.]+)\(", stub)
-    return name, called[1] if called else name
 
 
 def _calls(block: Block) -> Iterator[tuple[OpView, OpView]]:
@@ -139,7 +133,7 @@ def _calls(block: Block) -> Iterator[tuple[OpView, OpView]]:
 
 def _row(call: Any, kernels: Mapping[str, str], depths: Mapping[str, int], weights: Value) -> Row:
     callee = call.callee.value
-    layer = _layer(call) or OTHER
+    layer = layer_of(call) or OTHER
     name = kernels.get(callee, LOOP if callee.startswith("program.") else callee)
     memory = [v for v in call.operation.operands if "memref" in str(v.type)]
     constants = [v for v in memory if root_of(v) == weights]
@@ -148,12 +142,6 @@ def _row(call: Any, kernels: Mapping[str, str], depths: Mapping[str, int], weigh
         depth = _sizes(memory[0])[-1] if "matmul" in name else depths.get(layer, 0)
         macs = max(0, prod(_sizes(memory[-1])) * depth)
     return Row(layer, name, macs, sum(map(_bytes, memory)), sum(map(_bytes, constants)))
-
-
-def _layer(call: OpView) -> str | None:
-    """A name in a location; a file's has a line behind it."""
-    found = re.search(r'"([\w.]+)"(?!:\d)', str(call.operation.location))
-    return found[1] if found else None
 
 
 def _sizes(value: Value) -> list[int]:

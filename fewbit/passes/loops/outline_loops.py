@@ -8,20 +8,21 @@ thread and the number of threads, and does its part of one parallel loop.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fewbit.ir.bindings import (
     find_function,
     index_constant,
-    is_block,
     is_constant,
     loop_kinds,
     mlir_context,
     walk,
 )
+from fewbit.ir.bindings_locations import layer_suffix
+from fewbit.ir.memref_views import root_of
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
@@ -37,6 +38,8 @@ LONG_ENOUGH = 8
 
 NEST = "loop_nest"
 """The attribute of functions that hold a loop nest."""
+ITERATIONS = "fewbit.iterations"
+"""The attribute of functions of which a run knows whether threads should share them."""
 
 
 class ThreadArguments(NamedTuple):
@@ -63,6 +66,32 @@ class ThreadArguments(NamedTuple):
         """Pass these threads to a call."""
         operands = call.operation.operands
         operands[len(operands) - 2], operands[len(operands) - 1] = self
+
+
+class Iterations(NamedTuple):
+    """How many iterations a function has: a known factor, times dimensions of its arguments."""
+
+    worth: int
+    """How many are worth sharing."""
+    known: int
+    dims: tuple[tuple[int, int], ...]
+    """Arguments, by number, and their dimensions."""
+
+    @staticmethod
+    def of(function: Any) -> Iterations | None:
+        """Return what a function's attribute says."""
+        from torch_mlir import ir
+
+        attributes = function.operation.attributes
+        if ITERATIONS not in attributes:
+            return None
+        worth, known, *dims = ir.DenseI64ArrayAttr(attributes[ITERATIONS])
+        return Iterations(worth, known, tuple(zip(dims[::2], dims[1::2], strict=True)))
+
+    @property
+    def numbers(self) -> list[int]:
+        """What the attribute has."""
+        return [self.worth, self.known, *(number for dim in self.dims for number in dim)]
 
 
 @dataclass(frozen=True)
@@ -119,7 +148,7 @@ def outline_loops(module: Module, *names: str) -> list[Outlined]:
         for name in names:
             function = find_function(module, name)
             for number, op in enumerate(list(_loops(function.entry_block))):
-                _outline(module, op, f"{name}_{number:03}{layer_hint(op)}", outlined)
+                _outline(module, op, f"{name}_{number:03}{layer_suffix(op)}", outlined)
         return list(outlined.values())
 
 
@@ -140,6 +169,7 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
     constants, arguments = _captures(op)
     overlaps = _overlap(op, arguments)
     split = _loop_to_split(op)
+    iterations = None if split is None else _iterations(op, arguments)
     index = ir.IndexType.get()
     type = ir.FunctionType.get([*(v.type for v in arguments), index, index], [])
     with ir.InsertionPoint(module.body), op.operation.location:
@@ -166,6 +196,9 @@ def _outline(module: Module, op: OpView, name: str, known: dict[str, Outlined]) 
     else:
         known[body] = Outlined(name, overlaps, split)
         known[body].write(outlined)
+        if iterations is not None:
+            numbers = ir.DenseI64ArrayAttr.get(iterations.numbers)
+            outlined.operation.attributes[ITERATIONS] = numbers
 
 
 def _captures(op: OpView) -> tuple[list[Value], list[Value]]:
@@ -189,19 +222,6 @@ def _replace_operands(op: OpView, inside: dict[Value, Value]) -> None:
         for i in range(len(operands)):
             if operands[i] in inside:
                 operands[i] = inside[operands[i]]
-
-
-VIEWS = (
-    "memref.view", "memref.subview", "memref.cast", "memref.reinterpret_cast",
-    "memref.expand_shape", "memref.collapse_shape", "memref.transpose",
-)  # fmt: skip
-
-
-def root_of(value: Value) -> Value:
-    """Return the memory that a memref is a view of."""
-    while not is_block(value.owner) and value.owner.name in VIEWS:
-        value = value.owner.operands[0]
-    return value
 
 
 def _overlap(op: OpView, arguments: list[Value]) -> bool:
@@ -247,7 +267,23 @@ def _loop_sizes(op: OpView) -> list[int | None]:
     return sizes
 
 
-def layer_hint(op: OpView) -> str:
-    """Return the name of the layer that an op came from, for the name of a function."""
-    names = re.findall(r'loc\("([\w.]+)"', str(op.operation.location))
-    return "_" + re.sub(r"\W+", "_", names[0]) if names else ""
+def _iterations(op: OpView, arguments: list[Value]) -> Iterations | None:
+    """Return how many iterations a nest has; None where it is known, or no dimension says it."""
+    sizes = _loop_sizes(op)
+    dims = {loop: dim for loop, dim in _loop_dims(op, arguments) if sizes[loop] is None}
+    if None not in sizes or sizes.count(None) > len(dims):
+        return None
+    known = prod(size for size in sizes if size is not None)
+    return Iterations(WORTH_SPLITTING, known, tuple(dims.values()))
+
+
+def _loop_dims(op: OpView, arguments: list[Value]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Yield loops with the dimension of an argument that each goes along."""
+    from torch_mlir import ir
+
+    for map, value in zip(op.operation.attributes["indexing_maps"], op.operands, strict=False):
+        if value not in arguments or not isinstance(value.type, ir.MemRefType):
+            continue
+        for axis, result in enumerate(ir.AffineMapAttr(map).value.results):
+            if isinstance(result, ir.AffineDimExpr):
+                yield result.position, (arguments.index(value), axis)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fewbit.errors import PassError
-from fewbit.ir.bindings import mlir_context
-from fewbit.passes.loops.outline_loops import find_function, is_block
+from fewbit.ir.bindings import find_function, is_block, mlir_context
+from fewbit.ir.memref_views import VIEWS
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
@@ -22,14 +22,6 @@ from fewbit.pipeline.passes import BindingsPass
 if TYPE_CHECKING:
     from torch_mlir.ir import Block, Module, Operation, Value
 
-VIEWS = (
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.view",
-)
 CARRIED = {"scf.for": 3, "scf.while": 0}
 """Loops whose results may be the memory that they begin with, and its first operand."""
 HARMLESS = ("arith.", "memref.")

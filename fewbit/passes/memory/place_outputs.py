@@ -11,17 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fewbit.ir.bindings import mlir_context
-from fewbit.passes.loops.outline_loops import find_function, is_block
+from fewbit.ir.bindings import find_function, is_block, mlir_context
+from fewbit.ir.memref_views import RESHAPES
 from fewbit.pipeline.context import CompileContext
 from fewbit.pipeline.entry import function_names
 from fewbit.pipeline.passes import BindingsPass
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module, OpView, Value
-
-RESHAPES = ("memref.expand_shape", "memref.collapse_shape", "memref.cast")
-"""Other views of the same elements, all of them in their order."""
 
 
 @dataclass(frozen=True)

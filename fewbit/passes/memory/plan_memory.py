@@ -24,7 +24,7 @@ from fewbit.ir.bindings import (
     update_type,
     walk,
 )
-from fewbit.passes.loops.outline_loops import VIEWS
+from fewbit.ir.memref_views import VIEWS
 from fewbit.passes.memory.arena import Buffer, Plan, plan
 from fewbit.passes.memory.size_bounds import affine_factor, is_size_computation, planned_size
 from fewbit.pipeline.context import CompileContext

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import index_constant, is_block, known_integer
-from fewbit.passes.loops.outline_loops import VIEWS
+from fewbit.ir.memref_views import VIEWS
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Value
@@ -21,7 +21,7 @@ PURE = ("arith.", "affine.", "index.", "math.")
 """Dialects whose ops compute sizes of others."""
 DIMS = ("memref.dim", "tensor.dim")
 CASTS = ("arith.index_cast", "arith.extsi")
-DIVISIONS = (
+QUOTIENTS = (
     "arith.divsi", "arith.divui", "arith.floordivsi", "arith.ceildivsi", "arith.ceildivui",
 )  # fmt: skip
 
@@ -205,7 +205,7 @@ _RULES: dict[str, Callable[[Any], Any]] = {
     "affine.apply": _affine,
     **dict.fromkeys(DIMS, _dimension),
     **dict.fromkeys(CASTS, _same),
-    **dict.fromkeys(DIVISIONS, _quotient),
+    **dict.fromkeys(QUOTIENTS, _quotient),
 }
 
 
@@ -220,7 +220,7 @@ def is_nonnegative(value: Value) -> bool:
         return True
     if op.name == "arith.maxsi":
         return any(map(is_nonnegative, op.operands))
-    if op.name in ("arith.addi", "arith.muli", "arith.minsi", *CASTS, *DIVISIONS):
+    if op.name in ("arith.addi", "arith.muli", "arith.minsi", *CASTS, *QUOTIENTS):
         return all(map(is_nonnegative, op.operands))
     return op.name == "arith.select" and all(map(is_nonnegative, list(op.operands)[1:]))
 

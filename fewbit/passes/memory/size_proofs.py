@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fewbit.ir.bindings import is_block, known_integer
-from fewbit.passes.memory.size_bounds import CASTS, DIVISIONS, affine_factor, is_nonnegative
+from fewbit.passes.memory.size_bounds import CASTS, QUOTIENTS, affine_factor, is_nonnegative
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Value
@@ -88,7 +88,7 @@ class _Proof:
             if b == 0:
                 return a
             return b if a == 0 and op.name == "arith.addi" else value
-        if op.name in DIVISIONS:
+        if op.name in QUOTIENTS:
             return self._quotient(value, op)
         if (factors := self._factors(value)) is not None:
             return self._products.setdefault(factors, value)
@@ -161,7 +161,7 @@ class _Proof:
         op = value.owner
         if is_block(op) or is_nonnegative(value):
             return is_nonnegative(value)
-        if op.name in ("arith.addi", "arith.muli", "arith.minsi", *DIVISIONS):
+        if op.name in ("arith.addi", "arith.muli", "arith.minsi", *QUOTIENTS):
             return all(self.nonnegative(self.settled(each)) for each in op.operands)
         return False
 

@@ -4,7 +4,6 @@ Sizes of inputs are known when a plan is made, so sizes, offsets in the arena, c
 and loops over them are numbers here, whatever was dynamic in the program. Numbers that are read
 from memory stay values of the program; a kernel that needs one computes it itself.
 """
-# pyright: basic, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -25,7 +24,9 @@ SYMBOLIC = object()
 READ_ONLY = ("in", "weights")
 """Buffers whose contents are the same from the first launch to the last."""
 
-FOLD: dict[str, Callable[..., float]] = {
+FOLD: dict[
+    str, Callable[[Any], Any] | Callable[[Any, Any], Any] | Callable[[Any, Any, Any], Any]
+] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,
@@ -74,7 +75,7 @@ COMPARE_FLOATS: dict[int, Callable[[float, float], bool]] = {
 
 
 class Evaluation:
-    """One run of a function; `launch` and `call` are told what is left to do, in order."""
+    """One run of a function; `launch` and `call` take what is left to do, in order."""
 
     def __init__(
         self,
@@ -82,11 +83,15 @@ class Evaluation:
         launch: Callable[[Any, Evaluation], None],
         call: Callable[[str, list[Memory]], None],
         constants: Callable[[str, Any], Memory] | None = None,
+        keep: Callable[[Any, Evaluation], Memory] | None = None,
     ) -> None:
         self.module = module
         self.launch = launch
         self.call = call
         self.constants = constants
+        self.keep = keep
+        self.kept: dict[Value, Memory] = {}
+        """Where numbers are that the program computed, and later steps need."""
         self.env: dict[Value, Any] = {}
         self.pointers: dict[str, int] = {}
 
@@ -127,16 +132,16 @@ class Evaluation:
         if handler is not None:
             handler(operation)
             return
-        given = [self.env[v] for v in operation.operands]
+        given: list[Any] = [self.env[v] for v in operation.operands]
         if name in FOLD and all(isinstance(v, int | float) for v in given):
             self.env[operation.results[0]] = FOLD[name](*given)
         elif name == "arith.select" and isinstance(given[0], int):
             self.env[operation.results[0]] = given[1] if given[0] else given[2]
         elif name == "arith.cmpi" and all(isinstance(v, int) for v in given):
-            predicate = operation.attributes["predicate"].value
+            predicate: int = operation.attributes["predicate"].value
             self.env[operation.results[0]] = int(COMPARE[predicate](*given))
         elif name == "arith.cmpf" and all(isinstance(v, float) for v in given):
-            predicate = operation.attributes["predicate"].value
+            predicate: int = operation.attributes["predicate"].value
             self.env[operation.results[0]] = int(COMPARE_FLOATS[predicate](*given))
         elif any(isinstance(v, Memory) for v in given):
             raise UnsupportedError(
@@ -175,10 +180,9 @@ class Evaluation:
     def _memref_load(self, op: Any) -> None:
         memory = self.env[op.operands[0]]
         if not memory.buffer.startswith(READ_ONLY):
-            raise UnsupportedError(
-                "a number that the program computed decides what it does next",
-                hint="the target cuda plans all launches before it runs",
-            )
+            if self.keep is None:
+                raise UnsupportedError("a size depends on what is computed")
+            self.kept[op.results[0]] = self.keep(op, self)
         self.env[op.results[0]] = SYMBOLIC
 
     def _memref_extract_aligned_pointer_as_index(self, op: Any) -> None:
@@ -197,7 +201,7 @@ class Evaluation:
         self.env[op.results[0]] = self.constants(name, value)
 
     def _memref_view(self, op: Any) -> None:
-        source, byte, *sizes = (self.env[v] for v in op.operands)
+        source, (byte, *sizes) = self.env[op.operands[0]], self.ints(list(op.operands)[1:])
         type = op.results[0].type
         shape = self._fill_dynamic(type.shape, sizes)
         view = dense(source.buffer, str(type.element_type), shape, source.byte + byte)
@@ -220,13 +224,18 @@ class Evaluation:
         self.env[op.results[0]] = collapse(memory, _groups(op))
 
     def _memref_expand_shape(self, op: Any) -> None:
-        memory, *sizes = (self.env[v] for v in op.operands)
+        memory, sizes = self.env[op.operands[0]], self.ints(list(op.operands)[1:])
         shape = self._fill_dynamic(list(op.attributes["static_output_shape"]), sizes)
         self.env[op.results[0]] = expand(memory, _groups(op), shape)
 
     def _memref_reinterpret_cast(self, op: Any) -> None:
         memory, *given = (self.env[v] for v in op.operands)
         offsets, sizes, strides = self._static_and_given(op, given)
+        if not isinstance(offsets[0], int):
+            raise UnsupportedError(
+                "where a view begins depends on what the inputs contain",
+                hint="the target cuda plans all launches before it runs",
+            )
         base = replace(memory, sizes=tuple(sizes), strides=tuple(strides))
         self.env[op.results[0]] = base.at(offsets[0])
 

@@ -54,6 +54,10 @@ class Call:
     added: dict[str, Array] = field(default_factory=dict[str, Array])
     """What the kernel reads and the program does not have."""
 
+    @property
+    def writes(self) -> list[Memory]:
+        return [self.operands["y"]]
+
     def plan(self, arch: Arch) -> Plan:
         return _plan(self.problem, self.kind, self.family, tuple(self.config.items()), arch)
 

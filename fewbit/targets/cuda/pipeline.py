@@ -50,7 +50,7 @@ PIPELINE = Pipeline(
     (
         Stage("mico"),
         # Weights are not folded: a layer still shows its few-bit weights.
-        Stage("kernel", (*TO_KERNELS, "join-matmuls")),
+        Stage("kernel", ("inline", "refuse-run-sizes", *TO_KERNELS, "join-matmuls")),
         Stage("linalg", LINALG),
         Stage("memref", MEMREF, form="upstream"),
         Stage("cuda", ("plan-launches",), ".cu", "other"),

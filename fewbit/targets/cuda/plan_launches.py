@@ -1,4 +1,7 @@
-"""From loops on memory to a plan: the entry is executed on shapes, and what is left is launched."""
+"""From loops on memory to a plan: the entry is executed on shapes, and what is left is launched.
+
+State has one buffer, for what it was and what it becomes, so nothing of it is copied.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +36,24 @@ class PlanLaunches(Conversion):
         signature = settings.signature
         with mlir_context(), table.preferring(settings.tuned):
             planner = Planner(module, ENTRY, layers, settings.arch, ctx.get(WeightImage))
-            inputs = _memories("in", signature.inputs, settings.inputs)
-            outputs = _memories("out", signature.outputs, ctx.get(OutputShapes).shapes)
+            state = [spec.updates for spec in signature.outputs]
+            kinds = ["state" if spec.name in state else "in" for spec in signature.inputs]
+            inputs = _memories(kinds, signature.inputs, settings.inputs)
+            kept = dict(zip((spec.name for spec in signature.inputs), inputs, strict=True))
+            kinds = ["out"] * len(state)
+            outputs = _memories(kinds, signature.outputs, ctx.get(OutputShapes).shapes)
+            outputs = [
+                memory if name is None else kept[name]
+                for name, memory in zip(state, outputs, strict=True)
+            ]
             planner.run(inputs, outputs)
             return Assembly(planner, inputs, outputs)
 
 
-def _memories(kind: str, specs: Sequence[TensorSpec], shapes: Sequence[Shape]) -> list[Memory]:
+def _memories(
+    kinds: Sequence[str], specs: Sequence[TensorSpec], shapes: Sequence[Shape]
+) -> list[Memory]:
     return [
         dense(f"{kind}{i}", element_of(spec), shape)
-        for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True))
+        for i, (kind, spec, shape) in enumerate(zip(kinds, specs, shapes, strict=True))
     ]

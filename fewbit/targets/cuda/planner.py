@@ -16,12 +16,12 @@ import numpy as np
 
 from fewbit.errors import UnsupportedError
 from fewbit.ir.bindings import loop_kinds
+from fewbit.ir.bindings_locations import layer_suffix
 from fewbit.kernels.cuda.arch import Arch
 from fewbit.kernels.cuda.nvrtc import compile_source
 from fewbit.kernels.cuda.plan import Argument, Buffer, Launch, Plan, Pointer, Scalar
-from fewbit.passes.loops.outline_loops import layer_hint
 from fewbit.program.weight_image import Placed, WeightImage
-from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, store_nest
+from fewbit.targets.cuda.emit import PRELUDE, Nest, emit, keep_nest, store_nest
 from fewbit.targets.cuda.evaluate import Evaluation
 from fewbit.targets.cuda.join_loops import Step, join_loops
 from fewbit.targets.cuda.layer import Layer
@@ -30,6 +30,10 @@ from fewbit.targets.cuda.memory import BYTES, Memory, dense
 
 if TYPE_CHECKING:
     from torch_mlir.ir import Module
+
+
+WORD = 8
+"""Bytes of the largest number."""
 
 
 @dataclass
@@ -51,7 +55,7 @@ class Planner:
         given = [*inputs, *outputs, weights]
         (self.arena,) = sizes.run(f"{self.entry}_arena_bytes", given)
         arena = dense("arena", "i8", (self.arena,))
-        evaluation = Evaluation(self.module, self._launch, self._call, self._global)
+        evaluation = Evaluation(self.module, self._launch, self._call, self._global, self._keep)
         evaluation.run(self.entry, [*given, arena])
         self._store_in_output()
         self.steps = join_loops(self.steps)
@@ -64,12 +68,11 @@ class Planner:
         if not isinstance(last, Nest) or last.copies is None or last.copies.buffer != "arena":
             return
         source, target = last.copies, last.written[0]
-        written = [before.operands["y"]] if isinstance(before, Call) else before.written
-        if [_place(m) for m in written] != [_place(source)]:
+        if [_place(m) for m in before.writes] != [_place(source)]:
             return
         if isinstance(before, Call):
             changed: Step = replace(before, operands={**before.operands, "y": target})
-        elif any(m is not written[0] and m.meets(source) for m in before.pointers):
+        elif any(m is not before.written[0] and m.meets(source) for m in before.pointers):
             return
         else:
             pointers = [target if _place(m) == _place(source) else m for m in before.pointers]
@@ -90,6 +93,14 @@ class Planner:
         byte = known[name].offset
         return dense("weights", str(type.element_type), tuple(type.shape), byte)
 
+    def _keep(self, load: Any, evaluation: Evaluation) -> Memory:
+        """Keep a number that is read from memory: the arena may have another use for that soon."""
+        element = evaluation.env[load.operands[0]].element
+        start = -(-self.arena // WORD) * WORD
+        place, self.arena = dense("arena", element, (1,), start), start + WORD
+        self.steps.append(keep_nest(load, evaluation, place))
+        return place
+
     def _call(self, name: str, memories: list[Memory]) -> None:
         self.steps.append(choose(self.layers[name], memories, self.arch))
 
@@ -107,7 +118,7 @@ class Planner:
         nest = emit(op, evaluation, fill)
         if fill is not None:
             self.steps.pop()
-        nest.layer = layer_hint(op).strip("_")
+        nest.layer = layer_suffix(op).strip("_")
         self.steps.append(nest)
 
     def _fill_value(self, outs: list[Memory]) -> float | None:

@@ -18,6 +18,7 @@ from fewbit.pipeline.stage import Pipeline
 from fewbit.program.artifact import Folder, Manifest, Tensor, write_folder
 from fewbit.program.program import Program
 from fewbit.program.signature import TensorSpec, signature_of
+from fewbit.program.state import initial_state, write_initial_state
 from fewbit.program.weight_image import WeightImage
 from fewbit.runtime.cuda import PLAN
 from fewbit.targets.bench import Bench
@@ -83,6 +84,7 @@ class Cuda(Target):
     about = "machine code and a plan for an NVIDIA GPU"
     see = "[GPUs](gpu.md)"
     detail = "sm_XX"
+    fixes_sizes = True
     options = CudaOptions
     tuner = "fewbit.tune.cuda.tuner:CudaTuner"
     benches = (
@@ -120,7 +122,7 @@ class Cuda(Target):
         _precision(request)
 
     def write(self, made: Compilation, program: Program, request: Request, output: Path) -> Folder:
-        return write(made, request, output)
+        return write(made, program, request, output)
 
     def probe(self, name: str) -> Found:
         from fewbit.targets.cuda.probe import probe_cuda
@@ -166,8 +168,8 @@ def _precision(request: Request) -> Precision:
     return precision
 
 
-def write(made: Compilation, request: Request, output: Path) -> Folder:
-    """Write the artifact: the plan as JSON, a cubin for each kernel, and weights."""
+def write(made: Compilation, program: Program, request: Request, output: Path) -> Folder:
+    """Write the artifact: the plan as JSON, a cubin for each kernel, weights, and first state."""
     assembly, settings = cast(Assembly, made.module), made.ctx.get(GpuSettings)
     plan = assembly.plan(request.name)
     plain = plan.plain()
@@ -180,6 +182,8 @@ def write(made: Compilation, request: Request, output: Path) -> Folder:
     }
     files |= {f"{i}.cubin": image for i, image in enumerate(plan.images)}
     signature = settings.signature
+    start = initial_state(program.module, program.store)
+    files |= write_initial_state({signature.inputs[i].name: each for i, each in start.items()})
     manifest = Manifest(
         name=name,
         target=request.target,

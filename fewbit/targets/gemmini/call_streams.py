@@ -114,7 +114,9 @@ class StreamCalls(DeviceCalls):
             f"declare void @stream.{number:03}({', '.join('ptr' for _ in stream.buffers)})"
             for number, stream in enumerate(self.streams)
         ]
-        return ["\n".join([self.issuer.table_ir(), *declared, *self.stubs])]
+        return [
+            "\n".join([self.issuer.table_ir(), *declared, *(stub.text() for stub in self.stubs)])
+        ]
 
     @property
     def public(self) -> set[str]:

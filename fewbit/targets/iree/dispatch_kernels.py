@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from fewbit.codegen.stubs import KernelCalls, name_of
+from fewbit.codegen.stubs import KernelCalls
 from fewbit.dialects import kernel
 from fewbit.dialects.mico import shape_of
 from fewbit.dialects.upstream.iree import DispatchOp
@@ -149,7 +149,7 @@ def dispatch_kernels(program: Program, isa: Isa) -> Kernels:
     """Replace, in place, every op that there is a kernel for by a dispatch of it."""
     macs = _macs_by_location(program)
     calls = call_kernels(program, isa)
-    kernels = {name_of(stub): _kernel_of(stub) for stub in calls.stubs}
+    kernels = {stub.name: stub.called[-1] for stub in calls.stubs}
     dispatches = [
         op
         for op in program.module.walk()
@@ -228,11 +228,6 @@ def _sweep(program: Program, written: dict[SSAValue, SSAValue], kernels: dict[st
 def _object(calls: KernelCalls) -> bytes:
     module = objects.link_modules(calls.texts(), calls.names, calls.isa)
     return objects.emit_object(module, calls.isa)
-
-
-def _kernel_of(stub: str) -> str:
-    """Return the kernel that a stub is for; what it calls before only prepares."""
-    return re.findall(r"call void @(\w+)\(", stub)[-1]
 
 
 def _macs_by_location(program: Program) -> dict[Any, int]:

@@ -64,7 +64,7 @@ class DotCalls(DeviceCalls):
     def texts(self) -> list[str]:
         if not self.stubs:
             return []
-        return ["\n".join([*self.stubs, self.code.text()])]
+        return ["\n".join([*(stub.text() for stub in self.stubs), self.code.text()])]
 
     def object(self) -> bytes:
         assembler = Assembler(self.code.processor.xlen)

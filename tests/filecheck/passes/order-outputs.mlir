@@ -59,3 +59,18 @@ func.func @program.entry(%first: memref<4xf32>, %second: memref<4xf32>, %third: 
   return
 }
 func.func private @kernel(memref<4xf32>)
+
+// -----
+
+// A transposed view of an output is its memory, too.
+// CHECK-LABEL: func.func @program.entry
+// CHECK:         %[[TRANSPOSED:.*]] = memref.transpose %arg0
+// CHECK-NEXT:    memref.copy %[[TRANSPOSED]], %arg1
+// CHECK-NEXT:    memref.copy %{{.*}}, %arg0
+func.func @program.entry(%first: memref<2x3xf32>, %second: memref<3x2xf32, strided<[1, 3]>>) {
+  %new = memref.alloc() : memref<2x3xf32>
+  %transposed = memref.transpose %first (i, j) -> (j, i) : memref<2x3xf32> to memref<3x2xf32, strided<[1, 3]>>
+  memref.copy %new, %first : memref<2x3xf32> to memref<2x3xf32>
+  memref.copy %transposed, %second : memref<3x2xf32, strided<[1, 3]>> to memref<3x2xf32, strided<[1, 3]>>
+  return
+}

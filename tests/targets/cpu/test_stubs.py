@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 import fewbit
-from fewbit.codegen.stubs import name_of
 from fewbit.passes.kernel.call_kernels import call_kernels
 from fewbit.passes.pipelines import TO_KERNELS
 from fewbit.pipeline.compilation import run_passes
@@ -46,10 +45,9 @@ def test_sizes_of_the_run_leave_all_threads() -> None:
     assert not re.search(LIMITED, lower(program, "llvm"))
 
 
-def test_a_stub_with_constants_has_its_name() -> None:
-    """The sizes of a convolution are constants, which stand before the stub."""
+def test_a_stub_knows_the_kernels_that_it_calls() -> None:
     program = fewbit.import_model(nn.Conv2d(3, 4, 3).eval(), (torch.zeros(1, 3, 8, 8),))
     calls = call_kernels(run_passes(program, *TO_KERNELS), Isa.host())
-    (stub,) = [stub for stub in calls.stubs if "conv2d" in stub]
-    assert not stub.startswith("define")
-    assert name_of(stub) in calls.names
+    (convolution,) = [stub for stub in calls.stubs if "fewbit_conv2d" in stub.called[-1]]
+    assert convolution.name in calls.names
+    assert convolution.called[-1] in calls.kernels
