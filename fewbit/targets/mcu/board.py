@@ -29,7 +29,7 @@ class Board:
     """The program of QEMU's that has the machine."""
     arguments: tuple[str, ...]
     megahertz: int = 0
-    """Of the timer that counts; 0 where instructions are counted."""
+    """The frequency of the timer that counts; 0 where instructions are counted."""
 
 
 MEGABYTE = 1 << 20

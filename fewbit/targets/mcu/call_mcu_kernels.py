@@ -207,7 +207,7 @@ class _Call(CallSite[Contracted]):
         is_plain = op.gives_floats and one_image and op.activation_name is None
         if not is_plain or not self._knows(op.weight_scale, op.bias):
             return _Output(Epilogue("sums"), has_bias_behind=True)
-        return self._scaled()
+        return self._scale_to_floats()
 
     def _chain(self) -> Chain | None:
         """Return what makes one sum of each channel, if that is all that reads accumulators."""
@@ -256,7 +256,7 @@ class _Call(CallSite[Contracted]):
         bias = 0 if op.bias is None else int(np.abs(self._bias()["bias"].astype(np.int64)).max())
         return prod(shape_of(op.weight)[1:]) * prod(w.magnitude for w in widths) + bias
 
-    def _scaled(self) -> _Output:
+    def _scale_to_floats(self) -> _Output:
         op = self.op
         assert op.weight_scale is not None
         scale = self.constant(op.weight_scale)

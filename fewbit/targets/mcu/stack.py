@@ -21,7 +21,7 @@ _SUB = re.compile(r"^\s*sub(?:w|\.w)?\s+sp,\s*(?:sp,\s*)?#(\d+)")
 _ADDI = re.compile(r"^\s*addi\s+sp,\s*sp,\s*-(\d+)")
 _CALL = re.compile(r"^\s*(?:bl|b|b\.w|call|tail|jal|j)\s+([A-Za-z_$.\"][\w.$\"]*)")
 _ADDRESS = re.compile(r"^\s*\.long\s+([A-Za-z_$.\"][\w.$\"]*)|%hi\(([^)]+)\)")
-"""Of a function that is called often, by its address in a register."""
+"""The address of a function that is called often, by a register."""
 
 
 @dataclass

@@ -51,9 +51,9 @@ class Epilogue:
     chain: Chain | None = None
     """What is done to accumulators before they are added up."""
     bounds: tuple[int, int] = (-128, 127)
-    """Of integers that are stored."""
+    """Bounds of integers that are stored."""
     float_bounds: tuple[float | None, float | None] = (None, None)
-    """Of floats that are stored."""
+    """Bounds of floats that are stored."""
     has_add: bool = False
     gives_floats: bool = False
     step: float | None = None
@@ -102,9 +102,9 @@ class Epilogue:
 
     @property
     def gives_integers(self) -> bool:
-        return self.kind not in ("sums", "channels") and (
-            self.kind != "floats" or self.step is not None
-        )
+        if self.kind == "floats":
+            return self.step is not None
+        return self.kind in ("fixed", "scaled")
 
     # Code
 
@@ -133,11 +133,11 @@ class Epilogue:
             return self.chain.apply(f, total, given)
         if self.kind == "scaled":
             return f.bounded(
-                f.rounded(f.convert("sitofp", total, F32) * given["scale"]), *self.bounds
+                f.round_to_integer(f.convert("sitofp", total, F32) * given["scale"]), *self.bounds
             )
         total = total.shift_left(self.raised) if self.raised else total
         product = f.convert("sext", total, I64) * f.convert("sext", given["multiplier"], I64)
-        return f.bounded(self._shifted(f, product, given), *self.bounds)
+        return f.bounded(self._shift_product(f, product, given), *self.bounds)
 
     def floats_of(
         self, f: Kernel, acc: Value, given: dict[str, Value], x_scale: Value, add: Value | None
@@ -159,10 +159,10 @@ class Epilogue:
         if self.is_binary:
             steps = f.select(value >= f.number(0.0), f.integer(1), f.integer(-1))
         else:
-            steps = f.bounded(f.rounded(value / f.number(self.step)), *self.bounds)
+            steps = f.bounded(f.round_to_integer(value / f.number(self.step)), *self.bounds)
         return value if self.gives_floats else None, steps
 
-    def _shifted(self, f: Kernel, product: Value, given: dict[str, Value]) -> Value:
+    def _shift_product(self, f: Kernel, product: Value, given: dict[str, Value]) -> Value:
         """Return a product of 64 bits over a power of two, rounded half to even."""
         shift = f.integer(self.shift) if self.shift is not None else given["shift"]
         down = shift - UPPER

@@ -55,7 +55,7 @@ class Kernel(function.Function):
         value = self.intrinsic("smax.i32", I32, value, self.number32(low))
         return self.intrinsic("smin.i32", I32, value, self.number32(high))
 
-    def rounded(self, value: Value) -> Value:
+    def round_to_integer(self, value: Value) -> Value:
         """Return the nearest integer, ties to even; what is too large saturates."""
         if not self.core.has_floats:
             return self.call(function.Prototype.of(ROUNDED, I32, "float"), value)
