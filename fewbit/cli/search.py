@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 SPACE = "What layers may have"
 """The panel of the help with options of the space."""
+TIES = "Which layers may differ"
+"""The panel with options of single layers."""
+DATA = "What is measured"
+"""The panel with options of the data, and of what is taken of them."""
 RUNS = Path("runs")
 QAT_EPOCHS = 2
 ARTIFACT = "artifact"
@@ -45,6 +49,7 @@ Data = Annotated[
         metavar="DATA",
         help="mnist, fashion-mnist, file.py:loader, text:FILE (language models), or none.",
         autocompletion=complete_data,
+        rich_help_panel=DATA,
     ),
 ]
 ObjectiveName = Annotated[
@@ -53,14 +58,27 @@ ObjectiveName = Annotated[
         "--objective",
         help="accuracy, loss, kl, agreement, top5, perplexity, sqnr, or file.py:function; what the "
         "data allows if not given.",
+        rich_help_panel=DATA,
     ),
 ]
 Samples = Annotated[
     int | None,
-    typer.Option("--samples", min=1, help="Examples to choose by; up to 800, or 16 of a text."),
+    typer.Option(
+        "--samples",
+        min=1,
+        help="Examples to choose by; up to 800, or 16 of a text.",
+        rich_help_panel=DATA,
+    ),
 ]
 Train = Annotated[
-    int, typer.Option("--train", min=0, metavar="EPOCHS", help="Train the model on the data first.")
+    int,
+    typer.Option(
+        "--train",
+        min=0,
+        metavar="EPOCHS",
+        help="Train the model on the data first.",
+        rich_help_panel=DATA,
+    ),
 ]
 Output = Annotated[
     Path | None,
@@ -133,7 +151,7 @@ Tie = Annotated[
         "--tie",
         metavar="none|block|PATTERNS",
         help="Layers that get the same scheme: those of a block, or of a pattern.",
-        rich_help_panel=SPACE,
+        rich_help_panel=TIES,
     ),
 ]
 Keep = Annotated[
@@ -142,7 +160,7 @@ Keep = Annotated[
         "--keep",
         metavar="NAME=SCHEME",
         help="A scheme that layers keep: head=w8a8, re:.*attn=fp. Repeatable.",
-        rich_help_panel=SPACE,
+        rich_help_panel=TIES,
     ),
 ]
 FreeEnds = Annotated[
@@ -150,7 +168,7 @@ FreeEnds = Annotated[
     typer.Option(
         "--free-ends",
         help="Search the first and last layer, too; they keep 8 bits otherwise.",
-        rich_help_panel=SPACE,
+        rich_help_panel=TIES,
     ),
 ]
 

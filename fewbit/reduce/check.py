@@ -230,13 +230,12 @@ def rounding_errors(
     nothing = [0.0] * len(results)
     if model.suffix != ".pt2":
         return nothing
-    import torch
-
     from fewbit.base.typed_torch import from_numpy
+    from fewbit.frontends.torch.archive import read_archive
 
     wide = [from_numpy(x.astype(np.float64) if x.dtype == np.float32 else x) for x in inputs]
     try:
-        exact = _widened(torch.export.load(model).module())(*wide)
+        exact = _widen(read_archive(model).module())(*wide)
     except (RuntimeError, TypeError):  # the graph has float32 written in it
         return nothing
     pairs = zip(_as_list(exact), results, strict=True)
@@ -244,7 +243,7 @@ def rounding_errors(
     return [error if np.isfinite(error) else 0.0 for error in errors]
 
 
-def _widened(module: Any) -> Any:
+def _widen(module: Any) -> Any:
     """Return a graph in float64: its constants, too, and without what export writes beside casts.
 
     That is a check that the operand of a cast has the type that it had in the trace.
@@ -273,11 +272,10 @@ def _as_list(results: Any) -> list[Any]:
 
 
 def _torch_reference(model: Path, inputs: Sequence[Array]) -> Sequence[Array] | None:
-    import torch
-
     from fewbit.base.typed_torch import from_numpy
+    from fewbit.frontends.torch.archive import read_archive
 
-    exported = torch.export.load(model)
+    exported = read_archive(model)
     try:
         results = exported.module()(*map(from_numpy, inputs))
     except (AssertionError, RuntimeError, IndexError):  # sizes that it does not take

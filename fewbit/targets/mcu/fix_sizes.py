@@ -76,7 +76,7 @@ def _follow(op: Operation) -> None:
         Rewriter.replace_op(op, tensor.EmptyOp([], _one_sample(op.tensor.type)))
         return
     if isinstance(op, tensor.ExpandShapeOp):
-        Rewriter.replace_op(op, _expanded(op))
+        Rewriter.replace_op(op, _expand_reshape(op))
         return
     is_layer = isinstance(op, LayerOp)
     found = op.output_types() if is_layer else [_one_sample(r.type) for r in op.results]
@@ -84,7 +84,7 @@ def _follow(op: Operation) -> None:
         _retype(result, type)
 
 
-def _expanded(op: tensor.ExpandShapeOp) -> Operation:
+def _expand_reshape(op: tensor.ExpandShapeOp) -> Operation:
     """Return the op with all sizes of its result in the text."""
     shaped = cast("TensorType[Any]", _one_sample(op.result.type))
     return tensor.ExpandShapeOp.create(
