@@ -48,13 +48,12 @@ from fewbit.passes.linalg.building.tensors import (
     collapse_axes,
     empty,
     expand_axis,
-    full,
     integers,
     pad,
     size_of,
     sizes_of,
 )
-from fewbit.passes.linalg.building.windows import Window
+from fewbit.passes.linalg.building.windows import Window, count_elements
 from fewbit.passes.linalg.lower_bit_linear import sum_of_groups
 
 ReduceWindows = Callable[[SSAValue, Sequence[Window], Binary, float, float], SSAValue]
@@ -305,16 +304,16 @@ def _average(
     if not op.ceil_mode.value.data and (includes or not is_padded):
         elements = windows[0].kernel * windows[1].kernel
         return apply(total, f32, lambda t: s.to_float(s.div(t, s.constant(elements, wide)), f32))
-    _, height, width, _ = sizes_of(op.x)
-    ones = full([1, height, width, 1], wide, 1)
-    counted = reduce_windows(ones, windows, s.add, float(includes), 0)
-    by_position = collapse_axes(collapse_axes(counted, 2, 3), 0, 1)
+    height, width = (
+        count_elements(window, extent, padding=includes)
+        for window, extent in zip(windows, sizes_of(op.x)[1:3], strict=True)
+    )
     n, h, w, c = loops(4)
     return elementwise(
-        [read(total, n, h, w, c), read(by_position, h, w)],
+        [read(total, n, h, w, c), read(height, h), read(width, w)],
         sizes_of(total),
         f32,
-        lambda t, n: s.to_float(s.div(t, n), f32),
+        lambda t, h, w: s.to_float(s.div(t, s.mul(h, w)), f32),
     )
 
 

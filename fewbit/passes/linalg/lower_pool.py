@@ -2,7 +2,7 @@
 
 `ceil_mode` may let the last window reach beyond the padding: the input is padded further, by what
 never wins a maximum and never counts in a mean. Where not every element of a window counts, the
-number of those that do is the same reduction over ones.
+number of those that do is computed from where the window is.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from fewbit.passes.linalg.building.tensors import (
     Size,
     as_type,
     empty,
-    full,
     integers,
     pad,
     sizes_of,
 )
-from fewbit.passes.linalg.building.windows import Window, counts
+from fewbit.passes.linalg.building.windows import Window, count_elements, counts
 
 
 @dataclass(frozen=True)
@@ -122,15 +121,16 @@ def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue]:
         elements = s.constant(windows[0].kernel * windows[1].kernel, wide)
         mean = apply(total, element, lambda t: s.to_float(s.div(t, elements), element))
         return [as_type(mean, op.result.type)]
-    ones = full(sizes_of(x)[-2:], wide, 1)
-    border = _pad(ones, windows, count, float(op.count_include_pad.value.data != 0), 0)
-    counted = _reduce_windows(border, windows, count, s.add, 0)
+    height, width = (
+        count_elements(window, extent, padding=_counts_padding(op))
+        for window, extent in zip(windows, sizes_of(x)[-2:], strict=True)
+    )
     index = loops(4)
     mean = elementwise(
-        [read(total, *index), read(counted, *index[2:])],
+        [read(total, *index), read(height, index[2]), read(width, index[3])],
         sizes_of(total),
         element,
-        lambda t, n: s.to_float(s.div(t, n), element),
+        lambda t, h, w: s.to_float(s.div(t, s.mul(h, w)), element),
     )
     return [as_type(mean, op.result.type)]
 
@@ -138,4 +138,8 @@ def _avg_pool(op: mico.AvgPool2dOp) -> Sequence[SSAValue]:
 def _all_count(op: mico.AvgPool2dOp, windows: Sequence[Window]) -> bool:
     """Return whether every element of every window counts in its mean."""
     padded = any(w.before or w.after for w in windows)
-    return not op.ceil_mode.value.data and (not padded or op.count_include_pad.value.data != 0)
+    return not op.ceil_mode.value.data and (not padded or _counts_padding(op))
+
+
+def _counts_padding(op: mico.AvgPool2dOp) -> bool:
+    return op.count_include_pad.value.data != 0

@@ -61,10 +61,11 @@ func.func @depthwise(%x: tensor<1x8x8x6xf32>, %w: tensor<6x1x3x3xf32>) -> tensor
   func.return %y : tensor<1x4x4x6xf32>
 }
 
-// Where padding does not count, the elements that do are counted.
+// Where padding does not count, the number of elements that do is computed from where a window is.
 // CHECK-LABEL: func.func @mean
 // CHECK:         arith.addf
-// CHECK:         arith.addf
+// CHECK:         arith.constant dense<[2.000000e+00, 3.000000e+00]> : tensor<2xf64>
+// CHECK:         arith.mulf
 // CHECK:         arith.divf
 // CHECK-NOT:     kernel.
 func.func @mean(%x: tensor<1x4x4x6xf32>) -> tensor<1x2x2x6xf32> {

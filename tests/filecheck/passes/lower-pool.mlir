@@ -24,19 +24,32 @@ func.func @mean(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
   func.return %y : tensor<1x2x2x2xf32>
 }
 
-// Elements that count are counted: ones, padded with zeros, are summed in the same windows.
+// Elements that count are known by where a window is: of three windows, those at the ends have one
+// row or column of padding each.
 // CHECK-LABEL: func.func @mean_of_some
 // CHECK:         %[[WIDE:.*]] = linalg.generic {{.*}} ins(%x :
 // CHECK:         tensor.pad %[[WIDE]]
 // CHECK:         %[[SUMS:.*]] = linalg.generic {{.*}} "reduction", "reduction"]}
-// CHECK:         %[[ONES:.*]] = linalg.fill {{.*}} -> tensor<4x4xf64>
-// CHECK:         tensor.pad %[[ONES]]
-// CHECK:         %[[COUNTS:.*]] = linalg.generic {{.*}} "reduction", "reduction"]}
-// CHECK:         linalg.generic {{.*}} ins(%[[SUMS]], %[[COUNTS]] :
+// CHECK:         %[[ROWS:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00, 1.000000e+00]> : tensor<3xf64>
+// CHECK:         %[[COLUMNS:.*]] = arith.constant dense<[1.000000e+00, 2.000000e+00, 1.000000e+00]> : tensor<3xf64>
+// CHECK:         linalg.generic {{.*}} ins(%[[SUMS]], %[[ROWS]], %[[COLUMNS]] :
+// CHECK:           arith.mulf
 // CHECK:           arith.divf
 func.func @mean_of_some(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x3x3xf32> {
   %y = mico.avgpool2d(%x) {kernel_size = [2, 2], padding = [1, 1], count_include_pad = false} : (tensor<1x2x4x4xf32>) -> tensor<1x2x3x3xf32>
   func.return %y : tensor<1x2x3x3xf32>
+}
+
+// Of a size that only a run knows, they are computed.
+// CHECK-LABEL: func.func @mean_of_open_size
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel"]}
+// CHECK:           linalg.index 0
+// CHECK:           arith.minsi
+// CHECK:           arith.maxsi
+// CHECK:           arith.sitofp
+func.func @mean_of_open_size(%x: tensor<1x2x?x4xf32>) -> tensor<1x2x?x3xf32> {
+  %y = mico.avgpool2d(%x) {kernel_size = [2, 2], padding = [1, 1], stride = [2, 2], count_include_pad = false} : (tensor<1x2x?x4xf32>) -> tensor<1x2x?x3xf32>
+  func.return %y : tensor<1x2x?x3xf32>
 }
 
 // Left alone: channels-last pooling is for kernels and for lower-kernel.

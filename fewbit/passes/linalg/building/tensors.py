@@ -51,6 +51,7 @@ size_product = _arithmetic(arith.MuliOp, lambda a, b: a * b)
 size_quotient = _arithmetic(arith.DivSIOp, lambda a, b: a // b)
 size_quotient_up = _arithmetic(arith.CeilDivSIOp, lambda a, b: -(-a // b))
 larger_size = _arithmetic(arith.MaxSIOp, max)
+smaller_size = _arithmetic(arith.MinSIOp, min)
 
 
 def size_of(value: SSAValue, axis: int) -> Size:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, f64, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from fewbit.dialects.mico.shapes import window
 from fewbit.dialects.mico.types import shape_of
+from fewbit.passes.linalg.building import scalars as s
+from fewbit.passes.linalg.building.loops import elementwise
 from fewbit.passes.linalg.building.tensors import (
     Size,
     as_index,
@@ -21,6 +25,7 @@ from fewbit.passes.linalg.building.tensors import (
     size_quotient,
     size_quotient_up,
     size_sum,
+    smaller_size,
 )
 
 
@@ -58,6 +63,14 @@ class Window:
         inside = arith.CmpiOp(begin, as_index(size_sum(extent, self.before)), "slt").result
         return arith.SelectOp(inside, as_index(size_sum(last, 1)), as_index(last)).result
 
+    def elements(self, position: Size, extent: Size, *, padding: bool) -> Size:
+        """Return how many elements the window at `position` has, of the padding too or not."""
+        begin = size_product(position, self.stride)
+        first = 0 if padding else self.before
+        behind = size_sum(extent, self.before + (self.after if padding else 0))
+        end = smaller_size(size_sum(begin, self.kernel), behind)
+        return larger_size(size_difference(end, larger_size(begin, first)), 0)
+
     def missing(self, extent: Size, count: Size) -> Size:
         """Return how many elements the last window takes beyond the padding."""
         if not self.ceil:
@@ -71,3 +84,21 @@ def counts(x: SSAValue, windows: Sequence[Window]) -> list[Size]:
     """Return the windows along the last dimensions of `x`, one for each of `windows`."""
     first = len(shape_of(x.type)) - len(windows)
     return [w.count(size_of(x, first + i)) for i, w in enumerate(windows)]
+
+
+def count_elements(window: Window, extent: Size, *, padding: bool) -> SSAValue:
+    """Return how many elements windows have along a dimension, of the padding too or not, in f64.
+
+    A product of counts, each known by its position alone, needs no loop over a window's elements.
+    """
+    count = window.count(extent)
+    if isinstance(extent, int) and isinstance(count, int):
+        numbers = [cast("int", window.elements(i, extent, padding=padding)) for i in range(count)]
+        type = TensorType(f64, [count])
+        return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, numbers), type).result
+
+    def compute() -> SSAValue:
+        elements = window.elements(s.loop_index(0), extent, padding=padding)
+        return s.to_float(arith.IndexCastOp(as_index(elements), i64).result, f64)
+
+    return elementwise([], [count], f64, compute)
