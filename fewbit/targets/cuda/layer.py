@@ -12,7 +12,7 @@ from fewbit.numerics.widths import Width
 Precision = Literal["f32", "tf32", "f16"]
 """How floats are multiplied."""
 
-Kind = Literal["conv2d", "max_pool", "unfold", "few_bit", "attention"]
+Kind = Literal["conv2d", "max_pool", "unfold", "few_bit", "attention", "cached_attention"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Layer:
     | `max_pool`, `unfold` | x |
     | `few_bit` | x, integers N x K, and scales if `scaled` |
     | `attention` | queries, keys, values |
+    | `cached_attention` | queries, keys, values, and which are seen |
     """
 
     name: str
@@ -52,6 +53,8 @@ class Layer:
     """The width of few-bit weights."""
     scaled: bool = False
     causal: bool = False
+    scale: float = 1.0
+    """What scores of attention to a cache are multiplied by."""
     views: tuple[View | None, ...] = ()
     """Views of queries, keys and values, where they are parts of the operands."""
     shapes: tuple[tuple[int, ...], ...] = ()
