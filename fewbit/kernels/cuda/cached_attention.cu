@@ -29,6 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   __shared__ float largest[WARPS][ROWS], added[WARPS][ROWS], sums[ROWS][WIDTH], most[ROWS], total[ROWS];
   int t = threadIdx.x, warp = t / 32, rank = blockIdx.x % CLUSTER, head = blockIdx.x / CLUSTER;
   int group = t / LANES, channel = t % LANES * 2, begin = rank * PART;
+  wait_for_previous();
   k += (u64)head * TOKENS * WIDTH, v += (u64)head * TOKENS * WIDTH, q += head * ROWS * WIDTH, y += head * ROWS * WIDTH;
   for (int i = t; i < ROWS * WIDTH; i += THREADS) query[i / WIDTH][i % WIDTH] = q[i];
   float sum[ROWS][2] = {}, highest[ROWS], share[ROWS] = {};

@@ -148,14 +148,18 @@ class LayerCalls:
         most = (mico.element_width(op.x.type) or Width.of(8)).magnitude * width.magnitude * k
         if not scaled and most >= EXACT:
             return None
-        layer = Layer(_name(op), "few_bit", dtype, width=width, scaled=scaled)
+        by_rows = scaled and not op.is_float and _has_row_scales(op)
+        layer = Layer(_name(op), "few_bit", dtype, width=width, scaled=scaled, by_rows=by_rows)
         x = self.to_f16(op.x) if op.is_float else integers(op.x)
         given = [x, integers(weight)]
         if scaled:
             assert scale is not None
             given.append(scale)
+        if by_rows:
+            assert op.x_scale is not None
+            given.append(op.x_scale)
         total = self.call(layer, given, [*sizes_of(op.x)[:-1], n], f32)
-        if op.is_float:
+        if op.is_float or by_rows:
             return total
         if scaled and op.x_scale is not None:
             index = loops(len(sizes_of(total)))
@@ -351,6 +355,12 @@ def rows_of(x: SSAValue, open_size: int) -> int:
     *rows, _ = mico.shape_of(x.type)
     known = prod(size for size in rows if size != DYNAMIC)
     return known * (open_size if DYNAMIC in rows else 1)
+
+
+def _has_row_scales(op: kernel.MatmulOp) -> bool:
+    """Return whether each row of x has a scale of its own."""
+    scale = op.x_scale
+    return scale is not None and mico.shape_of(scale.type) == mico.shape_of(op.x.type)[:-1]
 
 
 def _few_bit_weight(op: kernel.MatmulOp) -> tuple[SSAValue, SSAValue | None] | None:

@@ -175,6 +175,7 @@ class _Writer:
         total = f"{threads}ull * LANES" if lanes else f"{threads}ull"
         head = [
             f'extern "C" __global__ void @({", ".join(parameters)}) {{',
+            "  WAIT;",
             f"  if (THREAD >= {total}) return;",
         ]
         return "\n".join([*head, *self.lines, "}", ""])
@@ -388,6 +389,7 @@ class _Generic:
         w = self.w
         if lanes is not None:
             terms = prod(self.sizes[d] for d in self.reduced)
+            w.line("#pragma unroll 16")
             w.line(f"for (u32 r = lane; r < {terms}u; r += LANES) {{")
             w.depth += 1
             w.line("u32 t = r;")

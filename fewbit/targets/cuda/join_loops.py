@@ -1,6 +1,7 @@
 """Loops that follow each other as one kernel, because a launch takes longer than a small loop.
 
-Loops of few threads are computed by one block, in their order, with barriers between them. Loops
+Loops of few threads are computed by one block, in their order, with barriers between those that
+depend on each other. Loops
 that have nothing to do with each other are parts of one grid, whatever their size. Each stays the
 function that it would be as a kernel, but for its pointers, which may now meet.
 """
@@ -16,7 +17,7 @@ from fewbit.targets.cuda.memory import Memory
 
 Step = Nest | Call
 
-SMALL = 2048
+SMALL = 4096
 """Threads up to which one block is enough…"""
 LITTLE = 1 << 14
 """…and turns of loops: with more, a launch is shorter."""
@@ -71,13 +72,33 @@ def _meet(one: Nest, other: Nest) -> bool:
 
 
 def _sequence(nests: list[Nest]) -> Nest:
-    threads = max(nest.threads for nest in nests)
-    block = min(LARGEST_BLOCK, -(-threads // 32) * 32)
-    parts = [
-        f"  for (u64 i = THREAD; i < {nest.threads}ull; i += WIDTH) {call};"
-        for nest, call in zip(nests, _calls(nests, "i"), strict=True)
-    ]
+    """Return one block, in which loops that have nothing to do with each other run side by side."""
+    phases = _phases(nests)
+    threads = max(sum(map(_whole_warps, phase)) for phase in phases)
+    block = min(LARGEST_BLOCK, threads)
+    calls, parts = iter(_calls(nests, "i")), list[str]()
+    for phase in phases:
+        first, lines = 0, list[str]()
+        for nest in phase:
+            start = f"u64 i = FROM({first % block}u)" if first % block else "u64 i = THREAD"
+            lines.append(f"  for ({start}; i < {nest.threads}ull; i += WIDTH) {next(calls)};")
+            first += _whole_warps(nest)
+        parts.append("\n".join(lines))
     return _kernel(nests, "\n  BARRIER;\n".join(parts), block, block, in_order=True)
+
+
+def _phases(nests: list[Nest]) -> list[list[Nest]]:
+    """Return loops in their order; none of a phase writes what another of it uses."""
+    phases: list[list[Nest]] = [[]]
+    for nest in nests:
+        if any(_meet(nest, other) for other in phases[-1]):
+            phases.append([])
+        phases[-1].append(nest)
+    return phases
+
+
+def _whole_warps(nest: Nest) -> int:
+    return -(-nest.threads // 32) * 32
 
 
 def _grid(nests: list[Nest]) -> Nest:
@@ -108,11 +129,11 @@ def _kernel(nests: list[Nest], body: str, threads: int, block: int, in_order: bo
         given = ", ".join(f"{type} p{i}" for i, type in enumerate(types))
         functions.append(
             f"DEVICE void @_{number}(u64 thread, {given}) {{\n"
-            + re.sub(r"\bTHREAD\b", "thread", kernel_body)
+            + re.sub(r"\bTHREAD\b", "thread", kernel_body.removeprefix("  WAIT;\n"))
         )
         parameters += [f"{type} p{len(parameters) + i}" for i, type in enumerate(types)]
     head = f'extern "C" __global__ void @({", ".join(parameters)}) {{'
-    text = "\n".join([*functions, head, body, "}", ""])
+    text = "\n".join([*functions, head, "  WAIT;", body, "}", ""])
     pointers: list[Memory] = [memory for nest in nests for memory in nest.pointers]
     written = [memory for nest in nests for memory in nest.written]
     layer = next((nest.layer for nest in nests if nest.layer), "")

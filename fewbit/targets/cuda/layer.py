@@ -31,7 +31,7 @@ class Layer:
     |---|---|
     | `conv2d` | x, the weight (channels-last), a bias and a tensor to add if there are any |
     | `max_pool`, `unfold` | x |
-    | `few_bit` | x, integers N x K, and scales if `scaled` |
+    | `few_bit` | x, integers N x K, scales if `scaled`, and those of rows of x if `by_rows` |
     | `attention` | queries, keys, values |
     | `cached_attention` | queries, keys, values, and which are seen |
     """
@@ -52,6 +52,7 @@ class Layer:
     width: Width | None = None
     """The width of few-bit weights."""
     scaled: bool = False
+    by_rows: bool = False
     causal: bool = False
     scale: float = 1.0
     """What scores of attention to a cache are multiplied by."""

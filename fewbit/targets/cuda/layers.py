@@ -141,6 +141,7 @@ def _depthwise(dtype: str, weight: Array) -> Array:
 
 def _few_bit(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     x, weight, *scale, y = memories
+    rows_scale = scale.pop() if layer.by_rows else None
     (n, k), rows = weight.sizes, prod(x.sizes[:-1])
     groups = (*scale[0].sizes, 1)[1] if scale and len(scale[0].sizes) == 2 else 1
     assert layer.width is not None
@@ -150,9 +151,11 @@ def _few_bit(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     operands = {"x": x, "q": weight, "y": y}
     changed: dict[str, Callable[[Array], Array]] = {"q": partial(arrange, problem)}
     scales = partial(arrange_scales, problem)
-    added: dict[str, Array] = {
-        "row_scale": np.ones(problem.buffers()["row_scale"].shape, np.float32)
-    }
+    added: dict[str, Array] = {}
+    if rows_scale is not None:
+        operands["row_scale"] = rows_scale
+    else:
+        added["row_scale"] = np.ones(problem.buffers()["row_scale"].shape, np.float32)
     if scale:
         operands["scale"] = scale[0]
         changed["scale"] = scales
