@@ -1,18 +1,21 @@
 // y = softmax(q kᵀ, where it is seen) v: a few queries of each head, and all that a cache has room for. Keys lie
 // transposed, in blocks of 64 tokens; a thread computes the scores of one token, and neighbours read neighbours. Pieces
-// of which no query sees a token are not read, so a step costs what was kept. Blocks of a cluster share a head's tokens,
+// of which no query sees a token are not read, so a step costs what was kept; of others, all keys and values are asked
+// for before anything is waited for. Blocks of a cluster share a head's tokens,
 // and add up their sums through each other's shared memory, in a fixed order.
 constexpr int WARPS = THREADS / 32, LANES = WIDTH / 2, GROUPS = THREADS / LANES, PART = TOKENS / CLUSTER;
+constexpr int EACH = (THREADS + GROUPS - 1) / GROUPS;  // tokens of a group, whose values it adds up
 
-__device__ __forceinline__ void read_two(float* two, const element* from) {
+// Two neighbouring channels.
 #if defined(ELEMENT_F16)
-  u32 bits = *(const u32*)from;
-  two[0] = from_f16(bits & 0xffff), two[1] = from_f16(bits >> 16);
+typedef u32 two;
+__device__ __forceinline__ float first(two both) { return from_f16(both & 0xffff); }
+__device__ __forceinline__ float second(two both) { return from_f16(both >> 16); }
 #else
-  float2 both = *(const float2*)from;
-  two[0] = both.x, two[1] = both.y;
+typedef float2 two;
+__device__ __forceinline__ float first(two both) { return both.x; }
+__device__ __forceinline__ float second(two both) { return both.y; }
 #endif
-}
 
 __device__ __forceinline__ float of_cluster(float* place, int rank) {
 #if CLUSTER > 1
@@ -44,15 +47,23 @@ extern "C" __global__ void __launch_bounds__(THREADS)
       any |= sees[r];
     }
     if (!__syncthreads_or(any)) continue;
-    float score[ROWS] = {};
-    if (any) {
-      const element* column = k + (u64)(token / 64) * WIDTH * 64 + token % 64;
-#pragma unroll 16
-      for (int d = 0; d < WIDTH; d++) {
-        float key = widen(column[d * 64]);
+    // Beyond the last token it is the first one of the piece, which nothing is made of.
+    const element* column = k + (u64)((t < count ? token : start) / 64) * WIDTH * 64 + (t < count ? token : start) % 64;
+    element keys[WIDTH];
+    two values[EACH];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) score[r] += query[r][d] * key;
-      }
+    for (int d = 0; d < WIDTH; d++) keys[d] = column[d * 64];
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      int i = group + e * GROUPS;
+      values[e] = *(const two*)(v + (u64)(start + (i < count ? i : 0)) * WIDTH + channel);
+    }
+    float score[ROWS] = {};
+#pragma unroll
+    for (int d = 0; d < WIDTH; d++) {
+      float key = widen(keys[d]);
+#pragma unroll
+      for (int r = 0; r < ROWS; r++) score[r] += query[r][d] * key;
     }
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
@@ -77,17 +88,16 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
       for (int w = 0; w < WARPS; w++) share[r] += added[w][r];
-    if (group < GROUPS) {
-#pragma unroll 4
-      for (int i = group; i < count; i += GROUPS) {
-        float by[ROWS], largest_weight = 0, two[2];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) by[r] = weight[r][i], largest_weight = fmaxf(largest_weight, by[r]);
-        if (largest_weight == 0) continue;  // What is behind the last token may be no number.
-        read_two(two, v + (u64)(start + i) * WIDTH + channel);
+    for (int e = 0; e < EACH; e++) {
+      int i = group + e * GROUPS;
+      float by[ROWS], any_weight = 0;
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) sum[r][0] += by[r] * two[0], sum[r][1] += by[r] * two[1];
-      }
+      for (int r = 0; r < ROWS; r++) by[r] = i < count ? weight[r][i] : 0, any_weight += by[r];
+      // What is behind the last token may be no number.
+      float a = any_weight > 0 ? first(values[e]) : 0, b = any_weight > 0 ? second(values[e]) : 0;
+#pragma unroll
+      for (int r = 0; r < ROWS; r++) sum[r][0] += by[r] * a, sum[r][1] += by[r] * b;
     }
     __syncthreads();
   }

@@ -20,6 +20,8 @@ _THREADS = 256
 _CLUSTERS = (8, 4, 2, 1)
 _MOST_SHARED = 48 * 1024
 _MOST_ROWS = 16
+_WIDEST = 128
+"""Channels of a head, which a thread has in registers."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class CachedAttention:
 def refuse(problem: CachedAttention) -> str | None:
     if problem.dtype not in ("f16", "f32"):
         return "keys and values are no f16 or f32"
-    if problem.width % 2 or problem.width > 2 * _THREADS:
+    if problem.width % 2 or problem.width > _WIDEST:
         return "heads have no pairs of channels, or too many"
     if problem.tokens % BLOCK:
         return "keys are no whole blocks"
