@@ -36,7 +36,9 @@ def run_steps(folder: str, expected: str | None) -> None:
     start = time.perf_counter()
     art = fewbit.load(folder)
     art.runner  # noqa: B018
-    print(f"loaded in {time.perf_counter() - start:.1f} s, {len(art.runner.plan.launches)} launches")
+    print(
+        f"loaded in {time.perf_counter() - start:.1f} s, {len(art.runner.plan.launches)} launches"
+    )
     for prompt, known in json.loads(Path(expected).read_text()).items() if expected else ():
         generation = art.generate(known["prompt"], tokens=len(known["tokens"]))
         text = "".join(generation)
@@ -94,7 +96,9 @@ def profile_kernels(program, call) -> None:
     total = sum(map(sum, spent.values())) / 3
     print(f"kernels alone: {total:.0f} us")
     for name, times in sorted(spent.items(), key=lambda item: -sum(item[1]))[:24]:
-        print(f"  {sum(times) / 3:8.1f} us  {len(times) // 3:4} x {median(times):6.2f}  {name[:70]}")
+        print(
+            f"  {sum(times) / 3:8.1f} us  {len(times) // 3:4} x {median(times):6.2f}  {name[:70]}"
+        )
 
 
 WIDTH, HIDDEN, HEADS, KEYS, HEAD, DEPTH, WORDS = 576, 1536, 9, 3, 64, 30, 49152

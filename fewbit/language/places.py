@@ -55,9 +55,7 @@ class Sight(NamedTuple):
     kept: Kept
 
 
-def locate_one(
-    tokens: Tensor, position: Tensor, context: int, *, is_step: bool = False
-) -> Located:
+def locate_one(tokens: Tensor, position: Tensor, context: int, *, is_step: bool = False) -> Located:
     length = tokens.shape[1]
     positions = position + torch.arange(length)
     end = context if is_step else end_of(position[0], length, context)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from functools import cached_property
 from math import prod
@@ -97,9 +97,7 @@ class CudaProgram:
         given = [np.empty(_shape(t), dtype_of(t)) for t in self.manifest.inputs]
         return CudaCall(self, given)
 
-    def prepare(
-        self, *arrays: Any, threads: int | None = None, in_place: bool = False
-    ) -> CudaCall:
+    def prepare(self, *arrays: Any, threads: int | None = None, in_place: bool = False) -> CudaCall:
         """Return a call, to be made again and again: it reads the arrays as they are then.
 
         State that `initial_state` gave is updated where it is; arrays only with `in_place`. The
@@ -109,7 +107,9 @@ class CudaProgram:
             arrays, in_place = (*arrays, *self.initial_state().values()), True
         ports = self.manifest.inputs
         rest = [array for array in arrays if not isinstance(array, CudaState)]
-        open_ports = [p for p, a in zip(ports, arrays, strict=False) if not isinstance(a, CudaState)]
+        open_ports = [
+            p for p, a in zip(ports, arrays, strict=False) if not isinstance(a, CudaState)
+        ]
         given = iter(check_inputs(rest, (*open_ports, *ports[len(arrays) :])))
         checked = [each if isinstance(each, CudaState) else next(given) for each in arrays]
         return CudaCall(self, checked, in_place)

@@ -60,7 +60,9 @@ def fresh(artifact: Artifact) -> Artifact:
 
 
 def decode_by_interpreter(program: Program, count: int) -> list[int]:
-    state = [np.zeros(s.shape, s.dtype) for s in program.signature.inputs[2:]]
+    state = [
+        np.zeros([n or 0 for n in s.shape or ()], s.dtype) for s in program.signature.inputs[2:]
+    ]
     tokens, given, position = [], PROMPT, 0
     for _ in range(count):
         logits, *state = program.run(np.array([given]), np.array([position]), *state)
@@ -149,9 +151,7 @@ def test_a_checkpoint_is_compiled_for_steps(decoder: Artifact) -> None:
     assert (tokens.shape, position.shape) == ((1, 1), (1,))
 
 
-def test_text_is_that_of_the_interpreter(
-    decoder: Artifact, program: Program, gpu: FakeGpu
-) -> None:
+def test_text_is_that_of_the_interpreter(decoder: Artifact, program: Program, gpu: FakeGpu) -> None:
     loaded = fresh(decoder)
     generation = loaded.generate(PROMPT, tokens=12)
     list(generation)
@@ -192,9 +192,7 @@ def test_by_the_command_line(
 
 
 def test_several_sequences(checkpoint: Path, program: Program, gpu: FakeGpu) -> None:
-    art = fewbit.compile(
-        str(checkpoint), "cuda", recipe="w4a8g32", context=CONTEXT, sequences=2
-    )
+    art = fewbit.compile(str(checkpoint), "cuda", recipe="w4a8g32", context=CONTEXT, sequences=2)
     session = art.decode_session()
     session.decode([PROMPT, PROMPT[:2]], [0, 0])
     first, second = session.decode([[3], [3]], [len(PROMPT), 2])

@@ -67,11 +67,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 
-  // Weights are on their way while the launch before ends.
-#pragma unroll
-  for (int r = 0; r < ROWS; r++)
-    for (int line = lane; line < PER_SHARE * QW; line += 32)
-      prefetch(q + (block_of(r) * UNITS + share * PER_SHARE) * (QW / 4 * 32) + line * 8);
   wait_for_previous();
 
   float scales[SCALE_LOADS];  // [group][row][16], a lane each

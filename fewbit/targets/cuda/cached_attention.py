@@ -100,7 +100,7 @@ def _check(
 
 @dataclass(frozen=True)
 class _Body:
-    """A loop whose body is one op."""
+    """A loop, and the op that gives the result of its body."""
 
     op: GenericOp
     inner: Operation
@@ -115,9 +115,9 @@ class _Body:
 def _body(op: Any, kind: type[Operation]) -> _Body | None:
     if not isinstance(op, GenericOp):
         return None
-    inner, *rest = op.body.block.ops
-    is_one = isinstance(inner, kind) and len(rest) == 1 and rest[0].operands[0] is inner.results[0]
-    return _Body(op, inner) if is_one else None
+    end = op.body.block.last_op
+    inner = None if end is None or len(end.operands) != 1 else end.operands[0].owner
+    return _Body(op, inner) if isinstance(inner, kind) else None
 
 
 def _maps(op: GenericOp) -> tuple[AffineMap, ...]:
@@ -155,11 +155,16 @@ def _scaled(scores: SSAValue) -> tuple[float, SSAValue]:
 
 
 def _number(value: SSAValue) -> float | None:
+    if isinstance(value.owner, arith.TruncFOp):
+        number = _number(value.owner.input)
+        return None if number is None else float(np.float32(number))
     if not isinstance(value.owner, arith.ConstantOp):
         return None
     attribute = cast(Any, value.owner.value)
     if isinstance(attribute, DenseIntOrFPElementsAttr):
-        return float(np.asarray(attribute.get_values()).ravel()[0]) if attribute.is_splat() else None
+        return (
+            float(np.asarray(attribute.get_values()).ravel()[0]) if attribute.is_splat() else None
+        )
     return attribute.value.data if hasattr(attribute, "value") else None
 
 
@@ -170,5 +175,3 @@ def _is_least(value: SSAValue) -> bool:
 def _sums_into_zeros(value: SSAValue) -> bool:
     filled = value.owner
     return isinstance(filled, FillOp) and _number(filled.inputs[0]) == 0
-
-

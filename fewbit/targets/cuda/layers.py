@@ -37,6 +37,8 @@ Problem = Convolution | FewBitMatmul | Attention | CachedAttention | Unfold
 FAMILIES = ("wgmma", "patch", "mma", "tiled+both", "depthwise")
 """Those that finish a sum themselves."""
 
+ATTENTION_TO_CACHE: tuple[str, ...] = ("q", "k", "v", "seen", "y")
+
 
 @dataclass(frozen=True)
 class Call:
@@ -110,7 +112,7 @@ def choose(layer: Layer, memories: list[Memory], arch: Arch) -> Call:
     if layer.kind == "attention":
         return _attention(layer, memories, arch)
     if layer.kind == "cached_attention":
-        operands = dict(zip(("q", "k", "v", "seen", "y"), memories, strict=True))
+        operands: dict[str, Memory] = dict(zip(ATTENTION_TO_CACHE, memories, strict=True))
         (heads, rows, width), tokens = operands["q"].sizes, operands["v"].sizes[1]
         problem = CachedAttention(heads, rows, tokens, width, layer.dtype, layer.scale)
         return Call(problem, layer.kind, {}, operands, layer.name, layer.kind)

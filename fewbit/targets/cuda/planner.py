@@ -57,9 +57,7 @@ class Planner:
         given = [*inputs, *outputs, weights]
         (self.arena,) = sizes.run(f"{self.entry}_arena_bytes", given)
         arena = dense("arena", "i8", (self.arena,))
-        evaluation = Evaluation(
-            self.module, self._launch, self._call, self._global, self._keep
-        )
+        evaluation = Evaluation(self.module, self._launch, self._call, self._global, self._keep)
         evaluation.run(self.entry, [*given, arena])
         self._store_in_output()
         self.steps = join_loops(self.steps)
@@ -76,7 +74,7 @@ class Planner:
             return
         if isinstance(before, Call):
             changed: Step = replace(before, operands={**before.operands, "y": target})
-        elif any(m is not written[0] and m.meets(source) for m in before.pointers):
+        elif any(m is not before.written[0] and m.meets(source) for m in before.pointers):
             return
         else:
             pointers = [target if _place(m) == _place(source) else m for m in before.pointers]

@@ -114,8 +114,9 @@ class Steps:
         got = {n: self._operand(step, n, types.get(n, np.float32), s) for n, s in shapes.items()}
         seen = self._operand(step, "seen", np.bool_, (r, t))
         keys = got["k"].swapaxes(2, 3).reshape(h, t, d).astype(np.float64)
-        values = np.where(seen.any(0)[:, None], got["v"].astype(np.float64), 0)
-        scores = got["q"].astype(np.float64) @ np.where(seen.any(0)[:, None], keys, 0).swapaxes(1, 2)
+        wanted = np.any(seen, axis=0).reshape(-1, 1)
+        values = np.where(wanted, got["v"].astype(np.float64), 0)
+        scores = got["q"].astype(np.float64) @ np.where(wanted, keys, 0).swapaxes(1, 2)
         scores = np.where(seen, scores * step["scale"], -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         got["y"][...] = weights / weights.sum(-1, keepdims=True) @ values

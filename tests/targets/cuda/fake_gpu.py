@@ -62,46 +62,46 @@ class FakeGpu:
         if not any(a <= address and address + size <= a + m.size for a, m in self.memory.items()):
             raise UnsupportedError("a copy outside of the GPU's memory")
 
-    def _cuStreamCreate(self, stream, flags) -> None:  # noqa: N802
+    def _cuStreamCreate(self, stream, flags) -> None:
         stream._obj.value = 1
 
-    def _cuStreamSynchronize(self, stream) -> None: ...  # noqa: N802
+    def _cuStreamSynchronize(self, stream) -> None: ...
 
-    def _cuStreamBeginCapture_v2(self, stream, mode) -> None:  # noqa: N802
+    def _cuStreamBeginCapture_v2(self, stream, mode) -> None:
         self.capturing = []
 
-    def _cuStreamEndCapture(self, stream, graph) -> None:  # noqa: N802
+    def _cuStreamEndCapture(self, stream, graph) -> None:
         assert self.capturing is not None
         self.captures += 1
         graph._obj.value = self.captures
         self.graphs[self.captures], self.capturing = self.capturing, None
 
-    def _cuGraphInstantiateWithFlags(self, made, graph, flags) -> None:  # noqa: N802
+    def _cuGraphInstantiateWithFlags(self, made, graph, flags) -> None:
         made._obj.value = graph.value
 
-    def _cuGraphDestroy(self, graph) -> None: ...  # noqa: N802
+    def _cuGraphDestroy(self, graph) -> None: ...
 
-    def _cuGraphExecDestroy(self, graph) -> None:  # noqa: N802
+    def _cuGraphExecDestroy(self, graph) -> None:
         del self.graphs[graph.value]
 
-    def _cuGraphLaunch(self, graph, stream) -> None:  # noqa: N802
+    def _cuGraphLaunch(self, graph, stream) -> None:
         for steps in self.graphs[graph.value]:
             steps.run()
 
-    def _cuMemAllocHost_v2(self, address, size) -> None:  # noqa: N802
+    def _cuMemAllocHost_v2(self, address, size) -> None:
         array = np.empty(size.value, np.uint8)
         address._obj.value = array.ctypes.data
         self.pinned[array.ctypes.data] = array
 
-    def _cuMemFreeHost(self, address) -> None:  # noqa: N802
+    def _cuMemFreeHost(self, address) -> None:
         del self.pinned[address.value]
 
-    def _cuMemcpyHtoD_v2(self, target, source, size, stream=None) -> None:  # noqa: N802
+    def _cuMemcpyHtoD_v2(self, target, source, size, stream=None) -> None:
         self._find(target.value, size.value)
         ctypes.memmove(target.value, source.value, size.value)
         self.copied += size.value
 
-    def _cuMemcpyDtoH_v2(self, target, source, size, stream=None) -> None:  # noqa: N802
+    def _cuMemcpyDtoH_v2(self, target, source, size, stream=None) -> None:
         self._find(source.value, size.value)
         ctypes.memmove(target.value, source.value, size.value)
         self.copied += size.value
